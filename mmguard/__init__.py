@@ -1,0 +1,25 @@
+"""mmguard: one bad label must not kill, or quietly spoil, a training run.
+
+Importing it registers the transforms, losses and hooks with mmengine; without mmengine the pure parts
+(:mod:`mmguard.functional`, :mod:`mmguard.labels`, :mod:`mmguard.tally`) still import.
+"""
+
+import importlib.util as _util
+
+from mmguard.errors import LabelGuardError
+from mmguard.tally import Tally
+from mmguard.version import __version__
+
+__all__ = ['LabelGuardError', 'Tally', '__version__']
+
+if _util.find_spec('mmengine') is not None:
+    from mmguard.hooks import LabelGuardHook
+    from mmguard.losses import GuardedCrossEntropyLoss, GuardedLoss
+    from mmguard.registration import register_all as _register_all
+
+    __all__ += ['GuardedCrossEntropyLoss', 'GuardedLoss', 'LabelGuardHook']
+    if _util.find_spec('mmcv') is not None:
+        from mmguard.transforms import GuardSegLabels
+
+        __all__ += ['GuardSegLabels']
+    _register_all()

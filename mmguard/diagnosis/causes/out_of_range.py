@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from mmguard.diagnosis.finding import Cause, LabelFacts
+
+
+class OutOfRange(Cause):
+    """The rest: values beyond the classes, without a known pattern."""
+
+    code = 'MG107'
+    summary = 'Labels outside 0..{last}: {values}.'
+    advice = (
+        'If a few files hold a value that means nothing, it is an annotation slip: correct them. If it is a class, '
+        'raise num_classes in every head and list it in metainfo.classes. If it is another numbering, give label_map.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return 0.3

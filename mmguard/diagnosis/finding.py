@@ -1,0 +1,86 @@
+"""What a finding is, and how the most likely one comes first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Dict, List, Optional, Sequence, Type
+
+from mmguard.labels import describe_values
+
+
+@dataclass
+class LabelFacts:
+    """What is known about the labels when the question is asked.
+
+    Args:
+        values (dict[int, int]): Invalid value -> count.
+        num_classes (int): Number of classes.
+        ignore_index (int, optional): The label that is not trained on.
+        total (int): Elements seen.
+        files (int): Files seen.
+        offending_files (int): Files with an invalid value.
+    """
+
+    values: Dict[int, int] = field(default_factory=dict)
+    num_classes: int = 1
+    ignore_index: Optional[int] = None
+    total: int = 0
+    files: int = 0
+    offending_files: int = 0
+
+    @property
+    def evidence(self) -> str:
+        where = f' in {self.offending_files} of {self.files} files' if self.files else ''
+        return f'{describe_values(self.values)}{where}'
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One likely cause.
+
+    Args:
+        code (str): Stable code, ``MG101``.
+        cause (str): What is probably wrong, one line.
+        evidence (str): The values and counts it rests on.
+        advice (str): What to write instead.
+        likelihood (float): In (0, 1], to rank findings.
+    """
+
+    code: str
+    cause: str
+    evidence: str
+    advice: str
+    likelihood: float
+
+    def __str__(self) -> str:
+        return f'{self.code} {self.cause} Seen: {self.evidence}. {self.advice}'
+
+
+class Cause:
+    """One kind of mistake. A subclass states it in words and weighs the facts."""
+
+    code: ClassVar[str]
+    summary: ClassVar[str]
+    advice: ClassVar[str]
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        """How well the facts fit, 0 (not at all) to 1."""
+        raise TypeError(f'{type(self).__name__} does not weigh the facts')
+
+    def find(self, facts: LabelFacts) -> Optional[Finding]:
+        likelihood = self.likelihood(facts) if facts.values else 0.0
+        if likelihood <= 0:
+            return None
+        words = {
+            'num_classes': facts.num_classes,
+            'last': facts.num_classes - 1,
+            'ignore_index': facts.ignore_index,
+            'values': ', '.join(map(str, sorted(facts.values)[:8])),
+        }
+        return Finding(self.code, self.summary.format(**words), facts.evidence, self.advice.format(**words), likelihood)
+
+
+def diagnose(facts: LabelFacts, causes: Sequence[Type[Cause]]) -> List[Finding]:
+    """All findings that the facts support, the most likely first."""
+    found = [cause().find(facts) for cause in causes]
+    return sorted((f for f in found if f is not None), key=lambda f: (-f.likelihood, f.code))

@@ -1,0 +1,107 @@
+"""Mending of label tensors without a host synchronisation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Tuple
+
+import torch
+from torch import Tensor
+
+from mmguard.errors import LabelGuardError
+from mmguard.labels import invalid_label_error
+from mmguard.tally import Tally
+
+
+class Mended(NamedTuple):
+    """What ``mend_target`` returns.
+
+    Attributes:
+        target (Tensor): int64, the shape of the input, every element in ``[0, num_classes]``. The value
+            ``num_classes`` marks what takes no part in the loss: the ignored elements and the skipped ones.
+        invalid (Tensor): bool, the same shape: neither a class nor ``ignore_index``.
+        ignored (Tensor): bool, the same shape: equal to ``ignore_index``.
+        counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
+    """
+
+    target: Tensor
+    invalid: Tensor
+    ignored: Tensor
+    counts: Tensor
+
+
+def mend_target(target: Tensor, num_classes: int, ignore_index: int = -100, on_invalid: str = 'ignore') -> Mended:
+    """Gives every element a harmless value and counts what was invalid.
+
+    Args:
+        target (Tensor): Integer labels of any shape.
+        num_classes (int): Valid classes are ``[0, num_classes)``.
+        ignore_index (int): The label that takes no part in the loss.
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
+
+    Raises:
+        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+
+    Example:
+        >>> mended = mend_target(torch.tensor([0, 7, 255, 2]), num_classes=3, ignore_index=255)
+        >>> mended.target.tolist(), mended.counts.tolist()
+        ([0, 3, 3, 2], [4, 1, 0])
+        >>> mend_target(torch.tensor([0, 7, 255, 2]), 3, 255, on_invalid='clip').target.tolist()
+        [0, 2, 3, 2]
+    """
+    target = target.long()
+    ignored = target == ignore_index
+    clipped = target.clamp(0, num_classes - 1)
+    outside = clipped != target
+    ignore_is_class = 0 <= ignore_index < num_classes
+    invalid = outside if ignore_is_class else outside & ~ignored
+    if on_invalid == 'raise':
+        raise_if_invalid(target, invalid, num_classes, ignore_index)
+    if on_invalid == 'clip':
+        excluded, source = ignored, clipped
+    else:
+        excluded, source = (outside | ignored if ignore_is_class else outside), target
+    mended = source.masked_fill(excluded, num_classes)
+    return Mended(mended, invalid, ignored, count(invalid, on_invalid))
+
+
+def count(invalid: Tensor, on_invalid: str) -> Tensor:
+    """int64 (3,): elements seen, skipped, remapped."""
+    number = invalid.sum()
+    none = torch.zeros_like(number)
+    # torch.full on the device, not a tensor made of a Python number: the latter is a blocking copy on CUDA.
+    seen = torch.full_like(number, invalid.numel())
+    return torch.stack((seen, none, number) if on_invalid == 'clip' else (seen, number, none))
+
+
+def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: int) -> None:
+    """Raises ``LabelGuardError`` where ``invalid`` holds anything (synchronises: a debugging mode)."""
+    if not invalid.any():
+        return
+    values, numbers = target[invalid].unique(return_counts=True)
+    tally = Tally(
+        total=target.numel(),
+        skipped=int(numbers.sum()),
+        values={int(v): int(n) for v, n in zip(values.tolist(), numbers.tolist())},
+    )
+    positions = [tuple(row) for row in invalid.nonzero()[:5].tolist()]
+    raise invalid_label_error(tally, positions, num_classes, ignore_index)
+
+
+def raise_if_outside_unit(target: Tensor, invalid: Tensor) -> None:
+    """The same for dense binary targets, which must lie in [0, 1]."""
+    if not invalid.any():
+        return
+    found = target[invalid]
+    positions = [tuple(row) for row in invalid.nonzero()[:5].tolist()]
+    raise LabelGuardError(
+        f'{found.numel():,} of {target.numel():,} binary targets are invalid, between {found.min().item():g} and '
+        f'{found.max().item():g}; first at {", ".join(map(str, positions))}. A sigmoid target of the shape of the '
+        f'scores must lie in [0, 1]',
+        [Tally(total=target.numel(), skipped=found.numel())],
+        positions,
+    )
+
+
+def kept_and_counted(invalid: Tensor, counts_for_factor: Tensor) -> Tuple[Tensor, Tensor]:
+    """How many of the elements that an ``avg_factor`` counts are valid, and how many there are."""
+    return (counts_for_factor & ~invalid).sum(), counts_for_factor.sum()

@@ -1,0 +1,70 @@
+"""Weighting and averaging, in float32 whatever the dtype of the scores."""
+
+from __future__ import annotations
+
+from typing import Optional, Union
+
+import torch
+from torch import Tensor
+
+AvgFactor = Union[float, int, Tensor]
+
+#: Both frameworks add it to the denominator, so that a factor of 0 gives 0 and not NaN.
+EPS = torch.finfo(torch.float32).eps
+
+
+def sum_float32(values: Tensor) -> Tensor:
+    """Sum; half precision is added up in float32, which does not overflow at 65504."""
+    return values.sum(dtype=torch.float32 if values.dtype in (torch.float16, torch.bfloat16) else None)
+
+
+def reduce_loss(
+    loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor], denominator: Tensor
+) -> Tensor:
+    """Weights and reduces element-wise losses.
+
+    Args:
+        loss (Tensor): Element-wise losses, any shape, excluded elements 0.
+        weight (Tensor, optional): Element weights, broadcastable to ``loss``.
+        reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
+        avg_factor (float or Tensor, optional): What ``'mean'`` divides by; ``None``: ``denominator``.
+        denominator (Tensor): The number, or the summed class weights, of the elements that take part.
+
+    Raises:
+        ValueError: An ``avg_factor`` together with ``'sum'``, as in both frameworks; an unknown reduction.
+    """
+    if reduction not in ('none', 'mean', 'sum'):
+        raise ValueError(f"{reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
+    if weight is not None:
+        loss = loss * weight.float()
+    if reduction == 'none':
+        return loss
+    if reduction == 'sum':
+        if avg_factor is not None:
+            raise ValueError('avg_factor can not be used with reduction="sum"')
+        return sum_float32(loss)
+    return sum_float32(loss) / ((denominator if avg_factor is None else avg_factor) + EPS)
+
+
+def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
+    """Takes invalid elements out of a factor that the caller counted: ``avg_factor * kept / counted``.
+
+    It is scaled, not lowered by subtraction, and never falls below ``min(avg_factor, 1)``: a factor averaged over
+    ranks, or chosen by hand, must not be driven to zero.
+
+    Args:
+        avg_factor (float or Tensor): The caller's factor.
+        kept (Tensor): 0-d, valid elements among the counted.
+        counted (Tensor): 0-d, elements that such a factor counts.
+
+    Example:
+        >>> scale_avg_factor(8, torch.tensor(3), torch.tensor(4))
+        tensor(6.)
+        >>> scale_avg_factor(8, torch.tensor(0), torch.tensor(4))
+        tensor(1.)
+    """
+    ratio = torch.where(counted > 0, kept / counted, torch.ones_like(kept, dtype=torch.float32))
+    scaled = avg_factor * ratio
+    if isinstance(avg_factor, Tensor):
+        return torch.maximum(scaled, avg_factor.clamp(max=1).to(scaled.dtype))
+    return scaled.clamp(min=min(float(avg_factor), 1.0))

@@ -1,0 +1,123 @@
+"""Sigmoid (binary) cross entropy that no label can break."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from mmguard.functional.checks import check_class_weight, check_dense_target, check_index_target, check_weight
+from mmguard.functional.mend import count, kept_and_counted, mend_target, raise_if_outside_unit
+from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
+
+
+def sigmoid_cross_entropy(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor] = None,
+    *,
+    class_weight: Optional[Tensor] = None,
+    reduction: str = 'mean',
+    avg_factor: Optional[AvgFactor] = None,
+    ignore_index: int = -100,
+    avg_non_ignore: bool = False,
+    background: bool = False,
+    on_invalid: str = 'ignore',
+) -> Tuple[Tensor, Tensor]:
+    r"""Binary cross entropy of sigmoid scores against class indices or dense binary targets.
+
+    Class indices become one-hot rows; with ``background`` the label C is valid and its row is all zeros (mmdet).
+    Dense targets are valid in [0, 1] (up to rounding); others, NaN included, are invalid. The mean is taken over
+    all N x C elements but those of invalid labels, and over those of ignored labels too unless ``avg_non_ignore``.
+
+    Args:
+        logits (Tensor): Shape (N, C, \*) for class indices, any shape for dense targets.
+        target (Tensor): Class indices (N, \*) of an integer dtype, or dense targets of the shape of ``logits``.
+        weight (Tensor, optional): Element weights, the shape of ``target`` (sizes of 1 are broadcast).
+        class_weight (Tensor, optional): Weight of the positive targets per channel, shape (C,).
+        reduction (str): ``'none'`` (returns the shape of ``logits``), ``'mean'`` or ``'sum'``.
+        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; scaled by the share of valid elements.
+        ignore_index (int): The label that is not trained on.
+        avg_non_ignore (bool): Whether ignored elements leave the denominator.
+        background (bool): Whether the label C is a valid one, the background.
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
+
+    Returns:
+        tuple[Tensor, Tensor]: the loss, and int64 counts (3,): label elements seen, skipped, remapped.
+
+    Raises:
+        ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
+        TypeError: Scores that are not floating point, class indices that are.
+        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+
+    Example:
+        >>> logits = torch.zeros(3, 2, requires_grad=True)
+        >>> loss, counts = sigmoid_cross_entropy(logits, torch.tensor([0, 19, 2]), background=True)
+        >>> round(loss.item(), 4), counts.tolist()
+        (0.6931, [3, 1, 0])
+    """
+    if logits.dim() == target.dim():
+        check_dense_target(logits, target)
+        binary, invalid, ignored, counts = _dense(logits, target, ignore_index, on_invalid)
+        channels = 1
+    else:
+        check_index_target(logits, target)
+        channels = logits.shape[1]
+        binary, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
+    check_weight(weight, target)
+    excluded = ignored if on_invalid == 'clip' else invalid | ignored
+    keep = (~excluded).to(logits.dtype)
+    element_weight = keep if weight is None else keep * weight
+    loss = F.binary_cross_entropy_with_logits(
+        logits, binary, pos_weight=_pos_weight(class_weight, logits, channels), reduction='none'
+    )
+    if reduction == 'mean' and avg_factor is not None and on_invalid != 'clip':
+        counted = torch.ones_like(invalid) if weight is None else (weight != 0).expand_as(invalid)
+        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(invalid, counted))
+    seen, skipped, _ = counts.unbind()
+    taking_part = seen - skipped - (ignored.sum() if avg_non_ignore else 0)
+    if channels > 1 or loss.dim() > element_weight.dim():
+        element_weight = element_weight.unsqueeze(1)
+    return reduce_loss(loss, element_weight, reduction, avg_factor, taking_part * channels), counts
+
+
+def _one_hot(
+    logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str
+) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    channels = logits.shape[1]
+    mended = mend_target(target, channels + background, ignore_index, on_invalid)
+    if background and on_invalid == 'clip':
+        # Clipping leads into the classes, not to the background, which is one more than the last of them.
+        index = torch.where(mended.invalid, target.long().clamp(0, channels - 1), mended.target)
+    else:
+        index = mended.target
+    is_class = (index < channels).unsqueeze(1).to(logits.dtype)
+    binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
+    return binary, mended.invalid, mended.ignored, mended.counts
+
+
+def _dense(logits: Tensor, target: Tensor, ignore_index: int, on_invalid: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    ignored = target == ignore_index
+    # Soft targets (IoU, sampled masks) may exceed 1 by rounding. NaN fails both comparisons.
+    highest = 1 + 4 * torch.finfo(target.dtype).eps if target.is_floating_point() else 1
+    invalid = ~((target >= 0) & (target <= highest)) & ~ignored
+    if on_invalid == 'raise':
+        raise_if_outside_unit(target, invalid)
+    values, excluded = target.to(logits.dtype), invalid | ignored
+    if on_invalid == 'clip':
+        values, excluded = torch.where(invalid, values.nan_to_num(0.0).clamp(0, 1), values), ignored
+    mended = values.masked_fill(excluded, 0)
+    return mended, invalid, ignored, count(invalid, on_invalid)
+
+
+def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, channels: int) -> Optional[Tensor]:
+    """Shapes the weights to broadcast along the channels, not along the last (spatial) dimension."""
+    if class_weight is None:
+        return None
+    class_weight = class_weight.to(logits.dtype)
+    if channels == 1:
+        return class_weight
+    check_class_weight(class_weight, channels)
+    return class_weight.view(-1, *[1] * (logits.dim() - 2))

@@ -1,0 +1,98 @@
+"""Softmax cross entropy that no label can break."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
+from mmguard.functional.mend import Mended, kept_and_counted, mend_target
+from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor, sum_float32
+
+
+def softmax_cross_entropy(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor] = None,
+    *,
+    class_weight: Optional[Tensor] = None,
+    reduction: str = 'mean',
+    avg_factor: Optional[AvgFactor] = None,
+    ignore_index: int = -100,
+    avg_non_ignore: bool = False,
+    average_by_class_weight: bool = True,
+    on_invalid: str = 'ignore',
+) -> Tuple[Tensor, Tensor]:
+    r"""Cross entropy of softmax scores; invalid labels weigh nothing, neither above nor below the fraction line.
+
+    .. math::
+        L = \frac{\sum_i w_i\, c_{y_i}\, (-\log \mathrm{softmax}(x_i)_{y_i})}{D}
+
+    over the elements whose label :math:`y_i` is a class, with element weights :math:`w` and class weights :math:`c`.
+    :math:`D` is ``avg_factor``; without one :math:`\sum_i c_{y_i}` if ``average_by_class_weight`` and class weights
+    are given (mmseg's rule, and PyTorch's), else the number of elements (mmdet's rule). Ignored elements are counted
+    in :math:`D` unless ``avg_non_ignore``, as in the frameworks; where ``ignore_index`` is no class it has no class
+    weight and adds nothing. Invalid elements are never counted.
+
+    Args:
+        logits (Tensor): Shape (N, C, \*), floating point.
+        target (Tensor): Shape (N, \*), any integer dtype.
+        weight (Tensor, optional): Element weights, shape of ``target`` (sizes of 1 are broadcast).
+        class_weight (Tensor, optional): Shape (C,), float32.
+        reduction (str): ``'none'`` (returns the shape of ``target``), ``'mean'`` or ``'sum'``.
+        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; scaled by the share of valid elements.
+        ignore_index (int): The label that is not trained on.
+        avg_non_ignore (bool): Whether ignored elements leave the denominator.
+        average_by_class_weight (bool): Whether class weights enter the denominator.
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
+
+    Returns:
+        tuple[Tensor, Tensor]: the loss, and int64 counts (3,): elements seen, skipped, remapped.
+
+    Raises:
+        ValueError: Shapes that do not fit; ``avg_factor`` with ``'sum'``.
+        TypeError: Scores that are not floating point, labels that are.
+        LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+
+    Example:
+        >>> logits = torch.zeros(3, 2, requires_grad=True)
+        >>> loss, counts = softmax_cross_entropy(logits, torch.tensor([0, 19, 1]))
+        >>> round(loss.item(), 4), counts.tolist()
+        (0.6931, [3, 1, 0])
+    """
+    check_index_target(logits, target)
+    num_classes = logits.shape[1]
+    check_weight(weight, target)
+    check_class_weight(class_weight, num_classes)
+    mended = mend_target(target, num_classes, ignore_index, on_invalid)
+    loss = F.cross_entropy(
+        logits,
+        mended.target,
+        weight=None if class_weight is None else class_weight.to(logits.dtype),
+        ignore_index=num_classes,
+        reduction='none',
+    )
+    if reduction == 'mean' and avg_factor is not None:
+        counted = torch.ones_like(mended.invalid) if weight is None else (weight != 0).expand_as(mended.invalid)
+        if on_invalid != 'clip':
+            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.invalid, counted))
+    by_weight = class_weight if average_by_class_weight else None
+    denominator = _denominator(mended, by_weight, ignore_index, avg_non_ignore)
+    return reduce_loss(loss, weight, reduction, avg_factor, denominator), mended.counts
+
+
+def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: int, avg_non_ignore: bool) -> Tensor:
+    """What the elements that take part weigh: their class weights, or 1 each."""
+    if class_weight is None:
+        seen, skipped, _ = mended.counts.unbind()
+        taking_part = seen - skipped
+        return taking_part - mended.ignored.sum() if avg_non_ignore else taking_part
+    # One more entry for the marker of excluded elements: they weigh 0.
+    weights = F.pad(class_weight.float(), (0, 1))
+    total = sum_float32(weights[mended.target])
+    if not avg_non_ignore and 0 <= ignore_index < class_weight.numel():
+        total = total + class_weight[ignore_index] * mended.ignored.sum()
+    return total

@@ -1,0 +1,93 @@
+"""Finds what the guards left behind: losses in a model, tallies in a batch, guards in a pipeline."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from mmengine.model import is_model_wrapper
+from mmengine.structures import BaseDataElement
+from torch import nn
+
+from mmguard.losses.counting import CountsLabels
+
+
+def unwrapped(model: Any) -> nn.Module:
+    """The model inside DDP and the like."""
+    while is_model_wrapper(model):
+        model = model.module
+    return model
+
+
+def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
+    """Name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
+    model = unwrapped(model)
+    return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
+
+
+def label_space(model: nn.Module, loss_name: str) -> Tuple[Optional[int], Optional[int]]:
+    """``num_classes`` and ``ignore_index`` of the head that owns a loss."""
+    model = unwrapped(model)
+    parts = loss_name.split('.')
+    for depth in range(len(parts), -1, -1):
+        owner = model.get_submodule('.'.join(parts[:depth]))
+        num_classes = getattr(owner, 'num_classes', None)
+        if isinstance(num_classes, int):
+            ignore_index = getattr(owner, 'ignore_index', None)
+            return num_classes, ignore_index if isinstance(ignore_index, int) else None
+    return None, None
+
+
+def samples_of(data_batch: Any) -> List[BaseDataElement]:
+    """The data samples of a batch, whatever containers hold them."""
+    if isinstance(data_batch, dict) and 'data_samples' in data_batch:
+        data_batch = data_batch['data_samples']
+    return list(_walk(data_batch))
+
+
+def _walk(item: Any) -> Iterator[BaseDataElement]:
+    if isinstance(item, BaseDataElement):
+        yield item
+    elif isinstance(item, dict):
+        for value in item.values():
+            yield from _walk(value)
+    elif isinstance(item, (list, tuple)):
+        for value in item:
+            yield from _walk(value)
+
+
+def source_of(sample: BaseDataElement) -> str:
+    """The file that a sample's labels came from."""
+    return str(sample.get('seg_map_path') or sample.get('img_path') or '<unknown>')
+
+
+def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
+    """The transform lists of a dataset and of what it wraps."""
+    pipeline = getattr(dataset, 'pipeline', None)
+    transforms = getattr(pipeline, 'transforms', pipeline)
+    if isinstance(transforms, (list, tuple)):
+        yield list(transforms)
+    inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
+    for wrapped in inner:
+        if wrapped is not None:
+            yield from pipelines_of(wrapped)
+
+
+def data_roots_of(dataset: Any) -> Iterator[str]:
+    """The data roots of a dataset and of what it wraps, absolute or as written in the config."""
+    root = getattr(dataset, 'data_root', None)
+    if isinstance(root, str) and root:
+        yield root
+    inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
+    for wrapped in inner:
+        if wrapped is not None:
+            yield from data_roots_of(wrapped)
+
+
+def relative_to(source: str, roots: List[str]) -> str:
+    """``source`` relative to the data root that holds it."""
+    for root in roots:
+        prefix = root.rstrip('/\\')
+        if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
+            return source[len(prefix) + 1 :]
+    return source

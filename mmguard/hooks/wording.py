@@ -1,0 +1,117 @@
+"""What the hook says to a reader: one line per iteration, one table at the end."""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import Callable, List, Optional
+
+from mmguard.hooks.ledger import Ledger, Span
+from mmguard.labels import describe_values
+from mmguard.tally import Tally
+
+Shorten = Callable[[str], str]
+
+
+def iteration_line(where: str, span: Span, shorten: Shorten) -> str:
+    """``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: trainannot/0001TP.png``."""
+    parts = [part for part in (_amount(span.pixels, 'px'), _amount(span.instances, 'instances')) if part]
+    for name, count in span.losses.items():
+        if count:
+            parts.append(f'{_amount(Tally(count.seen, count.skipped, count.remapped), "labels")} by the loss {name}')
+    offending = span.offending or span.loss_samples
+    line = f'{where}: {"; ".join(parts)}{_values(offending)}'
+    if offending:
+        line += f' in {len(offending)} of {span.samples} images, first: {shorten(str(offending[0].source))}'
+    return line
+
+
+def _amount(tally: Tally, unit: str) -> str:
+    changes = []
+    if tally.skipped:
+        changes.append(f'{tally.skipped:,} of {tally.total:,} {unit} skipped')
+    if tally.remapped:
+        changes.append(f'{tally.remapped:,} of {tally.total:,} {unit} remapped')
+    return ', '.join(changes)
+
+
+def _values(tallies: List[Tally]) -> str:
+    values = sorted({value for tally in tallies for value in tally.values})
+    if not values:
+        return ''
+    shown = ', '.join(map(str, values[:6])) + (', ...' if len(values) > 6 else '')
+    return f' (value{"s" if len(values) > 1 else ""} {shown})'
+
+
+def closing_table(mode: str, ledger: Ledger, top_k: int, shorten: Shorten, out_file: Optional[str]) -> str:
+    """A table of totals, values and the ``top_k`` files with the most skipped or remapped elements."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f'mmguard: {mode}', title_justify='left')
+    table.add_column('file', overflow='fold')
+    for name in ('skipped', 'remapped'):
+        table.add_column(name, justify='right')
+    table.add_column('values', overflow='fold')
+    ranked = sorted(ledger.files.values(), key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
+    for tally in ranked[:top_k]:
+        row = ', '.join(f'{v}: {n:,}' for v, n in sorted(tally.values.items(), key=lambda item: -item[1])[:6])
+        table.add_row(shorten(str(tally.source)), f'{tally.skipped:,}', f'{tally.remapped:,}', row)
+    if len(ranked) > top_k:
+        table.add_row(f'... and {len(ranked) - top_k:,} more files', '', '', '')
+    values = ledger.values()
+    console = Console(file=io.StringIO(), width=110, color_system=None)
+    console.print(table)
+    lines = [console.file.getvalue().rstrip()]  # type: ignore[attr-defined]
+    for total, unit in ((ledger.pixels, 'px'), (ledger.instances, 'instances')):
+        if total.total:
+            lines.append(
+                f'{unit}: {total.skipped:,} of {total.total:,} skipped ({percent(total.skipped, total.total)}), '
+                f'{total.remapped:,} remapped'
+            )
+    lines += [
+        f'loss {name}: {count.skipped:,} of {count.seen:,} labels skipped, {count.remapped:,} remapped'
+        for name, count in ledger.losses.items()
+        if count
+    ]
+    lines.append(
+        f'{len(ledger.files):,} of {len(ledger.sources):,} files, '
+        f'{ledger.offending_iterations:,} of {ledger.iterations:,} iterations'
+    )
+    if values:
+        lines.append(describe_values(values))
+    if out_file:
+        lines.append(f'every iteration: {out_file}')
+    return '\n'.join(lines)
+
+
+def percent(part: int, whole: int) -> str:
+    return f'{100 * part / whole:.3g} %' if whole else '0 %'
+
+
+class Pace:
+    """Lets the first lines through, then one per period; tells how many it held back.
+
+    Args:
+        first (int): Lines that always pass.
+        seconds (float): Least time between later lines, seconds.
+    """
+
+    def __init__(self, first: int = 20, seconds: float = 10.0) -> None:
+        self._left = first
+        self._seconds = seconds
+        self._last = float('-inf')
+        self.held_back = 0
+
+    def lets_pass(self) -> bool:
+        now = time.monotonic()
+        if self._left > 0 or now - self._last >= self._seconds:
+            self._left -= 1
+            self._last = now
+            return True
+        self.held_back += 1
+        return False
+
+    def take_held_back(self) -> int:
+        held_back, self.held_back = self.held_back, 0
+        return held_back

@@ -1,0 +1,210 @@
+"""What a valid label is, and how an array that holds others is mended (numpy; torch: ``functional.mend``)."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from mmguard.errors import LabelGuardError
+from mmguard.tally import Tally
+
+LabelMap = Mapping[Union[int, str], Union[int, str]]
+
+ON_INVALID = ('ignore', 'clip', 'raise')
+_SMALL = (np.uint8, np.uint16)
+
+
+class LabelRule:
+    """An integer is a valid label if it lies in ``[0, num_classes)`` or equals ``ignore_index``.
+
+    Args:
+        num_classes (int): Number of classes.
+        ignore_index (int): The label that is not trained on.
+        on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
+            classes, ``'raise'`` raises ``LabelGuardError``.
+        label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first.
+
+    Raises:
+        TypeError: An argument is not of the type above.
+        ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that leads out of the classes.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        ignore_index: int = 255,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+    ) -> None:
+        self.num_classes = check_num_classes(num_classes)
+        self.ignore_index = check_int('ignore_index', ignore_index)
+        self.on_invalid = check_on_invalid(on_invalid)
+        self.label_map = self._checked_map(label_map)
+
+    def _checked_map(self, label_map: Optional[LabelMap]) -> Dict[int, int]:
+        if label_map is None:
+            return {}
+        try:
+            checked = {int(raw): int(label) for raw, label in dict(label_map).items()}
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f'label_map must map integers to integers, got {label_map!r}: write e.g. label_map={{7: 0, 8: 1}}'
+            ) from error
+        wrong = {raw: label for raw, label in checked.items() if not self.is_valid(label)}
+        if wrong:
+            raise ValueError(
+                f'label_map sends values outside the classes: {wrong}; with num_classes={self.num_classes} a target '
+                f'must be 0..{self.num_classes - 1} or ignore_index={self.ignore_index}'
+            )
+        return checked
+
+    def is_valid(self, label: int) -> bool:
+        return 0 <= label < self.num_classes or label == self.ignore_index
+
+    def mend(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
+        """Mends an integer label array of any shape.
+
+        Args:
+            label (np.ndarray): Integer (or bool) labels. Never written to.
+            source (str, optional): The file that they come from, for messages and the tally.
+
+        Returns:
+            tuple: the mended array (``label`` itself where nothing was to do; a wider dtype where ``ignore_index``
+            does not fit) and its ``Tally``.
+
+        Raises:
+            LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        """
+        if label.dtype == np.bool_:
+            label = label.view(np.uint8)
+        elif label.dtype == np.uint64:
+            label = label.view(np.int64)  # what exceeds int64 turns negative: invalid either way
+        if self.label_map:
+            return self._mend_by_value(label, source)
+        invalid = self._invalid(label)
+        if not invalid.any():
+            return label, Tally(total=label.size, source=source)
+        tally = self._tally(label, value_counts(label[invalid]), source)
+        if self.on_invalid == 'raise':
+            raise self._error(tally, np.argwhere(invalid)[:5])
+        if self.on_invalid == 'clip':
+            mended = np.where(invalid, label.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max)), label)
+        else:
+            mended = label.astype(_dtype_holding(self.ignore_index, label.dtype))
+            np.putmask(mended, invalid, self.ignore_index)
+        return mended, tally
+
+    def _invalid(self, label: np.ndarray) -> np.ndarray:
+        if label.dtype.kind == 'i':
+            # One unsigned comparison finds labels that are too large and negative ones.
+            unsigned = label.view(label.dtype.str.replace('i', 'u'))
+            limit = self.num_classes
+            invalid = unsigned >= limit if limit <= np.iinfo(label.dtype).max else label < 0
+        else:
+            invalid = label >= self.num_classes
+        if not 0 <= self.ignore_index < self.num_classes:
+            invalid &= label != self.ignore_index
+        return invalid
+
+    def _mend_by_value(self, label: np.ndarray, source: Optional[str]) -> Tuple[np.ndarray, Tally]:
+        counts = value_counts(label)
+        mended_values = {value: self._mended_value(value) for value in counts}
+        changed = {value: mended for value, mended in mended_values.items() if mended != value}
+        mapped = [value for value in changed if value in self.label_map]
+        tally = self._tally(label, {v: n for v, n in counts.items() if v in changed and v not in mapped}, source)
+        if self.on_invalid == 'raise' and tally:
+            raise self._error(tally, np.argwhere(np.isin(label, list(tally.values)))[:5])
+        for value in mapped:
+            if changed[value] == self.ignore_index:
+                tally.skipped += counts[value]
+                tally.values[value] = counts[value]
+            else:
+                tally.remapped += counts[value]
+        if not changed:
+            return label, tally
+        dtype = _dtype_holding(self.ignore_index, label.dtype)
+        keys = np.array(sorted(counts))
+        targets = np.array([mended_values[int(key)] for key in keys], dtype=dtype)
+        if label.dtype in _SMALL:
+            table = np.zeros(np.iinfo(label.dtype).max + 1, dtype=dtype)
+            table[keys] = targets
+            return table[label], tally
+        return targets[np.searchsorted(keys, label)], tally
+
+    def _mended_value(self, value: int) -> int:
+        if value in self.label_map:
+            return self.label_map[value]
+        if self.is_valid(value):
+            return value
+        if self.on_invalid == 'clip':
+            return min(max(value, 0), self.num_classes - 1)
+        return self.ignore_index
+
+    def _tally(self, label: np.ndarray, values: Dict[int, int], source: Optional[str]) -> Tally:
+        count = sum(values.values())
+        clipped = count if self.on_invalid == 'clip' else 0
+        return Tally(total=label.size, skipped=count - clipped, remapped=clipped, values=values, source=source)
+
+    def _error(self, tally: Tally, positions: np.ndarray) -> LabelGuardError:
+        return invalid_label_error(
+            tally, [tuple(int(i) for i in row) for row in positions], self.num_classes, self.ignore_index
+        )
+
+
+def invalid_label_error(
+    tally: Tally, positions: Sequence[Tuple[int, ...]], num_classes: int, ignore_index: Optional[int]
+) -> LabelGuardError:
+    """The error of ``on_invalid='raise'``: file, values, counts, first positions and the ways out."""
+    ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
+    message = (
+        f'{tally.source or "labels"}: {sum(tally.values.values()):,} of {tally.total:,} labels are invalid: '
+        f'{describe_values(tally.values)}; first at {", ".join(map(str, positions))}. Valid are '
+        f'0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on without these '
+        f"labels with on_invalid='ignore'"
+    )
+    return LabelGuardError(message, [tally], positions)
+
+
+def value_counts(label: np.ndarray) -> Dict[int, int]:
+    """Value -> count, ascending, of an integer array."""
+    if label.dtype in _SMALL:
+        counts = np.bincount(label.ravel())
+        return {int(value): int(counts[value]) for value in np.flatnonzero(counts)}
+    values, numbers = np.unique(label, return_counts=True)
+    return {int(value): int(count) for value, count in zip(values, numbers)}
+
+
+def describe_values(values: Mapping[int, int], limit: int = 8) -> str:
+    """Names values, the most frequent first: ``'value 11 (2,503 times)'``."""
+    ranked: List[Tuple[int, int]] = sorted(values.items(), key=lambda item: (-item[1], item[0]))
+    named = ', '.join(f'{value} ({count:,} times)' for value, count in ranked[:limit])
+    rest = f' and {len(ranked) - limit} more values' if len(ranked) > limit else ''
+    return f'value{"s" if len(ranked) > 1 else ""} {named}{rest}'
+
+
+def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:
+    if on_invalid not in allowed:
+        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {on_invalid!r}')
+    return on_invalid
+
+
+def check_num_classes(num_classes: Any) -> int:
+    if check_int('num_classes', num_classes) < 1:
+        raise ValueError(f'num_classes must be at least 1, got {num_classes}')
+    return int(num_classes)
+
+
+def check_int(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f'{name} must be an int, got {value!r} of type {type(value).__name__}')
+    return int(value)
+
+
+def _dtype_holding(value: int, dtype: Any) -> Any:
+    """``dtype``, or the narrowest signed one that also holds ``value``: 255 + 1 must not wrap to a class."""
+    limits = np.iinfo(dtype)
+    if limits.min <= value <= limits.max:
+        return dtype
+    wider: Tuple[Any, ...] = (np.int16, np.int32, np.int64)
+    return next(np.dtype(t) for t in wider if np.can_cast(dtype, t) and np.iinfo(t).min <= value <= np.iinfo(t).max)

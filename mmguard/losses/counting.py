@@ -1,0 +1,58 @@
+"""Counters that live on the device until the hook reads them."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+import torch
+from torch import Tensor
+
+from mmguard.errors import LabelGuardError
+
+try:
+    from torch._subclasses.fake_tensor import FakeTensor
+except ImportError:  # torch < 2.0 has none
+    FakeTensor = ()  # type: ignore[assignment,misc]
+
+
+def is_fake(tensor: Tensor) -> bool:
+    """Whether ``tensor`` only carries shape and dtype (shape propagation, export)."""
+    return isinstance(tensor, FakeTensor)
+
+
+class CountsLabels:
+    """Mixin of the guarded losses: adds up elements seen, skipped and remapped without a synchronisation.
+
+    The counter is a plain attribute, no buffer: DDP would overwrite a buffer with the one of rank 0, an EMA would
+    average it, a checkpoint would carry it. Calls without gradient are not counted: a hard-example sampler looks at
+    the losses under ``no_grad`` before the training call sees the same labels.
+
+    Attributes:
+        sources (list[str], optional): Files of the samples of the present batch; the hook sets them, so that
+            ``on_invalid='raise'`` can name the file.
+    """
+
+    sources: Optional[List[str]] = None
+    _counts: Optional[Tensor] = None
+
+    def _record(self, counts: Tensor) -> None:
+        if not torch.is_grad_enabled() or is_fake(counts):
+            return
+        if self._counts is None or self._counts.device != counts.device:
+            self._counts = counts
+        else:
+            self._counts = self._counts + counts
+
+    def take_counts(self) -> Optional[Tensor]:
+        """int64 (3,): elements seen, skipped, remapped since the last call; ``None`` where nothing was seen."""
+        counts, self._counts = self._counts, None
+        return counts
+
+    def _with_source(self, error: LabelGuardError) -> LabelGuardError:
+        """Names the file of the first invalid element: its first index is the sample in the batch."""
+        if not self.sources or not error.positions or error.positions[0][0] >= len(self.sources):
+            return error
+        source = self.sources[error.positions[0][0]]
+        for tally in error.tallies:
+            tally.source = source
+        return LabelGuardError(f'{source}: {error}', error.tallies, error.positions)

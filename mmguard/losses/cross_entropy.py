@@ -1,0 +1,168 @@
+"""What the guarded cross entropies of both scopes share."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from mmguard.errors import LabelGuardError
+from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
+from mmguard.functional.reduction import AvgFactor
+from mmguard.labels import check_int, check_on_invalid
+from mmguard.losses.class_weight import ClassWeight, load_class_weight
+from mmguard.losses.counting import CountsLabels, is_fake
+
+
+class CrossEntropyBase(CountsLabels, nn.Module):
+    """A thin shell over :mod:`mmguard.functional`; the scopes differ in the class attributes alone.
+
+    Args:
+        use_sigmoid (bool): Binary cross entropy of sigmoid scores.
+        use_mask (bool): Binary cross entropy of per-class instance masks.
+        reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
+        class_weight (list[float], Tensor or path, optional): One weight per class; a path may be a ``.npy``,
+            ``.json`` or ``.yaml`` file (a pickle is refused).
+        ignore_index (int, optional): The label that is not trained on, unless a call brings its own. ``None``: -100.
+        loss_weight (float): Factor of the loss.
+        loss_name (str): Name of the loss item; one that starts with ``loss_`` is trained on.
+        avg_non_ignore (bool): Whether the mean leaves ignored elements out.
+        on_invalid (str): What becomes of a label that is neither a class nor ``ignore_index``: ``'ignore'``
+            (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
+
+    Raises:
+        ValueError, TypeError: An argument that cannot be used; the message names it and the way out.
+    """
+
+    #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
+    average_by_class_weight: bool
+    #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
+    background: bool
+    #: mmseg drops the channel dimension of one-channel sigmoid scores, mmdet expands the labels instead.
+    squeeze_one_channel: bool
+    _class_weight: Optional[Tensor]
+
+    def __init__(
+        self,
+        use_sigmoid: bool = False,
+        use_mask: bool = False,
+        reduction: str = 'mean',
+        class_weight: Optional[ClassWeight] = None,
+        ignore_index: Optional[int] = None,
+        loss_weight: float = 1.0,
+        loss_name: str = 'loss_ce',
+        avg_non_ignore: bool = False,
+        on_invalid: str = 'ignore',
+    ) -> None:
+        super().__init__()
+        assert (use_sigmoid is False) or (use_mask is False), 'use_sigmoid and use_mask exclude each other'
+        self.use_sigmoid = use_sigmoid
+        self.use_mask = use_mask
+        self.reduction = reduction
+        self.loss_weight = loss_weight
+        self.class_weight = load_class_weight(class_weight)
+        weights = None if self.class_weight is None else torch.tensor(self.class_weight, dtype=torch.float32)
+        # Moves with the module (new_tensor(list), as in the frameworks, is a blocking copy in every step).
+        self.register_buffer('_class_weight', weights, persistent=False)
+        self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
+        self.avg_non_ignore = avg_non_ignore
+        self.on_invalid = check_on_invalid(on_invalid)
+        self._loss_name = loss_name
+
+    def forward(
+        self,
+        cls_score: Tensor,
+        label: Tensor,
+        weight: Optional[Tensor] = None,
+        avg_factor: Optional[AvgFactor] = None,
+        reduction_override: Optional[str] = None,
+        ignore_index: Optional[int] = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        r"""Computes the loss.
+
+        Args:
+            cls_score (Tensor): Scores before softmax or sigmoid, shape (N, C, \*).
+            label (Tensor): Class indices (N, \*) of an integer dtype; in sigmoid mode also binary targets of the shape
+                of the scores; in mask mode the target masks (N, \*).
+            weight (Tensor, optional): Weight per label element; in mask mode the class of each instance, (N,).
+            avg_factor (float or Tensor, optional): Denominator of the mean.
+            reduction_override (str, optional): Replaces ``reduction``.
+            ignore_index (int, optional): Replaces the one of the constructor.
+
+        Raises:
+            ValueError, TypeError: Shapes or dtypes that do not fit.
+            LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        """
+        assert reduction_override in (None, 'none', 'mean', 'sum')
+        if kwargs and not (self.use_mask or self.use_sigmoid):
+            raise TypeError(f'unexpected keyword arguments: {", ".join(kwargs)}')
+        reduction = reduction_override if reduction_override else self.reduction
+        if ignore_index is None:
+            ignore_index = self.ignore_index
+        if self.on_invalid == 'raise':
+            try:
+                loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
+            except LabelGuardError as error:
+                raise self._with_source(error) from None
+        else:
+            loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
+        self._record(counts)
+        return self.loss_weight * loss
+
+    def _criterion(
+        self,
+        cls_score: Tensor,
+        label: Tensor,
+        weight: Optional[Tensor],
+        avg_factor: Optional[AvgFactor],
+        reduction: str,
+        ignore_index: Optional[int],
+    ) -> Tuple[Tensor, Tensor]:
+        class_weight = self._class_weight
+        if class_weight is not None and is_fake(cls_score):
+            class_weight = cls_score.new_tensor(self.class_weight, dtype=torch.float32)
+        if self.use_mask:
+            assert ignore_index is None, 'BCE loss does not support ignore_index'
+            assert reduction == 'mean', "mask mode supports reduction='mean' alone"
+            assert avg_factor is None, 'mask mode supports no avg_factor'
+            if weight is None:
+                raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
+            return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)
+        ignore_index = -100 if ignore_index is None else ignore_index
+        if self.use_sigmoid:
+            if self.squeeze_one_channel and cls_score.dim() > 1 and cls_score.shape[1] == 1:
+                cls_score = cls_score.squeeze(1)
+            return sigmoid_cross_entropy(
+                cls_score,
+                label,
+                weight,
+                class_weight=class_weight,
+                reduction=reduction,
+                avg_factor=avg_factor,
+                ignore_index=ignore_index,
+                avg_non_ignore=self.avg_non_ignore,
+                background=self.background,
+                on_invalid=self.on_invalid,
+            )
+        return softmax_cross_entropy(
+            cls_score,
+            label,
+            weight,
+            class_weight=class_weight,
+            reduction=reduction,
+            avg_factor=avg_factor,
+            ignore_index=ignore_index,
+            avg_non_ignore=self.avg_non_ignore,
+            average_by_class_weight=self.average_by_class_weight,
+            on_invalid=self.on_invalid,
+        )
+
+    def extra_repr(self) -> str:
+        return f'avg_non_ignore={self.avg_non_ignore}, on_invalid={self.on_invalid!r}'
+
+    @property
+    def loss_name(self) -> str:
+        """Name of the loss item."""
+        return self._loss_name

@@ -1,0 +1,44 @@
+"""How each stock loss is guarded: one class per kind of loss, found by the name of the loss's class."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Type
+
+from torch import nn
+
+from mmguard.losses.guards.base import LossGuard
+from mmguard.losses.guards.boundary import BoundaryGuard
+from mmguard.losses.guards.dice import DiceGuard
+from mmguard.losses.guards.focal import FocalGuard
+from mmguard.losses.guards.lovasz import LovaszGuard
+from mmguard.losses.guards.ohem import OhemGuard
+from mmguard.losses.guards.own_ignore import OwnIgnoreGuard
+from mmguard.losses.guards.refused import REASONS
+
+GUARDS: List[Type[LossGuard]] = [OhemGuard, FocalGuard, DiceGuard, LovaszGuard, BoundaryGuard, OwnIgnoreGuard]
+
+_BY_NAME: Dict[str, Type[LossGuard]] = {name: guard for guard in GUARDS for name in guard.serves}
+
+
+def guard_for(loss: nn.Module) -> LossGuard:
+    """The guard of a loss.
+
+    Raises:
+        TypeError: No guard can keep the contract for this loss.
+    """
+    names = [f'{cls.__module__.split(".")[0]}.{cls.__name__}' for cls in type(loss).__mro__]
+    for name in names:
+        if name in REASONS:
+            raise TypeError(f'GuardedLoss cannot guard {name}: {REASONS[name]}')
+        if name in _BY_NAME:
+            return _BY_NAME[name](loss)
+    if OwnIgnoreGuard.can_serve(loss):
+        return OwnIgnoreGuard(loss)
+    raise TypeError(
+        f'GuardedLoss cannot guard {names[0]}: it has no attribute and no argument `ignore_index` (or `ignore_label`), '
+        f'so there is no way to tell it which labels to leave out. Mend the labels before it, with GuardSegLabels in '
+        f'the pipeline, and use the loss as it is'
+    )
+
+
+__all__ = ['GUARDS', 'LossGuard', 'guard_for']

@@ -1,0 +1,59 @@
+"""What a guard of a stock loss is."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Tuple
+
+from torch import Tensor, nn
+
+from mmguard.functional.checks import check_index_target
+from mmguard.functional.mend import Mended
+
+
+class LossGuard:
+    """Calls one kind of stock loss so that excluded elements take no part in it.
+
+    Args:
+        loss (nn.Module): The stock loss.
+    """
+
+    #: ``package.Class`` of the stock losses that it serves.
+    serves: ClassVar[Tuple[str, ...]] = ()
+
+    def __init__(self, loss: nn.Module) -> None:
+        self.loss: Any = loss
+
+    @property
+    def ignore_index(self) -> int:
+        """The label that the stock loss leaves out by itself."""
+        for name in ('ignore_index', 'ignore_label'):
+            value = getattr(self.loss, name, None)
+            if value is not None:
+                return int(value)
+        return 255
+
+    def is_dense(self, pred: Tensor, label: Tensor) -> bool:
+        """Whether ``label`` holds dense targets, which index nothing and pass through."""
+        return False
+
+    def check(self, pred: Tensor, label: Tensor) -> None:
+        check_index_target(pred, label)
+
+    def num_classes(self, pred: Tensor) -> int:
+        """How many classes the scores tell apart."""
+        return pred.shape[1]
+
+    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        """Calls the stock loss.
+
+        Args:
+            pred (Tensor): Scores.
+            mended (Mended): Labels; the value ``num_classes`` marks what takes no part.
+            num_classes (int): Number of classes.
+        """
+        raise TypeError(f'{type(self).__name__} does not say how to call its loss')
+
+
+def mark(mended: Mended, num_classes: int, ignore_index: int) -> Tensor:
+    """The labels, with the stock loss's own ignore value on what takes no part."""
+    return mended.target.masked_fill(mended.target == num_classes, ignore_index)

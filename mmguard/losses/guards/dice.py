@@ -1,0 +1,48 @@
+"""mmseg's DiceLoss: a ratio of sums over all pixels."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from torch import Tensor, nn
+
+from mmguard.functional.mend import Mended
+from mmguard.losses.guards.base import LossGuard
+
+
+class DiceGuard(LossGuard):
+    """Takes probability and target of an invalid pixel out of the sums.
+
+    The stock loss has a target of zeros on ignored pixels but keeps their probabilities in the denominator; that
+    stays as it is. Deleting an invalid pixel means to take both out, which must happen after the activation.
+    """
+
+    serves = ('mmseg.DiceLoss',)
+
+    def __init__(self, loss: nn.Module) -> None:
+        super().__init__(loss)
+        on_probabilities: Any = copy.copy(loss)
+        on_probabilities.activate = False
+        self._on_probabilities = on_probabilities
+
+    @property
+    def ignore_index(self) -> int:
+        # Its `ignore_index` names a channel to leave out, but every label beyond the classes gets a row of zeros.
+        own = self.loss.ignore_index
+        return 255 if own is None else int(own)
+
+    def is_dense(self, pred: Tensor, label: Tensor) -> bool:
+        return pred.shape == label.shape
+
+    def num_classes(self, pred: Tensor) -> int:
+        return max(pred.shape[1], 2)
+
+    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        if self.loss.activate:
+            if self.loss.use_sigmoid:
+                pred = pred.sigmoid()
+            elif pred.shape[1] != 1:
+                pred = pred.softmax(dim=1)
+        skipped = mended.invalid & (mended.target == num_classes)
+        return self._on_probabilities(pred.masked_fill(skipped.unsqueeze(1), 0), mended.target, *args, **kwargs)

@@ -1,0 +1,60 @@
+"""mmseg's FocalLoss: element-wise, averaged over all elements."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from mmguard.functional.mend import Mended, kept_and_counted
+from mmguard.functional.reduction import AvgFactor, scale_avg_factor
+from mmguard.losses.guards.base import LossGuard, mark
+
+
+class FocalGuard(LossGuard):
+    serves = ('mmseg.FocalLoss',)
+
+    def is_dense(self, pred: Tensor, label: Tensor) -> bool:
+        return pred.shape == label.shape
+
+    def num_classes(self, pred: Tensor) -> int:
+        return max(pred.shape[1], 2)  # one channel tells two classes apart
+
+    def __call__(
+        self,
+        pred: Tensor,
+        mended: Mended,
+        num_classes: int,
+        weight: Optional[Tensor] = None,
+        avg_factor: Optional[AvgFactor] = None,
+        reduction_override: Optional[str] = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        reduction = reduction_override or self.loss.reduction
+        if avg_factor is not None and reduction == 'mean':
+            # The callers of focal losses count positives; what mmseg ignores is none.
+            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.invalid, ~mended.ignored))
+        if pred.is_cuda:
+            # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
+            target = mark(mended, num_classes, -1)
+            loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
+        else:
+            # Off CUDA the stock loss fails on class indices (it picks one column of the one-hot target), so it
+            # gets the one-hot target that it would have made.
+            keep = (mended.target < num_classes).flatten().to(pred.dtype)
+            weight = keep if weight is None else keep * weight.flatten()
+            target = _one_hot(pred, mended.target)
+            loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
+        if reduction == 'mean' and avg_factor is None:
+            seen, skipped, _ = mended.counts.unbind()
+            loss = loss * (seen / (seen - skipped).clamp(min=1))
+        return loss
+
+
+def _one_hot(pred: Tensor, target: Tensor) -> Tensor:
+    channels = pred.shape[1]
+    if channels == 1:
+        return (target == 1).unsqueeze(1).to(pred.dtype)
+    rows = torch.nn.functional.one_hot(target, channels + 1)[..., :channels]
+    return rows.movedim(-1, 1).to(pred.dtype)

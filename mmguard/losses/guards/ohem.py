@@ -1,0 +1,22 @@
+"""OhemCrossEntropy: hard example mining over the pixels that are left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mmguard.functional.mend import Mended
+from mmguard.losses.guards.base import LossGuard, mark
+
+
+class OhemGuard(LossGuard):
+    serves = ('mmseg.OhemCrossEntropy',)
+
+    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        loss = self.loss(pred, mark(mended, num_classes, self.ignore_index), *args, **kwargs)
+        # With few pixels, all of them easy, the stock loss selects none of them and its mean is NaN. NaN scores
+        # must stay visible, so only a NaN out of finite scores is taken for that case.
+        nothing_selected = loss.isnan() & pred.detach().isfinite().all()
+        return torch.where(nothing_selected, torch.zeros_like(loss), loss)

@@ -1,0 +1,31 @@
+"""Losses that leave out what carries their ignore value, and average over the rest."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from torch import Tensor, nn
+
+from mmguard.functional.mend import Mended
+from mmguard.losses.guards.base import LossGuard, mark
+
+
+class OwnIgnoreGuard(LossGuard):
+    """Puts the loss's own ignore value on invalid labels. Serves TverskyLoss and losses that mmguard does not know."""
+
+    serves = ('mmseg.TverskyLoss',)
+
+    def __init__(self, loss: nn.Module) -> None:
+        super().__init__(loss)
+        self._by_argument = 'ignore_index' in inspect.signature(loss.forward).parameters
+
+    @staticmethod
+    def can_serve(loss: nn.Module) -> bool:
+        by_attribute = any(isinstance(getattr(loss, name, None), int) for name in ('ignore_index', 'ignore_label'))
+        return by_attribute or 'ignore_index' in inspect.signature(loss.forward).parameters
+
+    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        if self._by_argument:
+            kwargs['ignore_index'] = self.ignore_index
+        return self.loss(pred, mark(mended, num_classes, self.ignore_index), *args, **kwargs)

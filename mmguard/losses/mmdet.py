@@ -1,0 +1,25 @@
+"""The guarded losses of mmdet's scope."""
+
+from __future__ import annotations
+
+from mmguard.losses.cross_entropy import CrossEntropyBase
+from mmguard.losses.guarded_loss import GuardedLossBase
+
+
+class GuardedCrossEntropyLoss(CrossEntropyBase):
+    """mmdet's CrossEntropyLoss, safe against any label.
+
+    With valid labels value and gradient are those of ``mmdet.CrossEntropyLoss``: the mean is taken over the number of
+    elements, and in sigmoid mode the label ``num_classes`` is the background. Invalid labels count as absent. The
+    arguments are those of :class:`~mmguard.losses.cross_entropy.CrossEntropyBase`.
+    """
+
+    average_by_class_weight = False
+    background = True
+    squeeze_one_channel = False
+
+
+class GuardedLoss(GuardedLossBase):
+    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmdet's scope."""
+
+    scope = 'mmdet'

@@ -1,0 +1,25 @@
+"""The guarded losses of mmseg's scope (and of mmengine's root)."""
+
+from __future__ import annotations
+
+from mmguard.losses.cross_entropy import CrossEntropyBase
+from mmguard.losses.guarded_loss import GuardedLossBase
+
+
+class GuardedCrossEntropyLoss(CrossEntropyBase):
+    """mmseg's CrossEntropyLoss, safe against any label.
+
+    With valid labels value and gradient are those of ``mmseg.CrossEntropyLoss``; class weights together with ignored
+    pixels, which crash there, follow ``torch.nn.functional.cross_entropy``. Invalid labels count as absent. The
+    arguments are those of :class:`~mmguard.losses.cross_entropy.CrossEntropyBase`.
+    """
+
+    average_by_class_weight = True
+    background = False
+    squeeze_one_channel = True
+
+
+class GuardedLoss(GuardedLossBase):
+    """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmseg's scope."""
+
+    scope = 'mmseg'
