@@ -12,7 +12,8 @@ from mmguard.tally import Tally
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
 ON_INVALID = ('ignore', 'clip', 'raise')
-_SMALL = (np.uint8, np.uint16)
+#: Value ranges up to this are counted and mapped with a table; wider ones are sorted.
+_TABLE = 1 << 16
 
 
 class LabelRule:
@@ -82,17 +83,20 @@ class LabelRule:
             label = label.view(np.int64)  # what exceeds int64 turns negative: invalid either way
         if self.label_map:
             return self._mend_by_value(label, source)
-        invalid = self._invalid(label)
-        if not invalid.any():
+        # Flat positions, not a mask: a mask costs a pass of its own at every use.
+        invalid = np.flatnonzero(self._invalid(label))
+        if not invalid.size:
             return label, Tally(total=label.size, source=source)
-        tally = self._tally(label, value_counts(label[invalid]), source)
+        found = label.ravel()[invalid]
+        tally = self._tally(label, value_counts(found), source)
         if self.on_invalid == 'raise':
-            raise self._error(tally, np.argwhere(invalid)[:5])
+            raise self._error(tally, label, invalid)
         if self.on_invalid == 'clip':
-            mended = np.where(invalid, label.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max)), label)
+            mended = label.copy()
+            mended.flat[invalid] = found.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max))
         else:
             mended = label.astype(_dtype_holding(self.ignore_index, label.dtype))
-            np.putmask(mended, invalid, self.ignore_index)
+            mended.flat[invalid] = self.ignore_index
         return mended, tally
 
     def _invalid(self, label: np.ndarray) -> np.ndarray:
@@ -114,7 +118,7 @@ class LabelRule:
         mapped = [value for value in changed if value in self.label_map]
         tally = self._tally(label, {v: n for v, n in counts.items() if v in changed and v not in mapped}, source)
         if self.on_invalid == 'raise' and tally:
-            raise self._error(tally, np.argwhere(np.isin(label, list(tally.values)))[:5])
+            raise self._error(tally, label, np.flatnonzero(np.isin(label, list(tally.values))))
         for value in mapped:
             if changed[value] == self.ignore_index:
                 tally.skipped += counts[value]
@@ -124,12 +128,13 @@ class LabelRule:
         if not changed:
             return label, tally
         dtype = _dtype_holding(self.ignore_index, label.dtype)
-        keys = np.array(sorted(counts))
-        targets = np.array([mended_values[int(key)] for key in keys], dtype=dtype)
-        if label.dtype in _SMALL:
-            table = np.zeros(np.iinfo(label.dtype).max + 1, dtype=dtype)
-            table[keys] = targets
-            return table[label], tally
+        low, high = min(counts), max(counts)
+        if high - low < _TABLE:
+            table = np.zeros(high - low + 1, dtype=dtype)
+            table[[value - low for value in counts]] = list(mended_values.values())
+            return table[label if low == 0 else label.astype(np.int64) - low], tally
+        keys = np.array(list(counts))
+        targets = np.array(list(mended_values.values()), dtype=dtype)
         return targets[np.searchsorted(keys, label)], tally
 
     def _mended_value(self, value: int) -> int:
@@ -146,10 +151,10 @@ class LabelRule:
         clipped = count if self.on_invalid == 'clip' else 0
         return Tally(total=label.size, skipped=count - clipped, remapped=clipped, values=values, source=source)
 
-    def _error(self, tally: Tally, positions: np.ndarray) -> LabelGuardError:
-        return invalid_label_error(
-            tally, [tuple(int(i) for i in row) for row in positions], self.num_classes, self.ignore_index
-        )
+    def _error(self, tally: Tally, label: np.ndarray, invalid: np.ndarray) -> LabelGuardError:
+        first = np.stack(np.unravel_index(invalid[:5], label.shape), axis=1)
+        positions = [tuple(int(i) for i in row) for row in first]
+        return invalid_label_error(tally, positions, self.num_classes, self.ignore_index)
 
 
 def invalid_label_error(
@@ -168,9 +173,13 @@ def invalid_label_error(
 
 def value_counts(label: np.ndarray) -> Dict[int, int]:
     """Value -> count, ascending, of an integer array."""
-    if label.dtype in _SMALL:
-        counts = np.bincount(label.ravel())
-        return {int(value): int(counts[value]) for value in np.flatnonzero(counts)}
+    if not label.size:
+        return {}
+    low, high = int(label.min()), int(label.max())
+    if high - low < _TABLE:
+        shifted = label if low == 0 else label.astype(np.int64) - low
+        counts = np.bincount(shifted.ravel())
+        return {int(value) + low: int(counts[value]) for value in np.flatnonzero(counts)}
     values, numbers = np.unique(label, return_counts=True)
     return {int(value): int(count) for value, count in zip(values, numbers)}
 

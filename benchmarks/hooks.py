@@ -1,0 +1,90 @@
+"""LabelGuardHook: host time per iteration at batch 16 with four guarded losses."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any, Dict, List
+
+import torch
+from mmengine.hooks import RuntimeInfoHook
+from mmengine.runner import Runner
+from mmengine.structures import PixelData
+from mmseg.structures import SegDataSample
+from torch import nn
+from torch.utils.data import DataLoader
+
+import mmguard
+from benchmarks.timing import Row, interleaved
+
+BATCH = 16
+
+
+class _Model(nn.Module):
+    """Four guarded losses, as in PIDNet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 1)
+        self.losses = nn.ModuleList(mmguard.GuardedCrossEntropyLoss() for _ in range(4))
+
+    def forward(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError('never run: the hook is called by itself')
+
+
+def rows(device: str, rounds: int) -> List[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        runner = Runner(
+            model=_Model().to(device),
+            work_dir=folder,
+            train_dataloader=DataLoader([0] * BATCH),
+            train_cfg=dict(type='IterBasedTrainLoop', max_iters=10_000),
+            optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.1)),
+            log_level='ERROR',
+        )
+        runner._train_loop = runner.build_train_loop(runner._train_loop)
+        runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
+        hook, stock = mmguard.LabelGuardHook(), RuntimeInfoHook()
+        hook.before_train(runner)
+        clean, offending = _batch(False), _batch(True)
+        log_vars = {f'loss_{i}': torch.zeros((), device=device) for i in range(6)}
+
+        def iteration(batch: Dict[str, Any]) -> None:
+            hook.after_train_iter(runner, 0, batch, log_vars)
+
+        calls = {
+            'clean': _counted(runner.model, device, lambda: iteration(clean)),
+            'offending': _counted(runner.model, device, lambda: iteration(offending)),
+            'RuntimeInfoHook': lambda: stock.after_train_iter(runner, 0, clean, log_vars),
+        }
+        ms = interleaved(calls, rounds * 10, device)
+        hook.after_run(runner)
+    return [
+        Row('hook, clean iteration, ms', ms['clean'], None, 0.5),
+        Row('hook, 4 offending images, ms', ms['offending'], None, 2.0),
+        Row("hook, clean / mmengine's RuntimeInfoHook", ms['clean'], ms['RuntimeInfoHook'], 10.0),
+    ]
+
+
+def _counted(model: nn.Module, device: str, call: Any) -> Any:
+    """Every iteration brings new counts of every loss."""
+    counts = torch.tensor([1000, 0, 0], device=device)
+
+    def run() -> None:
+        for loss in model.losses:
+            loss._record(counts)
+        call()
+
+    return run
+
+
+def _batch(offending: bool) -> Dict[str, Any]:
+    guard = mmguard.GuardSegLabels(num_classes=19)
+    samples = []
+    for number in range(BATCH):
+        label = torch.zeros(1, 64, 64, dtype=torch.int64)
+        if offending and number < 4:
+            label[0, :8] = 33
+        sample = SegDataSample(metainfo=dict(img_path=f'image-{number}.png', seg_map_path=f'label-{number}.png'))
+        sample.gt_sem_seg = PixelData(data=label)
+        samples.append(guard({'data_samples': sample})['data_samples'])
+    return {'data_samples': samples}

@@ -1,0 +1,86 @@
+"""Interleaved timing and peak memory."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Callable, Dict, Optional
+
+import torch
+
+
+@dataclass
+class Row:
+    """One line of the table.
+
+    Args:
+        what (str): What is measured.
+        ours (float): Median of ours.
+        peer (float): Median of the peer, in the same unit; ``None`` where the bar is absolute.
+        bar (float): The most that the ratio (or ``ours``) may be.
+        unit (str): Unit of both, ``'ms'`` or ``'MiB'``.
+    """
+
+    what: str
+    ours: float
+    peer: Optional[float]
+    bar: float
+    unit: str = 'ms'
+
+    @property
+    def figure(self) -> float:
+        return self.ours if self.peer is None else self.ours / self.peer
+
+    @property
+    def holds(self) -> bool:
+        return self.figure <= self.bar
+
+
+def synchronize(device: str) -> None:
+    if device == 'cuda':
+        torch.cuda.synchronize()
+
+
+def interleaved(calls: Dict[str, Callable[[], object]], rounds: int, device: str = 'cpu') -> Dict[str, float]:
+    """Median time of each call in milliseconds. Every round runs all of them, in turning order."""
+    names = list(calls)
+    times: Dict[str, list] = {name: [] for name in names}
+    for name in names:
+        calls[name]()  # warm-up, compilation
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(rounds):
+            turn = number % len(names)
+            for name in names[turn:] + names[:turn]:
+                synchronize(device)
+                start = time.perf_counter()
+                calls[name]()
+                synchronize(device)
+                times[name].append(1e3 * (time.perf_counter() - start))
+    finally:
+        gc.enable()
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def peak_memory(call: Callable[[], object], device: str = 'cpu') -> float:
+    """Peak of what torch allocates during the call, MiB above what was allocated before."""
+    call()
+    gc.collect()
+    if device == 'cuda':
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        call()
+        torch.cuda.synchronize()
+        return (torch.cuda.max_memory_allocated() - before) / 2**20
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        call()
+    events = [e for e in profile.profiler.kineto_results.events() if e.name() == '[memory]']
+    held = peak = 0
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    return peak / 2**20

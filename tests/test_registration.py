@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import mmdet.registry
+import mmengine.registry
+import mmseg.registry
+import pytest
+
+import mmguard
+from mmguard.losses import mmdet as det_losses
+from mmguard.losses import mmseg as seg_losses
+
+
+def python(code: str, *path: str) -> str:
+    """Runs code in a fresh interpreter, with folders in front of its path."""
+    setup = f'import sys; sys.path[:0] = {list(path)!r}\n'
+    done = subprocess.run([sys.executable, '-c', setup + code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ('registry', 'name', 'expected'),
+    [
+        (mmengine.registry.MODELS, 'GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        (mmengine.registry.MODELS, 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        (mmseg.registry.MODELS, 'GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        (mmseg.registry.MODELS, 'mmseg.GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        (mmseg.registry.MODELS, 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        (mmdet.registry.MODELS, 'GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        (mmdet.registry.MODELS, 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        (mmdet.registry.MODELS, 'mmseg.GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        (mmseg.registry.MODELS, 'GuardedLoss', seg_losses.GuardedLoss),
+        (mmdet.registry.MODELS, 'mmseg.GuardedLoss', seg_losses.GuardedLoss),
+        (mmdet.registry.MODELS, 'GuardedLoss', det_losses.GuardedLoss),
+        (mmengine.registry.MODELS, 'GuardedLoss', mmguard.GuardedLoss),
+        (mmseg.registry.TRANSFORMS, 'GuardSegLabels', mmguard.GuardSegLabels),
+        (mmdet.registry.TRANSFORMS, 'GuardSegLabels', mmguard.GuardSegLabels),
+        (mmdet.registry.HOOKS, 'LabelGuardHook', mmguard.LabelGuardHook),
+    ],
+)
+def test_the_bare_word_and_the_scoped_word_work_in_every_scope(registry: object, name: str, expected: type) -> None:
+    assert registry.get(name) is expected
+
+
+def test_importing_adds_nothing_heavy_to_mmengine_and_mmcv() -> None:
+    out = python(
+        'import mmengine.runner, mmcv.transforms\n'
+        'before = set(sys.modules)\n'
+        'import mmguard\n'
+        'print(sorted(m for m in set(sys.modules) - before if not m.startswith("mmguard")))'
+    )
+    added = ast.literal_eval(out.strip().splitlines()[-1])
+    frameworks = {m for m in added if m.split('.')[0] in ('mmseg', 'mmdet')}
+    assert all('registry' in m or m.count('.') == 0 or m.endswith('version') for m in frameworks)
+    assert len(added) - len(frameworks) < 10, added
+
+
+def test_without_the_frameworks_transforms_hook_and_losses_are_there() -> None:
+    out = python(
+        'sys.modules["mmseg"] = sys.modules["mmdet"] = None\n'
+        'import mmguard, torch\n'
+        'from mmengine.registry import HOOKS, MODELS, TRANSFORMS\n'
+        'loss = MODELS.build(dict(type="GuardedCrossEntropyLoss"))\n'
+        'print(loss(torch.zeros(2, 3), torch.tensor([0, 7])).item())\n'
+        'print(TRANSFORMS.get("GuardSegLabels").__name__, HOOKS.get("LabelGuardHook").__name__)'
+    )
+    assert '1.098' in out
+    assert 'GuardSegLabels LabelGuardHook' in out
+
+
+@pytest.mark.parametrize('broken', ['mmseg', 'mmdet'])
+def test_a_broken_install_of_one_framework_leaves_the_other_guarded(broken: str, tmp_path: Path) -> None:
+    package = tmp_path / broken
+    package.mkdir()
+    (package / '__init__.py').write_text("assert False, 'MMCV==2.2.0 is used but incompatible'\n")
+    other = {'mmseg': 'mmdet', 'mmdet': 'mmseg'}[broken]
+    out = python(
+        f'import mmguard\nfrom {other}.registry import MODELS\n'
+        'print(MODELS.module_dict["GuardedCrossEntropyLoss"].__module__)',
+        str(tmp_path),
+    )
+    assert f'mmguard.losses.{other}' in out
+    assert f'{broken} is installed but cannot be imported' in out
+    assert 'MMCV==2.2.0' in out
+
+
+def test_without_mmengine_the_pure_parts_import() -> None:
+    out = python(
+        'sys.modules.update(mmengine=None, mmcv=None, mmseg=None, mmdet=None, cv2=None, rich=None, yaml=None)\n'
+        'import mmguard, mmguard.functional, mmguard.labels, mmguard.diagnosis, torch\n'
+        'loss, counts = mmguard.functional.softmax_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 7]))\n'
+        'print(counts.tolist(), mmguard.__all__)'
+    )
+    assert "[2, 1, 0] ['LabelGuardError', 'Tally', '__version__']" in out
