@@ -61,6 +61,17 @@ def check_dense_target(logits: Tensor, target: Tensor) -> None:
         )
 
 
+def check_one_channel_target(logits: Tensor, target: Tensor) -> None:
+    """Scores (N, 1, *) against binary labels (N, *)."""
+    check_scores(logits)
+    wanted = (logits.shape[0], *logits.shape[2:])
+    if tuple(target.shape) != wanted:
+        raise ValueError(
+            f'label has shape {shape_of(target)} ({target.dtype}), cls_score {shape_of(logits)}; wanted is label of '
+            f'shape {wanted}: {_advice(logits, target, wanted)}'
+        )
+
+
 def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
     """Element weights must fit the labels (sizes equal or 1)."""
     if weight is None:

@@ -49,8 +49,8 @@ def mask_cross_entropy(
     check_scores(logits, 'mask_pred')
     if logits.dim() < 2 or tuple(target.shape) != (logits.shape[0], *logits.shape[2:]):
         raise ValueError(
-            f'mask target has shape {shape_of(target)}, mask_pred {shape_of(logits)}: a target mask must have the shape '
-            f'(N, *) of a prediction (N, C, *)'
+            f'mask target has shape {shape_of(target)}, mask_pred {shape_of(logits)}: a target mask must have the '
+            f'shape (N, *) of a prediction (N, C, *)'
         )
     if tuple(label.shape) != (logits.shape[0],):
         raise ValueError(f'label has shape {shape_of(label)}: one class per mask is needed, ({logits.shape[0]},)')

@@ -19,7 +19,7 @@ class Mended(NamedTuple):
         target (Tensor): int64, the shape of the input, every element in ``[0, num_classes]``. The value
             ``num_classes`` marks what takes no part in the loss: the ignored elements and the skipped ones.
         invalid (Tensor): bool, the same shape: neither a class nor ``ignore_index``.
-        ignored (Tensor): bool, the same shape: equal to ``ignore_index``.
+        ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
     """
 
@@ -54,6 +54,8 @@ def mend_target(target: Tensor, num_classes: int, ignore_index: int = -100, on_i
     outside = clipped != target
     ignore_is_class = 0 <= ignore_index < num_classes
     invalid = outside if ignore_is_class else outside & ~ignored
+    if ignore_is_class and on_invalid == 'clip':
+        ignored = clipped == ignore_index  # a clamped label may land on the ignored class
     if on_invalid == 'raise':
         raise_if_invalid(target, invalid, num_classes, ignore_index)
     if on_invalid == 'clip':

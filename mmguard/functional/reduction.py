@@ -13,22 +13,22 @@ AvgFactor = Union[float, int, Tensor]
 EPS = torch.finfo(torch.float32).eps
 
 
+HALF = (torch.float16, torch.bfloat16)
+
+
 def sum_float32(values: Tensor) -> Tensor:
     """Sum; half precision is added up in float32, which does not overflow at 65504."""
-    return values.sum(dtype=torch.float32 if values.dtype in (torch.float16, torch.bfloat16) else None)
+    return values.sum(dtype=torch.float32 if values.dtype in HALF else None)
 
 
-def reduce_loss(
-    loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor], denominator: Tensor
-) -> Tensor:
+def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_factor: Optional[AvgFactor]) -> Tensor:
     """Weights and reduces element-wise losses.
 
     Args:
         loss (Tensor): Element-wise losses, any shape, excluded elements 0.
         weight (Tensor, optional): Element weights, broadcastable to ``loss``.
         reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): What ``'mean'`` divides by; ``None``: ``denominator``.
-        denominator (Tensor): The number, or the summed class weights, of the elements that take part.
+        avg_factor (float or Tensor, optional): What ``'mean'`` divides by; required there.
 
     Raises:
         ValueError: An ``avg_factor`` together with ``'sum'``, as in both frameworks; an unknown reduction.
@@ -43,7 +43,8 @@ def reduce_loss(
         if avg_factor is not None:
             raise ValueError('avg_factor can not be used with reduction="sum"')
         return sum_float32(loss)
-    return sum_float32(loss) / ((denominator if avg_factor is None else avg_factor) + EPS)
+    assert avg_factor is not None
+    return sum_float32(loss) / (avg_factor + EPS)
 
 
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:

@@ -58,29 +58,34 @@ def sigmoid_cross_entropy(
         >>> round(loss.item(), 4), counts.tolist()
         (0.6931, [3, 1, 0])
     """
-    if logits.dim() == target.dim():
+    dense = logits.dim() == target.dim()
+    if dense:
         check_dense_target(logits, target)
         binary, invalid, ignored, counts = _dense(logits, target, ignore_index, on_invalid)
-        channels = 1
     else:
         check_index_target(logits, target)
-        channels = logits.shape[1]
         binary, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
+        if weight is not None and weight.dim() == logits.dim() and weight.shape[1] == 1:
+            weight = weight.squeeze(1)
     check_weight(weight, target)
     excluded = ignored if on_invalid == 'clip' else invalid | ignored
     keep = (~excluded).to(logits.dtype)
     element_weight = keep if weight is None else keep * weight
     loss = F.binary_cross_entropy_with_logits(
-        logits, binary, pos_weight=_pos_weight(class_weight, logits, channels), reduction='none'
+        logits, binary, pos_weight=_pos_weight(class_weight, logits, dense), reduction='none'
     )
-    if reduction == 'mean' and avg_factor is not None and on_invalid != 'clip':
+    if not dense:
+        element_weight = element_weight.unsqueeze(1)
+    if reduction != 'mean':
+        return reduce_loss(loss, element_weight, reduction, avg_factor), counts
+    if avg_factor is None:
+        seen, skipped, _ = counts.unbind()
+        taking_part = seen - skipped - (ignored.sum() if avg_non_ignore else 0)
+        avg_factor = taking_part if dense else taking_part * logits.shape[1]
+    elif on_invalid != 'clip':
         counted = torch.ones_like(invalid) if weight is None else (weight != 0).expand_as(invalid)
         avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(invalid, counted))
-    seen, skipped, _ = counts.unbind()
-    taking_part = seen - skipped - (ignored.sum() if avg_non_ignore else 0)
-    if channels > 1 or loss.dim() > element_weight.dim():
-        element_weight = element_weight.unsqueeze(1)
-    return reduce_loss(loss, element_weight, reduction, avg_factor, taking_part * channels), counts
+    return reduce_loss(loss, element_weight, reduction, avg_factor), counts
 
 
 def _one_hot(
@@ -88,14 +93,14 @@ def _one_hot(
 ) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     channels = logits.shape[1]
     mended = mend_target(target, channels + background, ignore_index, on_invalid)
+    index, ignored = mended.target, mended.ignored
     if background and on_invalid == 'clip':
         # Clipping leads into the classes, not to the background, which is one more than the last of them.
-        index = torch.where(mended.invalid, target.long().clamp(0, channels - 1), mended.target)
-    else:
-        index = mended.target
+        index = torch.where(mended.invalid, target.long().clamp(0, channels - 1), index)
+        ignored = torch.where(mended.invalid, index == ignore_index, ignored)
     is_class = (index < channels).unsqueeze(1).to(logits.dtype)
     binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
-    return binary, mended.invalid, mended.ignored, mended.counts
+    return binary, mended.invalid, ignored, mended.counts
 
 
 def _dense(logits: Tensor, target: Tensor, ignore_index: int, on_invalid: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -112,12 +117,14 @@ def _dense(logits: Tensor, target: Tensor, ignore_index: int, on_invalid: str) -
     return mended, invalid, ignored, count(invalid, on_invalid)
 
 
-def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, channels: int) -> Optional[Tensor]:
+def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:
     """Shapes the weights to broadcast along the channels, not along the last (spatial) dimension."""
     if class_weight is None:
         return None
     class_weight = class_weight.to(logits.dtype)
-    if channels == 1:
+    if class_weight.numel() == 1:
         return class_weight
-    check_class_weight(class_weight, channels)
-    return class_weight.view(-1, *[1] * (logits.dim() - 2))
+    # Dense targets (N, C), or (B, N, C) as in DETR-like heads, have their channels last.
+    channel_dim = logits.dim() - 1 if dense and logits.dim() < 4 else 1
+    check_class_weight(class_weight, logits.shape[channel_dim])
+    return class_weight.view(-1, *[1] * (logits.dim() - 1 - channel_dim))

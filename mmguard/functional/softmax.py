@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
 from mmguard.functional.mend import Mended, kept_and_counted, mend_target
-from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor, sum_float32
+from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor, sum_float32
 
 
 def softmax_cross_entropy(
@@ -68,20 +68,32 @@ def softmax_cross_entropy(
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
     mended = mend_target(target, num_classes, ignore_index, on_invalid)
-    loss = F.cross_entropy(
-        logits,
-        mended.target,
-        weight=None if class_weight is None else class_weight.to(logits.dtype),
-        ignore_index=num_classes,
-        reduction='none',
-    )
-    if reduction == 'mean' and avg_factor is not None:
+    loss = _element_losses(logits, mended.target, class_weight)
+    if reduction != 'mean':
+        return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
+    if avg_factor is None:
+        by_weight = class_weight if average_by_class_weight else None
+        avg_factor = _denominator(mended, by_weight, ignore_index, avg_non_ignore)
+    elif on_invalid != 'clip':
         counted = torch.ones_like(mended.invalid) if weight is None else (weight != 0).expand_as(mended.invalid)
-        if on_invalid != 'clip':
-            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.invalid, counted))
-    by_weight = class_weight if average_by_class_weight else None
-    denominator = _denominator(mended, by_weight, ignore_index, avg_non_ignore)
-    return reduce_loss(loss, weight, reduction, avg_factor, denominator), mended.counts
+        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.invalid, counted))
+    return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
+
+
+def _element_losses(logits: Tensor, target: Tensor, class_weight: Optional[Tensor]) -> Tensor:
+    num_classes = logits.shape[1]
+    if class_weight is None or logits.dtype in HALF:
+        # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer fit
+        # the denominator, and large ones would be infinite.
+        loss = F.cross_entropy(logits, target, ignore_index=num_classes, reduction='none')
+        return loss if class_weight is None else loss * _weight_per_label(target, class_weight)
+    weight = class_weight.to(logits.dtype)
+    return F.cross_entropy(logits, target, weight=weight, ignore_index=num_classes, reduction='none')
+
+
+def _weight_per_label(target: Tensor, class_weight: Tensor) -> Tensor:
+    # One more entry for the marker of excluded elements: they weigh 0.
+    return F.pad(class_weight.float(), (0, 1))[target]
 
 
 def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: int, avg_non_ignore: bool) -> Tensor:
@@ -90,9 +102,7 @@ def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: i
         seen, skipped, _ = mended.counts.unbind()
         taking_part = seen - skipped
         return taking_part - mended.ignored.sum() if avg_non_ignore else taking_part
-    # One more entry for the marker of excluded elements: they weigh 0.
-    weights = F.pad(class_weight.float(), (0, 1))
-    total = sum_float32(weights[mended.target])
+    total = sum_float32(_weight_per_label(mended.target, class_weight))
     if not avg_non_ignore and 0 <= ignore_index < class_weight.numel():
         total = total + class_weight[ignore_index] * mended.ignored.sum()
     return total

@@ -13,6 +13,8 @@ import torch
 import yaml
 from mmengine import fileio
 
+NUMBER = (int, float, np.integer, np.floating)
+
 ClassWeight = Union[Sequence[float], np.ndarray, torch.Tensor, str, 'os.PathLike[str]']
 
 
@@ -49,7 +51,7 @@ def _read(path: str) -> Any:
         if suffix == '.npy':
             return np.load(io.BytesIO(content), allow_pickle=False)
         return json.loads(content) if suffix == '.json' else yaml.safe_load(content)
-    except (ValueError, yaml.YAMLError) as error:
+    except (ValueError, EOFError, yaml.YAMLError) as error:
         raise ValueError(f'class_weight file {path} cannot be read as {suffix}: {error}') from error
 
 
@@ -61,7 +63,7 @@ def _checked(weights: Any, name: str) -> List[float]:
     wrong = {
         index: weight
         for index, weight in enumerate(weights)
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not math.isfinite(weight)
+        if isinstance(weight, bool) or not isinstance(weight, NUMBER) or not math.isfinite(weight)
     }
     if wrong:
         raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {wrong}')

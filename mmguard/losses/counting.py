@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mmguard.errors import LabelGuardError
+from mmguard.tally import SEVERAL
 
 try:
     from torch._subclasses.fake_tensor import FakeTensor
@@ -48,11 +49,19 @@ class CountsLabels:
         counts, self._counts = self._counts, None
         return counts
 
-    def _with_source(self, error: LabelGuardError) -> LabelGuardError:
-        """Names the file of the first invalid element: its first index is the sample in the batch."""
-        if not self.sources or not error.positions or error.positions[0][0] >= len(self.sources):
+    def _with_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
+        """Names the file of the first invalid element, where its first index is the sample in the batch.
+
+        Labels of boxes and queries are flattened over the batch: their first index says nothing about the sample.
+        """
+        if not self.sources or not error.positions or label is None:
             return error
-        source = self.sources[error.positions[0][0]]
+        if len(self.sources) == 1:
+            source = self.sources[0]
+        elif label.dim() > 1 and label.shape[0] == len(self.sources):
+            source = self.sources[error.positions[0][0]]
+        else:
+            return error
         for tally in error.tallies:
-            tally.source = source
+            tally.source = source if len(self.sources) == 1 else SEVERAL
         return LabelGuardError(f'{source}: {error}', error.tallies, error.positions)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from mmguard.errors import LabelGuardError
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
+from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
 from mmguard.labels import check_int, check_on_invalid
 from mmguard.losses.class_weight import ClassWeight, load_class_weight
@@ -41,6 +42,8 @@ class CrossEntropyBase(CountsLabels, nn.Module):
     background: bool
     #: mmseg drops the channel dimension of one-channel sigmoid scores, mmdet expands the labels instead.
     squeeze_one_channel: bool
+    #: mmseg's sigmoid mode takes no notice of unknown keywords.
+    sigmoid_takes_any_keyword: bool
     _class_weight: Optional[Tensor]
 
     def __init__(
@@ -96,7 +99,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             LabelGuardError: An invalid label, with ``on_invalid='raise'``.
         """
         assert reduction_override in (None, 'none', 'mean', 'sum')
-        if kwargs and not (self.use_mask or self.use_sigmoid):
+        if kwargs and not (self.use_mask or (self.use_sigmoid and self.sigmoid_takes_any_keyword)):
             raise TypeError(f'unexpected keyword arguments: {", ".join(kwargs)}')
         reduction = reduction_override if reduction_override else self.reduction
         if ignore_index is None:
@@ -105,7 +108,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             try:
                 loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
             except LabelGuardError as error:
-                raise self._with_source(error) from None
+                raise self._with_source(error, weight if self.use_mask else label) from None
         else:
             loss, counts = self._criterion(cls_score, label, weight, avg_factor, reduction, ignore_index)
         self._record(counts)
@@ -121,8 +124,11 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         ignore_index: Optional[int],
     ) -> Tuple[Tensor, Tensor]:
         class_weight = self._class_weight
-        if class_weight is not None and is_fake(cls_score):
-            class_weight = cls_score.new_tensor(self.class_weight, dtype=torch.float32)
+        if class_weight is not None:
+            if is_fake(cls_score) or is_fake(class_weight):
+                class_weight = cls_score.new_tensor(self.class_weight, dtype=torch.float32)
+            elif class_weight.device != cls_score.device:  # a module that nobody moved, as the frameworks allow
+                class_weight = class_weight.to(cls_score.device)
         if self.use_mask:
             assert ignore_index is None, 'BCE loss does not support ignore_index'
             assert reduction == 'mean', "mask mode supports reduction='mean' alone"
@@ -132,7 +138,9 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)
         ignore_index = -100 if ignore_index is None else ignore_index
         if self.use_sigmoid:
-            if self.squeeze_one_channel and cls_score.dim() > 1 and cls_score.shape[1] == 1:
+            if self.squeeze_one_channel and label.dim() == cls_score.dim() - 1 and cls_score.shape[1] == 1:
+                check_one_channel_target(cls_score, label)
+                check_class_weight(class_weight, 1)
                 cls_score = cls_score.squeeze(1)
             return sigmoid_cross_entropy(
                 cls_score,
@@ -158,6 +166,14 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             average_by_class_weight=self.average_by_class_weight,
             on_invalid=self.on_invalid,
         )
+
+    def _apply(self, *args: Any, **kwargs: Any) -> CrossEntropyBase:
+        super()._apply(*args, **kwargs)
+        if self._class_weight is not None and self._class_weight.dtype != torch.float32:
+            # half() must not round the weights: averages are taken in float32.
+            weights = torch.tensor(self.class_weight, dtype=torch.float32, device=self._class_weight.device)
+            self._class_weight = weights
+        return self
 
     def extra_repr(self) -> str:
         return f'avg_non_ignore={self.avg_non_ignore}, on_invalid={self.on_invalid!r}'

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.errors import LabelGuardError
+from mmguard.functional.checks import shape_of
 from mmguard.functional.mend import mend_target
 from mmguard.labels import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
@@ -77,20 +78,33 @@ class GuardedLossBase(CountsLabels, nn.Module):
         """
         kwargs = {k: v for k, v in kwargs.items() if v is not None or self._accepts_any or k in self._accepts}
         if self.guard.is_dense(pred, label):
+            if ignore_index is not None and 'ignore_index' in self._accepts:
+                kwargs['ignore_index'] = ignore_index
             return self._attached(self.loss(pred, label, *args, **kwargs), pred)
         self.guard.check(pred, label)
-        num_classes = self.guard.num_classes(pred) if self.num_classes is None else self.num_classes
+        num_classes = self._num_classes(pred)
         if ignore_index is None:
             ignore_index = self.guard.ignore_index if self.ignore_index is None else self.ignore_index
         try:
             mended = mend_target(label, num_classes, ignore_index, self.on_invalid)
         except LabelGuardError as error:
-            raise self._with_source(error) from None
+            raise self._with_source(error, label) from None
         loss = self.guard(pred, mended, num_classes, *args, **kwargs)
         self._record(mended.counts)
         # A mean over nothing is NaN in one loss, 1 in another and an unattached 0 in a third.
         any_label = (mended.target < num_classes).any()
         return self._attached(torch.where(any_label, loss, torch.zeros_like(loss)), pred)
+
+    def _num_classes(self, pred: Tensor) -> int:
+        told_apart = self.guard.num_classes(pred)
+        if self.num_classes is None:
+            return told_apart
+        if self.num_classes > told_apart:
+            raise ValueError(
+                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {told_apart} classes '
+                f'apart: a label between them would crash the loss. Set num_classes of GuardedLoss to that of the head'
+            )
+        return self.num_classes
 
     def _attached(self, loss: Tensor, pred: Tensor) -> Tensor:
         """A result without a graph would leave parameters without gradient, and DDP waiting for them."""
@@ -102,7 +116,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            if name == 'loss':
+            if name == 'loss' or name.startswith('__'):
                 raise
             return getattr(self.loss, name)
 

@@ -17,6 +17,7 @@ class GuardedCrossEntropyLoss(CrossEntropyBase):
     average_by_class_weight = False
     background = True
     squeeze_one_channel = False
+    sigmoid_takes_any_keyword = False
 
 
 class GuardedLoss(GuardedLossBase):

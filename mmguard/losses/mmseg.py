@@ -17,6 +17,7 @@ class GuardedCrossEntropyLoss(CrossEntropyBase):
     average_by_class_weight = True
     background = False
     squeeze_one_channel = True
+    sigmoid_takes_any_keyword = True
 
 
 class GuardedLoss(GuardedLossBase):

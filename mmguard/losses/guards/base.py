@@ -54,6 +54,11 @@ class LossGuard:
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
+def skipped_of(mended: Mended, num_classes: int) -> Tensor:
+    """bool: the invalid labels that are left out (and not clipped)."""
+    return mended.invalid & (mended.target == num_classes)
+
+
 def mark(mended: Mended, num_classes: int, ignore_index: int) -> Tensor:
     """The labels, with the stock loss's own ignore value on what takes no part."""
     return mended.target.masked_fill(mended.target == num_classes, ignore_index)

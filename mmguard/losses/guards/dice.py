@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from mmguard.functional.mend import Mended
-from mmguard.losses.guards.base import LossGuard
+from mmguard.losses.guards.base import LossGuard, skipped_of
 
 
 class DiceGuard(LossGuard):
@@ -19,12 +19,6 @@ class DiceGuard(LossGuard):
     """
 
     serves = ('mmseg.DiceLoss',)
-
-    def __init__(self, loss: nn.Module) -> None:
-        super().__init__(loss)
-        on_probabilities: Any = copy.copy(loss)
-        on_probabilities.activate = False
-        self._on_probabilities = on_probabilities
 
     @property
     def ignore_index(self) -> int:
@@ -44,5 +38,7 @@ class DiceGuard(LossGuard):
                 pred = pred.sigmoid()
             elif pred.shape[1] != 1:
                 pred = pred.softmax(dim=1)
-        skipped = mended.invalid & (mended.target == num_classes)
-        return self._on_probabilities(pred.masked_fill(skipped.unsqueeze(1), 0), mended.target, *args, **kwargs)
+        on_probabilities: Any = copy.copy(self.loss)
+        on_probabilities.activate = False
+        skipped = skipped_of(mended, num_classes).unsqueeze(1)
+        return on_probabilities(pred.masked_fill(skipped, 0), mended.target, *args, **kwargs)

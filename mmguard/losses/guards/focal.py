@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mmguard.functional.mend import Mended, kept_and_counted
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
-from mmguard.losses.guards.base import LossGuard, mark
+from mmguard.losses.guards.base import LossGuard, mark, skipped_of
 
 
 class FocalGuard(LossGuard):
@@ -34,7 +34,9 @@ class FocalGuard(LossGuard):
         reduction = reduction_override or self.loss.reduction
         if avg_factor is not None and reduction == 'mean':
             # The callers of focal losses count positives; what mmseg ignores is none.
-            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.invalid, ~mended.ignored))
+            avg_factor = scale_avg_factor(
+                avg_factor, *kept_and_counted(skipped_of(mended, num_classes), ~mended.ignored)
+            )
         if pred.is_cuda:
             # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
             target = mark(mended, num_classes, -1)
@@ -43,7 +45,10 @@ class FocalGuard(LossGuard):
             # Off CUDA the stock loss fails on class indices (it picks one column of the one-hot target), so it
             # gets the one-hot target that it would have made.
             keep = (mended.target < num_classes).flatten().to(pred.dtype)
-            weight = keep if weight is None else keep * weight.flatten()
+            if weight is None:
+                weight = keep
+            else:  # one per element, or one per element and class
+                weight = keep.unsqueeze(1) * weight if weight.dim() == 2 else keep * weight.flatten()
             target = _one_hot(pred, mended.target)
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         if reduction == 'mean' and avg_factor is None:

@@ -37,6 +37,9 @@ class LovaszGuard(LossGuard):
 
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         target = mended.target
+        if self._is_binary():
+            # Images without a pixel count as 0 there, and a single pixel is no trouble.
+            return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
         pixels = (target < num_classes).flatten(1).sum(1)
         if not pixels.any():
             return pred[:0].sum()

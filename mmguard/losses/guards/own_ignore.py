@@ -26,6 +26,22 @@ class OwnIgnoreGuard(LossGuard):
         return by_attribute or 'ignore_index' in inspect.signature(loss.forward).parameters
 
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        if not mended.target.numel():
+            return pred.sum()  # of nothing; not every loss can take an empty batch
+        ignore_index = self.ignore_index
         if self._by_argument:
-            kwargs['ignore_index'] = self.ignore_index
-        return self.loss(pred, mark(mended, num_classes, self.ignore_index), *args, **kwargs)
+            if 0 <= ignore_index < num_classes:
+                ignore_index = num_classes  # what is left of the labels may be of that class
+            kwargs['ignore_index'] = ignore_index
+        return self.loss(
+            self._gated(pred, mended, num_classes), mark(mended, num_classes, ignore_index), *args, **kwargs
+        )
+
+    def _gated(self, pred: Tensor, mended: Mended, num_classes: int) -> Tensor:
+        """Scores that take no gradient in a batch without any label: a mean over nothing sends NaN back."""
+        if not pred.requires_grad:
+            return pred
+        nothing = (mended.target == num_classes).all()
+        pred = pred.view_as(pred)
+        pred.register_hook(lambda grad: grad.masked_fill(nothing, 0))
+        return pred
