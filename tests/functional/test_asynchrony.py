@@ -1,0 +1,111 @@
+"""No operator that waits for the device, and none whose output shape depends on the data."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
+
+SYNCHRONISING = (
+    'aten._local_scalar_dense',
+    'aten.item',
+    'aten.is_nonzero',
+    'aten.nonzero',
+    'aten.masked_select',
+    'aten.unique',
+    'aten._unique',
+    'aten.equal',
+    'aten.bincount',
+    'aten.repeat_interleave.Tensor',
+)
+
+
+class NoSync(TorchDispatchMode):
+    """Fails on whatever would wait for a GPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple = (), kwargs: Optional[Dict] = None) -> Any:
+        self.seen += 1
+        name = str(func)
+        assert not name.startswith(SYNCHRONISING), f'{name} synchronises'
+        if name.startswith(('aten.index.', 'aten.index_put')):
+            masks = [index for index in args[1] if index is not None and index.dtype in (torch.bool, torch.uint8)]
+            assert not masks, f'{name} with a mask has a shape that depends on the data'
+        return func(*args, **(kwargs or {}))
+
+
+def calls() -> Iterator[Tuple[str, Callable[[Tensor], Tensor]]]:
+    label = torch.tensor([[[0, 7, 255], [2, 1, -1]]])
+    weight = torch.tensor([[[1.0, 0, 1], [1, 1, 1]]])
+    for on_invalid, reduction, weighted, class_weighted, avg_factor, avg_non_ignore, ignore_index in itertools.product(
+        ('ignore', 'clip'), ('none', 'mean', 'sum'), (False, True), (False, True), (None, 4.0, torch.tensor(4.0)),
+        (False, True), (255, 1),
+    ):  # fmt: skip
+        if reduction == 'sum' and avg_factor is not None:
+            continue
+        options: Dict[str, Any] = {
+            'class_weight': torch.tensor([0.5, 1.0, 2.0]) if class_weighted else None,
+            'reduction': reduction,
+            'avg_factor': avg_factor,
+            'avg_non_ignore': avg_non_ignore,
+            'ignore_index': ignore_index,
+            'on_invalid': on_invalid,
+        }
+        element_weight = weight if weighted else None
+        for by_weight in (False, True):
+            yield (
+                'softmax',
+                lambda x, w=element_weight, o=options, b=by_weight: softmax_cross_entropy(
+                    x, label, w, average_by_class_weight=b, **o
+                )[0],
+            )
+        for background in (False, True):
+            yield (
+                'sigmoid',
+                lambda x, w=element_weight, o=options, b=background: sigmoid_cross_entropy(
+                    x, label, w, background=b, **o
+                )[0],
+            )
+        dense = torch.tensor([0.0, 1, 255, 3, float('nan'), 0.5]).repeat(3).view(1, 3, 2, 3)
+        yield 'dense', lambda x, o=options, d=dense: sigmoid_cross_entropy(x, d, **o)[0]
+    for on_invalid in ('ignore', 'clip'):
+        yield (
+            'mask',
+            lambda x, o=on_invalid: mask_cross_entropy(
+                x, torch.ones(1, 2, 3), torch.tensor([9]), class_weight=torch.ones(3), on_invalid=o
+            )[0],
+        )
+
+
+def test_no_synchronisation_in_any_mode() -> None:
+    number = 0
+    for name, call in calls():
+        leaf = torch.randn(1, 3, 2, 3, requires_grad=True)
+        with NoSync() as mode:
+            call(leaf).sum().backward()
+        assert mode.seen > 5, name
+        number += 1
+    assert number > 600
+
+
+def test_the_check_itself_sees_a_synchronisation() -> None:
+    values = torch.tensor([1.0, 2.0])
+    with NoSync():
+        with pytest.raises(AssertionError, match='synchronises'):
+            values.sum().item()
+        with pytest.raises(AssertionError, match='depends on the data'):
+            values[values > 1]
+        with pytest.raises(AssertionError, match='synchronises'):
+            bool((values > 1).any())
+        # A debugging mode may.
+        with pytest.raises(AssertionError, match='synchronises'):
+            softmax_cross_entropy(torch.zeros(1, 2), torch.tensor([0]), on_invalid='raise')

@@ -1,0 +1,55 @@
+"""An explicit avg_factor is scaled by the share of valid elements and never falls below min(avg_factor, 1)."""
+
+from __future__ import annotations
+
+from typing import Union
+
+import pytest
+import torch
+from batches import STABLE, Batch, batches
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from mmguard.functional import scale_avg_factor, softmax_cross_entropy
+from mmguard.functional.reduction import EPS
+
+
+@STABLE
+@given(batches(reduction='mean'), st.sampled_from([0.0, 0.25, 1.0, 2.5, 40.0]), st.booleans())
+def test_scaled_with_a_floor(batch: Batch, avg_factor: float, as_tensor: bool) -> None:
+    counted = torch.ones(len(batch.label), dtype=torch.bool) if batch.weight is None else batch.weight != 0
+    number, kept = int(counted.sum()), int((counted & ~batch.invalid).sum())
+    expected = max(avg_factor * kept / number, min(avg_factor, 1)) if number else avg_factor
+    assume(expected > 0 or kept == 0)  # stock divides what is there by eps, too
+    total = Batch(**dict(batch.__dict__, reduction='sum')).run()[0]
+    loss = batch.run(torch.tensor(avg_factor) if as_tensor else avg_factor)[0]
+    torch.testing.assert_close(loss, total / (expected + EPS), rtol=1e-5, atol=1e-5)
+
+
+@STABLE
+@given(batches(reduction='mean'), st.sampled_from([0.5, 2.5]))
+def test_clipped_elements_stay_counted(batch: Batch, avg_factor: float) -> None:
+    total = Batch(**dict(batch.__dict__, reduction='sum')).run(on_invalid='clip')[0]
+    loss = batch.run(avg_factor, on_invalid='clip')[0]
+    torch.testing.assert_close(loss, total / (avg_factor + EPS), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize('avg_factor', [3, 3.0, torch.tensor(3), torch.tensor(3.0), torch.tensor(3, dtype=torch.half)])
+def test_unchanged_without_invalid_elements(avg_factor: Union[float, torch.Tensor]) -> None:
+    assert scale_avg_factor(avg_factor, torch.tensor(7), torch.tensor(7)).item() == 3
+    assert scale_avg_factor(avg_factor, torch.tensor(0), torch.tensor(0)).item() == 3
+
+
+def test_no_blow_up_of_a_factor_averaged_over_ranks() -> None:
+    """Lowered by the number of invalid elements, 2.0 would be -6 here."""
+    scores = torch.zeros(10, 2)
+    label = torch.tensor([0, 1] + [9] * 8)
+    loss, _ = softmax_cross_entropy(scores, label, avg_factor=2.0)
+    assert loss.item() == pytest.approx(2 * 0.693147, abs=1e-5)
+
+
+def test_misuse() -> None:
+    with pytest.raises(ValueError, match='avg_factor can not be used with reduction="sum"'):
+        softmax_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), avg_factor=2, reduction='sum')
+    with pytest.raises(ValueError, match='average is not a valid value for reduction'):
+        softmax_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), reduction='average')

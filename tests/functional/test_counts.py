@@ -1,0 +1,33 @@
+"""Counts are exact, whatever else is asked for."""
+
+from __future__ import annotations
+
+import torch
+from batches import STABLE, Batch, batches
+from hypothesis import given
+
+from mmguard.functional import mend_target
+
+
+@STABLE
+@given(batches())
+def test_skipped_and_remapped(batch: Batch) -> None:
+    seen, number = batch.label.numel(), int(batch.invalid.sum())
+    assert batch.run()[2] == [seen, number, 0]
+    assert batch.run(on_invalid='clip')[2] == [seen, 0, number]
+
+
+@STABLE
+@given(batches())
+def test_what_mend_target_returns(batch: Batch) -> None:
+    num_classes, label = batch.num_classes, batch.label
+    before = label.clone()
+    mended = mend_target(label, num_classes, batch.ignore_index)
+    assert label.equal(before), 'the labels of the caller were written to'
+    for value, target, invalid, ignored in zip(
+        label.tolist(), mended.target.tolist(), mended.invalid.tolist(), mended.ignored.tolist()
+    ):
+        assert ignored == (value == batch.ignore_index)
+        assert invalid == (not 0 <= value < num_classes and not ignored)
+        assert target == (num_classes if invalid or ignored else value)
+    assert mended.target.dtype == mended.counts.dtype == torch.int64
