@@ -1,0 +1,59 @@
+"""torch.compile without a graph break: same loss, same gradient, same counts."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator
+
+import pytest
+import torch
+from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
+
+MODES: Dict[str, Dict[str, Any]] = {
+    'softmax': {'class_weight': [0.5, 1.0, 2.0, 1.0]},
+    'sigmoid': {'use_sigmoid': True, 'class_weight': [0.5, 1.0, 2.0, 1.0], 'avg_non_ignore': True},
+    'clip': {'on_invalid': 'clip'},
+    'mask': {'use_mask': True},
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def compare(scope: str, mode: str, backend: str) -> None:
+    scores, label = scores_and_labels((2, 4, 6, 5))
+    label[:, 0], label[0, 1, :3] = 255, 19
+    args: tuple = (label, None, None, None, 255)
+    if mode == 'mask':
+        args = (torch.ones(2, 6, 5), torch.tensor([1, 19]))
+    eager, guarded = (CROSS_ENTROPY[scope][1](**MODES[mode]) for _ in range(2))
+    compiled = torch.compile(guarded, fullgraph=True, backend=backend)
+    for seed in range(3):
+        scores = torch.randn(scores.shape, generator=torch.Generator().manual_seed(seed))
+        assert_equal(value_and_grad(compiled, scores, *args), value_and_grad(eager, scores, *args))
+    counts = guarded.take_counts().tolist()
+    assert counts == eager.take_counts().tolist()
+    assert sum(counts[1:]) == 3 * (1 if mode == 'mask' else 3)
+    # Taken counts start again from nothing.
+    value_and_grad(compiled, scores, *args)
+    assert [3 * number for number in guarded.take_counts().tolist()] == counts
+
+
+@pytest.mark.parametrize('backend', ['eager', 'aot_eager'])
+@pytest.mark.parametrize('mode', MODES)
+def test_full_graph(mode: str, backend: str) -> None:
+    compare('mmseg', mode, backend)
+
+
+@pytest.mark.parametrize('mode', ['softmax', 'sigmoid'])
+def test_full_graph_in_mmdet(mode: str) -> None:
+    compare('mmdet', mode, 'aot_eager')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('mode', ['softmax', 'sigmoid'])
+def test_full_graph_with_inductor(mode: str) -> None:
+    compare('mmseg', mode, 'inductor')

@@ -1,0 +1,74 @@
+"""Shape propagation: forward and backward under fake tensors, and a real call afterwards."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import pytest
+import torch
+from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
+from torch import Tensor
+
+FakeTensorMode = pytest.importorskip('torch._subclasses.fake_tensor').FakeTensorMode
+
+MODES: Dict[str, Dict[str, Any]] = {
+    'softmax': {},
+    'softmax, weighted': {'class_weight': [0.5, 1.0, 2.0, 1.0]},
+    'sigmoid': {'use_sigmoid': True},
+    'sigmoid, weighted': {'use_sigmoid': True, 'class_weight': [0.5, 1.0, 2.0, 1.0], 'avg_non_ignore': True},
+    'mask': {'use_mask': True, 'class_weight': [0.5, 1.0, 2.0, 1.0]},
+    'clip': {'on_invalid': 'clip', 'class_weight': [0.5, 1.0, 2.0, 1.0]},
+}
+
+
+def arguments(mode: str) -> tuple:
+    if mode == 'mask':
+        scores, _ = scores_and_labels((3, 4, 2, 2))
+        return scores, torch.ones(3, 2, 2), torch.tensor([0, 9, 3])
+    scores, label = scores_and_labels((2, 4, 3, 5))
+    label[0, 0, 0], label[0, 0, 1] = 255, 19
+    return scores, label, torch.ones(label.shape), 20.0
+
+
+def propagate(loss: torch.nn.Module, mode: str, fake_mode: Any) -> None:
+    leaf, *rest = (fake_mode.from_tensor(a) if isinstance(a, Tensor) else a for a in arguments(mode))
+    leaf.requires_grad_()
+    value = loss(leaf, *rest)
+    assert value.shape == ((1,) if mode == 'mask' else ())
+    value.sum().backward()
+    assert leaf.grad.shape == leaf.shape
+
+
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('scope', CROSS_ENTROPY)
+def test_module_built_outside(scope: str, mode: str) -> None:
+    guarded = CROSS_ENTROPY[scope][1](**MODES[mode])
+    fresh = CROSS_ENTROPY[scope][1](**MODES[mode])
+    expected = value_and_grad(fresh, *arguments(mode))
+    for _ in range(2):
+        with FakeTensorMode() as fake_mode:
+            propagate(guarded, mode, fake_mode)
+        assert_equal(value_and_grad(guarded, *arguments(mode)), expected)
+    # Only the real calls were counted.
+    assert guarded.take_counts().tolist() == [2 * number for number in fresh.take_counts().tolist()]
+
+
+@pytest.mark.parametrize('mode', MODES)
+@pytest.mark.parametrize('scope', CROSS_ENTROPY)
+def test_module_built_inside(scope: str, mode: str) -> None:
+    with FakeTensorMode() as fake_mode:
+        guarded = CROSS_ENTROPY[scope][1](**MODES[mode])
+        propagate(guarded, mode, fake_mode)
+        propagate(guarded, mode, fake_mode)
+    assert guarded.take_counts() is None
+    expected = value_and_grad(CROSS_ENTROPY[scope][1](**MODES[mode]), *arguments(mode))
+    assert_equal(value_and_grad(guarded, *arguments(mode)), expected)
+
+
+def test_fake_call_between_real_ones_keeps_the_counts() -> None:
+    guarded = CROSS_ENTROPY['mmseg'][1](class_weight=[0.5, 1.0, 2.0, 1.0])
+    guarded(*arguments('softmax')[:2])
+    with FakeTensorMode() as fake_mode:
+        propagate(guarded, 'softmax', fake_mode)
+    guarded(*arguments('softmax')[:2])
+    assert guarded.take_counts().tolist() == [60, 4, 0]
