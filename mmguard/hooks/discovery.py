@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import nn
 
+from mmguard.labels import LabelRule
 from mmguard.losses.counting import CountsLabels
+from mmguard.tally import Tally
 
 
 def unwrapped(model: Any) -> nn.Module:
@@ -25,17 +27,33 @@ def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
 
 
-def label_space(model: nn.Module, loss_name: str) -> Tuple[Optional[int], Optional[int]]:
-    """``num_classes`` and ``ignore_index`` of the head that owns a loss."""
+def label_space(model: nn.Module, loss_name: str) -> Tuple[Optional[int], int]:
+    """``num_classes`` and ``ignore_index`` that a loss works with: its own, or those of the head that owns it.
+
+    Heads hand their ``ignore_index`` to the losses, so it goes before the loss's own. Without any it is -100.
+    """
     model = unwrapped(model)
     parts = loss_name.split('.')
-    for depth in range(len(parts), -1, -1):
-        owner = model.get_submodule('.'.join(parts[:depth]))
-        num_classes = getattr(owner, 'num_classes', None)
-        if isinstance(num_classes, int):
-            ignore_index = getattr(owner, 'ignore_index', None)
-            return num_classes, ignore_index if isinstance(ignore_index, int) else None
-    return None, None
+    loss, *owners = [model.get_submodule('.'.join(parts[:depth])) for depth in range(len(parts), -1, -1)]
+    num_classes = _first_int([loss, *owners], 'num_classes')
+    ignore_index = _first_int([*owners, loss], 'ignore_index', 'ignore_label')
+    return num_classes, -100 if ignore_index is None else ignore_index
+
+
+def _first_int(modules: List[nn.Module], *names: str) -> Optional[int]:
+    values = (getattr(module, name, None) for module in modules for name in names)
+    return next((value for value in values if isinstance(value, int)), None)
+
+
+def culprits(samples: List[BaseDataElement], rule: LabelRule) -> List[Tally]:
+    """The samples whose label maps a rule has to mend."""
+    tallies = []
+    for sample in samples:
+        label = sample.get('gt_sem_seg')
+        data = None if label is None else label.get('data', label.get('sem_seg'))
+        if data is not None:
+            tallies.append(rule.mend(data.cpu().numpy(), source_of(sample))[1])
+    return [tally for tally in tallies if tally]
 
 
 def samples_of(data_batch: Any) -> List[BaseDataElement]:
@@ -71,6 +89,19 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
     for wrapped in inner:
         if wrapped is not None:
             yield from pipelines_of(wrapped)
+
+
+def rules_in(transforms: Iterable[Any]) -> Iterator[LabelRule]:
+    """The rules of the guards in a pipeline, nested ones (``RandomApply`` and the like) included."""
+    for transform in transforms:
+        rule = getattr(transform, 'rule', None)
+        if isinstance(rule, LabelRule):
+            yield rule
+        inner = getattr(transform, 'transforms', None)
+        if isinstance(inner, (list, tuple)):
+            yield from rules_in(inner)
+        elif inner is not None:
+            yield from rules_in(getattr(inner, 'transforms', ()))
 
 
 def data_roots_of(dataset: Any) -> Iterator[str]:

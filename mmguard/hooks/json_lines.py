@@ -26,7 +26,8 @@ class JsonLines:
         """Appends a record. Returns False where it could not (``error`` says why)."""
         if self.error is not None:
             return False
-        line = json.dumps(record, ensure_ascii=False).encode() + b'\n'
+        # File names that are no UTF-8 reach Python as lone surrogates, which JSON can hold as an escape alone.
+        line = json.dumps(record, ensure_ascii=False).encode(errors='backslashreplace') + b'\n'
         try:
             if self._file is None:
                 self._file = self._open()

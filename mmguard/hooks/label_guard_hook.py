@@ -13,11 +13,12 @@ from mmengine.logging import HistoryBuffer
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import (
+    culprits,
     data_roots_of,
     guarded_losses,
     label_space,
     pipelines_of,
-    relative_to,
+    rules_in,
     samples_of,
     source_of,
 )
@@ -26,7 +27,7 @@ from mmguard.hooks.ledger import SCALARS, Ledger, LossCount, Span
 from mmguard.hooks.wording import Pace, closing_table, iteration_line
 from mmguard.labels import LabelRule, check_int
 from mmguard.losses.counting import CountsLabels
-from mmguard.tally import LABEL_GUARD
+from mmguard.tally import LABEL_GUARD, Tally
 
 #: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
 HISTORY = 10_000
@@ -75,64 +76,105 @@ class LabelGuardHook(Hook):
         self.out_file = out_file
         self._ledgers: Dict[str, Ledger] = {}
         self._losses: Dict[str, CountsLabels] = {}
-        self._span = Span()
         self._lines: Optional[JsonLines] = None
-        self._roots: List[str] = []
+        self._lines_lost = False
+        self._place: Dict[str, int] = {}
         self._pace = Pace()
         self._hinted = False
 
     # ---- training
 
     def before_train(self, runner: Any) -> None:
-        self._start('train', runner, runner.train_dataloader.dataset)
+        self._start('train', runner)
         self._losses = guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
         for name in SCALARS:
             history = runner.message_hub.log_scalars
             history.setdefault(f'train/guard/{name}', HistoryBuffer(max_length=HISTORY))
-        self._warn_if_counts_are_lost(runner)
+        _show_loss_counts_as_they_are(runner.log_processor)
+        if not self._losses and not self._rules('train', runner):
+            runner.logger.warning(
+                'guard: nothing to report: the training pipeline holds no guard (GuardSegLabels, ...) and the model no '
+                'guarded loss'
+            )
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         for loss in self._losses.values():
             if getattr(loss, 'on_invalid', None) == 'raise':
-                loss.sources = [self._shorten(source_of(sample)) for sample in samples_of(data_batch)]
+                shorten = self._ledgers['train'].shorten
+                loss.sources = [shorten(source_of(sample)) for sample in samples_of(data_batch)]
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
     ) -> None:
-        samples = samples_of(data_batch)
-        guarded = self._see(samples, 'train')
-        if not self.every_n_train_iters(runner, self.interval):
-            return
-        self._read_losses()
-        if not guarded and any(self._span.losses.values()):
-            self._look_for_culprits(runner, samples)
-        self._report(runner, batch_idx, 'train')
+        ledger, samples = self._ledgers['train'], samples_of(data_batch)
+        span = ledger.see(samples)
+        losses = self._read_losses()
+        # Only when a loss had to mend what no guard in the pipeline did: a second look at the labels names the files.
+        mended = next((name for name, count in losses.items() if count), None)
+        span.see_losses(losses, [] if mended is None else self._culprits(runner, samples, mended))
+        ledger.pending.add(span)
+        self._place = _train_place(runner, batch_idx)
+        if self.every_n_train_iters(runner, self.interval):
+            self._report(runner)
 
     def after_train(self, runner: Any) -> None:
-        self._read_losses()
-        if self._span:
-            self._report(runner, None, 'train')
+        if self._ledgers['train'].pending.iterations:  # the same on every rank
+            self._report(runner)
         self._close(runner, 'train')
+
+    def _report(self, runner: Any) -> None:
+        ledger = self._ledgers['train']
+        span = ledger.take_pending()
+        numbers = _sum_over_ranks(span.vector())
+        ledger.add_everywhere(numbers)
+        for name, number in zip(SCALARS, numbers):
+            runner.message_hub.update_scalar(f'train/guard/{name}', number)
+        self._log(runner, 'train', span, self._place)
+        limit = self.max_skipped_ratio
+        if limit is not None and ledger.skipped_ratio() > limit:
+            self._close(runner, 'train')
+            raise LabelGuardError(
+                f'{100 * ledger.skipped_ratio():.3g} % of the labels seen so far were skipped, more than '
+                f'max_skipped_ratio={limit}: {", ".join(map(ledger.shorten, map(str, list(ledger.files)[:5])))}. '
+                f'Correct the labels, or raise the limit',
+                list(ledger.files.values()),
+            )
+
+    def _read_losses(self) -> Dict[str, LossCount]:
+        """Reads all device counters with one copy."""
+        counts = {name: loss.take_counts() for name, loss in self._losses.items()}
+        present = {name: count for name, count in counts.items() if count is not None}
+        if not present:
+            return {}
+        return {n: LossCount(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
+
+    def _culprits(self, runner: Any, samples: List[Any], loss_name: str) -> List[Tally]:
+        num_classes, ignore_index = label_space(runner.model, loss_name)
+        if num_classes is None:
+            return []
+        on_invalid = getattr(self._losses[loss_name], 'on_invalid', 'ignore')
+        return culprits(samples, LabelRule(num_classes, ignore_index, on_invalid))
 
     # ---- validation and test
 
     def before_val_epoch(self, runner: Any) -> None:
-        self._start('val', runner, runner.val_dataloader.dataset)
+        self._start('val', runner)
 
     def before_test_epoch(self, runner: Any) -> None:
-        self._start('test', runner, runner.test_dataloader.dataset)
+        self._start('test', runner)
 
     def after_val_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[Sequence] = None
     ) -> None:
-        self._after_eval_iter(runner, batch_idx, data_batch, 'val')
+        # The training iteration tells one validation from the next.
+        self._after_eval_iter(runner, 'val', data_batch, {'iter': batch_idx + 1, 'step': runner.iter})
 
     def after_test_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[Sequence] = None
     ) -> None:
-        self._after_eval_iter(runner, batch_idx, data_batch, 'test')
+        self._after_eval_iter(runner, 'test', data_batch, {'iter': batch_idx + 1})
 
     def after_val_epoch(self, runner: Any, metrics: Optional[Dict[str, float]] = None) -> None:
         self._after_eval_epoch(runner, 'val')
@@ -140,164 +182,85 @@ class LabelGuardHook(Hook):
     def after_test_epoch(self, runner: Any, metrics: Optional[Dict[str, float]] = None) -> None:
         self._after_eval_epoch(runner, 'test')
 
-    def _after_eval_iter(self, runner: Any, batch_idx: int, data_batch: Any, mode: str) -> None:
-        self._see(samples_of(data_batch), mode)
+    def _after_eval_iter(self, runner: Any, mode: str, data_batch: Any, place: Dict[str, int]) -> None:
         # Ranks may have loaders of different lengths here, so nothing is added up over ranks before the end.
-        self._log(runner, mode, batch_idx, self._span)
-        self._ledgers[mode].add(self._span)
-        self._span = Span()
+        ledger = self._ledgers[mode]
+        ledger.pending = ledger.see(samples_of(data_batch))
+        self._log(runner, mode, ledger.take_pending(), place)
 
     def _after_eval_epoch(self, runner: Any, mode: str) -> None:
         ledger = self._ledgers[mode]
-        whole = Span(pixels=ledger.pixels, instances=ledger.instances)
-        ledger.everywhere = _sum_over_ranks(whole.vector())
-        if ledger.pixels.total or ledger.instances.total:
+        ledger.add_everywhere(_sum_over_ranks(Span(pixels=ledger.pixels, instances=ledger.instances).vector()))
+        if any(ledger.everywhere):
             for name, number in zip(SCALARS, ledger.everywhere):
                 runner.message_hub.update_scalar(f'{mode}/guard/{name}', number)
         self._close(runner, mode)
 
     # ---- the parts
 
-    def _start(self, mode: str, runner: Any, dataset: Any) -> None:
-        self._ledgers[mode] = Ledger()
-        self._span = Span()
-        self._roots = list(data_roots_of(dataset))
+    def _start(self, mode: str, runner: Any) -> None:
+        first = mode not in self._ledgers
+        dataset = _dataset_of(runner, mode)
+        self._ledgers[mode] = Ledger(roots=list(data_roots_of(dataset)))
+        if first:
+            _warn_if_counts_are_lost(runner.logger, dataset)
         if self.out_file is not None and self._lines is None:
             self._lines = JsonLines(os.path.join(runner.log_dir, _name_for_rank(self.out_file, dist.get_rank())))
 
-    def _see(self, samples: List[Any], mode: str) -> bool:
-        """Adds up what the samples carry; whether any of them carries a record."""
-        span, sources, guarded = self._span, self._ledgers[mode].sources, False
-        span.samples += len(samples)
-        for sample in samples:
-            sources[source_of(sample)] = None
-            record = sample.get(LABEL_GUARD)
-            if record is not None:
-                guarded = True
-                span.see(record)
-        return guarded
-
-    def _read_losses(self) -> None:
-        """Reads all device counters with one copy."""
-        counts = {name: loss.take_counts() for name, loss in self._losses.items()}
-        present = {name: count for name, count in counts.items() if count is not None}
-        if not present:
-            return
-        for name, numbers in zip(present, torch.stack(list(present.values())).tolist()):
-            self._span.losses[name] = self._span.losses.get(name, LossCount()) + LossCount(*numbers)
-
-    def _look_for_culprits(self, runner: Any, samples: List[Any]) -> None:
-        """Without a guard in the pipeline: looks into the labels of the batch (only when a loss had to mend)."""
-        name = next(name for name, count in self._span.losses.items() if count)
-        num_classes, ignore_index = label_space(runner.model, name)
-        if num_classes is None:
-            return
-        rule = LabelRule(num_classes, -100 if ignore_index is None else ignore_index)
-        for sample in samples:
-            label = sample.get('gt_sem_seg')
-            data = None if label is None else label.get('data', label.get('sem_seg'))
-            if data is not None:
-                _, tally = rule.mend(data.cpu().numpy(), source_of(sample))
-                if tally:
-                    self._span.loss_samples.append(tally)
-
-    def _report(self, runner: Any, batch_idx: Optional[int], mode: str) -> None:
-        span, ledger = self._span, self._ledgers[mode]
-        self._span = Span()
-        numbers = _sum_over_ranks(span.vector())
-        for name, number in zip(SCALARS, numbers):
-            runner.message_hub.update_scalar(f'{mode}/guard/{name}', number)
-        ledger.everywhere = [a + b for a, b in zip(ledger.everywhere, numbers)]
-        self._log(runner, mode, batch_idx, span)
-        ledger.add(span)
-        limit = self.max_skipped_ratio
-        if limit is not None and ledger.skipped_ratio() > limit:
-            self._close(runner, mode)
-            raise LabelGuardError(
-                f'{100 * ledger.skipped_ratio():.3g} % of the labels seen so far were skipped, more than '
-                f'max_skipped_ratio={limit}: {", ".join(map(self._shorten, map(str, list(ledger.files)[:5])))}. '
-                f'Correct the labels, or raise the limit',
-                list(ledger.files.values()),
-            )
-
-    def _log(self, runner: Any, mode: str, batch_idx: Optional[int], span: Span) -> None:
+    def _log(self, runner: Any, mode: str, span: Span, place: Dict[str, int]) -> None:
         """Console line, JSON line and, at the first offence, the likely cause."""
-        ledger = self._ledgers[mode]
-        ledger.iterations += 1
         if not span:
             return
-        ledger.offending_iterations += 1
-        number = self._console_iter(runner, batch_idx, mode)
-        by_epoch = mode == 'train' and runner.log_processor.by_epoch
+        shorten = self._ledgers[mode].shorten
         if self._lines is not None:
-            place = {'epoch': runner.epoch + 1, 'step': runner.iter + 1} if by_epoch else {}
-            line = {'mode': mode, 'iter': number, **place, **span.to_json(self._roots, relative_to)}
-            if not self._lines.write(line) and not self._lines_lost:
+            written = self._lines.write({'mode': mode, **place, **span.to_json(shorten)})
+            if not written and not self._lines_lost:
                 self._lines_lost = True
                 runner.logger.warning(f'guard: {self._lines.path} cannot be written: {self._lines.error}')
         if self._pace.lets_pass():
-            where = f'guard: {"" if mode == "train" else mode + " "}'
-            where += f'epoch {runner.epoch + 1} iter {number}' if by_epoch else f'iter {number}'
+            where = '' if mode == 'train' else f'{mode} '
+            where += f'epoch {place["epoch"]} ' if 'epoch' in place else ''
             held_back = self._pace.take_held_back()
             more = f' (and {held_back} such iterations since the last line)' if held_back else ''
-            runner.logger.info(iteration_line(where, span, self._shorten) + more)
+            runner.logger.info(iteration_line(f'guard: {where}iter {place["iter"]}', span, shorten) + more)
         if not self._hinted:
-            self._hinted = True
-            self._hint(runner, span)
+            self._hinted = self._hint(runner, mode, span)
 
-    _lines_lost = False
-
-    def _hint(self, runner: Any, span: Span) -> None:
-        offending = [tally for tally in span.offending + span.loss_samples if tally.values]
-        values: Dict[int, int] = {}
-        for tally in offending:
-            for value, count in tally.values.items():
-                values[value] = values.get(value, 0) + count
-        num_classes, ignore_index = self._label_space(runner, span)
+    def _hint(self, runner: Any, mode: str, span: Span) -> bool:
+        """Names the likely cause, where the values can tell."""
+        rules = self._rules(mode, runner) if span.offending else []
+        offending = span.offending or span.loss_samples
+        values = sum(offending, Tally()).values
+        if rules:
+            num_classes: Optional[int] = rules[0].num_classes
+            ignore_index = rules[0].ignore_index
+            # What a label_map names is no surprise to the user.
+            values = {value: count for value, count in values.items() if value not in rules[0].label_map}
+        else:
+            loss_name = next((name for name, count in span.losses.items() if count), '')
+            num_classes, ignore_index = label_space(runner.model, loss_name)
         if not values or num_classes is None:
-            return
+            return False
         facts = LabelFacts(
             values, num_classes, ignore_index, span.pixels.total, files=span.samples, offending_files=len(offending)
         )
         findings = diagnose(facts, CAUSES)
         text = '\n'.join(f'  {"likely cause" if i == 0 else "or"}: {f}' for i, f in enumerate(findings[:2]))
+        goes_on = 'without these labels' if any(tally.skipped for tally in offending) else 'with these labels clamped'
         runner.logger.warning(
-            f'guard: first offence. Training goes on without these labels, but they are wrong, and so may be others '
-            f'that no guard can tell:\n{text}'
+            f'guard: first offence. {"Training" if mode == "train" else "The run"} goes on {goes_on}, but they are '
+            f'wrong, and so may be others that no guard can tell:\n{text}'
         )
+        return True
 
-    def _label_space(self, runner: Any, span: Span) -> Any:
-        for loader in (runner.train_dataloader, getattr(runner, 'val_dataloader', None)):
-            for pipeline in pipelines_of(getattr(loader, 'dataset', None)):
-                for transform in pipeline:
-                    rule = getattr(transform, 'rule', None)
-                    if isinstance(rule, LabelRule):
-                        return rule.num_classes, rule.ignore_index
-        for name in span.losses or self._losses:
-            return label_space(runner.model, name)
-        return None, None
-
-    def _warn_if_counts_are_lost(self, runner: Any) -> None:
-        """A guard before the Pack transform reports through the sample's meta information, if it is let through."""
-        for pipeline in pipelines_of(runner.train_dataloader.dataset):
-            packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
-            guards = [i for i, t in enumerate(pipeline) if isinstance(getattr(t, 'rule', None), LabelRule)]
-            if not packs or not guards or max(guards) > packs[-1]:
-                continue
-            if LABEL_GUARD not in getattr(pipeline[packs[-1]], 'meta_keys', ()):
-                pack = type(pipeline[packs[-1]]).__name__
-                runner.logger.warning(
-                    f'guard: {type(pipeline[guards[0]]).__name__} stands before {pack}, whose meta_keys lack '
-                    f'{LABEL_GUARD!r}: labels are mended, but their counts are lost here. Put the guard right after '
-                    f'{pack}, or add {LABEL_GUARD!r} to its meta_keys'
-                )
+    def _rules(self, mode: str, runner: Any) -> List[LabelRule]:
+        return [rule for pipeline in pipelines_of(_dataset_of(runner, mode)) for rule in rules_in(pipeline)]
 
     def _close(self, runner: Any, mode: str) -> None:
         ledger = self._ledgers[mode]
         if ledger.files or any(ledger.losses.values()):
             out_file = None if self._lines is None else self._lines.path
-            table = closing_table(mode, ledger, self.top_k, self._shorten, out_file)
-            runner.logger.info(f'guard: summary\n{table}')
+            runner.logger.info(f'guard: summary\n{closing_table(mode, ledger, self.top_k, out_file)}')
         elif ledger.pixels.total or ledger.instances.total:
             seen = f'{ledger.pixels.total:,} px' if ledger.pixels.total else f'{ledger.instances.total:,} instances'
             runner.logger.info(f'guard: {mode}: all labels valid ({seen} in {len(ledger.sources):,} files)')
@@ -306,16 +269,38 @@ class LabelGuardHook(Hook):
         if self._lines is not None:
             self._lines.close()
 
-    def _console_iter(self, runner: Any, batch_idx: Optional[int], mode: str) -> int:
-        """The number that the console shows: of the loop, or of the epoch where logs go by epoch."""
-        if mode != 'train':
-            return (batch_idx or 0) + 1
-        if runner.log_processor.by_epoch and batch_idx is not None:
-            return batch_idx + 1
-        return runner.iter + (1 if batch_idx is not None else 0)
 
-    def _shorten(self, source: str) -> str:
-        return relative_to(source, self._roots)
+def _dataset_of(runner: Any, mode: str) -> Any:
+    return getattr(getattr(runner, f'{mode}_dataloader'), 'dataset', None)
+
+
+def _train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
+    """The numbers that the console shows: of the loop, or of the epoch where logs go by epoch."""
+    if runner.log_processor.by_epoch:
+        return {'iter': batch_idx + 1, 'epoch': runner.epoch + 1, 'step': runner.iter + 1}
+    return {'iter': runner.iter + 1}
+
+
+def _show_loss_counts_as_they_are(log_processor: Any) -> None:
+    """mmengine prints a mean over a window for every scalar with 'loss' in its name; these two are counts."""
+    for name in ('guard/loss_skipped', 'guard/loss_remapped'):
+        if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
+            log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
+
+
+def _warn_if_counts_are_lost(logger: Any, dataset: Any) -> None:
+    """A guard before the Pack transform reports through the sample's meta information, if it is let through."""
+    for pipeline in pipelines_of(dataset):
+        packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
+        guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
+        if not packs or not guards or max(guards) > packs[-1]:
+            continue
+        if LABEL_GUARD not in getattr(pipeline[packs[-1]], 'meta_keys', ()):
+            guard, pack = type(pipeline[guards[0]]).__name__, type(pipeline[packs[-1]]).__name__
+            logger.warning(
+                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are mended, but '
+                f'their counts are lost here. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
+            )
 
 
 def _name_for_rank(name: str, rank: int) -> str:

@@ -22,7 +22,7 @@ def iteration_line(where: str, span: Span, shorten: Shorten) -> str:
     offending = span.offending or span.loss_samples
     line = f'{where}: {"; ".join(parts)}{_values(offending)}'
     if offending:
-        line += f' in {len(offending)} of {span.samples} images, first: {shorten(str(offending[0].source))}'
+        line += f' in {span.offending_samples} of {span.samples} images, first: {shorten(str(offending[0].source))}'
     return line
 
 
@@ -43,7 +43,7 @@ def _values(tallies: List[Tally]) -> str:
     return f' (value{"s" if len(values) > 1 else ""} {shown})'
 
 
-def closing_table(mode: str, ledger: Ledger, top_k: int, shorten: Shorten, out_file: Optional[str]) -> str:
+def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
     """A table of totals, values and the ``top_k`` files with the most skipped or remapped elements."""
     from rich.console import Console
     from rich.table import Table
@@ -56,7 +56,7 @@ def closing_table(mode: str, ledger: Ledger, top_k: int, shorten: Shorten, out_f
     ranked = sorted(ledger.files.values(), key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
     for tally in ranked[:top_k]:
         row = ', '.join(f'{v}: {n:,}' for v, n in sorted(tally.values.items(), key=lambda item: -item[1])[:6])
-        table.add_row(shorten(str(tally.source)), f'{tally.skipped:,}', f'{tally.remapped:,}', row)
+        table.add_row(ledger.shorten(str(tally.source)), f'{tally.skipped:,}', f'{tally.remapped:,}', row)
     if len(ranked) > top_k:
         table.add_row(f'... and {len(ranked) - top_k:,} more files', '', '', '')
     values = ledger.values()
