@@ -1,0 +1,39 @@
+# DeepLabV3+ with online hard example mining on Cityscapes, guarded.
+_base_ = ['mmseg::deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py']
+
+custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
+custom_hooks = [dict(type='LabelGuardHook')]
+
+num_classes = 19
+model = dict(
+    decode_head=dict(
+        # With a threshold the sampler gathers the scores by label, before the loss is called: an invalid label kills
+        # it there. So the guard in the pipeline is what protects.
+        sampler=dict(type='OHEMPixelSampler', thresh=0.7, min_kept=100000),
+        loss_decode=dict(type='GuardedCrossEntropyLoss'),
+    ),
+    auxiliary_head=dict(loss_decode=dict(type='GuardedCrossEntropyLoss')),
+)
+
+train_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='LoadAnnotations'),
+    dict(type='RandomResize', scale=(2048, 1024), ratio_range=(0.5, 2.0), keep_ratio=True),
+    dict(type='RandomCrop', crop_size=_base_.crop_size, cat_max_ratio=0.75),
+    dict(type='RandomFlip', prob=0.5),
+    dict(type='PhotoMetricDistortion'),
+    dict(type='PackSegInputs'),
+    # Last: it sees what the sampler and the losses will see.
+    dict(type='GuardSegLabels', num_classes=num_classes),
+]
+train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
+
+test_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='Resize', scale=(2048, 1024), keep_ratio=True),
+    dict(type='LoadAnnotations'),
+    dict(type='PackSegInputs'),
+    dict(type='GuardSegLabels', num_classes=num_classes),
+]
+val_dataloader = dict(dataset=dict(pipeline=test_pipeline))
+test_dataloader = val_dataloader

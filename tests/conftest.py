@@ -1,0 +1,36 @@
+"""Tiny data sets, made once per test process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope='session')
+def cityscapes(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Root of a data set in Cityscapes' layout; ``small_runs.PLANTED`` says what is wrong with it."""
+    from small_runs import make_cityscapes
+
+    return make_cityscapes(str(tmp_path_factory.mktemp('cityscapes')))
+
+
+@pytest.fixture(scope='session')
+def clean_cityscapes(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The same, with valid training labels alone."""
+    from small_runs import make_cityscapes
+
+    return make_cityscapes(str(tmp_path_factory.mktemp('clean_cityscapes')), planted={})
+
+
+@pytest.fixture(scope='session')
+def camvid(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Root of a flat data set of 11 classes with void 11."""
+    from small_runs import make_camvid
+
+    return make_camvid(str(tmp_path_factory.mktemp('camvid')))
+
+
+@pytest.fixture
+def work_dir(tmp_path: Path) -> str:
+    return str(tmp_path)
