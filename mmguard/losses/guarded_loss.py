@@ -92,7 +92,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         loss = self.guard(pred, mended, num_classes, *args, **kwargs)
         self._record(mended.counts)
         # A mean over nothing is NaN in one loss, 1 in another and an unattached 0 in a third.
-        any_label = (mended.target < num_classes).any()
+        any_label = mended.keep.any()
         return self._attached(torch.where(any_label, loss, torch.zeros_like(loss)), pred)
 
     def _num_classes(self, pred: Tensor) -> int:

@@ -8,6 +8,9 @@ import pytest
 import torch
 from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
 from torch import Tensor
+from wrapped_cases import ALL, batch, build
+
+from mmguard.losses.mmseg import GuardedLoss
 
 FakeTensorMode = pytest.importorskip('torch._subclasses.fake_tensor').FakeTensorMode
 
@@ -63,6 +66,17 @@ def test_module_built_inside(scope: str, mode: str) -> None:
     assert guarded.take_counts() is None
     expected = value_and_grad(CROSS_ENTROPY[scope][1](**MODES[mode]), *arguments(mode))
     assert_equal(value_and_grad(guarded, *arguments(mode)), expected)
+
+
+@pytest.mark.parametrize('name', [name for name in ALL if name.startswith(('focal', 'tversky'))])
+def test_wrapped_losses_that_wait_for_nothing_themselves(name: str) -> None:
+    guarded = GuardedLoss(build(name))
+    scores, label = batch(name)
+    with FakeTensorMode() as fake_mode:
+        leaf = fake_mode.from_tensor(scores).requires_grad_()
+        guarded(leaf, fake_mode.from_tensor(label)).sum().backward()
+        assert leaf.grad.shape == leaf.shape
+    assert guarded.take_counts() is None
 
 
 def test_fake_call_between_real_ones_keeps_the_counts() -> None:

@@ -48,17 +48,17 @@ class LossGuard:
 
         Args:
             pred (Tensor): Scores.
-            mended (Mended): Labels; the value ``num_classes`` marks what takes no part.
+            mended (Mended): Labels, and which of them take part.
             num_classes (int): Number of classes.
         """
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
-def skipped_of(mended: Mended, num_classes: int) -> Tensor:
-    """bool: the invalid labels that are left out (and not clipped)."""
-    return mended.invalid & (mended.target == num_classes)
+def skipped_of(mended: Mended) -> Tensor:
+    """What was taken out because it was invalid (``'clip'`` takes nothing out)."""
+    return mended.invalid & ~mended.keep
 
 
-def mark(mended: Mended, num_classes: int, ignore_index: int) -> Tensor:
-    """The labels, with the stock loss's own ignore value on what takes no part."""
-    return mended.target.masked_fill(mended.target == num_classes, ignore_index)
+def mark(mended: Mended, ignore_index: int) -> Tensor:
+    """The labels, with ``ignore_index`` on what takes no part."""
+    return mended.target.masked_fill(~mended.keep, ignore_index)

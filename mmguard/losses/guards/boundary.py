@@ -26,6 +26,6 @@ class BoundaryGuard(LossGuard):
 
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         # The loss gives weight to 0 and 1 alone, but divides by every pixel.
-        loss = self.loss(pred, mark(mended, num_classes, self.ignore_index), *args, **kwargs)
+        loss = self.loss(pred, mark(mended, self.ignore_index), *args, **kwargs)
         seen, skipped, _ = mended.counts.unbind()
         return loss * (seen / (seen - skipped).clamp(min=1))

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from mmguard.functional.mend import Mended
-from mmguard.losses.guards.base import LossGuard, skipped_of
+from mmguard.losses.guards.base import LossGuard, mark, skipped_of
 
 
 class DiceGuard(LossGuard):
@@ -40,5 +40,6 @@ class DiceGuard(LossGuard):
                 pred = pred.softmax(dim=1)
         on_probabilities: Any = copy.copy(self.loss)
         on_probabilities.activate = False
-        skipped = skipped_of(mended, num_classes).unsqueeze(1)
-        return on_probabilities(pred.masked_fill(skipped, 0), mended.target, *args, **kwargs)
+        skipped = skipped_of(mended).unsqueeze(1)
+        target = mark(mended, num_classes)  # a label beyond the classes becomes a row of zeros
+        return on_probabilities(pred.masked_fill(skipped, 0), target, *args, **kwargs)

@@ -34,22 +34,20 @@ class FocalGuard(LossGuard):
         reduction = reduction_override or self.loss.reduction
         if avg_factor is not None and reduction == 'mean':
             # The callers of focal losses count positives; what mmseg ignores is none.
-            avg_factor = scale_avg_factor(
-                avg_factor, *kept_and_counted(skipped_of(mended, num_classes), ~mended.ignored)
-            )
+            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(skipped_of(mended), ~mended.ignored))
         if pred.is_cuda:
             # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
-            target = mark(mended, num_classes, -1)
+            target = mark(mended, -1)
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         else:
             # Off CUDA the stock loss fails on class indices (it picks one column of the one-hot target), so it
             # gets the one-hot target that it would have made.
-            keep = (mended.target < num_classes).flatten().to(pred.dtype)
+            keep = mended.keep.flatten().to(pred.dtype)
             if weight is None:
                 weight = keep
             else:  # one per element, or one per element and class
                 weight = keep.unsqueeze(1) * weight if weight.dim() == 2 else keep * weight.flatten()
-            target = _one_hot(pred, mended.target)
+            target = _one_hot(pred, mark(mended, num_classes))
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         if reduction == 'mean' and avg_factor is None:
             seen, skipped, _ = mended.counts.unbind()

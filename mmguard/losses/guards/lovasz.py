@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mmguard.functional.checks import shape_of
 from mmguard.functional.mend import Mended
-from mmguard.losses.guards.base import LossGuard
+from mmguard.losses.guards.base import LossGuard, mark
 
 
 class LovaszGuard(LossGuard):
@@ -36,11 +36,13 @@ class LovaszGuard(LossGuard):
         return 2 if self._is_binary() else pred.shape[1]
 
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        target = mended.target
+        target = mark(mended, num_classes)
+        if not target.numel():
+            return pred[:0].sum()
         if self._is_binary():
             # Images without a pixel count as 0 there, and a single pixel is no trouble.
             return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
-        pixels = (target < num_classes).flatten(1).sum(1)
+        pixels = mended.keep.flatten(1).sum(1)
         if not pixels.any():
             return pred[:0].sum()
         if self.loss.per_image:

@@ -15,7 +15,7 @@ class OhemGuard(LossGuard):
     serves = ('mmseg.OhemCrossEntropy',)
 
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        loss = self.loss(pred, mark(mended, num_classes, self.ignore_index), *args, **kwargs)
+        loss = self.loss(pred, mark(mended, self.ignore_index), *args, **kwargs)
         # With few pixels, all of them easy, the stock loss selects none of them and its mean is NaN. NaN scores
         # must stay visible, so only a NaN out of finite scores is taken for that case.
         nothing_selected = loss.isnan() & pred.detach().isfinite().all()

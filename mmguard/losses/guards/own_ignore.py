@@ -33,15 +33,13 @@ class OwnIgnoreGuard(LossGuard):
             if 0 <= ignore_index < num_classes:
                 ignore_index = num_classes  # what is left of the labels may be of that class
             kwargs['ignore_index'] = ignore_index
-        return self.loss(
-            self._gated(pred, mended, num_classes), mark(mended, num_classes, ignore_index), *args, **kwargs
-        )
+        return self.loss(self._gated(pred, mended), mark(mended, ignore_index), *args, **kwargs)
 
-    def _gated(self, pred: Tensor, mended: Mended, num_classes: int) -> Tensor:
+    def _gated(self, pred: Tensor, mended: Mended) -> Tensor:
         """Scores that take no gradient in a batch without any label: a mean over nothing sends NaN back."""
         if not pred.requires_grad:
             return pred
-        nothing = (mended.target == num_classes).all()
+        nothing = ~mended.keep.any()
         pred = pred.view_as(pred)
         pred.register_hook(lambda grad: grad.masked_fill(nothing, 0))
         return pred
