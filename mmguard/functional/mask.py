@@ -59,11 +59,11 @@ def mask_cross_entropy(
     channels = logits.shape[1]
     check_class_weight(class_weight, channels)
     mended = mend_target(label, channels, -100, on_invalid)
-    index = mended.target.clamp(max=channels - 1)
-    own_mask = logits[torch.arange(logits.shape[0], device=logits.device), index]
+    own_mask = logits[torch.arange(logits.shape[0], device=logits.device), mended.target]
     loss = F.binary_cross_entropy_with_logits(own_mask, target.to(logits.dtype), reduction='none')
-    keep = (mended.target < channels).to(loss.dtype)
-    weight = keep if class_weight is None else keep * class_weight.to(loss.dtype)[index]
-    per_instance = own_mask[0].numel() if own_mask.dim() > 1 and own_mask.shape[0] else 1
-    total = sum_float32(loss * weight.view(-1, *[1] * (loss.dim() - 1)))
-    return (total / (keep.sum(dtype=torch.float32) * per_instance + EPS))[None], mended.counts
+    per_instance = (-1, *[1] * (loss.dim() - 1))
+    keep = mended.keep.view(per_instance).expand_as(loss)
+    loss = torch.where(keep, loss, 0.0)
+    if class_weight is not None:
+        loss = loss * class_weight.to(loss.dtype)[mended.target].view(per_instance)
+    return (sum_float32(loss) / (keep.sum(dtype=torch.float32) + EPS))[None], mended.counts

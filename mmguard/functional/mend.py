@@ -16,14 +16,15 @@ class Mended(NamedTuple):
     """What ``mend_target`` returns.
 
     Attributes:
-        target (Tensor): int64, the shape of the input, every element in ``[0, num_classes]``. The value
-            ``num_classes`` marks what takes no part in the loss: the ignored elements and the skipped ones.
-        invalid (Tensor): bool, the same shape: neither a class nor ``ignore_index``.
+        target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``.
+        keep (Tensor): bool, the same shape: takes part in the loss. Elsewhere ``target`` is merely harmless.
+        invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
         ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
         counts (Tensor): int64, shape (3,): elements seen, skipped and remapped, on the device of the input.
     """
 
     target: Tensor
+    keep: Tensor
     invalid: Tensor
     ignored: Tensor
     counts: Tensor
@@ -43,27 +44,26 @@ def mend_target(target: Tensor, num_classes: int, ignore_index: int = -100, on_i
 
     Example:
         >>> mended = mend_target(torch.tensor([0, 7, 255, 2]), num_classes=3, ignore_index=255)
-        >>> mended.target.tolist(), mended.counts.tolist()
-        ([0, 3, 3, 2], [4, 1, 0])
-        >>> mend_target(torch.tensor([0, 7, 255, 2]), 3, 255, on_invalid='clip').target.tolist()
-        [0, 2, 3, 2]
+        >>> mended.target.tolist(), mended.keep.tolist(), mended.counts.tolist()
+        ([0, 2, 2, 2], [True, False, False, True], [4, 1, 0])
+        >>> mend_target(torch.tensor([0, 7, 255, 2]), 3, 255, on_invalid='clip').keep.tolist()
+        [True, True, False, True]
     """
     target = target.long()
+    clamped = target.clamp(0, num_classes - 1)
+    is_class = clamped == target
     ignored = target == ignore_index
-    clipped = target.clamp(0, num_classes - 1)
-    outside = clipped != target
     ignore_is_class = 0 <= ignore_index < num_classes
-    invalid = outside if ignore_is_class else outside & ~ignored
-    if ignore_is_class and on_invalid == 'clip':
-        ignored = clipped == ignore_index  # a clamped label may land on the ignored class
+    invalid = ~is_class if ignore_is_class else ~(is_class | ignored)
     if on_invalid == 'raise':
         raise_if_invalid(target, invalid, num_classes, ignore_index)
     if on_invalid == 'clip':
-        excluded, source = ignored, clipped
+        if ignore_is_class:
+            ignored = clamped == ignore_index  # a clamped label may land on the ignored class
+        keep = ~ignored
     else:
-        excluded, source = (outside | ignored if ignore_is_class else outside), target
-    mended = source.masked_fill(excluded, num_classes)
-    return Mended(mended, invalid, ignored, count(invalid, on_invalid))
+        keep = is_class & ~ignored if ignore_is_class else is_class
+    return Mended(clamped, keep, invalid, ignored, count(invalid, on_invalid))
 
 
 def count(invalid: Tensor, on_invalid: str) -> Tensor:

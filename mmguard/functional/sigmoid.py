@@ -61,21 +61,18 @@ def sigmoid_cross_entropy(
     dense = logits.dim() == target.dim()
     if dense:
         check_dense_target(logits, target)
-        binary, invalid, ignored, counts = _dense(logits, target, ignore_index, on_invalid)
+        binary, keep, invalid, ignored, counts = _dense(logits, target, ignore_index, on_invalid)
     else:
         check_index_target(logits, target)
-        binary, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
+        binary, keep, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
         if weight is not None and weight.dim() == logits.dim() and weight.shape[1] == 1:
             weight = weight.squeeze(1)
     check_weight(weight, target)
-    excluded = ignored if on_invalid == 'clip' else invalid | ignored
-    keep = (~excluded).to(logits.dtype)
-    element_weight = keep if weight is None else keep * weight
+    element_weight = weight if dense or weight is None else weight.unsqueeze(1)
     loss = F.binary_cross_entropy_with_logits(
         logits, binary, pos_weight=_pos_weight(class_weight, logits, dense), reduction='none'
     )
-    if not dense:
-        element_weight = element_weight.unsqueeze(1)
+    loss = torch.where(keep if dense else keep.unsqueeze(1), loss, 0.0)
     if reduction != 'mean':
         return reduce_loss(loss, element_weight, reduction, avg_factor), counts
     if avg_factor is None:
@@ -88,33 +85,35 @@ def sigmoid_cross_entropy(
     return reduce_loss(loss, element_weight, reduction, avg_factor), counts
 
 
-def _one_hot(
-    logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str
-) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+#: Binary targets, what takes part, what was invalid, what is ignored, counts.
+Binary = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str) -> Binary:
     channels = logits.shape[1]
     mended = mend_target(target, channels + background, ignore_index, on_invalid)
-    index, ignored = mended.target, mended.ignored
+    index, keep, ignored = mended.target, mended.keep, mended.ignored
     if background and on_invalid == 'clip':
         # Clipping leads into the classes, not to the background, which is one more than the last of them.
-        index = torch.where(mended.invalid, target.long().clamp(0, channels - 1), index)
+        index = torch.where(mended.invalid, index.clamp(max=channels - 1), index)
         ignored = torch.where(mended.invalid, index == ignore_index, ignored)
+        keep = ~ignored
     is_class = (index < channels).unsqueeze(1).to(logits.dtype)
     binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
-    return binary, mended.invalid, ignored, mended.counts
+    return binary, keep, mended.invalid, ignored, mended.counts
 
 
-def _dense(logits: Tensor, target: Tensor, ignore_index: int, on_invalid: str) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+def _dense(logits: Tensor, target: Tensor, ignore_index: int, on_invalid: str) -> Binary:
     ignored = target == ignore_index
     # Soft targets (IoU, sampled masks) may exceed 1 by rounding. NaN fails both comparisons.
     highest = 1 + 4 * torch.finfo(target.dtype).eps if target.is_floating_point() else 1
     invalid = ~((target >= 0) & (target <= highest)) & ~ignored
     if on_invalid == 'raise':
         raise_if_outside_unit(target, invalid)
-    values, excluded = target.to(logits.dtype), invalid | ignored
+    values, keep = target.to(logits.dtype), ~(invalid | ignored)
     if on_invalid == 'clip':
-        values, excluded = torch.where(invalid, values.nan_to_num(0.0).clamp(0, 1), values), ignored
-    mended = values.masked_fill(excluded, 0)
-    return mended, invalid, ignored, count(invalid, on_invalid)
+        values, keep = torch.where(invalid, values.nan_to_num(0.0).clamp(0, 1), values), ~ignored
+    return values.masked_fill(~keep, 0), keep, invalid, ignored, count(invalid, on_invalid)
 
 
 def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:

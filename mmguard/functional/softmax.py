@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
 from mmguard.functional.mend import Mended, kept_and_counted, mend_target
-from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor, sum_float32
+from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
 
 
 def softmax_cross_entropy(
@@ -68,7 +68,7 @@ def softmax_cross_entropy(
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
     mended = mend_target(target, num_classes, ignore_index, on_invalid)
-    loss = _element_losses(logits, mended.target, class_weight)
+    loss = torch.where(mended.keep, _element_losses(logits, mended.target, class_weight), 0.0)
     if reduction != 'mean':
         return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
     if avg_factor is None:
@@ -81,19 +81,17 @@ def softmax_cross_entropy(
 
 
 def _element_losses(logits: Tensor, target: Tensor, class_weight: Optional[Tensor]) -> Tensor:
-    num_classes = logits.shape[1]
-    if class_weight is None or logits.dtype in HALF:
+    if class_weight is None:
+        return F.cross_entropy(logits, target, reduction='none')
+    if logits.dtype in HALF:
         # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer fit
         # the denominator, and large ones would be infinite.
-        loss = F.cross_entropy(logits, target, ignore_index=num_classes, reduction='none')
-        return loss if class_weight is None else loss * _weight_per_label(target, class_weight)
-    weight = class_weight.to(logits.dtype)
-    return F.cross_entropy(logits, target, weight=weight, ignore_index=num_classes, reduction='none')
+        return F.cross_entropy(logits, target, reduction='none') * _weight_per_label(target, class_weight)
+    return F.cross_entropy(logits, target, weight=class_weight.to(logits.dtype), reduction='none')
 
 
 def _weight_per_label(target: Tensor, class_weight: Tensor) -> Tensor:
-    # One more entry for the marker of excluded elements: they weigh 0.
-    return F.pad(class_weight.float(), (0, 1))[target]
+    return class_weight.float().index_select(0, target.flatten()).view_as(target)
 
 
 def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: int, avg_non_ignore: bool) -> Tensor:
@@ -102,7 +100,7 @@ def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: i
         seen, skipped, _ = mended.counts.unbind()
         taking_part = seen - skipped
         return taking_part - mended.ignored.sum() if avg_non_ignore else taking_part
-    total = sum_float32(_weight_per_label(mended.target, class_weight))
+    total = (_weight_per_label(mended.target, class_weight) * mended.keep).sum()
     if not avg_non_ignore and 0 <= ignore_index < class_weight.numel():
         total = total + class_weight[ignore_index] * mended.ignored.sum()
     return total

@@ -24,10 +24,11 @@ def test_what_mend_target_returns(batch: Batch) -> None:
     before = label.clone()
     mended = mend_target(label, num_classes, batch.ignore_index)
     assert label.equal(before), 'the labels of the caller were written to'
-    for value, target, invalid, ignored in zip(
-        label.tolist(), mended.target.tolist(), mended.invalid.tolist(), mended.ignored.tolist()
-    ):
+    fields = (label, mended.target, mended.keep, mended.invalid, mended.ignored)
+    for value, target, keep, invalid, ignored in zip(*(field.tolist() for field in fields)):
         assert ignored == (value == batch.ignore_index)
         assert invalid == (not 0 <= value < num_classes and not ignored)
-        assert target == (num_classes if invalid or ignored else value)
+        assert keep == (not invalid and not ignored)
+        assert 0 <= target < num_classes
+        assert target == value or not keep
     assert mended.target.dtype == mended.counts.dtype == torch.int64
