@@ -1,0 +1,39 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.version import __version__
+
+
+def test_no_command_prints_help(capsys):
+    assert main([]) == 0
+    assert 'demo' in capsys.readouterr().out
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match='0'):
+        main(['--version'])
+    assert capsys.readouterr().out == f'mmguard {__version__}\n'
+
+
+@pytest.mark.parametrize('words', [['dmo'], ['demo', '--iters', '0'], ['demo', '--iters', 'many'], ['demo', 'extra']])
+def test_misuse(words, capsys):
+    with pytest.raises(SystemExit, match='2'):
+        main(words)
+    assert capsys.readouterr().err.startswith('usage: mmguard')
+
+
+def test_it_needs_neither_mmseg_nor_mmdet_and_imports_no_command():
+    code = (
+        'import sys; sys.modules["mmseg"] = sys.modules["mmdet"] = None; from mmguard.cli import main; '
+        'assert main([]) == 0; assert not [name for name in sys.modules if name.startswith("mmguard.demo")]'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert 'demo' in done.stdout
