@@ -38,7 +38,7 @@ def draw_offenders(dataset: DataSet, values: Sequence[int], path: Path) -> None:
     figure = Figure(figsize=(13, 4.25 * rows + 0.7), facecolor='white')
     panels = figure.subplots(rows, 2, squeeze=False)
     figure.suptitle(
-        'Pixels whose label is no class of the head: the guard trained on without them',
+        'Pixels whose label is no class of the head; the guard trains on without them',
         fontsize=15,
         fontweight='bold',
         color=INK,
@@ -124,7 +124,7 @@ def draw_history(records: List[Dict[str, Any]], losses: Mapping[int, float], val
     floor = np.zeros(len(iterations))
     for value in values:
         heights = np.array([skipped[value][number] for number in iterations], float)
-        name = f'{value} ({MEANING[value]}), {int(heights.sum()):,} px in all'
+        name = f'label {value} ({MEANING[value]}), {int(heights.sum()):,} px in all'
         below.bar(
             iterations, heights, bottom=floor, color=colour_of(value, values), edgecolor=INK, linewidth=0.6, label=name
         )
@@ -135,7 +135,7 @@ def draw_history(records: List[Dict[str, Any]], losses: Mapping[int, float], val
     below.yaxis.set_major_formatter(StrMethodFormatter('{x:,.0f}'))
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.set_xlim(min(iterations) - 0.7, max(iterations) + 0.7)
-    below.legend(loc='upper left', ncol=2, fontsize=9, frameon=False, title='label value', alignment='left')
+    below.legend(loc='upper left', ncol=2, fontsize=9, frameon=False)
     for axes in (above, below):
         axes.grid(axis='y', color='#d8dce2', linewidth=0.8)
         axes.set_axisbelow(True)
