@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
@@ -36,12 +36,12 @@ def label_space(model: nn.Module, loss_name: str) -> Tuple[Optional[int], int]:
     parts = loss_name.split('.')
     loss, *owners = [model.get_submodule('.'.join(parts[:depth])) for depth in range(len(parts), -1, -1)]
     num_classes = _first_int([loss, *owners], 'num_classes')
-    ignore_index = _first_int([*owners, loss], 'ignore_index', 'ignore_label')
+    ignore_index = _first_int([*owners, loss, getattr(loss, 'guard', None)], 'ignore_index')
     return num_classes, -100 if ignore_index is None else ignore_index
 
 
-def _first_int(modules: List[nn.Module], *names: str) -> Optional[int]:
-    values = (getattr(module, name, None) for module in modules for name in names)
+def _first_int(owners: Sequence[Any], name: str) -> Optional[int]:
+    values = (getattr(owner, name, None) for owner in owners)
     return next((value for value in values if isinstance(value, int)), None)
 
 

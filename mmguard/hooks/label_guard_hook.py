@@ -50,7 +50,7 @@ class LabelGuardHook(Hook):
         out_file (str, optional): Name of the JSON-lines file; ``None``: no file.
 
     Raises:
-        ValueError: An argument out of range.
+        ValueError, TypeError: An argument out of range.
         LabelGuardError: While training, see ``max_skipped_ratio``.
     """
 
@@ -66,6 +66,8 @@ class LabelGuardHook(Hook):
     ) -> None:
         if check_int('interval', interval) < 1:
             raise ValueError(f'interval must be at least 1, got {interval}')
+        if not isinstance(max_skipped_ratio, (int, float, type(None))):
+            raise TypeError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio!r}')
         if max_skipped_ratio is not None and not 0 <= max_skipped_ratio <= 1:
             raise ValueError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio}')
         if check_int('top_k', top_k) < 0:
@@ -89,9 +91,6 @@ class LabelGuardHook(Hook):
         self._losses = guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
-        for name in SCALARS:
-            history = runner.message_hub.log_scalars
-            history.setdefault(f'train/guard/{name}', HistoryBuffer(max_length=HISTORY))
         _show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not self._rules('train', runner):
             runner.logger.warning(
@@ -129,8 +128,7 @@ class LabelGuardHook(Hook):
         span = ledger.take_pending()
         numbers = _sum_over_ranks(span.vector())
         ledger.add_everywhere(numbers)
-        for name, number in zip(SCALARS, numbers):
-            runner.message_hub.update_scalar(f'train/guard/{name}', number)
+        _write_scalars(runner, 'train', numbers)
         self._log(runner, 'train', span, self._place)
         limit = self.max_skipped_ratio
         if limit is not None and ledger.skipped_ratio() > limit:
@@ -192,8 +190,7 @@ class LabelGuardHook(Hook):
         ledger = self._ledgers[mode]
         ledger.add_everywhere(_sum_over_ranks(Span(pixels=ledger.pixels, instances=ledger.instances).vector()))
         if any(ledger.everywhere):
-            for name, number in zip(SCALARS, ledger.everywhere):
-                runner.message_hub.update_scalar(f'{mode}/guard/{name}', number)
+            _write_scalars(runner, mode, ledger.everywhere)
         self._close(runner, mode)
 
     # ---- the parts
@@ -279,6 +276,14 @@ def _train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
     if runner.log_processor.by_epoch:
         return {'iter': batch_idx + 1, 'epoch': runner.epoch + 1, 'step': runner.iter + 1}
     return {'iter': runner.iter + 1}
+
+
+def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> None:
+    hub = runner.message_hub
+    for name, number in zip(SCALARS, numbers):
+        # Not before there is a value: LoggerHook cannot print an empty history.
+        hub.log_scalars.setdefault(f'{mode}/guard/{name}', HistoryBuffer(max_length=HISTORY))
+        hub.update_scalar(f'{mode}/guard/{name}', number)
 
 
 def _show_loss_counts_as_they_are(log_processor: Any) -> None:

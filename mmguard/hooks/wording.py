@@ -60,7 +60,8 @@ def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]
     if len(ranked) > top_k:
         table.add_row(f'... and {len(ranked) - top_k:,} more files', '', '', '')
     values = ledger.values()
-    console = Console(file=io.StringIO(), width=110, color_system=None)
+    # A file name may hold brackets and colons; they are no markup.
+    console = Console(file=io.StringIO(), width=110, color_system=None, markup=False, emoji=False)
     console.print(table)
     lines = [console.file.getvalue().rstrip()]  # type: ignore[attr-defined]
     for total, unit in ((ledger.pixels, 'px'), (ledger.instances, 'instances')):
