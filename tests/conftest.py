@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+
+# Before torch is imported. Test processes side by side would wait for each other's threads.
+os.environ.setdefault('OMP_NUM_THREADS', '1')
 
 
 @pytest.fixture(scope='session')

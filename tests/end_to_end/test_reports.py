@@ -1,0 +1,206 @@
+"""What reaches the reader: console, scalars.json, TensorBoard, the table, the JSON lines after a crash and a resume."""
+
+from __future__ import annotations
+
+import json
+import os
+import os.path as osp
+import signal
+import subprocess
+import sys
+from glob import glob
+from pathlib import Path
+from typing import List
+
+import pytest
+from mmengine.hooks import Hook
+from mmengine.registry import HOOKS
+from small_runs import LOAD, PACK, Run, add_loop, read_lines, tiny_config, train
+
+pytestmark = pytest.mark.slow
+
+#: Skipped pixels of the first four batches of two.
+SKIPPED = [77, 252, 63, 161]
+SCALARS = (
+    'skipped_pixels',
+    'remapped_pixels',
+    'skipped_instances',
+    'remapped_instances',
+    'loss_skipped',
+    'loss_remapped',
+)
+
+
+@HOOKS.register_module(force=True)
+class _StopAt(Hook):
+    """Raises, or kills the process, after an iteration has been logged."""
+
+    priority = 'VERY_LOW'
+
+    def __init__(self, iteration: int, kill: bool = False) -> None:
+        self.iteration = iteration
+        self.kill = kill
+
+    def after_train_iter(
+        self, runner: object, batch_idx: int, data_batch: object = None, outputs: object = None
+    ) -> None:
+        if batch_idx + 1 == self.iteration:
+            if self.kill:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise FloatingPointError('planted')
+
+
+def test_scalars_reach_console_and_scalars_json(cityscapes: str, work_dir: str) -> None:
+    run = train(tiny_config(cityscapes, work_dir))
+    for name in SCALARS:
+        expected = SKIPPED if name == 'skipped_pixels' else [0] * 4
+        assert [line[f'guard/{name}'] for line in run.scalars] == expected
+    assert [line['step'] for line in run.scalars] == [1, 2, 3, 4]
+    for number, skipped in enumerate(SKIPPED, 1):
+        (line,) = [line for line in run.log.splitlines() if f'Iter(train) [{number}/4]' in line]
+        assert f'guard/skipped_pixels: {skipped}.0000' in line
+    history, _ = run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data
+    assert history.tolist() == SKIPPED
+
+
+def test_loss_counts_are_printed_as_they_are_not_as_a_mean(cityscapes: str, work_dir: str) -> None:
+    """mmengine averages whatever has 'loss' in its name."""
+    run = train(tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK]))
+    assert [line['guard/loss_skipped'] for line in run.scalars] == SKIPPED
+    losses = run.runner.message_hub.get_scalar('train/loss').data[0]
+    assert run.scalars[-1]['loss'] == pytest.approx(losses.mean(), rel=1e-5)  # the loss itself still is
+
+
+def test_scalars_reach_tensorboard(cityscapes: str, work_dir: str) -> None:
+    pytest.importorskip('tensorboard')
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = tiny_config(cityscapes, work_dir)
+    config.visualizer.vis_backends = [dict(type='LocalVisBackend'), dict(type='TensorboardVisBackend')]
+    run = train(config)
+    events = EventAccumulator(osp.join(run.log_dir, 'vis_data'))
+    events.Reload()
+    assert [(event.step, event.value) for event in events.Scalars('guard/skipped_pixels')] == list(
+        zip([1, 2, 3, 4], SKIPPED)
+    )
+
+
+def test_validation_scalars_sum_over_the_loop(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.train_cfg.val_interval = 4
+    add_loop(config, 'val')
+    run = train(config)
+    assert run.scalars[-1]['guard/skipped_pixels'] == 91
+    assert 'mIoU' in run.scalars[-1]
+
+
+def test_human_line_hint_and_table(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].top_k = 2
+    run = train(config)
+    assert run.guard_lines[0] == (
+        'guard: iter 1: 77 of 8,192 px skipped (values 24, 33) in 1 of 2 images, first: '
+        'gtFine/train/aachen/aachen_000000_000019_gtFine_labelTrainIds.png'
+    )
+    assert len(run.guard_lines) == 4
+    (warning,) = [line for line in run.log.splitlines() if 'WARNING - guard: first offence' in line]
+    assert 'Training goes on without these labels' in warning
+    assert 'likely cause: MG101 These look like raw Cityscapes ids' in run.log
+    table = run.log[run.log.index('guard: summary') :]
+    files = [line for line in table.splitlines() if '│' in line]
+    assert '210' in files[0]
+    assert '161' in next(line for line in files if 'aachen_000006' in line)
+    assert '... and 3 more files' in table
+    assert 'px: 553 of 32,768 skipped (1.69 %), 0 remapped' in table
+    assert '5 of 8 files, 4 of 4 iterations' in table
+    assert osp.join(run.log_dir, 'label_guard.jsonl') in table
+
+
+def test_no_file_where_none_is_wanted(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].out_file = None
+    run = train(config)
+    assert not glob(osp.join(run.log_dir, '*.jsonl'))
+    assert len(run.guard_lines) == 4
+
+
+def test_a_run_without_any_guard_is_told_so(clean_cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(clean_cityscapes, work_dir, pipeline=[*LOAD, PACK], iters=1)
+    config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
+    assert 'guard: nothing to report: the training pipeline holds no guard' in train(config).log
+
+
+def test_a_resumed_run_appends(cityscapes: str, work_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # mmengine 0.10.7 saves more than weights and loads with torch's default, which refuses that since 2.6.
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    config = tiny_config(cityscapes, work_dir, iters=4)
+    config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=2)
+    stopped = config.copy()
+    stopped.custom_hooks = [*config.custom_hooks, dict(type='_StopAt', iteration=3)]
+    first = Run(stopped)
+    with pytest.raises(FloatingPointError):
+        first.train()
+    assert [line['iter'] for line in first.lines()] == [1, 2, 3]
+
+    resumed = tiny_config(cityscapes, work_dir, iters=4)
+    resumed.resume = True
+    # The same folder, as with a fixed timestamp: what was logged must stay, half a last line included.
+    run = Run(resumed)
+    run.runner._log_dir = first.log_dir
+    path = osp.join(first.log_dir, 'label_guard.jsonl')
+    before = Path(path).read_text()
+    with open(path, 'a') as file:
+        file.write('{"mode": "train", "it')
+    run.train()
+    text = Path(path).read_text()
+    assert text.startswith(before + '{"mode": "train", "it\n')
+    lines = [json.loads(line) for line in text[len(before) :].splitlines()[1:]]
+    assert [(line['iter'], line['skipped_pixels']) for line in lines] == [(3, 63), (4, 161)]
+    history = run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data[0]
+    assert history.tolist() == SKIPPED
+
+
+@pytest.mark.parametrize('workers', [0, 2])
+def test_an_exception_loses_no_line(workers: int, cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.train_dataloader.num_workers = workers
+    config.custom_hooks.append(dict(type='_StopAt', iteration=3))
+    run = Run(config)
+    with pytest.raises(FloatingPointError, match='planted'):
+        run.train()
+    assert [line['skipped_pixels'] for line in run.lines()] == SKIPPED[:3]
+
+
+CHILD = """
+import sys
+from small_runs import tiny_config, train
+import test_reports
+config = tiny_config(sys.argv[1], sys.argv[2], iters=8)
+config.custom_hooks.append(dict(type='_StopAt', iteration=3, kill=True))
+train(config)
+"""
+
+
+def test_a_killed_process_loses_no_line(cityscapes: str, work_dir: str) -> None:
+    here = osp.dirname(__file__)
+    paths: List[str] = [here, osp.dirname(here), osp.dirname(osp.dirname(here))]
+    done = subprocess.run(
+        [sys.executable, '-c', CHILD, cityscapes, work_dir],
+        env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    (path,) = glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
+    assert [line['skipped_pixels'] for line in read_lines(path)] == SKIPPED[:3]
+
+
+@pytest.mark.skipif(not osp.exists('/dev/full'), reason='needs /dev/full')
+def test_a_full_disk_is_told_once_and_training_goes_on(cityscapes: str, work_dir: str) -> None:
+    run = Run(tiny_config(cityscapes, work_dir))
+    os.symlink('/dev/full', osp.join(run.log_dir, 'label_guard.jsonl'))
+    run.train()
+    assert run.log.count('label_guard.jsonl cannot be written') == 1
+    assert len(run.scalars) == 4
+    assert len(run.guard_lines) == 4

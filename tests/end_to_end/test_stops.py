@@ -1,0 +1,73 @@
+"""Where a run is meant to stop: max_skipped_ratio and on_invalid='raise'."""
+
+from __future__ import annotations
+
+import pytest
+from small_runs import GUARD, LOAD, PACK, Run, tiny_config, train
+
+from mmguard import LabelGuardError
+
+pytestmark = pytest.mark.slow
+
+#: Share of skipped pixels after each of the first four iterations: 77, 252, 63 and 161 of 8192 each.
+RATIOS = [77 / 8192, 329 / 16384, 392 / 24576, 553 / 32768]
+
+
+def test_training_stops_once_the_running_ratio_exceeds_the_limit(cityscapes: str, work_dir: str) -> None:
+    assert RATIOS[0] < 0.02 < RATIOS[1]
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].max_skipped_ratio = 0.02
+    run = Run(config)
+    with pytest.raises(
+        LabelGuardError, match=r'2\.01 % of the labels .* max_skipped_ratio=0\.02: gtFine/train'
+    ) as error:
+        run.train()
+    assert run.runner.iter == 1  # in the second iteration
+    assert [line['iter'] for line in run.lines()] == [1, 2]
+    assert {tally.skipped for tally in error.value.tallies} == {77, 42, 210}
+    assert 'px: 329 of 16,384 skipped' in run.log  # the table is there, too
+
+
+def test_training_goes_on_at_the_limit(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].max_skipped_ratio = RATIOS[1]
+    assert len(train(config).lines()) == 4
+
+
+def test_the_limit_also_holds_for_the_losses_alone(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])
+    config.custom_hooks[0].max_skipped_ratio = 0.02
+    run = Run(config)
+    with pytest.raises(LabelGuardError, match='max_skipped_ratio'):
+        run.train()
+    assert [line['iter'] for line in run.lines()] == [1, 2]
+
+
+@pytest.mark.parametrize('workers', [0, 1])
+@pytest.mark.parametrize('place', ['before', 'after'])
+def test_raise_in_the_transform_names_the_file(place: str, workers: int, cityscapes: str, work_dir: str) -> None:
+    guard = dict(GUARD, on_invalid='raise')
+    pipeline = [*LOAD, guard, PACK] if place == 'before' else [*LOAD, PACK, guard]
+    config = tiny_config(cityscapes, work_dir, pipeline=pipeline)
+    config.train_dataloader.update(num_workers=workers)
+    config.train_dataloader.dataset.indices = [1, 4, 5]  # the third holds the label 19
+    with pytest.raises(LabelGuardError) as error:
+        train(config)
+    message = str(error.value)
+    assert 'gtFine/train/aachen/aachen_000005_000019_gtFine_labelTrainIds.png' in message
+    assert '63 of 4,096 labels are invalid: value 19 (63 times)' in message
+    assert 'first at (10, 0)' in message.replace('(0, 10, 0)', '(10, 0)')
+
+
+@pytest.mark.parametrize('wrapped', [False, True])
+def test_raise_in_the_loss_names_the_file(wrapped: bool, cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])
+    loss = dict(type='GuardedCrossEntropyLoss')
+    if wrapped:
+        loss = dict(type='GuardedLoss', loss=dict(type='TverskyLoss'))
+    config.model.decode_head.loss_decode = dict(loss, on_invalid='raise')
+    config.train_dataloader.dataset.indices = [1, 4, 7, 5]
+    with pytest.raises(LabelGuardError) as error:
+        train(config)
+    assert str(error.value).startswith('gtFine/train/aachen/aachen_000005_000019_gtFine_labelTrainIds.png: ')
+    assert error.value.positions[0] == (1, 10, 0)

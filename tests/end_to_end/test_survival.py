@@ -1,0 +1,73 @@
+"""What the stock PIDNet does with a label that is no class, and what the guarded one does."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from mmengine.config import Config
+from small_runs import dataset_config, expected_samples, shrink, train
+
+pytestmark = pytest.mark.slow
+
+STOCK = '_base_ = ["mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py"]'
+
+
+def stock_pidnet(root: str, work_dir: str) -> Config:
+    config = shrink(Config.fromstring(STOCK, '.py'), root, work_dir, iters=4)
+    config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
+    return config
+
+
+def test_stock_pidnet_dies_on_a_single_image_with_an_invalid_label(cityscapes: str, work_dir: str) -> None:
+    config = stock_pidnet(cityscapes, work_dir)
+    config.model.decode_head.loss_decode[0].class_weight = None  # else it dies of an ordinary ignored pixel, see below
+    config.train_dataloader.dataset.indices = [5, 1, 4, 7]  # number 5 holds the label 19
+    with pytest.raises((IndexError, RuntimeError), match='out of bounds'):
+        train(config)
+
+
+def test_stock_pidnet_trains_where_that_image_is_left_out(cityscapes: str, work_dir: str) -> None:
+    """So it is the label that kills it."""
+    config = stock_pidnet(cityscapes, work_dir)
+    config.model.decode_head.loss_decode[0].class_weight = None
+    config.train_dataloader.dataset.indices = [1, 4, 7]
+    assert len(train(config).scalars) == 4
+
+
+def test_stock_pidnet_with_its_class_weights_dies_of_an_ignored_pixel(clean_cityscapes: str, work_dir: str) -> None:
+    """F1."""
+    with pytest.raises((IndexError, RuntimeError), match=r'out of (bounds|range)'):
+        train(stock_pidnet(clean_cityscapes, work_dir))
+
+
+def test_three_lines_and_guarded_losses_keep_the_same_run_alive(cityscapes: str, work_dir: str) -> None:
+    """No guard in the pipeline: GuardedCrossEntropyLoss and GuardedLoss alone."""
+    config = stock_pidnet(cityscapes, work_dir)
+    config.custom_hooks = [dict(type='LabelGuardHook')]
+    losses = config.model.decode_head.loss_decode
+    losses[0].type = 'GuardedCrossEntropyLoss'
+    losses[1:] = [dict(type='GuardedLoss', loss=loss) for loss in losses[1:]]
+    run = train(config)
+    assert all(math.isfinite(line['loss']) for line in run.scalars)
+    expected = [s for s in expected_samples(cityscapes, 'gtFine/train') if s['skipped']]
+    assert [sample for line in run.lines() for sample in line['loss_samples']] == expected
+    for line in run.lines():
+        skipped = sum(sample['skipped'] for sample in line['loss_samples'])
+        counts = {name[-1]: loss['skipped'] for name, loss in line['losses'].items()}
+        assert counts['0'] == counts['1'] == skipped
+        assert counts['2'] == 0  # the edge map holds 0 and 1 alone
+        assert counts['3'] <= skipped  # it sees the labels near the predicted edges
+
+
+def test_the_guard_before_generate_edge_draws_no_edges_around_invalid_pixels(cityscapes: str) -> None:
+    from mmseg.registry import DATASETS
+    from small_runs import GUARD, LOAD, PACK
+
+    def edges(*steps: dict) -> int:
+        pipeline = [*LOAD, *steps, PACK]
+        dataset = DATASETS.build(dict(dataset_config(cityscapes, 'train', pipeline), _scope_='mmseg'))
+        return int(dataset[3]['data_samples'].gt_edge_map.data.sum())
+
+    edge = dict(type='GenerateEdge', edge_width=4)
+    assert edges(GUARD, edge) < edges(edge)

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import copy
+from typing import Any, List
+
+import numpy as np
+import pytest
+import torch
+from mmengine.model import MMDistributedDataParallel, is_model_wrapper
+from mmengine.structures import BaseDataElement, PixelData
+from torch import nn
+
+import mmguard
+from mmguard.hooks.discovery import (
+    culprits,
+    data_roots_of,
+    guarded_losses,
+    label_space,
+    pipelines_of,
+    relative_to,
+    rules_in,
+    samples_of,
+    source_of,
+)
+from mmguard.labels import LabelRule
+
+
+class Head(nn.Module):
+    def __init__(self, losses: Any, **names: Any) -> None:
+        super().__init__()
+        self.loss_decode = losses
+        for name, value in names.items():
+            setattr(self, name, value)
+
+
+def model_of(*losses: nn.Module, **names: Any) -> nn.Module:
+    return nn.ModuleDict({'decode_head': Head(nn.ModuleList(losses), **names)})
+
+
+class Holder:
+    """Stands for a dataset, a loader, a pipeline."""
+
+    def __init__(self, **names: Any) -> None:
+        self.__dict__.update(names)
+
+
+def test_guarded_losses_by_name_each_once() -> None:
+    ce, wrapped = mmguard.GuardedCrossEntropyLoss(), wrap('TverskyLoss')
+    model = model_of(ce, nn.CrossEntropyLoss(), wrapped, ce)
+    assert guarded_losses(model) == {'decode_head.loss_decode.0': ce, 'decode_head.loss_decode.2': wrapped}
+
+
+def test_names_do_not_hold_the_wrappers() -> None:
+    import torch.distributed as dist
+
+    model = model_of(mmguard.GuardedCrossEntropyLoss())
+    model.layer = nn.Linear(1, 1)
+    dist.init_process_group('gloo', store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        wrapped = MMDistributedDataParallel(model, device_ids=None)
+        assert is_model_wrapper(wrapped)
+        assert list(guarded_losses(wrapped)) == ['decode_head.loss_decode.0']
+        assert label_space(wrapped, 'decode_head.loss_decode.0') == (None, -100)
+    finally:
+        dist.destroy_process_group()
+
+
+def test_a_copied_model_counts_for_itself() -> None:
+    model = model_of(mmguard.GuardedCrossEntropyLoss(), wrap('TverskyLoss'))
+    copied = copy.deepcopy(model)
+    for loss in guarded_losses(copied).values():
+        loss(torch.zeros(1, 3, 2, 2, requires_grad=True), torch.full((1, 2, 2), 7))
+        assert loss.take_counts().tolist() == [4, 4, 0]
+    assert all(loss.take_counts() is None for loss in guarded_losses(model).values())
+
+
+@pytest.mark.parametrize(
+    ('head', 'own', 'expected'),
+    [
+        (dict(num_classes=19, ignore_index=255), {}, (19, 255)),
+        (dict(num_classes=19, ignore_index=254), dict(num_classes=7, ignore_index=3), (7, 254)),
+        (dict(num_classes=19), dict(ignore_index=3), (19, 3)),
+        (dict(num_classes=19), {}, (19, 255)),  # TverskyLoss's own
+        ({}, dict(num_classes=7), (7, 255)),
+    ],
+)
+def test_label_space_of_a_wrapped_loss(head: Any, own: Any, expected: Any) -> None:
+    model = model_of(wrap('TverskyLoss', **own), **head)
+    assert label_space(model, 'decode_head.loss_decode.0') == expected
+
+
+def test_label_space_of_ohem_whose_ignore_value_has_another_name() -> None:
+    loss = wrap('OhemCrossEntropy', ignore_label=200)
+    assert label_space(model_of(loss, num_classes=4), 'decode_head.loss_decode.0') == (4, 200)
+
+
+def wrap(name: str, num_classes: Any = None, ignore_index: Any = None, **arguments: Any) -> nn.Module:
+    loss = dict(type=f'mmseg.{name}', **arguments)
+    return mmguard.GuardedLoss(loss, num_classes=num_classes, ignore_index=ignore_index)
+
+
+def element(**names: Any) -> BaseDataElement:
+    return BaseDataElement(metainfo=names)
+
+
+@pytest.mark.parametrize('place', ['list', 'dict', 'nested', 'dict of lists', 'tuple', 'none'])
+def test_samples_of_any_batch(place: str) -> None:
+    a, b = element(img_path='a'), element(img_path='b')
+    batch: Any = {
+        'list': [a, b],
+        'dict': {'inputs': [torch.zeros(1)], 'data_samples': [a, b]},
+        'nested': {'inputs': [], 'data_samples': [[a], [b]]},
+        'dict of lists': {'data_samples': {'sup': [a], 'unsup': [b]}},
+        'tuple': (torch.zeros(1), {'x': [a, b]}),
+        'none': None,
+    }[place]
+    assert samples_of(batch) == ([] if place == 'none' else [a, b])
+
+
+def test_source_of_prefers_the_label_file() -> None:
+    assert source_of(element(seg_map_path='l.png', img_path='i.png')) == 'l.png'
+    assert source_of(element(img_path='i.png')) == 'i.png'
+    assert source_of(element(seg_map_path=None)) == '<unknown>'
+
+
+def test_pipelines_and_roots_of_wrapped_data_sets() -> None:
+    one = Holder(pipeline=Holder(transforms=['a']), data_root='one')
+    two = Holder(pipeline=['b'], data_root='two/')
+    three = Holder(dataset=Holder(datasets=[one, Holder(dataset=two)]))
+    assert list(pipelines_of(three)) == [['a'], ['b']]
+    assert list(data_roots_of(three)) == ['one', 'two/']
+    assert list(pipelines_of(None)) == list(data_roots_of(None)) == []
+
+
+def test_rules_of_nested_guards() -> None:
+    from mmcv.transforms import RandomApply
+
+    guard = mmguard.GuardSegLabels(num_classes=3)
+    nested = RandomApply([mmguard.GuardSegLabels(num_classes=4)])
+    assert [rule.num_classes for rule in rules_in([object(), guard, nested])] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ('source', 'roots', 'expected'),
+    [
+        ('/d/a/b.png', ['/d'], 'a/b.png'),
+        ('/d/a/b.png', ['/d/'], 'a/b.png'),
+        ('/data/b.png', ['/d'], '/data/b.png'),
+        ('/e/b.png', ['/d', '/e'], 'b.png'),
+        ('d/b.png', [], 'd/b.png'),
+        ('D:\\x\\b.png', ['D:\\'], 'D:\\x\\b.png'),
+    ],
+)
+def test_relative_to(source: str, roots: List[str], expected: str) -> None:
+    assert relative_to(source, roots) == expected
+
+
+@pytest.mark.parametrize('field', ['data', 'sem_seg'])
+def test_culprits_are_the_samples_that_a_rule_mends(field: str) -> None:
+    samples = []
+    for name, value in (('a.png', 1), ('b.png', 9), ('c.png', 255)):
+        sample = element(seg_map_path=name)
+        sample.gt_sem_seg = PixelData(**{field: torch.from_numpy(np.full((1, 2, 2), value))})
+        samples.append(sample)
+    samples.append(element(seg_map_path='no labels'))
+    (tally,) = culprits(samples, LabelRule(3))
+    assert (tally.source, tally.skipped, tally.values) == ('b.png', 4, {9: 4})

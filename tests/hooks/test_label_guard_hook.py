@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import pytest
+from mmengine.registry import HOOKS
+
+from mmguard import LabelGuardHook
+
+
+def test_is_registered_under_its_name() -> None:
+    hook = HOOKS.build(dict(type='LabelGuardHook', interval=5, max_skipped_ratio=0.5, top_k=3, out_file=None))
+    assert isinstance(hook, LabelGuardHook)
+    assert (hook.interval, hook.max_skipped_ratio, hook.top_k, hook.out_file) == (5, 0.5, 3, None)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'error', 'message'),
+    [
+        (dict(interval=0), ValueError, 'interval must be at least 1, got 0'),
+        (dict(interval=1.5), TypeError, 'interval must be an int, got 1.5'),
+        (dict(interval=True), TypeError, 'interval must be an int'),
+        (dict(max_skipped_ratio=1.01), ValueError, r'max_skipped_ratio is a share in \[0, 1\], got 1.01'),
+        (dict(max_skipped_ratio=-0.1), ValueError, 'max_skipped_ratio'),
+        (dict(max_skipped_ratio=float('nan')), ValueError, 'max_skipped_ratio'),
+        (dict(max_skipped_ratio='5 %'), TypeError, 'max_skipped_ratio'),
+        (dict(top_k=-1), ValueError, 'top_k must be at least 0, got -1'),
+        (dict(top_k='3'), TypeError, 'top_k must be an int'),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: Dict[str, Any], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        LabelGuardHook(**arguments)
+
+
+@pytest.mark.parametrize('ratio', [0, 0.0, 1, 1.0, None])
+def test_limits_of_the_ratio(ratio: Any) -> None:
+    assert LabelGuardHook(max_skipped_ratio=ratio).max_skipped_ratio == ratio
+
+
+def test_stands_between_runtime_info_and_the_logger() -> None:
+    from mmengine.hooks import LoggerHook, RuntimeInfoHook
+    from mmengine.runner.priority import get_priority
+
+    order = [get_priority(hook.priority) for hook in (RuntimeInfoHook, LabelGuardHook, LoggerHook)]
+    assert order == sorted(order)
+    assert len(set(order)) == 3
+
+
+@pytest.mark.parametrize(
+    ('name', 'rank', 'expected'),
+    [
+        ('label_guard.jsonl', 0, 'label_guard.jsonl'),
+        ('label_guard.jsonl', 1, 'label_guard.rank1.jsonl'),
+        ('log', 12, 'log.rank12'),
+    ],
+)
+def test_every_rank_has_its_own_file(name: str, rank: int, expected: str) -> None:
+    from mmguard.hooks.label_guard_hook import _name_for_rank
+
+    assert _name_for_rank(name, rank) == expected

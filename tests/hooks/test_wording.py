@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+
+from mmguard.hooks.ledger import Ledger, LossCount, Span
+from mmguard.hooks.wording import Pace, closing_table, iteration_line, percent
+from mmguard.tally import Tally
+
+
+def same(source: str) -> str:
+    return source
+
+
+def camvid_span() -> Span:
+    return Span(
+        iterations=1,
+        samples=4,
+        offending_samples=3,
+        pixels=Tally(196608, 2503, 0),
+        offending=[
+            Tally(49152, n, 0, {11: n}, f'trainannot/{name}.png') for name, n in (('0001TP_006690', 1201), ('b', 2))
+        ],
+    )
+
+
+def test_line_is_the_one_of_the_design() -> None:
+    assert iteration_line('guard: iter 37', camvid_span(), same) == (
+        'guard: iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: trainannot/0001TP_006690.png'
+    )
+
+
+def test_line_shortens_the_path() -> None:
+    assert iteration_line('x', camvid_span(), lambda s: s[-8:]).endswith('first: 6690.png')
+
+
+def test_line_names_instances_losses_and_both_changes() -> None:
+    span = Span(
+        samples=2,
+        offending_samples=1,
+        pixels=Tally(100, 3, 4),
+        instances=Tally(9, 2, 0),
+        offending=[Tally(100, 3, 4, dict.fromkeys(range(20, 28), 1), 'a.png')],
+        losses={'head.loss': LossCount(50, 5, 0), 'head.other': LossCount(50, 0, 0)},
+    )
+    assert iteration_line('guard: iter 1', span, same) == (
+        'guard: iter 1: 3 of 100 px skipped, 4 of 100 px remapped; 2 of 9 instances skipped; '
+        '5 of 50 labels skipped by the loss head.loss (values 20, 21, 22, 23, 24, 25, ...) in 1 of 2 images, '
+        'first: a.png'
+    )
+
+
+def test_line_of_a_loss_whose_files_are_unknown_ends_early() -> None:
+    span = Span(samples=2, losses={'head.loss': LossCount(50, 0, 5)})
+    assert iteration_line('guard: iter 1', span, same) == (
+        'guard: iter 1: 5 of 50 labels remapped by the loss head.loss'
+    )
+
+
+def ledger_of(files: int) -> Ledger:
+    ledger = Ledger(roots=['/data'])
+    ledger.pending = Span(
+        iterations=3,
+        offending_iterations=2,
+        pixels=Tally(1000, 10 * files, 0),
+        offending=[Tally(100, n + 1, 0, {11: n + 1}, f'/data/{n}.png') for n in range(files)],
+        losses={'head.loss': LossCount(50, 5, 0)},
+    )
+    ledger.sources.update(f'/data/{n}.png' for n in range(10))
+    ledger.take_pending()
+    return ledger
+
+
+def test_table_ranks_the_worst_files_first() -> None:
+    table = closing_table('train', ledger_of(4), 3, '/log/label_guard.jsonl')
+    rows = [line for line in table.splitlines() if line.startswith('│')]
+    assert [row.split()[1] for row in rows] == ['3.png', '2.png', '1.png', '...']
+    assert '... and 1 more files' in table
+    assert 'px: 40 of 1,000 skipped (4 %), 0 remapped' in table
+    assert 'loss head.loss: 5 of 50 labels skipped, 0 remapped' in table
+    assert '4 of 10 files, 2 of 3 iterations' in table
+    assert 'value 11 (10 times)' in table
+    assert table.endswith('every iteration: /log/label_guard.jsonl')
+
+
+def test_table_without_a_file_and_with_brackets_in_a_name() -> None:
+    ledger = Ledger()
+    ledger.pending = Span(pixels=Tally(9, 1, 0), offending=[Tally(9, 1, 0, {5: 1}, 'lot[/red]:car:/a.png')])
+    ledger.take_pending()
+    table = closing_table('val', ledger, 5, None)
+    assert 'mmguard: val' in table
+    assert 'lot[/red]:car:/a.png' in table
+    assert 'every iteration' not in table
+
+
+@pytest.mark.parametrize(('part', 'whole', 'text'), [(1, 3, '33.3 %'), (0, 5, '0 %'), (0, 0, '0 %'), (5, 5, '100 %')])
+def test_percent(part: int, whole: int, text: str) -> None:
+    assert percent(part, whole) == text
+
+
+def test_pace_lets_the_first_pass_then_one_per_period() -> None:
+    pace = Pace(first=2, seconds=1000)
+    assert [pace.lets_pass() for _ in range(5)] == [True, True, False, False, False]
+    assert pace.take_held_back() == 3
+    assert pace.take_held_back() == 0
+    eager = Pace(first=0, seconds=0)
+    assert [eager.lets_pass() for _ in range(3)] == [True] * 3
