@@ -15,11 +15,12 @@ __all__ = ['LabelGuardError', 'Tally', '__version__']
 if _util.find_spec('mmengine') is not None:
     from mmguard.hooks import LabelGuardHook
     from mmguard.losses import GuardedCrossEntropyLoss, GuardedLoss
+    from mmguard.registration import load_transforms as _load_transforms
     from mmguard.registration import register_all as _register_all
 
     __all__ += ['GuardedCrossEntropyLoss', 'GuardedLoss', 'LabelGuardHook']
-    if _util.find_spec('mmcv') is not None:
-        from mmguard.transforms import GuardSegLabels
-
+    _transforms = _load_transforms()
+    if _transforms is not None:
+        GuardSegLabels = _transforms.GuardSegLabels
         __all__ += ['GuardSegLabels']
-    _register_all()
+    _register_all(_transforms)

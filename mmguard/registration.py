@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import warnings
-from typing import Any, Optional
+from types import ModuleType
+from typing import Optional
 
 from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 
@@ -17,35 +18,40 @@ from mmguard.hooks import LabelGuardHook
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
 
-def register_all() -> None:
+def load_transforms() -> Optional[ModuleType]:
+    """:mod:`mmguard.transforms`, which needs mmcv; ``None`` where that is missing or does not import."""
+    return _load('mmguard.transforms', needs='mmcv', lost='the transforms are not there')
+
+
+def register_all(transforms: Optional[ModuleType]) -> None:
     """Registers transforms and hooks in mmengine's root, losses in the root and in every scope that is there.
 
     A registry that is asked with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
     parent, so the losses stand in each.
+
+    Args:
+        transforms (module, optional): What ``load_transforms`` returned.
     """
     HOOKS.register_module(module=LabelGuardHook, force=True)
-    if importlib.util.find_spec('mmcv') is not None:
-        from mmguard.transforms import GuardSegLabels
-
-        TRANSFORMS.register_module(module=GuardSegLabels, force=True)
+    if transforms is not None:
+        TRANSFORMS.register_module(module=transforms.GuardSegLabels, force=True)
     _register_losses(MODELS, mmguard.losses)
     for scope, losses in (('mmseg', mmguard.losses.mmseg), ('mmdet', mmguard.losses.mmdet)):
-        registry = _models_of(scope)
+        registry = _load(f'{scope}.registry', needs=scope, lost='its losses are not guarded')
         if registry is not None:
-            _register_losses(registry, losses)
+            _register_losses(registry.MODELS, losses)
 
 
-def _register_losses(registry: Registry, losses: Any) -> None:
+def _register_losses(registry: Registry, losses: ModuleType) -> None:
     for name in LOSSES:
         registry.register_module(name=name, module=getattr(losses, name), force=True)
 
 
-def _models_of(package: str) -> Optional[Registry]:
-    if importlib.util.find_spec(package) is None:
+def _load(module: str, needs: str, lost: str) -> Optional[ModuleType]:
+    if importlib.util.find_spec(needs) is None:
         return None
     try:
-        return importlib.import_module(f'{package}.registry').MODELS
-    except Exception as error:  # an install that does not import must not take the other framework down
-        message = f'mmguard: {package} is installed but cannot be imported ({error}); its losses are not guarded'
-        warnings.warn(message, stacklevel=2)
+        return importlib.import_module(module)
+    except Exception as error:  # an install that does not import must not take the rest down
+        warnings.warn(f'mmguard: {needs} is installed but cannot be imported ({error}); {lost}', stacklevel=3)
         return None

@@ -89,6 +89,17 @@ def test_a_broken_install_of_one_framework_leaves_the_other_guarded(broken: str,
     assert 'MMCV==2.2.0' in out
 
 
+def test_a_broken_mmcv_leaves_losses_hook_and_commands(tmp_path: Path) -> None:
+    (tmp_path / 'mmcv').mkdir()
+    (tmp_path / 'mmcv' / '__init__.py').write_text("raise ImportError('libGL.so.1: cannot open shared object file')\n")
+    out = python(
+        'import mmguard, mmguard.cli\nprint(mmguard.GuardedLoss.__name__, hasattr(mmguard, "GuardSegLabels"))',
+        str(tmp_path),
+    )
+    assert 'GuardedLoss False' in out
+    assert 'mmcv is installed but cannot be imported (libGL.so.1' in out
+
+
 def test_without_mmengine_the_pure_parts_import() -> None:
     out = python(
         'sys.modules.update(mmengine=None, mmcv=None, mmseg=None, mmdet=None, cv2=None, rich=None, yaml=None)\n'

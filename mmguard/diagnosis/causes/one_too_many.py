@@ -9,8 +9,8 @@ class OneTooMany(Cause):
     code = 'MG102'
     summary = 'The only invalid value equals num_classes={num_classes}: one class too many for the head.'
     advice = (
-        'Either {num_classes} is void: map it to the ignored label, label_map={{{num_classes}: {ignore_index}}}. Or the '
-        'labels count from 1: reduce_zero_label=True if 0 is unlabelled, else shift them. Or a class (often the '
+        'Either {num_classes} is void: map it to the ignored label, label_map={{{num_classes}: {ignore_index}}}. Or '
+        'the labels count from 1: reduce_zero_label=True if 0 is unlabelled, else shift them. Or a class (often the '
         'background) is missing in the list: add it and raise num_classes in every head.'
     )
 

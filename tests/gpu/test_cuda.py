@@ -1,0 +1,77 @@
+"""What only a GPU can show. The suite passes without one."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator
+
+import pytest
+import torch
+from mmseg.registry import MODELS
+
+import mmguard
+from mmguard.losses import mmdet as det_losses
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a CUDA device')
+
+MODES: Dict[str, Dict[str, Any]] = {
+    'softmax': dict(class_weight=[1.0, 2.0, 3.0]),
+    'softmax over all': dict(avg_non_ignore=False),
+    'sigmoid': dict(use_sigmoid=True, avg_non_ignore=True),
+    'clip': dict(on_invalid='clip'),
+}
+
+
+@pytest.fixture
+def no_synchronisation() -> Iterator[None]:
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode('error')
+    yield
+    torch.cuda.set_sync_debug_mode('default')
+
+
+def scores_and_labels() -> Any:
+    torch.manual_seed(0)
+    scores = torch.randn(2, 3, 8, 8, device='cuda', requires_grad=True)
+    label = torch.randint(0, 3, (2, 8, 8), device='cuda')
+    label[0, :2] = 255
+    label[1, 3] = 10**6
+    label[1, 4] = -7
+    return scores, label
+
+
+@pytest.mark.parametrize('scope', [mmguard, det_losses], ids=['mmseg', 'mmdet'])
+@pytest.mark.parametrize('mode', MODES)
+def test_forward_and_backward_wait_for_nothing_and_equal_the_cpu(
+    scope: Any, mode: str, request: pytest.FixtureRequest
+) -> None:
+    loss = scope.GuardedCrossEntropyLoss(**MODES[mode]).cuda()
+    scores, label = scores_and_labels()
+    request.getfixturevalue('no_synchronisation')
+    for avg_factor in (None, torch.full((), 50.0, device='cuda')):
+        loss(scores, label, avg_factor=avg_factor, ignore_index=255).backward()
+    torch.cuda.set_sync_debug_mode('default')
+    torch.cuda.synchronize()  # a device-side assert would surface here
+    assert loss.take_counts().tolist() == ([256, 0, 32] if mode == 'clip' else [256, 32, 0])
+    on_cpu = scores.detach().cpu().requires_grad_()
+    reference = scope.GuardedCrossEntropyLoss(**MODES[mode])
+    for number in (None, 50.0):
+        reference(on_cpu, label.cpu(), avg_factor=number, ignore_index=255).backward()
+    assert torch.allclose(scores.grad.cpu(), on_cpu.grad, atol=1e-6)
+
+
+def test_mask_mode_waits_for_nothing(no_synchronisation: None) -> None:
+    loss = mmguard.GuardedCrossEntropyLoss(use_mask=True).cuda()
+    scores = torch.zeros(3, 2, 4, 4, device='cuda', requires_grad=True)
+    label = torch.arange(3, device='cuda') * 40  # 0, 40, 80
+    loss(scores, torch.ones(3, 4, 4, device='cuda'), label).sum().backward()
+    torch.cuda.set_sync_debug_mode('default')
+    assert loss.take_counts().tolist() == [3, 2, 0]
+    assert scores.grad[1:].abs().sum() == 0
+
+
+def test_focal_loss_takes_class_indices_on_cuda_and_one_hot_rows_off_it() -> None:
+    scores, label = scores_and_labels()
+    guarded = MODELS.build(dict(type='GuardedLoss', loss=dict(type='mmseg.FocalLoss')))
+    on_cuda = guarded(scores, label)
+    off_cuda = guarded(scores.detach().cpu(), label.cpu())
+    assert on_cuda.item() == pytest.approx(off_cuda.item(), rel=1e-5)
