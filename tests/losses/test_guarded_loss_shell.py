@@ -142,6 +142,16 @@ def test_copies_and_state(name: str) -> None:
     assert twin.guard.loss is twin.loss
 
 
+def test_a_wrapped_loss_with_its_own_way_to_copy() -> None:
+    class CopiesItself(MeanOverNothing):
+        def __deepcopy__(self, memo: object) -> CopiesItself:
+            return CopiesItself()
+
+    twin = copy.deepcopy(GuardedLoss(CopiesItself()))
+    assert type(twin) is GuardedLoss
+    assert type(twin.loss) is CopiesItself
+
+
 def test_a_wrapped_loss_with_parameters_keeps_them() -> None:
     class Learned(MeanOverNothing):
         def __init__(self) -> None:

@@ -41,5 +41,6 @@ class DiceGuard(LossGuard):
         on_probabilities: Any = copy.copy(self.loss)
         on_probabilities.activate = False
         skipped = skipped_of(mended).unsqueeze(1)
-        target = mark(mended, num_classes)  # a label beyond the classes becomes a row of zeros
+        # A label beyond the channels becomes a row of zeros.
+        target = mark(mended, max(num_classes, pred.shape[1]))
         return on_probabilities(pred.masked_fill(skipped, 0), target, *args, **kwargs)
