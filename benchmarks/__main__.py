@@ -33,8 +33,8 @@ def main() -> int:
     for row in table:
         peer = '' if row.peer is None else f'{row.peer:.3g} {row.unit}'
         ratio = '' if row.peer is None else f'{row.figure:.3f}'
-        verdict = 'holds' if row.holds else 'MISSED'
-        print(f'| {row.what} | {row.ours:.3g} {row.unit} | {peer} | {ratio} | {row.bar:g} | {verdict} |')
+        bar, verdict = ('', '') if row.bar is None else (f'{row.bar:g}', 'holds' if row.holds else 'MISSED')
+        print(f'| {row.what} | {row.ours:.3g} {row.unit} | {peer} | {ratio} | {bar} | {verdict} |')
     return 0 if all(row.holds for row in table) else 1
 
 

@@ -19,14 +19,14 @@ class Row:
         what (str): What is measured.
         ours (float): Median of ours.
         peer (float): Median of the peer, in the same unit; ``None`` where the bar is absolute.
-        bar (float): The most that the ratio (or ``ours``) may be.
+        bar (float, optional): The most that the ratio (or ``ours``) may be; ``None``: for comparison only.
         unit (str): Unit of both, ``'ms'`` or ``'MiB'``.
     """
 
     what: str
     ours: float
     peer: Optional[float]
-    bar: float
+    bar: Optional[float]
     unit: str = 'ms'
 
     @property
@@ -35,7 +35,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        return self.figure <= self.bar
+        return self.bar is None or self.figure <= self.bar
 
 
 def synchronize(device: str) -> None:

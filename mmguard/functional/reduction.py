@@ -7,13 +7,12 @@ from typing import Optional, Union
 import torch
 from torch import Tensor
 
+from mmguard.functional.nll import HALF
+
 AvgFactor = Union[float, int, Tensor]
 
 #: Both frameworks add it to the denominator, so that a factor of 0 gives 0 and not NaN.
 EPS = torch.finfo(torch.float32).eps
-
-
-HALF = (torch.float16, torch.bfloat16)
 
 
 def sum_float32(values: Tensor) -> Tensor:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
 from mmguard.functional.mend import Mended, kept_and_counted, mend_target
-from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.nll import softmax_nll, weight_per_label
+from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
 
 
 def softmax_cross_entropy(
@@ -68,7 +68,7 @@ def softmax_cross_entropy(
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
     mended = mend_target(target, num_classes, ignore_index, on_invalid)
-    loss = torch.where(mended.keep, _element_losses(logits, mended.target, class_weight), 0.0)
+    loss = softmax_nll(logits, mended.target, mended.keep, class_weight)
     if reduction != 'mean':
         return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
     if avg_factor is None:
@@ -80,27 +80,13 @@ def softmax_cross_entropy(
     return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
 
 
-def _element_losses(logits: Tensor, target: Tensor, class_weight: Optional[Tensor]) -> Tensor:
-    if class_weight is None:
-        return F.cross_entropy(logits, target, reduction='none')
-    if logits.dtype in HALF:
-        # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer fit
-        # the denominator, and large ones would be infinite.
-        return F.cross_entropy(logits, target, reduction='none') * _weight_per_label(target, class_weight)
-    return F.cross_entropy(logits, target, weight=class_weight.to(logits.dtype), reduction='none')
-
-
-def _weight_per_label(target: Tensor, class_weight: Tensor) -> Tensor:
-    return class_weight.float().index_select(0, target.flatten()).view_as(target)
-
-
 def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: int, avg_non_ignore: bool) -> Tensor:
     """What the elements that take part weigh: their class weights, or 1 each."""
     if class_weight is None:
         seen, skipped, _ = mended.counts.unbind()
         taking_part = seen - skipped
         return taking_part - mended.ignored.sum() if avg_non_ignore else taking_part
-    total = (_weight_per_label(mended.target, class_weight) * mended.keep).sum()
+    total = (weight_per_label(mended.target, class_weight) * mended.keep).sum()
     if not avg_non_ignore and 0 <= ignore_index < class_weight.numel():
         total = total + class_weight[ignore_index] * mended.ignored.sum()
     return total

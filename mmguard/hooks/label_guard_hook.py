@@ -242,7 +242,8 @@ class LabelGuardHook(Hook):
             values, num_classes, ignore_index, span.pixels.total, files=span.samples, offending_files=len(offending)
         )
         findings = diagnose(facts, CAUSES)
-        text = '\n'.join(f'  {"likely cause" if i == 0 else "or"}: {f}' for i, f in enumerate(findings[:2]))
+        text = f'  likely cause: {findings[0]}'
+        text += ''.join(f'\n  or: {f.code} {f.cause} {f.advice}' for f in findings[1:2])
         goes_on = 'without these labels' if any(tally.skipped for tally in offending) else 'with these labels clamped'
         runner.logger.warning(
             f'guard: first offence. {"Training" if mode == "train" else "The run"} goes on {goes_on}, but they are '
