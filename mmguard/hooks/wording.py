@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 import time
 from typing import Callable, List, Optional
 
@@ -62,8 +61,8 @@ def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]
         table.add_row(f'... and {len(ranked) - top_k:,} more files', '', '', '')
     values = ledger.values()
     # A file name may hold brackets and colons; they are no markup.
-    width = min(max(shutil.get_terminal_size(fallback=(110, 24)).columns, 80), 160)
-    console = Console(file=io.StringIO(), width=width, color_system=None, markup=False, emoji=False)
+    # The log file keeps this table, so its width is not that of some terminal.
+    console = Console(file=io.StringIO(), width=110, color_system=None, markup=False, emoji=False)
     console.print(table)
     lines = [console.file.getvalue().rstrip()]  # type: ignore[attr-defined]
     for total, unit in ((ledger.pixels, 'px'), (ledger.instances, 'instances')):
