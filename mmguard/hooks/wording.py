@@ -49,14 +49,16 @@ def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]
     from rich.table import Table
 
     table = Table(title=f'mmguard: {mode}', title_justify='left')
-    table.add_column('file', overflow='fold')
-    for name in ('skipped', 'remapped'):
-        table.add_column(name, justify='right')
-    table.add_column('values', overflow='fold')
     ranked = sorted(ledger.files.values(), key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
-    for tally in ranked[:top_k]:
+    names = [ledger.shorten(str(tally.source)) for tally in ranked[:top_k]]
+    # A file name is there to be copied: rather break the values than the name.
+    table.add_column('file', overflow='fold', min_width=min(max(map(len, names), default=0), 80))
+    for title in ('skipped', 'remapped'):
+        table.add_column(title, justify='right')
+    table.add_column('values', overflow='fold')
+    for name, tally in zip(names, ranked):
         row = ', '.join(f'{v}: {n:,}' for v, n in sorted(tally.values.items(), key=lambda item: -item[1])[:6])
-        table.add_row(ledger.shorten(str(tally.source)), f'{tally.skipped:,}', f'{tally.remapped:,}', row)
+        table.add_row(name, f'{tally.skipped:,}', f'{tally.remapped:,}', row)
     if len(ranked) > top_k:
         table.add_row(f'... and {len(ranked) - top_k:,} more files', '', '', '')
     values = ledger.values()

@@ -82,6 +82,13 @@ def test_table_ranks_the_worst_files_first() -> None:
     assert table.endswith('every iteration: /log/label_guard.jsonl')
 
 
+def test_table_breaks_no_file_name_in_two() -> None:
+    ledger = ledger_of(1)
+    name = 'gtFine/train/strasbourg/strasbourg_000000_000019_gtFine_labelTrainIds.png'
+    ledger.files = {name: Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), name)}
+    assert name in closing_table('train', ledger, 3, None)
+
+
 def test_table_without_a_file_and_with_brackets_in_a_name() -> None:
     ledger = Ledger()
     ledger.pending = Span(pixels=Tally(9, 1, 0), offending=[Tally(9, 1, 0, {5: 1}, 'lot[/red]:car:/a.png')])
