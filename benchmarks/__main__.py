@@ -9,10 +9,10 @@ from typing import List
 
 import torch
 
-from benchmarks import hooks, losses, transforms
+from benchmarks import hooks, imports, losses, transforms
 from benchmarks.timing import Row
 
-GROUPS = {'losses': losses.rows, 'transforms': transforms.rows, 'hooks': hooks.rows}
+GROUPS = {'losses': losses.rows, 'transforms': transforms.rows, 'hooks': hooks.rows, 'imports': imports.rows}
 
 
 def main() -> int:
