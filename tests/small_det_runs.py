@@ -1,0 +1,586 @@
+"""Detection data sets of a few tiny images with known faults, counts of them, and shrunk detectors."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os.path as osp
+import pickle
+import uuid
+import xml.etree.ElementTree as ET
+from collections import Counter
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from mmdet.datasets.transforms import LoadPanopticAnnotations
+from mmdet.registry import TRANSFORMS
+from mmengine.config import Config, ConfigDict
+from mmengine.utils import mkdir_or_exist
+from PIL import Image
+from small_runs import _shrink_mask2former, _without_sync, type_name
+
+ROOT = osp.join(osp.dirname(__file__), '..', 'configs')
+SIZE = 96
+IMAGES = 8
+VAL_IMAGES = 4
+
+Box = Tuple[int, int, int, int]
+#: An image's objects stand here, in this order.
+PLACES: Tuple[Box, ...] = ((4, 4, 44, 44), (50, 6, 92, 46), (8, 50, 48, 90), (52, 52, 90, 92))
+OUTSIDE: Box = (200, 200, 250, 250)
+EMPTY: Box = (30, 30, 30, 70)
+
+
+class Thing(NamedTuple):
+    """One annotated object. ``aside``: a crowd in COCO, difficult in VOC; no trained object to begin with."""
+
+    label: int
+    box: Box
+    aside: bool = False
+
+
+class Layout(NamedTuple):
+    """A guarded config, and the data set that goes with it: its classes are more than the head's."""
+
+    config: str
+    stock: str
+    num_classes: int
+    data_classes: int
+
+
+#: The shipped configs, and the stock ones that they must equal on clean labels.
+LAYOUTS = {
+    'retinanet': Layout(
+        'retinanet/retinanet_r50_fpn_openimages264_guarded.py',
+        'openimages/retinanet_r50_fpn_32xb2-1x_openimages.py',
+        264,
+        601,
+    ),
+    'faster_rcnn': Layout(
+        'faster_rcnn/faster-rcnn_r50_fpn_voc_guarded.py', 'pascal_voc/faster-rcnn_r50_fpn_1x_voc0712.py', 20, 23
+    ),
+    'mask_rcnn': Layout(
+        'mask_rcnn/mask-rcnn_r50_fpn_coco_guarded.py', 'mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py', 80, 83
+    ),
+    'dino': Layout('dino/dino-4scale_r50_coco_guarded.py', 'dino/dino-4scale_r50_8xb2-12e_coco.py', 80, 83),
+    'mask2former': Layout(
+        'mask2former/mask2former_r50_coco-instance_guarded.py',
+        'mask2former/mask2former_r50_8xb2-lsj-50e_coco.py',
+        80,
+        83,
+    ),
+    'panoptic_fpn': Layout(
+        'panoptic_fpn/panoptic-fpn_r50_coco_guarded.py', 'panoptic_fpn/panoptic-fpn_r50_fpn_1x_coco.py', 133, 136
+    ),
+}
+#: PanopticFPN: labels 0..79 are things, 80..132 stuff; 133 and 135 are things, 134 is stuff, and no head knows them.
+NUM_THINGS = 80
+
+
+# ---- what stands in the images
+
+
+def things(number: int, num_classes: int, last: int, clean: bool = False) -> List[Thing]:
+    """The objects of an image; of 8 images in a row, 1, 3 and 4 hold labels outside the head's classes.
+
+    Args:
+        number (int): The image.
+        num_classes (int): Classes of the head: the smallest invalid label.
+        last (int): The last class of the data set: the largest one.
+        clean (bool): Valid labels alone.
+    """
+    valid = [(0, 1), (3,), (5, 19), (4, 7), (), (2, 0, 1), (11,), (6, 13)][number % 8]
+    invalid = {1: (num_classes,), 3: (last, num_classes), 4: (last, last)}.get(number % 8, ())
+    if clean:
+        valid, invalid = valid or (8,), ()
+    # Alternating, so that a fault is not always the last object of its image.
+    labels = [*invalid[:1], *valid, *invalid[1:]]
+    return [Thing(label, place) for label, place in zip(labels, PLACES)]
+
+
+# ---- data
+
+
+def write_image(path: str, seed: int) -> None:
+    mkdir_or_exist(osp.dirname(path))
+    # Blocks of colour: noise alone does not survive a JPEG, and gives small models nothing to look at.
+    blocks = np.random.default_rng(seed).integers(0, 256, (8, 8, 3), dtype=np.uint8)
+    Image.fromarray(blocks.repeat(SIZE // 8, 0).repeat(SIZE // 8, 1)).save(path, quality=95)
+
+
+def write_text(path: str, text: str) -> None:
+    mkdir_or_exist(osp.dirname(path))
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
+def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, clean: bool = False) -> str:
+    """COCO's layout. Polygons and RLE masks take turns; image 6 has a valid crowd, image 7 an invalid one."""
+    for split, images in (('train', IMAGES), ('val', VAL_IMAGES)):
+        annotations: List[Dict[str, Any]] = []
+        for number in range(images):
+            write_image(osp.join(root, f'{split}2017', f'{number:012d}.jpg'), seed=number)
+            objects = things(number, num_classes, data_classes - 1, clean)
+            if number in (6, 7):
+                label = 9 if number == 6 or clean else num_classes
+                objects.append(Thing(label, PLACES[3], aside=True))
+            for thing in objects:
+                x1, y1, x2, y2 = thing.box
+                annotations.append(
+                    dict(
+                        id=len(annotations) + 1,
+                        image_id=number,
+                        # As in COCO: ids have gaps and are not the labels.
+                        category_id=10 + 2 * thing.label,
+                        bbox=[x1, y1, x2 - x1, y2 - y1],
+                        area=(x2 - x1) * (y2 - y1),
+                        iscrowd=int(thing.aside),
+                        segmentation=_rle(thing.box)
+                        if thing.aside or len(annotations) % 2
+                        else [[x1, y1, x2, y1, x2, y2, x1, y2]],
+                    )
+                )
+        record = dict(
+            images=[
+                dict(id=number, file_name=f'{number:012d}.jpg', height=SIZE, width=SIZE) for number in range(images)
+            ],
+            categories=[dict(id=10 + 2 * label, name=f'class {label}') for label in range(data_classes)],
+            annotations=annotations,
+        )
+        write_text(osp.join(root, 'annotations', f'instances_{split}2017.json'), json.dumps(record))
+    return root
+
+
+def _rle(box: Box) -> Dict[str, Any]:
+    """COCO's uncompressed RLE of a filled box: runs of 0 and 1 in column order."""
+    x1, y1, x2, y2 = box
+    mask = np.zeros((SIZE, SIZE), dtype=np.uint8)
+    mask[y1:y2, x1:x2] = 1
+    flat = mask.flatten(order='F')
+    edges = [0, *(np.flatnonzero(np.diff(flat)) + 1).tolist(), flat.size]
+    return dict(size=[SIZE, SIZE], counts=[b - a for a, b in zip(edges, edges[1:])])
+
+
+def make_voc(root: str, num_classes: int = 20, data_classes: int = 23, clean: bool = False) -> str:
+    """VOC2007 (train and test) and VOC2012. Image 2 has an object outside of it, image 7 a difficult invalid one."""
+    names = voc_classes(data_classes)
+    for year, split, numbers in (
+        ('VOC2007', 'trainval', range(5)),
+        ('VOC2012', 'trainval', range(5, IMAGES)),
+        ('VOC2007', 'test', range(VAL_IMAGES)),
+    ):
+        stems = []
+        for number in numbers:
+            stem = f'{number:06d}' if split == 'trainval' else f'9{number:05d}'
+            stems.append(stem)
+            write_image(osp.join(root, year, 'JPEGImages', f'{stem}.jpg'), seed=number)
+            objects = things(number, num_classes, data_classes - 1, clean)
+            if number == 2 and split == 'trainval' and not clean:
+                objects.append(Thing(3, OUTSIDE))
+            if number == 7:
+                objects.append(Thing(9 if clean else num_classes, PLACES[3], aside=True))
+            text = f'<annotation><size><width>{SIZE}</width><height>{SIZE}</height><depth>3</depth></size>'
+            for thing in objects:
+                x1, y1, x2, y2 = (value + 1 for value in thing.box)  # VOC counts from 1
+                text += (
+                    f'<object><name>{names[thing.label]}</name><difficult>{int(thing.aside)}</difficult><bndbox>'
+                    f'<xmin>{x1}</xmin><ymin>{y1}</ymin><xmax>{x2}</xmax><ymax>{y2}</ymax></bndbox></object>'
+                )
+            write_text(osp.join(root, year, 'Annotations', f'{stem}.xml'), text + '</annotation>')
+        write_text(osp.join(root, year, 'ImageSets', 'Main', f'{split}.txt'), '\n'.join(stems))
+    return root
+
+
+def voc_classes(data_classes: int) -> Tuple[str, ...]:
+    from mmdet.datasets import VOCDataset
+
+    names = VOCDataset.METAINFO['classes']
+    return (*names, *(f'new {number}' for number in range(data_classes - len(names))))
+
+
+def make_openimages(root: str, num_classes: int = 264, data_classes: int = 601, clean: bool = False) -> str:
+    """OpenImages V6: csv files with fractions of the image. Image 2 has an object without area, 6 one outside."""
+    mids = [f'/m/{label:04d}' for label in range(data_classes)]
+    folder = osp.join(root, 'annotations')
+    write_text(
+        osp.join(folder, 'class-descriptions-boxable.csv'),
+        ''.join(f'{mid},Class {label}\n' for label, mid in enumerate(mids)),
+    )
+    tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=mid) for mid in mids])
+    write_text(osp.join(folder, 'bbox_labels_600_hierarchy.json'), json.dumps(tree))
+    header = 'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction'
+    for split, stem, images in (('train', 'oidv6-train', IMAGES), ('validation', 'validation', VAL_IMAGES)):
+        rows, metas = [f'{header},IsInside'], []
+        for number in range(images):
+            name = f'{split}{number:03d}'
+            write_image(osp.join(root, 'OpenImages', split, f'{name}.jpg'), seed=number)
+            metas.append(dict(filename=f'{name}.jpg', ori_shape=(SIZE, SIZE, 3)))
+            objects = things(number, num_classes, data_classes - 1, clean)
+            if not clean and split == 'train':
+                objects += {2: [Thing(3, EMPTY)], 6: [Thing(3, OUTSIDE)]}.get(number, [])
+            for label, (x1, y1, x2, y2), _ in objects:
+                fractions = ','.join(f'{value / SIZE:.6f}' for value in (x1, x2, y1, y2))
+                rows.append(f'{name},xclick,{mids[label]},1,{fractions},0,0,0,0,0')
+        write_text(osp.join(folder, f'{stem}-annotations-bbox.csv'), '\n'.join(rows) + '\n')
+        with open(osp.join(folder, f'{split}-image-metas.pkl'), 'wb') as file:
+            pickle.dump(metas, file)
+    write_text(
+        osp.join(folder, 'validation-annotations-human-imagelabels-boxable.csv'),
+        'ImageID,Source,LabelName,Confidence\n'
+        + ''.join(f'validation{number:03d},verification,/m/0000,1\n' for number in range(VAL_IMAGES)),
+    )
+    return root
+
+
+def make_panoptic(root: str, num_classes: int = 133, data_classes: int = 136, clean: bool = False) -> str:
+    """COCO panoptic: stuff 80 and 90 in every image; the objects before them, one segment each; some void."""
+    categories = [
+        # 133 and 135 are things, 134 is stuff: classes that were added at the end.
+        dict(id=10 + 2 * label, name=f'class {label}', isthing=int(label < NUM_THINGS or label in (133, 135)))
+        for label in range(data_classes)
+    ]
+    for split, images in (('train', IMAGES), ('val', VAL_IMAGES)):
+        annotations = []
+        for number in range(images):
+            name = f'{number:012d}'
+            write_image(osp.join(root, f'{split}2017', f'{name}.jpg'), seed=number)
+            ids = np.zeros((SIZE, SIZE), dtype=np.int64)  # 0: void
+            # Ids beyond one byte, so that all three channels of the PNG carry something.
+            segments = [(70_000 + number, 80, (0, 0, SIZE, 60)), (300, 90, (0, 60, SIZE, SIZE - 2))]
+            if number == 6 and not clean:
+                segments.append((301, 134, (0, 70, 20, 90)))
+            objects = things(number, num_classes, data_classes - 1, clean)
+            segments += [(1000 + place, thing.label, thing.box) for place, thing in enumerate(objects)]
+            for segment, _, (x1, y1, x2, y2) in segments:
+                ids[y1:y2, x1:x2] = segment
+            annotations.append(
+                dict(
+                    image_id=number,
+                    file_name=f'{name}.png',
+                    segments_info=[
+                        dict(
+                            id=segment,
+                            category_id=10 + 2 * label,
+                            iscrowd=0,
+                            bbox=[x1, y1, x2 - x1, y2 - y1],
+                            area=int((ids == segment).sum()),
+                        )
+                        for segment, label, (x1, y1, x2, y2) in segments
+                    ],
+                )
+            )
+            path = osp.join(root, 'annotations', f'panoptic_{split}2017', f'{name}.png')
+            mkdir_or_exist(osp.dirname(path))
+            channels = np.stack([ids % 256, ids // 256 % 256, ids // 65536], axis=-1)
+            Image.fromarray(channels.astype(np.uint8)).save(path)
+        images_info = [
+            dict(id=number, file_name=f'{number:012d}.jpg', height=SIZE, width=SIZE) for number in range(images)
+        ]
+        record = dict(images=images_info, categories=categories, annotations=annotations)
+        write_text(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), json.dumps(record))
+    return root
+
+
+MAKERS = dict(
+    retinanet=make_openimages,
+    faster_rcnn=make_voc,
+    mask_rcnn=make_coco,
+    dino=make_coco,
+    mask2former=make_coco,
+    panoptic_fpn=make_panoptic,
+)
+
+
+# ---- what is wrong with an annotation file, found without any of mmguard's code
+
+
+class Fault(NamedTuple):
+    """An invalid object of a file: its label, and what is wrong."""
+
+    source: str
+    label: int
+    reason: str
+
+
+def faults_in_coco(root: str, split: str, num_classes: int) -> List[Fault]:
+    with open(osp.join(root, 'annotations', f'instances_{split}2017.json'), encoding='utf-8') as file:
+        record = json.load(file)
+    label_of = {category['id']: label for label, category in enumerate(record['categories'])}
+    name_of = {image['id']: osp.join(f'{split}2017', image['file_name']) for image in record['images']}
+    return [
+        Fault(name_of[ann['image_id']], label_of[ann['category_id']], 'label')
+        for ann in record['annotations']
+        if not ann['iscrowd'] and label_of[ann['category_id']] >= num_classes
+    ]
+
+
+def faults_in_voc(root: str, split: str, num_classes: int) -> List[Fault]:
+    faults: List[Fault] = []
+    names = voc_classes(23)
+    for year in ('VOC2007', 'VOC2012'):
+        index = osp.join(root, year, 'ImageSets', 'Main', f'{split}.txt')
+        stems: List[str] = []
+        if osp.exists(index):
+            with open(index, encoding='utf-8') as file:
+                stems = file.read().split()
+        for stem in stems:
+            source = osp.join(year, 'JPEGImages', f'{stem}.jpg')
+            for thing in ET.parse(osp.join(root, year, 'Annotations', f'{stem}.xml')).iter('object'):
+                if thing.findtext('difficult') == '1':
+                    continue
+                label = names.index(thing.findtext('name', ''))
+                x1, y1, x2, y2 = (int(thing.findtext(f'bndbox/{side}', '')) for side in BNDBOX)
+                faults += _faults(source, label, (x1 - 1, y1 - 1, x2 - 1, y2 - 1), num_classes)
+    return faults
+
+
+BNDBOX = ('xmin', 'ymin', 'xmax', 'ymax')
+
+
+def faults_in_openimages(root: str, split: str, num_classes: int) -> List[Fault]:
+    stem = 'oidv6-train' if split == 'train' else split
+    with open(osp.join(root, 'annotations', 'class-descriptions-boxable.csv'), encoding='utf-8') as file:
+        label_of = {mid: label for label, (mid, _) in enumerate(csv.reader(file))}
+    faults: List[Fault] = []
+    with open(osp.join(root, 'annotations', f'{stem}-annotations-bbox.csv'), encoding='utf-8') as file:
+        for row in csv.DictReader(file):
+            box = tuple(float(row[side]) * SIZE for side in ('XMin', 'YMin', 'XMax', 'YMax'))
+            source = osp.join('OpenImages', split, f'{row["ImageID"]}.jpg')
+            faults += _faults(source, label_of[row['LabelName']], box, num_classes)
+    return faults
+
+
+def faults_in_panoptic(root: str, split: str, num_classes: int = NUM_THINGS) -> List[Fault]:
+    """Of the objects; :func:`invalid_pixels` counts the pixels."""
+    with open(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), encoding='utf-8') as file:
+        record = json.load(file)
+    label_of = {category['id']: label for label, category in enumerate(record['categories'])}
+    is_thing = {category['id']: category['isthing'] for category in record['categories']}
+    return [
+        Fault(osp.join(f'{split}2017', ann['file_name'].replace('.png', '.jpg')), label_of[seg['category_id']], 'label')
+        for ann in record['annotations']
+        for seg in ann['segments_info']
+        if is_thing[seg['category_id']] and label_of[seg['category_id']] >= num_classes
+    ]
+
+
+def invalid_pixels(root: str, split: str, num_classes: int = 133) -> Dict[str, Dict[str, int]]:
+    """Label map -> invalid value -> how many of its pixels have it, from the ids in the PNG."""
+    with open(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), encoding='utf-8') as file:
+        record = json.load(file)
+    label_of = {category['id']: label for label, category in enumerate(record['categories'])}
+    found: Dict[str, Dict[str, int]] = {}
+    for ann in record['annotations']:
+        source = osp.join('annotations', f'panoptic_{split}2017', ann['file_name'])
+        label_of_segment = {seg['id']: label_of[seg['category_id']] for seg in ann['segments_info']}
+        with Image.open(osp.join(root, source)) as image:
+            ids = Counter(red + 256 * green + 65536 * blue for red, green, blue in image.getdata())
+        counts: Counter = Counter()
+        for segment, pixels in ids.items():
+            if label_of_segment.get(segment, 255) >= num_classes and segment in label_of_segment:
+                counts[label_of_segment[segment]] += pixels
+        if counts:
+            found[source] = {str(value): n for value, n in sorted(counts.items())}
+    return found
+
+
+def _faults(source: str, label: int, box: Sequence[float], num_classes: int) -> List[Fault]:
+    x1, y1, x2, y2 = box
+    if label >= num_classes:
+        return [Fault(source, label, 'label')]
+    if x2 <= x1 or y2 <= y1:
+        return [Fault(source, label, 'box_empty')]
+    if x1 >= SIZE or y1 >= SIZE or x2 <= 0 or y2 <= 0:
+        return [Fault(source, label, 'box_outside')]
+    return []
+
+
+def expected_samples(faults: Sequence[Fault]) -> List[Dict[str, Any]]:
+    """What the log has to say about each file with a fault, in the order of their names."""
+    samples = []
+    for source in sorted({fault.source for fault in faults}):
+        here = [fault for fault in faults if fault.source == source]
+        labels = Counter(str(fault.label) for fault in here if fault.reason == 'label')
+        samples.append(
+            dict(
+                source=source,
+                skipped=len(here),
+                remapped=0,
+                values=dict(sorted(labels.items(), key=lambda item: int(item[0]))),
+                reasons=dict(Counter(fault.reason for fault in here)),
+            )
+        )
+    return samples
+
+
+# ---- configs
+
+
+def load(family: str) -> Config:
+    return Config.fromfile(osp.join(ROOT, LAYOUTS[family].config))
+
+
+def load_stock(family: str, equal_assigners: bool = True) -> Config:
+    """mmdet's own config, with the head's classes of the guarded one.
+
+    Args:
+        family (str): A key of :data:`LAYOUTS`.
+        equal_assigners (bool): With the guarded config's ``ignore_iof_thr``, which changes what a crowd or a
+            difficult object is trained as.
+    """
+    config = Config.fromstring(f'_base_ = ["mmdet::{LAYOUTS[family].stock}"]', '.py')
+    if family == 'retinanet':
+        config.model.bbox_head.num_classes = LAYOUTS[family].num_classes
+    if equal_assigners:
+        for assigner in assigners_of(config):
+            if 'ignore_iof_thr' in assigner:
+                assigner.ignore_iof_thr = 0.5
+    return config
+
+
+def assigners_of(config: Config) -> List[ConfigDict]:
+    train_cfg = config.model.train_cfg
+    return [part.assigner for part in (train_cfg, *train_cfg.values()) if isinstance(part, dict) and 'assigner' in part]
+
+
+def leaf_datasets(dataset: ConfigDict) -> Iterator[ConfigDict]:
+    """The data sets inside of RepeatDataset and ConcatDataset."""
+    if 'dataset' in dataset:
+        yield from leaf_datasets(dataset.dataset)
+    elif 'datasets' in dataset:
+        for inner in dataset.datasets:
+            yield from leaf_datasets(inner)
+    else:
+        yield dataset
+
+
+def shrink_model(config: Config) -> Config:
+    """A detector of a few thousand weights; heads, losses, assigners and guards stay what they are."""
+    model = config.model
+    model.init_cfg = None
+    model.backbone.update(depth=18, base_channels=8, stem_channels=8, init_cfg=None)
+    _without_sync(model)
+    widths = [8, 16, 32, 64]
+    name = type_name(model.type)
+    if name == 'DINO':
+        _shrink_dino(model)
+    elif name == 'Mask2Former':
+        model.data_preprocessor.batch_augments[0].size = (SIZE, SIZE)
+        model.panoptic_head.train_cfg = model.train_cfg  # where mmseg's has it
+        _shrink_mask2former(model.panoptic_head)
+        del model.panoptic_head['train_cfg']
+    else:
+        model.neck.update(in_channels=widths, out_channels=16)
+        if name == 'RetinaNet':
+            model.bbox_head.update(in_channels=16, feat_channels=16, stacked_convs=1)
+        else:
+            model.rpn_head.update(in_channels=16, feat_channels=16)
+            model.train_cfg.rpn_proposal.update(nms_pre=200, max_per_img=100)
+            model.train_cfg.rcnn.sampler.num = 64
+            model.test_cfg.rpn.update(nms_pre=200, max_per_img=100)
+            roi = model.roi_head
+            roi.bbox_roi_extractor.out_channels = 16
+            roi.bbox_head.update(in_channels=16, fc_out_channels=32)
+            if 'mask_head' in roi:
+                roi.mask_roi_extractor.out_channels = 16
+                roi.mask_head.update(in_channels=16, conv_out_channels=16, num_convs=1)
+        if 'semantic_head' in model:
+            model.semantic_head.update(in_channels=16, inner_channels=8)
+            model.semantic_head.norm_cfg.num_groups = 4
+    return config
+
+
+def _shrink_dino(model: ConfigDict) -> None:
+    # The 256 channels stay: the decoder's encoding of boxes has them built in.
+    model.num_queries = 20
+    model.neck.in_channels = [16, 32, 64]
+    model.encoder.num_layers = 1
+    model.decoder.num_layers = 2
+    for part in (model.encoder, model.decoder):
+        part.layer_cfg.ffn_cfg.feedforward_channels = 32
+    model.dn_cfg.group_cfg.num_dn_queries = 10
+    model.test_cfg.max_per_img = 20
+
+
+def shrink_data(config: Config, root: str, data_classes: int) -> Config:
+    """All images in order and as they are: no random geometry, so that a file and what is seen of it agree."""
+    for mode in ('train', 'val', 'test'):
+        loader = config[f'{mode}_dataloader']
+        loader.update(num_workers=0, persistent_workers=False)
+        loader.sampler.shuffle = False
+        if 'times' in loader.dataset:
+            loader.dataset.times = 1
+        for dataset in leaf_datasets(loader.dataset):
+            dataset.data_root = root
+            dataset.pipeline = [_small(step) for step in dataset.pipeline if _keeps_geometry(step)]
+            if dataset.type == 'VOCDataset':
+                dataset.metainfo = dict(classes=voc_classes(data_classes))
+            elif dataset.type == 'CocoDataset':
+                dataset.metainfo = dict(classes=tuple(f'class {label}' for label in range(data_classes)))
+            elif dataset.type == 'CocoPanopticDataset':
+                dataset.metainfo = dict(
+                    classes=tuple(f'class {label}' for label in range(data_classes)), thing_classes=(), stuff_classes=()
+                )
+    for evaluator in (config.val_evaluator, config.test_evaluator):
+        if 'ann_file' in evaluator:
+            evaluator.ann_file = osp.join(root, evaluator.ann_file.replace('data/coco/', ''))
+    return config
+
+
+def _keeps_geometry(step: ConfigDict) -> bool:
+    return step['type'] not in ('Resize', 'RandomResize', 'RandomChoice', 'RandomFlip', 'RandomCrop')
+
+
+def _small(step: ConfigDict) -> ConfigDict:
+    if step['type'] == 'LoadPanopticAnnotations':
+        return ConfigDict(step, type='LoadPanopticAnnotationsHere')
+    if step['type'] == 'PackDetInputs':
+        # What Resize and RandomFlip would have left.
+        step = ConfigDict(step)
+        step.meta_keys = (*step.get('meta_keys', ('img_id', 'img_path', 'ori_shape', 'img_shape')), 'batch_input_shape')
+    return step
+
+
+@TRANSFORMS.register_module()
+class LoadPanopticAnnotationsHere(LoadPanopticAnnotations):
+    """mmdet's own, without panopticapi (which no package index has): of that, it calls one line."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super(LoadPanopticAnnotations, self).__init__(with_bbox=True, with_mask=True, with_seg=True, **kwargs)
+        self.rgb2id = lambda rgb: rgb.astype(int) @ [1, 256, 65536]
+
+
+def shrink(
+    config: Config,
+    root: str,
+    work_dir: str,
+    *,
+    data_classes: int,
+    epochs: int = 1,
+    validate: bool = False,
+) -> Config:
+    """Makes a config trainable on a CPU within seconds; its losses and its guards stay as they are."""
+    shrink_model(config)
+    shrink_data(config, root, data_classes)
+    config.work_dir = work_dir
+    config.experiment_name = f'run-{uuid.uuid4().hex}'
+    config.visualizer.name = uuid.uuid4().hex
+    config.default_hooks.pop('visualization', None)
+    config.default_hooks.checkpoint = None
+    config.default_hooks.logger.interval = 1
+    config.randomness = dict(seed=0)
+    config.load_from = None
+    if config.train_cfg.type == 'EpochBasedTrainLoop':
+        config.train_cfg.max_epochs = epochs
+    else:
+        config.train_cfg = dict(type='IterBasedTrainLoop', max_iters=epochs * IMAGES // 2, val_interval=IMAGES // 2)
+    if not validate:
+        config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
+    config.update(test_dataloader=None, test_cfg=None, test_evaluator=None)
+    return config
+
+
+def small_config(family: str, root: str, work_dir: str, *, stock: Optional[bool] = None, **kwargs: Any) -> Config:
+    """A family's config, guarded or (``stock=True``) mmdet's own, shrunk onto its data set."""
+    config = load_stock(family) if stock else load(family)
+    return shrink(config, root, work_dir, data_classes=LAYOUTS[family].data_classes, **kwargs)
