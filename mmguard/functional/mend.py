@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -16,7 +16,8 @@ class Mended(NamedTuple):
     """What ``mend_target`` returns.
 
     Attributes:
-        target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``.
+        target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``, or the
+            background ``num_classes`` where that is a label.
         keep (Tensor): bool, the same shape: takes part in the loss. Elsewhere ``target`` is merely harmless.
         invalid (Tensor): bool, the same shape: was neither a class nor ``ignore_index``.
         ignored (Tensor): bool, the same shape: equal to ``ignore_index`` (with ``'clip'``: after clamping).
@@ -30,14 +31,21 @@ class Mended(NamedTuple):
     counts: Tensor
 
 
-def mend_target(target: Tensor, num_classes: int, ignore_index: int = -100, on_invalid: str = 'ignore') -> Mended:
+def mend_target(
+    target: Tensor,
+    num_classes: int,
+    ignore_index: Optional[int] = -100,
+    on_invalid: str = 'ignore',
+    background: bool = False,
+) -> Mended:
     """Gives every element a harmless value and counts what was invalid.
 
     Args:
         target (Tensor): Integer labels of any shape.
         num_classes (int): Valid classes are ``[0, num_classes)``.
-        ignore_index (int): The label that takes no part in the loss.
+        ignore_index (int, optional): The label that takes no part in the loss. ``None``: there is none.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
+        background (bool): Whether ``num_classes`` is a label too, the background, as in detection.
 
     Raises:
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
@@ -48,21 +56,26 @@ def mend_target(target: Tensor, num_classes: int, ignore_index: int = -100, on_i
         ([0, 2, 2, 2], [True, False, False, True], [4, 1, 0])
         >>> mend_target(torch.tensor([0, 7, 255, 2]), 3, 255, on_invalid='clip').keep.tolist()
         [True, True, False, True]
+        >>> mend_target(torch.tensor([0, 4, 3]), 3, None, on_invalid='clip', background=True).target.tolist()
+        [0, 2, 3]
     """
     target = target.long()
-    clamped = target.clamp(0, num_classes - 1)
-    is_class = clamped == target
-    ignored = target == ignore_index
-    ignore_is_class = 0 <= ignore_index < num_classes
-    invalid = ~is_class if ignore_is_class else ~(is_class | ignored)
+    labels = num_classes + background
+    clamped = target.clamp(0, labels - 1)
+    is_label = clamped == target
+    ignored = torch.zeros_like(is_label) if ignore_index is None else target == ignore_index
+    ignore_is_label = ignore_index is None or 0 <= ignore_index < labels
+    invalid = ~is_label if ignore_is_label else ~(is_label | ignored)
     if on_invalid == 'raise':
-        raise_if_invalid(target, invalid, num_classes, ignore_index)
+        raise_if_invalid(target, invalid, labels, ignore_index)
     if on_invalid == 'clip':
-        if ignore_is_class:
+        if background:  # clipping leads into the classes, not to the background, which is one more than the last
+            clamped = torch.where(invalid, clamped.clamp(max=num_classes - 1), clamped)
+        if ignore_is_label and ignore_index is not None:
             ignored = clamped == ignore_index  # a clamped label may land on the ignored class
         keep = ~ignored
     else:
-        keep = is_class & ~ignored if ignore_is_class else is_class
+        keep = is_label & ~ignored if ignore_is_label else is_label
     return Mended(clamped, keep, invalid, ignored, count(invalid, on_invalid))
 
 
@@ -75,7 +88,7 @@ def count(invalid: Tensor, on_invalid: str) -> Tensor:
     return torch.stack((seen, none, number) if on_invalid == 'clip' else (seen, number, none))
 
 
-def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: int) -> None:
+def raise_if_invalid(target: Tensor, invalid: Tensor, num_classes: int, ignore_index: Optional[int]) -> None:
     """Raises ``LabelGuardError`` where ``invalid`` holds anything (synchronises: a debugging mode)."""
     if not invalid.any():
         return

@@ -91,16 +91,11 @@ Binary = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str) -> Binary:
     channels = logits.shape[1]
-    mended = mend_target(target, channels + background, ignore_index, on_invalid)
-    index, keep, ignored = mended.target, mended.keep, mended.ignored
-    if background and on_invalid == 'clip':
-        # Clipping leads into the classes, not to the background, which is one more than the last of them.
-        index = torch.where(mended.invalid, index.clamp(max=channels - 1), index)
-        ignored = torch.where(mended.invalid, index == ignore_index, ignored)
-        keep = ~ignored
+    mended = mend_target(target, channels, ignore_index, on_invalid, background)
+    index = mended.target
     is_class = (index < channels).unsqueeze(1).to(logits.dtype)
     binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
-    return binary, keep, mended.invalid, ignored, mended.counts
+    return binary, mended.keep, mended.invalid, mended.ignored, mended.counts
 
 
 def _dense(logits: Tensor, target: Tensor, ignore_index: int, on_invalid: str) -> Binary:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, Optional, Union
+from typing import Any, Callable, ClassVar, Dict, Optional, Tuple, Type, Union
 
 import torch
 from torch import Tensor, nn
@@ -15,60 +15,94 @@ from mmguard.labels import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guards import guard_for
 
+#: Some losses come in parts, a dict of them.
+Result = Union[Tensor, Dict[str, Tensor]]
+
 
 class GuardedLossBase(CountsLabels, nn.Module):
     """Any loss, safe against any label: mends the labels, calls the loss, keeps the result on the graph.
 
     Valid labels give the loss's own value; a batch without any label to train on gives 0 with gradient 0. What heads
-    read from a loss (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) is read from the wrapped one.
+    read from a loss (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) is read from the wrapped one, and
+    ``isinstance`` takes the guard for the loss that it wraps: some heads choose their targets by it.
 
     Args:
-        loss (dict or nn.Module): The loss, built in the current scope.
+        loss (str, type, dict or nn.Module): The loss: its type, built in the current scope with ``arguments``, its
+            config, or the loss itself.
         num_classes (int, optional): Valid labels are ``[0, num_classes)``. ``None``: the channels of the scores.
         ignore_index (int, optional): The label that is not trained on, unless a call brings its own. ``None``: the
             loss's own (``ignore_index`` or ``ignore_label``).
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
+        arguments: Arguments of the loss, as they would stand beside its type. mmdet's heads read some of them there
+            before the loss is built.
 
     Raises:
-        TypeError: A loss that cannot be guarded; the message says why and what to use.
+        TypeError: A loss that cannot be guarded; the message says why and what to use. Arguments for a loss that is
+            already built.
+        ValueError: An argument that is given twice and differs.
     """
 
-    scope: Optional[str] = None
+    scope: ClassVar[Optional[str]] = None
+    #: Whether heads look into the config of a loss before they build it.
+    heads_read_config: ClassVar[bool] = False
 
     def __init__(
         self,
-        loss: Union[Dict[str, Any], nn.Module],
+        loss: Union[str, type, Dict[str, Any], nn.Module],
         num_classes: Optional[int] = None,
         ignore_index: Optional[int] = None,
         on_invalid: str = 'ignore',
+        **arguments: Any,
     ) -> None:
         super().__init__()
         self.on_invalid = check_on_invalid(on_invalid)
         self.num_classes = None if num_classes is None else check_num_classes(num_classes)
         self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
-        self.loss = loss if isinstance(loss, nn.Module) else self._build(loss)
+        if isinstance(loss, nn.Module):
+            if arguments:
+                raise TypeError(
+                    f'{", ".join(arguments)}: the loss is already built ({type(loss).__name__}), it takes no more '
+                    f'arguments. Give them to the loss, or give its type'
+                )
+            self.loss = loss
+        else:
+            self.loss = self._build(loss, arguments)
         self.guard = guard_for(self.loss)
         parameters = inspect.signature(self.loss.forward).parameters
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         self._accepts = set(parameters)
 
-    def _build(self, loss: Dict[str, Any]) -> nn.Module:
+    def _build(self, loss: Union[str, type, Dict[str, Any]], arguments: Dict[str, Any]) -> nn.Module:
         from mmengine.registry import MODELS
 
-        loss = dict(loss)
+        is_nested = isinstance(loss, dict)
+        config = merged(loss, arguments) if isinstance(loss, dict) else {'type': loss, **arguments}
+        if is_nested and self.heads_read_config and config.get('use_sigmoid') and 'use_sigmoid' not in arguments:
+            raise ValueError(
+                f"use_sigmoid=True is nested in loss=dict(...), where mmdet's heads do not see it: they read it beside "
+                f"type='GuardedLoss' and would make a channel too many. Write the loss flat: dict(type='GuardedLoss', "
+                f'loss={config.get("type")!r}, use_sigmoid=True, ...) with its other arguments beside it'
+            )
         if self.scope is not None:
-            loss.setdefault('_scope_', self.scope)
-        return MODELS.build(loss)
+            config.setdefault('_scope_', self.scope)
+        if self.heads_read_config or not is_nested:
+            with MODELS.switch_scope_and_registry(config.get('_scope_')) as registry:
+                built = registry.get(config['type']) if isinstance(config['type'], str) else config['type']
+            for name in ('num_classes', 'ignore_index'):
+                own = getattr(self, name)
+                if own is not None and inspect.isclass(built) and name in inspect.signature(built).parameters:
+                    config.setdefault(name, own)
+        return MODELS.build(config)
 
     def forward(
-        self, pred: Tensor, label: Tensor, *args: Any, ignore_index: Optional[int] = None, **kwargs: Any
-    ) -> Tensor:
+        self, pred: Tensor, label: Any, *args: Any, ignore_index: Optional[int] = None, **kwargs: Any
+    ) -> Result:
         r"""Calls the loss with mended labels.
 
         Args:
             pred (Tensor): Scores, shape (N, C, \*).
-            label (Tensor): Class indices (N, \*) of an integer dtype, or what else the loss accepts (dense targets
-                are handed through: they index nothing).
+            label (Tensor): Class indices (N, \*) of an integer dtype, or what else the loss accepts: a pair of labels
+                and qualities, dense targets (handed through: they index nothing).
             ignore_index (int, optional): The label that is not trained on.
             args, kwargs: Handed on; keywords that are ``None`` and unknown to the loss are left out.
 
@@ -80,25 +114,32 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if self.guard.is_dense(pred, label):
             if ignore_index is not None and 'ignore_index' in self._accepts:
                 kwargs['ignore_index'] = ignore_index
-            return self._attached(self.loss(pred, label, *args, **kwargs), pred)
-        self.guard.check(pred, label)
+            return per_part(self.loss(pred, label, *args, **kwargs), lambda loss: _attached(loss, pred))
+        label, beside = self.guard.parts(label)
+        self.guard.check(pred, label, *beside)
         num_classes = self._num_classes(pred)
         if ignore_index is None:
             ignore_index = self.guard.ignore_index if self.ignore_index is None else self.ignore_index
         try:
-            mended = mend_target(label, num_classes, ignore_index, self.on_invalid)
+            mended = mend_target(label, num_classes, ignore_index, self.on_invalid, self.guard.background)
         except LabelGuardError as error:
             raise self._with_source(error, label) from None
-        loss = self.guard(pred, mended, num_classes, *args, **kwargs)
+        loss = self.guard(pred, mended, num_classes, *beside, *args, **kwargs)
         self._record(mended.counts)
         # A mean over nothing is NaN in one loss, 1 in another and an unattached 0 in a third.
         any_label = mended.keep.any()
-        return self._attached(torch.where(any_label, loss, torch.zeros_like(loss)), pred)
+        return per_part(loss, lambda part: _attached(torch.where(any_label, part, torch.zeros_like(part)), pred))
 
     def _num_classes(self, pred: Tensor) -> int:
         told_apart = self.guard.num_classes(pred)
         if self.num_classes is None:
             return told_apart
+        if self.guard.background and self.num_classes != told_apart:
+            raise ValueError(
+                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {told_apart} classes '
+                f'apart, and the label after the last of them is the background. Set num_classes of GuardedLoss to '
+                f'that of the head, or leave it out'
+            )
         if self.num_classes > told_apart:
             raise ValueError(
                 f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {told_apart} classes '
@@ -106,11 +147,16 @@ class GuardedLossBase(CountsLabels, nn.Module):
             )
         return self.num_classes
 
-    def _attached(self, loss: Tensor, pred: Tensor) -> Tensor:
-        """A result without a graph would leave parameters without gradient, and DDP waiting for them."""
-        if loss.requires_grad or not pred.requires_grad:
-            return loss
-        return loss + pred[:0].sum()  # an empty sum: exactly 0, whatever the scores hold
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # type: ignore[override]
+        loss = self.__dict__.get('_modules', {}).get('loss')
+        return type(self) if loss is None else type(loss)
+
+    def __reduce_ex__(self, protocol: Any) -> Tuple[Any, ...]:
+        return _blank, (type(self),), self.__dict__  # pickle would go by __class__
+
+    def _get_name(self) -> str:
+        return type(self).__name__
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -122,6 +168,38 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     def extra_repr(self) -> str:
         return f'num_classes={self.num_classes}, ignore_index={self.ignore_index}, on_invalid={self.on_invalid!r}'
+
+
+def merged(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
+    """The config of a loss with the arguments that stand beside it."""
+    twice = [name for name in arguments if name in loss and not _same(loss[name], arguments[name])]
+    if twice:
+        both = ', '.join(f'{name}={loss[name]!r} and {name}={arguments[name]!r}' for name in twice)
+        raise ValueError(f'GuardedLoss: given twice, in loss=dict(...) and beside it, and not the same: {both}')
+    return {**loss, **arguments}
+
+
+def _same(first: Any, second: Any) -> bool:
+    try:
+        return bool(first == second)
+    except (ValueError, RuntimeError):  # arrays and tensors compare by element
+        return bool((first == second).all())
+
+
+def per_part(loss: Result, change: Callable[[Tensor], Tensor]) -> Result:
+    """Applies ``change`` to a loss, or to each part of one that comes in parts."""
+    return {name: change(part) for name, part in loss.items()} if isinstance(loss, dict) else change(loss)
+
+
+def _attached(loss: Tensor, pred: Tensor) -> Tensor:
+    """A result without a graph would leave parameters without gradient, and DDP waiting for them."""
+    if loss.requires_grad or not pred.requires_grad:
+        return loss
+    return loss + pred[:0].sum()  # an empty sum: exactly 0, whatever the scores hold
+
+
+def _blank(cls: Type[nn.Module]) -> nn.Module:
+    return cls.__new__(cls)
 
 
 class RootGuardedLoss(GuardedLossBase):

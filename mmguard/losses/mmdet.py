@@ -24,3 +24,4 @@ class GuardedLoss(GuardedLossBase):
     """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmdet's scope."""
 
     scope = 'mmdet'
+    heads_read_config = True

@@ -6,6 +6,7 @@ import copy
 import pickle
 from typing import Any
 
+import mmdet.models.losses
 import mmdet.registry
 import mmengine.registry
 import mmseg.registry
@@ -52,11 +53,12 @@ class ByArgument(nn.Module):
     [
         ({'type': 'CrossEntropyLoss'}, r"mmseg\.CrossEntropyLoss: .*type='GuardedCrossEntropyLoss'"),
         ({'type': 'mmdet.CrossEntropyLoss'}, r"mmdet\.CrossEntropyLoss: .*type='GuardedCrossEntropyLoss'"),
-        ({'type': 'mmdet.CrossEntropyCustomLoss', 'num_classes': 3}, r"type='GuardedCrossEntropyLoss'"),
+        ({'type': 'mmdet.CrossEntropyCustomLoss', 'num_classes': 3, 'use_mask': True}, r'mask mode: .*use_mask=True'),
+        ({'type': 'mmdet.L1Loss'}, r'mmdet\.L1Loss: its targets are boxes'),
+        ({'type': 'mmdet.TripletLoss'}, r'mmdet\.TripletLoss: it compares identities'),
         ({'type': 'HuasdorffDisstanceLoss'}, 'trained as class 0.*GuardSegLabels'),
         (KLDivLoss(), 'holds no class labels'),
         ({'type': 'SiLogLoss'}, 'holds no class labels'),
-        ({'type': 'mmdet.FocalLoss'}, r'mmdet\.FocalLoss: it has no attribute and no argument `ignore_index`'),
         (NoIgnore(), r'NoIgnore: it has no attribute and no argument `ignore_index`'),
     ],
 )
@@ -200,8 +202,9 @@ class TestBuiltByARegistry:
         with DefaultScope.overwrite_default_scope('mmseg'):
             built = mmengine.registry.MODELS.build(copy.deepcopy(self.OHEM))
         assert type(built.loss) is OhemCrossEntropy
-        with DefaultScope.overwrite_default_scope('mmdet'), pytest.raises(TypeError, match=r'mmdet\.FocalLoss'):
-            mmengine.registry.MODELS.build({'type': 'GuardedLoss', 'loss': {'type': 'FocalLoss'}})
+        with DefaultScope.overwrite_default_scope('mmdet'):
+            built = mmengine.registry.MODELS.build({'type': 'GuardedLoss', 'loss': {'type': 'FocalLoss'}})
+        assert type(built.loss) is mmdet.models.losses.FocalLoss
 
     @pytest.mark.parametrize(
         ('registry', 'name'),
@@ -212,9 +215,10 @@ class TestBuiltByARegistry:
         ],
     )
     def test_mmdets_guard_builds_mmdets_losses(self, registry: Any, name: str) -> None:
-        """Its FocalLoss has no ignore_index, so it is refused; the message shows which one was built."""
-        with pytest.raises(TypeError, match=r'cannot guard mmdet\.FocalLoss'):
-            registry.build({'type': name, 'loss': {'type': 'FocalLoss'}})
+        for loss in ('FocalLoss', {'type': 'FocalLoss'}):
+            built = registry.build({'type': name, 'loss': loss})
+            assert type(built) is mmguard.losses.mmdet.GuardedLoss
+            assert type(built.loss) is mmdet.models.losses.FocalLoss
 
     def test_a_loss_of_the_other_scope(self) -> None:
         built = mmdet.registry.MODELS.build({'type': 'GuardedLoss', 'loss': {'type': 'mmseg.OhemCrossEntropy'}})

@@ -8,14 +8,37 @@ from torch import nn
 
 from mmguard.losses.guards.base import LossGuard
 from mmguard.losses.guards.boundary import BoundaryGuard
+from mmguard.losses.guards.cross_entropy_custom import CrossEntropyCustomGuard
+from mmguard.losses.guards.dense import DenseGuard
 from mmguard.losses.guards.dice import DiceGuard
+from mmguard.losses.guards.eqlv2 import EQLV2Guard
 from mmguard.losses.guards.focal import FocalGuard
+from mmguard.losses.guards.focal_detection import FocalDetectionGuard
+from mmguard.losses.guards.ghm import GHMGuard
 from mmguard.losses.guards.lovasz import LovaszGuard
 from mmguard.losses.guards.ohem import OhemGuard
 from mmguard.losses.guards.own_ignore import OwnIgnoreGuard
+from mmguard.losses.guards.quality_focal import QualityFocalGuard
 from mmguard.losses.guards.refused import REASONS
+from mmguard.losses.guards.seesaw import SeesawGuard
 
-GUARDS: List[Type[LossGuard]] = [OhemGuard, FocalGuard, DiceGuard, LovaszGuard, BoundaryGuard, OwnIgnoreGuard]
+GUARDS: List[Type[LossGuard]] = [
+    # mmseg's
+    OhemGuard,
+    FocalGuard,
+    DiceGuard,
+    LovaszGuard,
+    BoundaryGuard,
+    OwnIgnoreGuard,
+    # mmdet's
+    FocalDetectionGuard,
+    QualityFocalGuard,
+    GHMGuard,
+    SeesawGuard,
+    EQLV2Guard,
+    CrossEntropyCustomGuard,
+    DenseGuard,
+]
 
 _BY_NAME: Dict[str, Type[LossGuard]] = {name: guard for guard in GUARDS for name in guard.serves}
 
@@ -36,8 +59,8 @@ def guard_for(loss: nn.Module) -> LossGuard:
         return OwnIgnoreGuard(loss)
     raise TypeError(
         f'GuardedLoss cannot guard {names[0]}: it has no attribute and no argument `ignore_index` (or `ignore_label`), '
-        f'so there is no way to tell it which labels to leave out. Mend the labels before it, with GuardSegLabels in '
-        f'the pipeline, and use the loss as it is'
+        f'so there is no way to tell it which labels to leave out. Mend the labels before it, with GuardSegLabels (or '
+        f'GuardInstanceLabels) in the pipeline, and use the loss as it is'
     )
 
 

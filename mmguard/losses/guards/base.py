@@ -19,6 +19,8 @@ class LossGuard:
 
     #: ``package.Class`` of the stock losses that it serves.
     serves: ClassVar[Tuple[str, ...]] = ()
+    #: Whether the label after the last class is valid too, the background.
+    background: bool = False
 
     def __init__(self, loss: nn.Module) -> None:
         self.loss: Any = loss
@@ -32,11 +34,15 @@ class LossGuard:
                 return int(value)
         return 255
 
-    def is_dense(self, pred: Tensor, label: Tensor) -> bool:
-        """Whether ``label`` holds dense targets, which index nothing and pass through."""
+    def is_dense(self, pred: Tensor, target: Any) -> bool:
+        """Whether ``target`` holds dense targets, which index nothing and pass through."""
         return False
 
-    def check(self, pred: Tensor, label: Tensor) -> None:
+    def parts(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
+        """The labels in a target, and what stands beside them there."""
+        return target, ()
+
+    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
         check_index_target(pred, label)
 
     def num_classes(self, pred: Tensor) -> int:
@@ -50,6 +56,7 @@ class LossGuard:
             pred (Tensor): Scores.
             mended (Mended): Labels, and which of them take part.
             num_classes (int): Number of classes.
+            args, kwargs: What stood beside the labels in the target, then what else the caller gave.
         """
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 

@@ -7,6 +7,30 @@ _OWN_CLASS = (
     'with the same arguments'
 )
 _NO_LABELS = 'its target holds no class labels, so no label can be out of range. Use it as it is'
+_BOXES = 'its targets are boxes or distances, not class labels. Use it as it is and guard the classification loss'
+_IDENTITIES = 'it compares identities or pairs with each other, and any integer is one. Use it as it is'
+
+#: The losses of mmdet that have nothing to do with classes.
+_OF_MMDET = {
+    _BOXES: (
+        'BalancedL1Loss',
+        'BoundedIoULoss',
+        'CIoULoss',
+        'DIoULoss',
+        'DistributionFocalLoss',
+        'EIoULoss',
+        'GHMR',
+        'GIoULoss',
+        'IoULoss',
+        'L1Loss',
+        'MSELoss',
+        'SIoULoss',
+        'SmoothL1Loss',
+    ),
+    _NO_LABELS: ('KnowledgeDistillationKLDivLoss',),
+    _IDENTITIES: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
+    'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
+}
 
 REASONS = {
     'mmseg.CrossEntropyLoss': _OWN_CLASS,
@@ -17,4 +41,5 @@ REASONS = {
     ),
     'mmseg.KLDivLoss': _NO_LABELS,
     'mmseg.SiLogLoss': _NO_LABELS,
+    **{f'mmdet.{name}': reason for reason, names in _OF_MMDET.items() for name in names},
 }
