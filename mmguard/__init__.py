@@ -21,6 +21,7 @@ if _util.find_spec('mmengine') is not None:
     __all__ += ['GuardedCrossEntropyLoss', 'GuardedLoss', 'LabelGuardHook']
     _transforms = _load_transforms()
     if _transforms is not None:
+        GuardInstanceLabels = _transforms.GuardInstanceLabels
         GuardSegLabels = _transforms.GuardSegLabels
-        __all__ += ['GuardSegLabels']
+        __all__ += ['GuardInstanceLabels', 'GuardSegLabels']
     _register_all(_transforms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -16,31 +16,25 @@ ON_INVALID = ('ignore', 'clip', 'raise')
 _TABLE = 1 << 16
 
 
-class LabelRule:
-    """An integer is a valid label if it lies in ``[0, num_classes)`` or equals ``ignore_index``.
+class LabelSpace:
+    """Which labels are valid, and what becomes of the others.
 
-    Args:
-        num_classes (int): Number of classes.
-        ignore_index (int): The label that is not trained on.
-        on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
-            classes, ``'raise'`` raises ``LabelGuardError``.
-        label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first.
+    An integer is valid if it lies in ``[0, num_classes)`` or equals ``ignore_index``.
 
     Raises:
         TypeError: An argument is not of the type above.
         ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that leads out of the classes.
     """
 
+    #: What ``on_invalid`` may be.
+    choices: ClassVar[Tuple[str, ...]] = ON_INVALID
+
     def __init__(
-        self,
-        num_classes: int,
-        ignore_index: int = 255,
-        on_invalid: str = 'ignore',
-        label_map: Optional[LabelMap] = None,
+        self, num_classes: int, ignore_index: Optional[int], on_invalid: str, label_map: Optional[LabelMap]
     ) -> None:
         self.num_classes = check_num_classes(num_classes)
-        self.ignore_index = check_int('ignore_index', ignore_index)
-        self.on_invalid = check_on_invalid(on_invalid)
+        self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
+        self.on_invalid = check_on_invalid(on_invalid, self.choices)
         self.label_map = self._checked_map(label_map)
 
     def _checked_map(self, label_map: Optional[LabelMap]) -> Dict[int, int]:
@@ -54,14 +48,38 @@ class LabelRule:
             ) from error
         wrong = {raw: label for raw, label in checked.items() if not self.is_valid(label)}
         if wrong:
+            ignored = '' if self.ignore_index is None else f' or ignore_index={self.ignore_index}'
             raise ValueError(
                 f'label_map sends values outside the classes: {wrong}; with num_classes={self.num_classes} a target '
-                f'must be 0..{self.num_classes - 1} or ignore_index={self.ignore_index}'
+                f'must be 0..{self.num_classes - 1}{ignored}'
             )
         return checked
 
     def is_valid(self, label: int) -> bool:
         return 0 <= label < self.num_classes or label == self.ignore_index
+
+
+class LabelRule(LabelSpace):
+    """The rule of label maps: every element is a class or ``ignore_index``.
+
+    Args:
+        num_classes (int): Number of classes.
+        ignore_index (int): The label that is not trained on.
+        on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
+            classes, ``'raise'`` raises ``LabelGuardError``.
+        label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first.
+    """
+
+    ignore_index: int
+
+    def __init__(
+        self,
+        num_classes: int,
+        ignore_index: int = 255,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+    ) -> None:
+        super().__init__(num_classes, check_int('ignore_index', ignore_index), on_invalid, label_map)
 
     def mend(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
         """Mends an integer label array of any shape.

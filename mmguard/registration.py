@@ -34,7 +34,8 @@ def register_all(transforms: Optional[ModuleType]) -> None:
     """
     HOOKS.register_module(module=LabelGuardHook, force=True)
     if transforms is not None:
-        TRANSFORMS.register_module(module=transforms.GuardSegLabels, force=True)
+        for name in transforms.__all__:
+            TRANSFORMS.register_module(module=getattr(transforms, name), force=True)
     _register_losses(MODELS, mmguard.losses)
     for scope, losses in (('mmseg', mmguard.losses.mmseg), ('mmdet', mmguard.losses.mmdet)):
         registry = _load(f'{scope}.registry', needs=scope, lost='its losses are not guarded')

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Optional
+from typing import Any, Dict, Iterable, Optional, TypeVar
 
-#: The key under which a sample carries its tallies: ``{'pixels': Tally}``.
+Key = TypeVar('Key', int, str)
+
+#: The key under which a sample carries its tallies: ``{'pixels': Tally, 'instances': Tally}``.
 LABEL_GUARD = 'label_guard'
 
 #: The source of a tally that adds up several files.
@@ -25,12 +27,14 @@ class Tally:
         remapped (int): Elements changed to another valid class.
         values (dict[int, int]): Raw value -> how many elements were skipped or clipped because of it.
         source (str, optional): The file that the elements come from.
+        reasons (dict[str, int]): Of instances: why -> how many were skipped or clipped because of it (``'label'``, or
+            what is wrong with the box). Each counts once.
 
     Example:
         >>> a = Tally(total=4, skipped=2, values={11: 2}, source='a.png')
         >>> b = Tally(total=4, remapped=1, values={12: 1}, source='a.png')
         >>> a + b
-        Tally(total=8, skipped=2, remapped=1, values={11: 2, 12: 1}, source='a.png')
+        Tally(total=8, skipped=2, remapped=1, values={11: 2, 12: 1}, source='a.png', reasons={})
     """
 
     total: int = 0
@@ -38,6 +42,7 @@ class Tally:
     remapped: int = 0
     values: Dict[int, int] = field(default_factory=dict)
     source: Optional[str] = None
+    reasons: Dict[str, int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether anything was skipped or remapped."""
@@ -52,6 +57,7 @@ class Tally:
             remapped=self.remapped + other.remapped,
             values=_add_counts(self.values, other.values),
             source=_join_sources(self.source, other.source),
+            reasons=_add_counts(self.reasons, other.reasons),
         )
 
     def then(self, later: Tally) -> Tally:
@@ -61,13 +67,16 @@ class Tally:
         return joined
 
     def to_json(self) -> Dict[str, Any]:
-        return {
+        record: Dict[str, Any] = {
             'source': self.source,
             'total': self.total,
             'skipped': self.skipped,
             'remapped': self.remapped,
             'values': {str(value): count for value, count in sorted(self.values.items())},
         }
+        if self.reasons:
+            record['reasons'] = dict(sorted(self.reasons.items()))
+        return record
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> Tally:
@@ -77,6 +86,7 @@ class Tally:
             remapped=record['remapped'],
             values={int(value): count for value, count in record['values'].items()},
             source=record['source'],
+            reasons=dict(record.get('reasons', {})),
         )
 
 
@@ -89,7 +99,7 @@ def merge_by_source(tallies: Iterable[Tally]) -> Dict[Optional[str], Tally]:
     return merged
 
 
-def _add_counts(left: Dict[int, int], right: Dict[int, int]) -> Dict[int, int]:
+def _add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
     if not left or not right:
         return dict(left or right)
     added = dict(left)

@@ -9,7 +9,7 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels import LabelMap, LabelRule
-from mmguard.tally import LABEL_GUARD, Tally
+from mmguard.transforms.record import leave_in_results, leave_in_sample
 
 
 class GuardSegLabels(BaseTransform):
@@ -61,7 +61,7 @@ class GuardSegLabels(BaseTransform):
             label = results['gt_seg_map']
             _check_map(label, label.shape, source)
             results['gt_seg_map'], tally = self.rule.mend(label, source)
-            results[LABEL_GUARD] = _joined(results.get(LABEL_GUARD), tally)
+            leave_in_results(results, 'pixels', tally)
         return results
 
     def _mend_packed(self, sample: Any) -> None:
@@ -75,8 +75,7 @@ class GuardSegLabels(BaseTransform):
         mended, tally = self.rule.mend(label, source)
         if mended is not label:
             sample.gt_sem_seg.set_field(torch.from_numpy(mended), field)
-        # set_metainfo would copy deeply; the tally is ours alone.
-        sample.set_field(_joined(sample.get(LABEL_GUARD), tally), LABEL_GUARD, field_type='metainfo')
+        leave_in_sample(sample, 'pixels', tally)
 
     def __repr__(self) -> str:
         rule = self.rule
@@ -84,13 +83,6 @@ class GuardSegLabels(BaseTransform):
             f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
             f'on_invalid={rule.on_invalid!r}, label_map={rule.label_map or None})'
         )
-
-
-def _joined(record: Optional[Dict[str, Tally]], tally: Tally) -> Dict[str, Tally]:
-    """The sample's record with one more look at its pixels (an earlier guard's, if there was one)."""
-    record = dict(record or {})
-    record['pixels'] = record['pixels'].then(tally) if 'pixels' in record else tally
-    return record
 
 
 def _check_map(label: np.ndarray, shape: tuple, source: Optional[str]) -> None:

@@ -1,0 +1,136 @@
+"""What becomes of the instances of an image (boxes, masks) whose label or box is invalid."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional
+
+import numpy as np
+
+from mmguard.errors import LabelGuardError
+from mmguard.labels import LabelMap, LabelSpace, describe_values, value_counts
+from mmguard.tally import Tally
+
+#: Why an instance is taken out, by code. 0 is a box without fault; the label is looked at only then.
+BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
+LABEL_REASON = 'label'
+
+_IN_WORDS = {
+    'box_not_finite': 'not finite',
+    'box_no_area': 'without area',
+    'box_outside': 'outside the image',
+}
+
+
+class MendedInstances(NamedTuple):
+    """What :meth:`InstanceRule.mend` returns; the arrays have one element per instance.
+
+    Attributes:
+        labels (np.ndarray): Mapped and clipped labels; the input where nothing was to do.
+        dropped (np.ndarray, optional): bool, to be removed. ``None``: none.
+        moved (np.ndarray, optional): bool, to be moved to the ignored instances. ``None``: none.
+        tally (Tally): What was seen and mended.
+    """
+
+    labels: np.ndarray
+    dropped: Optional[np.ndarray]
+    moved: Optional[np.ndarray]
+    tally: Tally
+
+
+class InstanceRule(LabelSpace):
+    """The rule of instances: a label is valid in ``[0, num_classes)``; no value means ignored.
+
+    An ignored instance (a crowd) is not trained on, so its label is not looked at; its box is, because assigners use
+    it.
+
+    Args:
+        num_classes (int): Number of classes, the background not among them.
+        on_invalid (str): ``'ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes
+            it, ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped:
+            those instances are removed (or raise).
+        label_map (dict[int, int], optional): Raw label -> class, applied first.
+    """
+
+    choices = ('ignore', 'drop', 'clip', 'raise')
+
+    def __init__(self, num_classes: int, on_invalid: str = 'ignore', label_map: Optional[LabelMap] = None) -> None:
+        super().__init__(num_classes, None, on_invalid, label_map)
+
+    def mend(
+        self,
+        labels: np.ndarray,
+        ignored: Optional[np.ndarray] = None,
+        faults: Optional[np.ndarray] = None,
+        source: Optional[str] = None,
+    ) -> MendedInstances:
+        """Judges the instances of one image.
+
+        Args:
+            labels (np.ndarray): Integer labels, (N,). Never written to.
+            ignored (np.ndarray, optional): bool (N,), instances that are not trained on anyway.
+            faults (np.ndarray, optional): Integers (N,), the place of each box's fault in ``BOX_REASONS``.
+            source (str, optional): The file, for messages and the tally.
+
+        Raises:
+            LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
+        """
+        if faults is None and not self.label_map and self._all_valid(labels):
+            return MendedInstances(labels, None, None, Tally(total=len(labels), source=source))
+        dropped = np.zeros(len(labels), dtype=bool) if faults is None else faults > 0
+        trained = ~dropped if ignored is None else ~(dropped | ignored)
+        mended = self._mapped(labels)
+        remapped = trained & (mended != labels)
+        invalid = trained & ((mended < 0) | (mended >= self.num_classes))
+        reasons = {} if faults is None else {BOX_REASONS[code]: n for code, n in value_counts(faults).items() if code}
+        if invalid.any():
+            reasons[LABEL_REASON] = int(invalid.sum())
+        tally = Tally(len(labels), values=value_counts(labels[invalid]), source=source, reasons=reasons)
+        if self.on_invalid == 'raise' and reasons:
+            tally.skipped = sum(reasons.values())
+            raise self._error(tally, np.flatnonzero(invalid | dropped).tolist())
+        if self.on_invalid == 'clip':
+            mended = np.where(invalid, mended.clip(0, self.num_classes - 1), mended)
+            remapped |= invalid
+            moved = None
+        else:
+            moved = invalid if self.on_invalid == 'ignore' and invalid.any() else None
+            dropped = dropped | invalid if self.on_invalid == 'drop' else dropped
+            tally.skipped = int(invalid.sum())
+        tally.skipped += sum(n for reason, n in reasons.items() if reason != LABEL_REASON)
+        tally.remapped = int(remapped.sum())
+        return MendedInstances(mended, dropped if dropped.any() else None, moved, tally)
+
+    def _all_valid(self, labels: np.ndarray) -> bool:
+        return not labels.size or bool(labels.min() >= 0 and labels.max() < self.num_classes)
+
+    def _mapped(self, labels: np.ndarray) -> np.ndarray:
+        mapped = labels.astype(np.int64)
+        for raw, label in self.label_map.items():
+            mapped[labels == raw] = label
+        return mapped
+
+    def _error(self, tally: Tally, positions: List[int]) -> LabelGuardError:
+        first = ', '.join(map(str, positions[:5]))
+        return LabelGuardError(
+            f'{tally.source or "instances"}: {tally.skipped:,} of {tally.total:,} instances are invalid: '
+            f'{describe_reasons(tally)}; first at {first}. Valid labels are 0..{self.num_classes - 1}, a valid box has '
+            f'finite corners, an area and a part inside the image. Correct the annotation, map the label with '
+            f"label_map, or train on without these instances with on_invalid='ignore'",
+            [tally],
+            [(position,) for position in positions[:5]],
+        )
+
+
+def describe_reasons(tally: Tally) -> str:
+    """Labels and box faults of a tally in words: ``'label value 600 (2 times), 1 box without area'``."""
+    parts = [f'label {describe_values(tally.values)}'] if tally.values else []
+    return ', '.join(parts + describe_boxes(tally.reasons))
+
+
+def describe_boxes(reasons: Dict[str, int]) -> List[str]:
+    """Box faults in words: ``['1 box without area']``."""
+    return [
+        f'{count:,} box{"es" if count > 1 else ""} {_IN_WORDS.get(reason, reason)}'
+        for reason, count in sorted(reasons.items())
+        if reason != LABEL_REASON
+    ]

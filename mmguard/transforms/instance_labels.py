@@ -1,0 +1,163 @@
+"""The guard of instances: boxes, labels, masks."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple
+
+import numpy as np
+import torch
+from mmcv.transforms import BaseTransform
+
+from mmguard.instances import InstanceRule, MendedInstances
+from mmguard.labels import LabelMap
+from mmguard.transforms.boxes import box_faults
+from mmguard.transforms.per_instance import appended, keys_of, take, taken
+from mmguard.transforms.record import leave_in_results, leave_in_sample
+
+
+class GuardInstanceLabels(BaseTransform):
+    """Checks and mends the instances of an image, before or after PackDetInputs.
+
+    Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
+    travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
+    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. All fields of an
+    instance stay in line, labels become int64, and an image that loses all of them stays usable. Panoptic samples
+    want GuardSegLabels beside it.
+
+    Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Without them (a
+    test pipeline) nothing happens. Added key: ``label_guard``.
+
+    Args:
+        num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is none: an
+            instance with that label would be trained as background.
+        on_invalid (str): What becomes of an instance with an invalid label: ``'ignore'`` (default) moves it to the
+            ignored instances, whose region assigners with ``ignore_iof_thr`` > 0 train neither as an object nor as
+            background; ``'drop'`` removes it; ``'clip'`` clamps its label; ``'raise'`` raises ``LabelGuardError``.
+        label_map (dict[int, int], optional): Raw label -> class, applied first.
+        check_boxes (bool): Whether instances are removed whose box is not finite, has no area or lies wholly outside
+            the image. Counted as skipped, under that reason. Defaults to True.
+
+    Raises:
+        ValueError: Arguments out of range; when called, fields of different lengths, masks that are not of the
+            image's size, labels that are not 1-D. The message names the file.
+        TypeError: When called, floating-point labels.
+        LabelGuardError: When called, an invalid instance with ``on_invalid='raise'``.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+        check_boxes: bool = True,
+    ) -> None:
+        self.rule = InstanceRule(num_classes, on_invalid, label_map)
+        self.check_boxes = check_boxes
+
+    def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
+        """Mends the instances and leaves a :class:`~mmguard.tally.Tally` of them.
+
+        Args:
+            results (dict): The sample, packed or not.
+
+        Returns:
+            dict: The same dict.
+        """
+        if 'data_samples' not in results:
+            self._mend_unpacked(results)
+        elif 'gt_instances' in results['data_samples']:
+            self._mend_packed(results['data_samples'], results.get('inputs'))
+        return results
+
+    def _mend_unpacked(self, results: Dict[str, Any]) -> None:
+        labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
+        if labels is None and boxes is None:
+            return
+        source = results.get('img_path')
+        instances = len(boxes if labels is None else labels)
+        keys = keys_of(results, instances, source)
+        shape = results['img'].shape[:2] if 'img' in results else results.get('img_shape')
+        _check_mask_size(results.get('gt_masks'), shape, source)
+        flags = results.get('gt_ignore_flags')
+        ignored = None if flags is None else np.asarray(flags).astype(bool)
+        mended = self._mended(labels, boxes, shape, ignored, source)
+        if labels is not None:
+            results['gt_bboxes_labels'] = mended.labels
+        if mended.moved is not None:
+            results['gt_ignore_flags'] = mended.moved if ignored is None else ignored | mended.moved
+            keys = keys if 'gt_ignore_flags' in keys else [*keys, 'gt_ignore_flags']
+        if mended.dropped is not None:
+            index = np.flatnonzero(~mended.dropped)
+            for key in keys:
+                results[key] = take(results[key], index)
+        leave_in_results(results, 'instances', mended.tally)
+
+    def _mend_packed(self, sample: Any, image: Any) -> None:
+        source = sample.get('img_path')
+        shape = tuple(image.shape[-2:]) if isinstance(image, torch.Tensor) else sample.get('img_shape')
+        instances = sample.gt_instances
+        _check_mask_size(instances.get('masks'), shape, source)
+        labels = instances.get('labels')
+        mended = self._mended(labels, instances.get('bboxes'), shape, None, source)
+        if labels is not None and (mended.tally or labels.dtype != torch.int64):
+            instances.labels = torch.from_numpy(mended.labels)
+        tally = mended.tally
+        ignored = sample.get('ignored_instances')
+        if ignored is not None and len(ignored):
+            faults = self._faults(ignored.get('bboxes'), shape)
+            crowds = self.rule.mend(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
+            tally = tally + crowds.tally
+            if crowds.dropped is not None:
+                sample.ignored_instances = taken(ignored, np.flatnonzero(~crowds.dropped))
+        if mended.moved is not None:
+            moved = taken(instances, np.flatnonzero(mended.moved))
+            ignored = sample.get('ignored_instances')
+            sample.ignored_instances = moved if ignored is None else appended(ignored, moved)
+        if mended.moved is not None or mended.dropped is not None:
+            gone = [mask for mask in (mended.moved, mended.dropped) if mask is not None]
+            sample.gt_instances = taken(instances, np.flatnonzero(~np.logical_or.reduce(gone)))
+        leave_in_sample(sample, 'instances', tally)
+
+    def _mended(
+        self, labels: Any, boxes: Any, shape: Any, ignored: Optional[np.ndarray], source: Optional[str]
+    ) -> MendedInstances:
+        if labels is None:  # boxes alone
+            labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
+        return self.rule.mend(_class_indices(labels, source), ignored, self._faults(boxes, shape), source)
+
+    def _faults(self, boxes: Any, shape: Any) -> Optional[np.ndarray]:
+        if not self.check_boxes or boxes is None:
+            return None
+        return box_faults(boxes, None if shape is None else tuple(shape[:2]))
+
+    def __repr__(self) -> str:
+        rule = self.rule
+        return (
+            f'{type(self).__name__}(num_classes={rule.num_classes}, on_invalid={rule.on_invalid!r}, '
+            f'label_map={rule.label_map or None}, check_boxes={self.check_boxes})'
+        )
+
+
+def _class_indices(labels: Any, source: Optional[str]) -> np.ndarray:
+    """int64 (N,); what exceeds int64 turns negative, invalid either way."""
+    labels = labels.numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
+    if labels.ndim != 1:
+        raise ValueError(
+            f'{source or "sample"}: labels have shape {labels.shape}, wanted is (number of instances,) with one class '
+            f'index each. One-hot labels? Convert with labels.argmax(1)'
+        )
+    if labels.size and labels.dtype.kind not in 'biu':
+        raise TypeError(f'{source or "sample"}: labels are {labels.dtype}, wanted are integer class indices')
+    return labels.astype(np.int64, copy=False)
+
+
+def _check_mask_size(masks: Any, shape: Any, source: Optional[str]) -> None:
+    if masks is None or shape is None or not hasattr(masks, 'height'):
+        return
+    size: Tuple[int, int] = (masks.height, masks.width)
+    if size != tuple(shape[:2]) and len(masks):
+        raise ValueError(
+            f'{source or "sample"}: masks are {size[0]} x {size[1]}, the image is {shape[0]} x {shape[1]} (height x '
+            f'width). The annotation belongs to another image, or a transform before the guard resized or padded only '
+            f'one of them'
+        )
