@@ -155,6 +155,13 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def __reduce_ex__(self, protocol: Any) -> Tuple[Any, ...]:
         return _blank, (type(self),), self.__dict__  # pickle would go by __class__
 
+    def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+        # What some losses add up (SeesawLoss, EQLV2Loss, GHMC) stands one level higher in a stock checkpoint.
+        for name in self.loss.state_dict():
+            if prefix + name in state_dict:
+                state_dict.setdefault(f'{prefix}loss.{name}', state_dict.pop(prefix + name))
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+
     def _get_name(self) -> str:
         return type(self).__name__
 
