@@ -122,8 +122,8 @@ class InstanceRule(LabelSpace):
 
 
 def describe_reasons(tally: Tally) -> str:
-    """Labels and box faults of a tally in words: ``'label value 600 (2 times), 1 box without area'``."""
-    parts = [f'label {describe_values(tally.values)}'] if tally.values else []
+    """Values and box faults of a tally in words: ``'value 600 (2 times), 1 box without area'``."""
+    parts = [describe_values(tally.values)] if tally.values else []
     return ', '.join(parts + describe_boxes(tally.reasons))
 
 

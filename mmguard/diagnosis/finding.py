@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Dict, List, Optional, Sequence, Type
+from typing import ClassVar, Dict, List, Optional, Sequence, Tuple, Type
 
-from mmguard.labels import describe_values
+from mmguard.instances import describe_reasons
+from mmguard.tally import Tally
 
 
 @dataclass
@@ -19,6 +20,9 @@ class LabelFacts:
         total (int): Elements seen.
         files (int): Files seen.
         offending_files (int): Files with an invalid value.
+        kind (str): What the values are labels of, ``'pixels'`` or ``'instances'``.
+        reasons (dict[str, int]): Of instances, why they are invalid -> count.
+        class_names (list[str]): The classes of the data set, where it names them.
     """
 
     values: Dict[int, int] = field(default_factory=dict)
@@ -27,11 +31,14 @@ class LabelFacts:
     total: int = 0
     files: int = 0
     offending_files: int = 0
+    kind: str = 'pixels'
+    reasons: Dict[str, int] = field(default_factory=dict)
+    class_names: List[str] = field(default_factory=list)
 
     @property
     def evidence(self) -> str:
         where = f' in {self.offending_files} of {self.files} files' if self.files else ''
-        return f'{describe_values(self.values)}{where}'
+        return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}'
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,8 @@ class Finding:
 class Cause:
     """One kind of mistake. A subclass states it in words and weighs the facts."""
 
+    #: The kinds of labels that can show it.
+    kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
     code: ClassVar[str]
     summary: ClassVar[str]
     advice: ClassVar[str]
@@ -68,7 +77,8 @@ class Cause:
         raise TypeError(f'{type(self).__name__} does not weigh the facts')
 
     def find(self, facts: LabelFacts) -> Optional[Finding]:
-        likelihood = self.likelihood(facts) if facts.values else 0.0
+        shown = facts.kind in self.kinds and (facts.values or facts.reasons)
+        likelihood = self.likelihood(facts) if shown else 0.0
         if likelihood <= 0:
             return None
         words = {
@@ -76,6 +86,8 @@ class Cause:
             'last': facts.num_classes - 1,
             'ignore_index': facts.ignore_index,
             'values': ', '.join(map(str, sorted(facts.values)[:8])),
+            'classes': len(facts.class_names),
+            'extra': ', '.join(facts.class_names[facts.num_classes :][:8]),
         }
         return Finding(self.code, self.summary.format(**words), facts.evidence, self.advice.format(**words), likelihood)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import nn
 
-from mmguard.labels import LabelRule
+from mmguard.hooks.ledger import ByKind, by_kind
+from mmguard.hooks.source import source_of
+from mmguard.instances import InstanceRule
+from mmguard.labels import LabelRule, LabelSpace
 from mmguard.losses.counting import CountsLabels
-from mmguard.tally import Tally
 
 
 def unwrapped(model: Any) -> nn.Module:
@@ -45,15 +46,21 @@ def _first_int(owners: Sequence[Any], name: str) -> Optional[int]:
     return next((value for value in values if isinstance(value, int)), None)
 
 
-def culprits(samples: List[BaseDataElement], rule: LabelRule) -> List[Tally]:
-    """The samples whose label maps a rule has to mend."""
-    tallies = []
+def culprits(
+    samples: List[BaseDataElement], num_classes: int, ignore_index: int = -100, on_invalid: str = 'ignore'
+) -> ByKind:
+    """The samples whose labels a loss has to mend: label maps, else instances."""
+    pixels, instances = LabelRule(num_classes, ignore_index, on_invalid), InstanceRule(num_classes, on_invalid)
+    found = by_kind()
     for sample in samples:
         label = sample.get('gt_sem_seg')
         data = None if label is None else label.get('data', label.get('sem_seg'))
         if data is not None:
-            tallies.append(rule.mend(data.cpu().numpy(), source_of(sample))[1])
-    return [tally for tally in tallies if tally]
+            found['pixels'].append(pixels.mend(data.cpu().numpy(), source_of(sample))[1])
+        boxes = sample.get('gt_instances')
+        if boxes is not None and 'labels' in boxes:
+            found['instances'].append(instances.mend(boxes.labels.cpu().numpy(), source=source_of(sample)).tally)
+    return {kind: [tally for tally in tallies if tally] for kind, tallies in found.items()}
 
 
 def samples_of(data_batch: Any) -> List[BaseDataElement]:
@@ -74,11 +81,6 @@ def _walk(item: Any) -> Iterator[BaseDataElement]:
             yield from _walk(value)
 
 
-def source_of(sample: BaseDataElement) -> str:
-    """The file that a sample's labels came from."""
-    return str(sample.get('seg_map_path') or sample.get('img_path') or '<unknown>')
-
-
 def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
     """The transform lists of a dataset and of what it wraps."""
     pipeline = getattr(dataset, 'pipeline', None)
@@ -91,11 +93,11 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
             yield from pipelines_of(wrapped)
 
 
-def rules_in(transforms: Iterable[Any]) -> Iterator[LabelRule]:
+def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
     """The rules of the guards in a pipeline, nested ones (``RandomApply`` and the like) included."""
     for transform in transforms:
         rule = getattr(transform, 'rule', None)
-        if isinstance(rule, LabelRule):
+        if isinstance(rule, LabelSpace):
             yield rule
         inner = getattr(transform, 'transforms', None)
         if isinstance(inner, (list, tuple)):
@@ -115,10 +117,7 @@ def data_roots_of(dataset: Any) -> Iterator[str]:
             yield from data_roots_of(wrapped)
 
 
-def relative_to(source: str, roots: List[str]) -> str:
-    """``source`` relative to the data root that holds it."""
-    for root in roots:
-        prefix = root.rstrip('/\\')
-        if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
-            return source[len(prefix) + 1 :]
-    return source
+def class_names_of(dataset: Any) -> List[str]:
+    """The classes that a dataset (or the first that it wraps) numbers its labels by; none where it does not say."""
+    classes = (getattr(dataset, 'metainfo', None) or {}).get('classes')
+    return list(classes) if isinstance(classes, (list, tuple)) else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Set
 
 import torch
 from mmengine import dist
@@ -13,6 +13,7 @@ from mmengine.logging import HistoryBuffer
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import (
+    class_names_of,
     culprits,
     data_roots_of,
     guarded_losses,
@@ -20,27 +21,34 @@ from mmguard.hooks.discovery import (
     pipelines_of,
     rules_in,
     samples_of,
-    source_of,
+    unwrapped,
 )
+from mmguard.hooks.ignore_regions import ignored_as_background
 from mmguard.hooks.json_lines import JsonLines
-from mmguard.hooks.ledger import SCALARS, Ledger, LossCount, Span
+from mmguard.hooks.ledger import KINDS, SCALARS, ByKind, Ledger, LossCount, Span, by_kind
+from mmguard.hooks.source import source_of
 from mmguard.hooks.wording import Pace, closing_table, iteration_line
-from mmguard.labels import LabelRule, check_int
+from mmguard.instances import InstanceRule
+from mmguard.labels import LabelRule, LabelSpace, check_int
 from mmguard.losses.counting import CountsLabels
 from mmguard.tally import LABEL_GUARD, Tally
 
 #: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
 HISTORY = 10_000
 
+#: Kind -> the rule of the guards that count it.
+RULES = {'pixels': LabelRule, 'instances': InstanceRule}
+
 
 class LabelGuardHook(Hook):
     """Logs what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
-    ``guard/remapped_instances``, ``guard/loss_skipped`` and ``guard/loss_remapped`` (sums over all ranks), a line for
-    the reader when something was skipped (all of the first 20, then one per 10 s), and one JSON line per such iteration
-    in ``<runner.log_dir>/<out_file>`` (on rank 1 ``label_guard.rank1.jsonl``, and so on). At the first offence it names
-    the likely cause; after training it prints a table. In val and test loops, too.
+    ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped`` and ``guard/empty_images``, images
+    without any instance (sums over all ranks), a line for the reader when something was skipped (all of the first 20,
+    then one per 10 s), and one JSON line per such iteration in ``<runner.log_dir>/<out_file>`` (on rank 1
+    ``label_guard.rank1.jsonl``, and so on). At the first offence it names the likely cause; after training it prints a
+    table. In val and test loops, too.
 
     Args:
         interval (int): Report every so many iterations; the counts between are added up. Defaults to 1.
@@ -82,7 +90,7 @@ class LabelGuardHook(Hook):
         self._lines_lost = False
         self._place: Dict[str, int] = {}
         self._pace = Pace()
-        self._hinted = False
+        self._hinted: Set[str] = set()
 
     # ---- training
 
@@ -112,7 +120,7 @@ class LabelGuardHook(Hook):
         losses = self._read_losses()
         # Only when a loss had to mend what no guard in the pipeline did: a second look at the labels names the files.
         mended = next((name for name, count in losses.items() if count), None)
-        span.see_losses(losses, [] if mended is None else self._culprits(runner, samples, mended))
+        span.see_losses(losses, by_kind() if mended is None else self._culprits(runner, samples, mended))
         ledger.pending.add(span)
         self._place = _train_place(runner, batch_idx)
         if self.every_n_train_iters(runner, self.interval):
@@ -135,9 +143,9 @@ class LabelGuardHook(Hook):
             self._close(runner, 'train')
             raise LabelGuardError(
                 f'{100 * ledger.skipped_ratio():.3g} % of the labels seen so far were skipped, more than '
-                f'max_skipped_ratio={limit}: {", ".join(map(ledger.shorten, map(str, list(ledger.files)[:5])))}. '
+                f'max_skipped_ratio={limit}: {", ".join(ledger.shorten(str(t.source)) for t in ledger.tallies()[:5])}. '
                 f'Correct the labels, or raise the limit',
-                list(ledger.files.values()),
+                ledger.tallies(),
             )
 
     def _read_losses(self) -> Dict[str, LossCount]:
@@ -148,12 +156,11 @@ class LabelGuardHook(Hook):
             return {}
         return {n: LossCount(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
 
-    def _culprits(self, runner: Any, samples: List[Any], loss_name: str) -> List[Tally]:
+    def _culprits(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
         num_classes, ignore_index = label_space(runner.model, loss_name)
         if num_classes is None:
-            return []
-        on_invalid = getattr(self._losses[loss_name], 'on_invalid', 'ignore')
-        return culprits(samples, LabelRule(num_classes, ignore_index, on_invalid))
+            return by_kind()
+        return culprits(samples, num_classes, ignore_index, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
 
     # ---- validation and test
 
@@ -188,7 +195,8 @@ class LabelGuardHook(Hook):
 
     def _after_eval_epoch(self, runner: Any, mode: str) -> None:
         ledger = self._ledgers[mode]
-        ledger.add_everywhere(_sum_over_ranks(Span(pixels=ledger.pixels, instances=ledger.instances).vector()))
+        seen = Span(pixels=ledger.pixels, instances=ledger.instances, empty_images=ledger.empty_images)
+        ledger.add_everywhere(_sum_over_ranks(seen.vector()))
         if any(ledger.everywhere):
             _write_scalars(runner, mode, ledger.everywhere)
         self._close(runner, mode)
@@ -220,43 +228,60 @@ class LabelGuardHook(Hook):
             held_back = self._pace.take_held_back()
             more = f' (and {held_back} such iterations since the last line)' if held_back else ''
             runner.logger.info(iteration_line(f'guard: {where}iter {place["iter"]}', span, shorten) + more)
-        if not self._hinted:
-            self._hinted = self._hint(runner, mode, span)
+        for kind in KINDS:
+            if kind not in self._hinted and self._hint(runner, mode, kind, span):
+                self._hinted.add(kind)
 
-    def _hint(self, runner: Any, mode: str, span: Span) -> bool:
+    def _hint(self, runner: Any, mode: str, kind: str, span: Span) -> bool:
         """Names the likely cause, where the values can tell."""
-        rules = self._rules(mode, runner) if span.offending else []
-        offending = span.offending or span.loss_samples
-        values = sum(offending, Tally()).values
-        if rules:
-            num_classes: Optional[int] = rules[0].num_classes
-            ignore_index = rules[0].ignore_index
+        offending = span.offending[kind] or span.loss_samples[kind]
+        if not offending:
+            return False
+        found = sum(offending, Tally())
+        rules = [rule for rule in self._rules(mode, runner) if isinstance(rule, RULES[kind])]
+        dataset = _dataset_of(runner, mode)
+        facts = LabelFacts(
+            values=found.values,
+            kind=kind,
+            reasons=found.reasons,
+            class_names=class_names_of(dataset),
+            total=found.total,
+            files=span.samples,
+            offending_files=len(offending),
+        )
+        if span.offending[kind] and rules:
+            facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
             # What a label_map names is no surprise to the user.
-            values = {value: count for value, count in values.items() if value not in rules[0].label_map}
+            facts.values = {value: n for value, n in found.values.items() if value not in rules[0].label_map}
         else:
             loss_name = next((name for name, count in span.losses.items() if count), '')
-            num_classes, ignore_index = label_space(runner.model, loss_name)
-        if not values or num_classes is None:
-            return False
-        facts = LabelFacts(
-            values, num_classes, ignore_index, span.pixels.total, files=span.samples, offending_files=len(offending)
-        )
+            num_classes, facts.ignore_index = label_space(runner.model, loss_name)
+            if num_classes is None:
+                return False
+            facts.num_classes = num_classes
         findings = diagnose(facts, CAUSES)
+        if not findings:
+            return False
         text = f'  likely cause: {findings[0]}'
         text += ''.join(f'\n  or: {f.code} {f.cause} {f.advice}' for f in findings[1:2])
-        goes_on = 'without these labels' if any(tally.skipped for tally in offending) else 'with these labels clamped'
+        what = 'labels' if kind == 'pixels' else 'instances'
+        goes_on = f'without these {what}' if any(t.skipped for t in offending) else 'with these labels clamped'
         runner.logger.warning(
             f'guard: first offence. {"Training" if mode == "train" else "The run"} goes on {goes_on}, but they are '
             f'wrong, and so may be others that no guard can tell:\n{text}'
         )
+        if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
+            warning = ignored_as_background(unwrapped(runner.model))
+            if warning:
+                runner.logger.warning(f'guard: {warning}')
         return True
 
-    def _rules(self, mode: str, runner: Any) -> List[LabelRule]:
+    def _rules(self, mode: str, runner: Any) -> List[LabelSpace]:
         return [rule for pipeline in pipelines_of(_dataset_of(runner, mode)) for rule in rules_in(pipeline)]
 
     def _close(self, runner: Any, mode: str) -> None:
         ledger = self._ledgers[mode]
-        if ledger.files or any(ledger.losses.values()):
+        if ledger.tallies() or any(ledger.losses.values()):
             out_file = None if self._lines is None else self._lines.path
             runner.logger.info(f'guard: summary\n{closing_table(mode, ledger, self.top_k, out_file)}')
         elif ledger.pixels.total or ledger.instances.total:

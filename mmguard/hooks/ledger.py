@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Set
 
 from mmengine.structures import BaseDataElement
 
-from mmguard.hooks.discovery import relative_to, source_of
+from mmguard.hooks.source import relative_to, source_of
 from mmguard.tally import LABEL_GUARD, Tally
 
 #: Scalars, in the fixed order in which ranks add them up.
@@ -18,9 +18,16 @@ SCALARS = (
     'remapped_instances',
     'loss_skipped',
     'loss_remapped',
+    'empty_images',
 )
 #: What else is added up over ranks, behind the scalars.
 SEEN = ('pixels', 'instances', 'loss_elements')
+
+#: What a tally may count, as samples name it.
+KINDS = ('pixels', 'instances')
+
+#: Kind -> tallies of single images.
+ByKind = Dict[str, List[Tally]]
 
 
 @dataclass
@@ -48,9 +55,12 @@ class Span:
         samples (int): Images seen.
         offending_samples (int): Those with something skipped or remapped.
         pixels, instances (Tally): Sums over all images.
-        offending (list[Tally]): Tallies of single images with something skipped or remapped, in batch order.
+        offending (dict[str, list[Tally]]): Kind -> tallies of single images with something skipped or remapped, in
+            batch order.
         losses (dict[str, LossCount]): Guarded loss -> its counts.
-        loss_samples (list[Tally]): Images whose labels a loss had to mend, because no guard in the pipeline did.
+        loss_samples (dict[str, list[Tally]]): Images whose labels a loss had to mend, because no guard in the pipeline
+            did.
+        empty_images (int): Images without any instance to train on, be they annotated so or emptied by a guard.
     """
 
     iterations: int = 0
@@ -59,9 +69,10 @@ class Span:
     offending_samples: int = 0
     pixels: Tally = field(default_factory=Tally)
     instances: Tally = field(default_factory=Tally)
-    offending: List[Tally] = field(default_factory=list)
+    offending: ByKind = field(default_factory=lambda: by_kind())
     losses: Dict[str, LossCount] = field(default_factory=dict)
-    loss_samples: List[Tally] = field(default_factory=list)
+    loss_samples: ByKind = field(default_factory=lambda: by_kind())
+    empty_images: int = 0
 
     @classmethod
     def of(cls, samples: Iterable[BaseDataElement]) -> Span:
@@ -76,20 +87,24 @@ class Span:
                 if tally:
                     total.skipped += tally.skipped
                     total.remapped += tally.remapped
-                    span.offending.append(tally)
+                    total.reasons = (total + tally).reasons
+                    span.offending[kind].append(tally)
             span.offending_samples += any(record.values())
+            instances = sample.get('gt_instances')
+            # Without annotations (a test pipeline) they have no field at all.
+            span.empty_images += instances is not None and bool(instances.keys()) and not len(instances)
         span.offending_iterations = int(bool(span))
         return span
 
     def __bool__(self) -> bool:
         """Whether anything was skipped or remapped."""
-        return bool(self.offending) or any(self.losses.values())
+        return any(self.offending.values()) or any(self.losses.values())
 
-    def see_losses(self, losses: Dict[str, LossCount], samples: List[Tally]) -> None:
+    def see_losses(self, losses: Dict[str, LossCount], samples: ByKind) -> None:
         """Adds what the guarded losses counted in this iteration, and the images that it came from."""
         self.losses = losses
         self.loss_samples = samples
-        self.offending_samples = max(self.offending_samples, len(samples))
+        self.offending_samples = max(self.offending_samples, *map(len, samples.values()))
         self.offending_iterations = int(bool(self))
 
     def add(self, other: Span) -> None:
@@ -100,9 +115,10 @@ class Span:
         self.offending_samples += other.offending_samples
         self.pixels = _total(self.pixels, other.pixels)
         self.instances = _total(self.instances, other.instances)
-        self.offending += other.offending
+        self.offending = joined(self.offending, other.offending)
         self.losses = _added(self.losses, other.losses)
-        self.loss_samples += other.loss_samples
+        self.loss_samples = joined(self.loss_samples, other.loss_samples)
+        self.empty_images += other.empty_images
 
     def vector(self) -> List[int]:
         """The numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
@@ -114,6 +130,7 @@ class Span:
             self.instances.remapped,
             loss.skipped,
             loss.remapped,
+            self.empty_images,
             self.pixels.total,
             self.instances.total,
             loss.seen,
@@ -122,11 +139,15 @@ class Span:
     def to_json(self, shorten: Callable[[str], str]) -> Dict[str, Any]:
         """The fields of a line of the log; ``shorten`` is applied to paths."""
 
-        def sample(tally: Tally) -> Dict[str, Any]:
-            line = tally.to_json()
-            line.pop('total')
-            line['source'] = None if tally.source is None else shorten(str(tally.source))
-            return line
+        def samples(tallies: ByKind) -> List[Dict[str, Any]]:
+            lines = []
+            for kind in KINDS:
+                for tally in tallies[kind]:
+                    line = tally.to_json()
+                    line.pop('total')
+                    line['source'] = None if tally.source is None else shorten(str(tally.source))
+                    lines.append({**line, 'kind': kind} if kind == 'instances' else line)
+            return lines
 
         record: Dict[str, Any] = {
             'skipped_pixels': self.pixels.skipped,
@@ -134,13 +155,17 @@ class Span:
             'skipped_instances': self.instances.skipped,
             'remapped_instances': self.instances.remapped,
             'total': self.pixels.total,
-            'samples': [sample(tally) for tally in self.offending],
+            'samples': samples(self.offending),
             'losses': {
                 loss: {'skipped': count.skipped, 'remapped': count.remapped} for loss, count in self.losses.items()
             },
         }
-        if self.loss_samples:
-            record['loss_samples'] = [sample(tally) for tally in self.loss_samples]
+        if self.instances.total:
+            record.update(
+                total_instances=self.instances.total, reasons=self.instances.reasons, empty_images=self.empty_images
+            )
+        if any(self.loss_samples.values()):
+            record['loss_samples'] = samples(self.loss_samples)
         return record
 
 
@@ -159,7 +184,9 @@ class Ledger:
     offending_iterations: int = 0
     pixels: Tally = field(default_factory=Tally)
     instances: Tally = field(default_factory=Tally)
-    files: Dict[Any, Tally] = field(default_factory=dict)
+    empty_images: int = 0
+    #: Kind -> source -> what was skipped or remapped in that file.
+    files: Dict[str, Dict[Any, Tally]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     sources: Set[str] = field(default_factory=set)
     losses: Dict[str, LossCount] = field(default_factory=dict)
     #: The running sums over all ranks, in the order of ``Span.vector``.
@@ -177,9 +204,12 @@ class Ledger:
         self.offending_iterations += span.offending_iterations
         self.pixels = _total(self.pixels, span.pixels)
         self.instances = _total(self.instances, span.instances)
-        for tally in span.offending + span.loss_samples:
-            seen = self.files.get(tally.source)
-            self.files[tally.source] = tally if seen is None else seen + tally
+        self.empty_images += span.empty_images
+        for kind, tallies in joined(span.offending, span.loss_samples).items():
+            files = self.files[kind]
+            for tally in tallies:
+                seen = files.get(tally.source)
+                files[tally.source] = tally if seen is None else seen + tally
         self.losses = _added(self.losses, span.losses)
         return span
 
@@ -190,19 +220,34 @@ class Ledger:
     def shorten(self, source: str) -> str:
         return relative_to(source, self.roots)
 
-    def values(self) -> Dict[int, int]:
-        """Invalid value -> count over all files."""
-        return sum(self.files.values(), Tally()).values
+    def tallies(self) -> List[Tally]:
+        """All files with something skipped or remapped."""
+        return [tally for kind in KINDS for tally in self.files[kind].values()]
+
+    def over_all_files(self, kind: str) -> Tally:
+        """The sum over the files: its ``values`` and ``reasons`` are those of the whole loop."""
+        return sum(self.files[kind].values(), Tally())
 
     def skipped_ratio(self) -> float:
         """The larger of the share of skipped pixels, instances and loss elements, over all ranks."""
-        pixels, _, instances, _, loss, _, all_pixels, all_instances, all_loss = self.everywhere
+        pixels, _, instances, _, loss, _, _, all_pixels, all_instances, all_loss = self.everywhere
         parts = ((pixels, all_pixels), (instances, all_instances), (loss, all_loss))
         return max(part / whole if whole else 0.0 for part, whole in parts)
 
 
+def by_kind(**tallies: List[Tally]) -> ByKind:
+    """Kind -> tallies, with an empty list for every kind that is not given."""
+    return {kind: tallies.get(kind, []) for kind in KINDS}
+
+
+def joined(left: ByKind, right: ByKind) -> ByKind:
+    return {kind: left[kind] + right[kind] for kind in KINDS}
+
+
 def _total(left: Tally, right: Tally) -> Tally:
-    return Tally(left.total + right.total, left.skipped + right.skipped, left.remapped + right.remapped)
+    total = left + right
+    # Which values, and in which file, is told file by file.
+    return Tally(total.total, total.skipped, total.remapped, reasons=total.reasons)
 
 
 def _added(left: Dict[str, LossCount], right: Dict[str, LossCount]) -> Dict[str, LossCount]:

@@ -65,16 +65,17 @@ class GuardInstanceLabels(BaseTransform):
         """
         if 'data_samples' not in results:
             self._mend_unpacked(results)
-        elif 'gt_instances' in results['data_samples']:
+        elif results['data_samples'].get('gt_instances', {}).keys():  # without annotations they have no field at all
             self._mend_packed(results['data_samples'], results.get('inputs'))
         return results
 
     def _mend_unpacked(self, results: Dict[str, Any]) -> None:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
-        if labels is None and boxes is None:
+        counted = boxes if labels is None else labels
+        if counted is None:
             return
         source = results.get('img_path')
-        instances = len(boxes if labels is None else labels)
+        instances = len(counted)
         keys = keys_of(results, instances, source)
         shape = results['img'].shape[:2] if 'img' in results else results.get('img_shape')
         _check_mask_size(results.get('gt_masks'), shape, source)

@@ -37,17 +37,21 @@ def keys_of(results: Dict[str, Any], instances: int, source: Optional[str]) -> L
                 f'A transform before the guard changed one without the other'
             )
     img_shape = tuple(results.get('img_shape', ()))[:2]
-    return [key for key, value in results.items() if key in KNOWN or _is_unknown_field(key, value, instances, img_shape)]
+    return [
+        key for key, value in results.items() if key in KNOWN or _is_unknown_field(key, value, instances, img_shape)
+    ]
 
 
 def _is_unknown_field(key: str, value: Any, instances: int, img_shape: Sequence[int]) -> bool:
     """Whether a field that some other package put there has one element per instance."""
     if not key.startswith('gt_') or isinstance(value, (str, bytes, dict)) or not hasattr(value, '__len__'):
         return False
-    shape = tuple(getattr(value, 'shape', ()))
+    shape = tuple(getattr(value, 'shape', (1,)))
+    if not shape:
+        return False  # a number in an array
     if key.endswith(('_map', '_seg')) or (len(shape) >= 2 and shape[:2] == tuple(img_shape)):
         return False  # a map of the image, which may happen to be as high as there are instances
-    return shape != () and shape[0] == instances or shape == () and len(value) == instances
+    return len(value) == instances
 
 
 def take(value: Any, index: np.ndarray) -> Any:

@@ -32,6 +32,31 @@ def test_the_likeliest_cause_comes_first(facts: LabelFacts, code: str) -> None:
     assert [f.likelihood for f in findings] == sorted((f.likelihood for f in findings), reverse=True)
 
 
+BLOOD = ['RBC', 'WBC', 'Platelets']
+
+
+@pytest.mark.parametrize(
+    ('facts', 'codes'),
+    [
+        (LabelFacts({2: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG108', 'MG107']),
+        (LabelFacts({2: 9}, 3, class_names=BLOOD, reasons={'label': 9}), ['MG107']),
+        (LabelFacts({7: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG107']),
+        (LabelFacts({}, 2, class_names=BLOOD, reasons={'box_no_area': 1}), ['MG109']),
+        (LabelFacts({2: 9}, 2, class_names=[], reasons={'label': 9, 'box_outside': 1}), ['MG107', 'MG109']),
+        (LabelFacts({2: 1}, 2, class_names=[], reasons={'label': 1, 'box_outside': 9}), ['MG109', 'MG107']),
+    ],
+)
+def test_causes_of_instances(facts: LabelFacts, codes: list) -> None:
+    facts.kind = 'instances'
+    assert [finding.code for finding in diagnose(facts, CAUSES)] == codes
+
+
+def test_the_classes_that_the_head_lacks_are_named() -> None:
+    (finding, _) = diagnose(LabelFacts({2: 9}, 2, class_names=BLOOD, reasons={'label': 9}, kind='instances'), CAUSES)
+    assert 'lists 3 classes, the head knows 2. Too many for it: Platelets.' in finding.cause
+    assert 'num_classes=3' in finding.advice
+
+
 def test_no_invalid_value_no_finding() -> None:
     assert diagnose(LabelFacts({}, 19, 255), CAUSES) == []
 
@@ -52,6 +77,6 @@ def test_every_cause_has_its_own_stable_code_and_plain_words() -> None:
 
 @pytest.mark.parametrize('cause', CAUSES, ids=lambda c: c.code)
 def test_every_text_can_be_filled_in(cause: type) -> None:
-    words = dict(num_classes=2, last=1, ignore_index=255, values='1, 2')
+    words = dict(num_classes=2, last=1, ignore_index=255, values='1, 2', classes=3, extra='cat')
     for text in (cause.summary, cause.advice):
         assert '{' not in text.format(**words).replace('{2: 255}', '').replace('{255: 1}', '').replace('{-1: 255}', '')

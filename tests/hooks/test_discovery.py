@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from mmengine.model import MMDistributedDataParallel, is_model_wrapper
-from mmengine.structures import BaseDataElement, PixelData
+from mmengine.structures import BaseDataElement, InstanceData, PixelData
 from torch import nn
 
 import mmguard
@@ -17,12 +17,10 @@ from mmguard.hooks.discovery import (
     guarded_losses,
     label_space,
     pipelines_of,
-    relative_to,
     rules_in,
     samples_of,
-    source_of,
 )
-from mmguard.labels import LabelRule
+from mmguard.hooks.source import relative_to, source_of
 
 
 class Head(nn.Module):
@@ -163,5 +161,17 @@ def test_culprits_are_the_samples_that_a_rule_mends(field: str) -> None:
         sample.gt_sem_seg = PixelData(**{field: torch.from_numpy(np.full((1, 2, 2), value))})
         samples.append(sample)
     samples.append(element(seg_map_path='no labels'))
-    (tally,) = culprits(samples, LabelRule(3))
+    found = culprits(samples, 3, 255)
+    (tally,) = found['pixels']
+    assert found['instances'] == []
     assert (tally.source, tally.skipped, tally.values) == ('b.png', 4, {9: 4})
+
+
+def test_culprits_among_instances() -> None:
+    samples = []
+    for name, labels in (('a.jpg', [0, 2]), ('b.jpg', [3, 1, 7]), ('c.jpg', [])):
+        sample = element(img_path=name)
+        sample.gt_instances = InstanceData(labels=torch.tensor(labels, dtype=torch.long))
+        samples.append(sample)
+    (tally,) = culprits(samples, 3)['instances']
+    assert (tally.source, tally.skipped, tally.values) == ('b.jpg', 2, {3: 1, 7: 1})

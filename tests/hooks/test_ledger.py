@@ -5,9 +5,10 @@ from pathlib import PurePosixPath
 from typing import Optional
 
 import pytest
-from mmengine.structures import BaseDataElement
+import torch
+from mmengine.structures import BaseDataElement, InstanceData
 
-from mmguard.hooks.ledger import SCALARS, SEEN, Ledger, LossCount, Span
+from mmguard.hooks.ledger import SCALARS, SEEN, Ledger, LossCount, Span, by_kind
 from mmguard.tally import LABEL_GUARD, Tally
 
 
@@ -39,16 +40,17 @@ def test_a_span_adds_up_what_the_samples_carry() -> None:
     assert (span.iterations, span.offending_iterations, span.samples, span.offending_samples) == (1, 1, 4, 2)
     assert (span.pixels.total, span.pixels.skipped, span.pixels.remapped) == (300, 3, 2)
     assert (span.instances.total, span.instances.skipped, span.instances.remapped) == (5, 1, 0)
-    assert [t.source for t in span.offending] == ['a.png', 'd.png', 'd.png']
+    assert [t.source for t in span.offending['pixels']] == ['a.png', 'd.png']
+    assert [t.source for t in span.offending['instances']] == ['d.png']
 
 
 def test_a_clean_span_is_false_and_no_offending_iteration() -> None:
     span = Span.of([sample('b.png', tally('b.png')), sample('c.png')])
     assert not span
     assert span.offending_iterations == span.offending_samples == 0
-    span.see_losses({'loss': LossCount(seen=10)}, [])
+    span.see_losses({'loss': LossCount(seen=10)}, by_kind())
     assert not span
-    span.see_losses({'loss': LossCount(seen=10, remapped=1)}, [])
+    span.see_losses({'loss': LossCount(seen=10, remapped=1)}, by_kind())
     assert span
     assert span.offending_iterations == 1
 
@@ -56,14 +58,14 @@ def test_a_clean_span_is_false_and_no_offending_iteration() -> None:
 def test_spans_add_up() -> None:
     both = batch()
     later = batch()
-    later.see_losses({'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}, [tally('c.png', skipped=1)])
+    later.see_losses({'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}, by_kind(pixels=[tally('c.png', skipped=1)]))
     both.add(later)
     both.add(Span(iterations=1, samples=4))
     assert (both.iterations, both.offending_iterations, both.samples, both.offending_samples) == (3, 2, 12, 4)
-    assert both.vector() == [6, 4, 2, 0, 1, 2, 600, 10, 20]
+    assert both.vector() == [6, 4, 2, 0, 1, 2, 0, 600, 10, 20]
     assert len(both.vector()) == len(SCALARS) + len(SEEN)
     assert both.losses == {'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}
-    assert [t.source for t in both.loss_samples] == ['c.png']
+    assert [t.source for t in both.loss_samples['pixels']] == ['c.png']
 
 
 def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
@@ -73,8 +75,8 @@ def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
         ledger.pending.add(ledger.see([sample('a.png', carried)]))
         ledger.take_pending()
     assert carried == tally('a.png', skipped=3)
-    assert ledger.files['a.png'].skipped == 6
-    assert ledger.files['a.png'].values == {11: 6}
+    assert ledger.files['pixels']['a.png'].skipped == 6
+    assert ledger.files['pixels']['a.png'].values == {11: 6}
 
 
 def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
@@ -89,22 +91,22 @@ def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
     assert (ledger.iterations, ledger.offending_iterations) == (2, 2)
     assert (ledger.pixels.total, ledger.pixels.skipped) == (200, 6)
     assert ledger.sources == {'/data/a.png', '/data/b.png'}
-    assert ledger.values() == {11: 6}
+    assert ledger.over_all_files('pixels').values == {11: 6}
     assert ledger.shorten('/data/a.png') == 'a.png'
 
 
 def test_the_ratio_is_the_largest_of_the_three() -> None:
     ledger = Ledger()
     assert ledger.skipped_ratio() == 0
-    ledger.add_everywhere([10, 5, 1, 0, 0, 0, 100, 4, 50])
+    ledger.add_everywhere([10, 5, 1, 0, 0, 0, 9, 100, 4, 50])
     assert ledger.skipped_ratio() == pytest.approx(0.25)
-    ledger.add_everywhere([0, 0, 0, 0, 40, 0, 0, 0, 50])
+    ledger.add_everywhere([0, 0, 0, 0, 40, 0, 9, 0, 0, 50])
     assert ledger.skipped_ratio() == pytest.approx(0.4)
 
 
 def test_to_json_has_the_documented_fields() -> None:
     span = Span.of([sample('r/a.png', tally('r/a.png', skipped=3)), sample('r/b.png', tally('r/b.png'))])
-    span.see_losses({'decode_head.loss_decode.0': LossCount(200, 0, 0)}, [])
+    span.see_losses({'decode_head.loss_decode.0': LossCount(200, 0, 0)}, by_kind())
     assert span.to_json(lambda source: source[2:]) == {
         'skipped_pixels': 3,
         'remapped_pixels': 0,
@@ -117,6 +119,61 @@ def test_to_json_has_the_documented_fields() -> None:
 
 
 def test_to_json_bears_paths_that_are_no_strings_or_missing() -> None:
-    span = Span(offending=[tally(PurePosixPath('r/a.png'), skipped=1), Tally(4, 1, 0, {7: 1})])  # type: ignore[arg-type]
+    tallies = [tally(PurePosixPath('r/a.png'), skipped=1), Tally(4, 1, 0, {7: 1})]  # type: ignore[arg-type]
+    span = Span(offending=by_kind(pixels=tallies))
     record = json.loads(json.dumps(span.to_json(str.upper)))
     assert [sample['source'] for sample in record['samples']] == ['R/A.PNG', None]
+
+
+def instances_sample(path: str, left: int, *tallies: Tally) -> BaseDataElement:
+    element = sample(path, *([None, *tallies]))
+    element.gt_instances = InstanceData(labels=torch.zeros(left))
+    return element
+
+
+def test_instances_are_told_by_reason_and_images_left_empty_are_counted() -> None:
+    unannotated = sample('test.jpg')
+    unannotated.gt_instances = InstanceData()
+    span = Span.of(
+        [
+            instances_sample('a.jpg', 2, Tally(5, 3, 0, {80: 2}, 'a.jpg', {'label': 2, 'box_no_area': 1})),
+            instances_sample('b.jpg', 0, Tally(1, 1, 0, {81: 1}, 'b.jpg', {'label': 1})),
+            instances_sample('c.jpg', 0, Tally(0, source='c.jpg')),
+            sample('no boxes in this data set'),
+            unannotated,
+        ]
+    )
+    assert span.empty_images == 2
+    assert span.instances == Tally(6, 4, 0, reasons={'label': 3, 'box_no_area': 1})
+    span.add(Span(empty_images=1))
+    record = span.to_json(str)
+    assert record['total_instances'] == 6
+    assert record['reasons'] == {'label': 3, 'box_no_area': 1}
+    assert record['empty_images'] == 3
+    assert record['samples'] == [
+        {
+            'source': 'a.jpg',
+            'skipped': 3,
+            'remapped': 0,
+            'values': {'80': 2},
+            'reasons': {'box_no_area': 1, 'label': 2},
+            'kind': 'instances',
+        },
+        {
+            'source': 'b.jpg',
+            'skipped': 1,
+            'remapped': 0,
+            'values': {'81': 1},
+            'reasons': {'label': 1},
+            'kind': 'instances',
+        },
+    ]
+    assert span.vector()[SCALARS.index('empty_images')] == 3
+
+
+def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
+    ledger = Ledger()
+    ledger.pending = Span.of([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))])
+    ledger.take_pending()
+    assert (ledger.files['pixels']['a.png'].skipped, ledger.files['instances']['a.png'].skipped) == (9, 2)
+    assert len(ledger.tallies()) == 2

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mmguard.hooks.ledger import Ledger, LossCount, Span
+from mmguard.hooks.ledger import Ledger, LossCount, Span, by_kind
 from mmguard.hooks.wording import Pace, closing_table, iteration_line, percent
 from mmguard.tally import Tally
 
@@ -17,9 +17,11 @@ def camvid_span() -> Span:
         samples=4,
         offending_samples=3,
         pixels=Tally(196608, 2503, 0),
-        offending=[
-            Tally(49152, n, 0, {11: n}, f'trainannot/{name}.png') for name, n in (('0001TP_006690', 1201), ('b', 2))
-        ],
+        offending=by_kind(
+            pixels=[
+                Tally(49152, n, 0, {11: n}, f'trainannot/{name}.png') for name, n in (('0001TP_006690', 1201), ('b', 2))
+            ]
+        ),
     )
 
 
@@ -39,7 +41,7 @@ def test_line_names_instances_losses_and_both_changes() -> None:
         offending_samples=1,
         pixels=Tally(100, 3, 4),
         instances=Tally(9, 2, 0),
-        offending=[Tally(100, 3, 4, dict.fromkeys(range(20, 28), 1), 'a.png')],
+        offending=by_kind(pixels=[Tally(100, 3, 4, dict.fromkeys(range(20, 28), 1), 'a.png')]),
         losses={'head.loss': LossCount(50, 5, 0), 'head.other': LossCount(50, 0, 0)},
     )
     assert iteration_line('guard: iter 1', span, same) == (
@@ -62,7 +64,7 @@ def ledger_of(files: int) -> Ledger:
         iterations=3,
         offending_iterations=2,
         pixels=Tally(1000, 10 * files, 0),
-        offending=[Tally(100, n + 1, 0, {11: n + 1}, f'/data/{n}.png') for n in range(files)],
+        offending=by_kind(pixels=[Tally(100, n + 1, 0, {11: n + 1}, f'/data/{n}.png') for n in range(files)]),
         losses={'head.loss': LossCount(50, 5, 0)},
     )
     ledger.sources.update(f'/data/{n}.png' for n in range(10))
@@ -85,13 +87,14 @@ def test_table_ranks_the_worst_files_first() -> None:
 def test_table_breaks_no_file_name_in_two() -> None:
     ledger = ledger_of(1)
     name = 'gtFine/train/strasbourg/strasbourg_000000_000019_gtFine_labelTrainIds.png'
-    ledger.files = {name: Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), name)}
+    ledger.files['pixels'] = {name: Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), name)}
     assert name in closing_table('train', ledger, 3, None)
 
 
 def test_table_without_a_file_and_with_brackets_in_a_name() -> None:
     ledger = Ledger()
-    ledger.pending = Span(pixels=Tally(9, 1, 0), offending=[Tally(9, 1, 0, {5: 1}, 'lot[/red]:car:/a.png')])
+    offending = by_kind(pixels=[Tally(9, 1, 0, {5: 1}, 'lot[/red]:car:/a.png')])
+    ledger.pending = Span(pixels=Tally(9, 1, 0), offending=offending)
     ledger.take_pending()
     table = closing_table('val', ledger, 5, None)
     assert 'mmguard: val' in table
@@ -111,3 +114,35 @@ def test_pace_lets_the_first_pass_then_one_per_period() -> None:
     assert pace.take_held_back() == 0
     eager = Pace(first=0, seconds=0)
     assert [eager.lets_pass() for _ in range(3)] == [True] * 3
+
+
+def instances_span() -> Span:
+    reasons = {'label': 3, 'box_no_area': 2, 'box_outside': 1}
+    return Span(
+        iterations=1,
+        offending_iterations=1,
+        samples=2,
+        offending_samples=1,
+        instances=Tally(57, 6, 0, reasons=reasons),
+        offending=by_kind(instances=[Tally(57, 6, 0, {264: 1, 600: 2}, 'a.jpg', reasons)]),
+        empty_images=1,
+    )
+
+
+def test_line_of_instances_tells_labels_and_boxes() -> None:
+    assert iteration_line('guard: iter 3', instances_span(), same) == (
+        'guard: iter 3: 6 of 57 instances skipped (values 264, 600; 2 boxes without area; 1 box outside the image) '
+        'in 1 of 2 images, 1 left without an instance, first: a.jpg'
+    )
+
+
+def test_table_of_instances_stands_apart_from_that_of_pixels() -> None:
+    ledger = ledger_of(2)
+    ledger.pending = instances_span()
+    ledger.take_pending()
+    table = closing_table('train', ledger, 5, None)
+    assert 'mmguard: train, pixels' in table
+    assert 'mmguard: train, instances' in table
+    assert 'instances: 6 of 57 skipped (10.5 %), 0 remapped' in table
+    assert 'instances: values 600 (2 times), 264 (1 times), 2 boxes without area, 1 box outside the image' in table
+    assert '1 images seen without any instance' in table

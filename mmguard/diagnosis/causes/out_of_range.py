@@ -13,5 +13,7 @@ class OutOfRange(Cause):
         'raise num_classes in every head and list it in metainfo.classes. If it is another numbering, give label_map.'
     )
 
+    kinds = ('pixels', 'instances')
+
     def likelihood(self, facts: LabelFacts) -> float:
-        return 0.3
+        return 0.3 if facts.values else 0.0

@@ -1,0 +1,22 @@
+"""The file that a sample comes from."""
+
+from __future__ import annotations
+
+import os
+from typing import List
+
+from mmengine.structures import BaseDataElement
+
+
+def source_of(sample: BaseDataElement) -> str:
+    """The file that a sample's labels came from."""
+    return str(sample.get('seg_map_path') or sample.get('img_path') or '<unknown>')
+
+
+def relative_to(source: str, roots: List[str]) -> str:
+    """``source`` relative to the data root that holds it."""
+    for root in roots:
+        prefix = root.rstrip('/\\')
+        if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
+            return source[len(prefix) + 1 :]
+    return source
