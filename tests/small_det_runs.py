@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import json
 import os.path as osp
@@ -12,9 +13,12 @@ from collections import Counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
+import torch
 from mmdet.datasets.transforms import LoadPanopticAnnotations
 from mmdet.registry import TRANSFORMS
 from mmengine.config import Config, ConfigDict
+from mmengine.dataset import pseudo_collate
+from mmengine.runner import Runner
 from mmengine.utils import mkdir_or_exist
 from PIL import Image
 from small_runs import _shrink_mask2former, _without_sync, type_name
@@ -23,6 +27,8 @@ ROOT = osp.join(osp.dirname(__file__), '..', 'configs')
 SIZE = 96
 IMAGES = 8
 VAL_IMAGES = 4
+#: What may be wrong with a data set.
+FAULTS = ('labels', 'boxes')
 
 Box = Tuple[int, int, int, int]
 #: An image's objects stand here, in this order.
@@ -80,18 +86,18 @@ NUM_THINGS = 80
 # ---- what stands in the images
 
 
-def things(number: int, num_classes: int, last: int, clean: bool = False) -> List[Thing]:
+def things(number: int, num_classes: int, last: int, faults: Sequence[str] = FAULTS) -> List[Thing]:
     """The objects of an image; of 8 images in a row, 1, 3 and 4 hold labels outside the head's classes.
 
     Args:
         number (int): The image.
         num_classes (int): Classes of the head: the smallest invalid label.
         last (int): The last class of the data set: the largest one.
-        clean (bool): Valid labels alone.
+        faults (sequence of str): ``'labels'``, ``'boxes'`` (which not every data set has), or neither.
     """
     valid = [(0, 1), (3,), (5, 19), (4, 7), (), (2, 0, 1), (11,), (6, 13)][number % 8]
     invalid = {1: (num_classes,), 3: (last, num_classes), 4: (last, last)}.get(number % 8, ())
-    if clean:
+    if 'labels' not in faults:
         valid, invalid = valid or (8,), ()
     # Alternating, so that a fault is not always the last object of its image.
     labels = [*invalid[:1], *valid, *invalid[1:]]
@@ -114,15 +120,15 @@ def write_text(path: str, text: str) -> None:
         file.write(text)
 
 
-def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, clean: bool = False) -> str:
+def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, faults: Sequence[str] = FAULTS) -> str:
     """COCO's layout. Polygons and RLE masks take turns; image 6 has a valid crowd, image 7 an invalid one."""
     for split, images in (('train', IMAGES), ('val', VAL_IMAGES)):
         annotations: List[Dict[str, Any]] = []
         for number in range(images):
             write_image(osp.join(root, f'{split}2017', f'{number:012d}.jpg'), seed=number)
-            objects = things(number, num_classes, data_classes - 1, clean)
+            objects = things(number, num_classes, data_classes - 1, faults)
             if number in (6, 7):
-                label = 9 if number == 6 or clean else num_classes
+                label = 9 if number == 6 or 'labels' not in faults else num_classes
                 objects.append(Thing(label, PLACES[3], aside=True))
             for thing in objects:
                 x1, y1, x2, y2 = thing.box
@@ -161,8 +167,8 @@ def _rle(box: Box) -> Dict[str, Any]:
     return dict(size=[SIZE, SIZE], counts=[b - a for a, b in zip(edges, edges[1:])])
 
 
-def make_voc(root: str, num_classes: int = 20, data_classes: int = 23, clean: bool = False) -> str:
-    """VOC2007 (train and test) and VOC2012. Image 2 has an object outside of it, image 7 a difficult invalid one."""
+def make_voc(root: str, num_classes: int = 20, data_classes: int = 23, faults: Sequence[str] = FAULTS) -> str:
+    """VOC2007 (train, test) and VOC2012. Image 7 has a difficult invalid object; ``'boxes'``: image 2 one outside."""
     names = voc_classes(data_classes)
     for year, split, numbers in (
         ('VOC2007', 'trainval', range(5)),
@@ -174,11 +180,11 @@ def make_voc(root: str, num_classes: int = 20, data_classes: int = 23, clean: bo
             stem = f'{number:06d}' if split == 'trainval' else f'9{number:05d}'
             stems.append(stem)
             write_image(osp.join(root, year, 'JPEGImages', f'{stem}.jpg'), seed=number)
-            objects = things(number, num_classes, data_classes - 1, clean)
-            if number == 2 and split == 'trainval' and not clean:
+            objects = things(number, num_classes, data_classes - 1, faults)
+            if number == 2 and split == 'trainval' and 'boxes' in faults:
                 objects.append(Thing(3, OUTSIDE))
             if number == 7:
-                objects.append(Thing(9 if clean else num_classes, PLACES[3], aside=True))
+                objects.append(Thing(num_classes if 'labels' in faults else 9, PLACES[3], aside=True))
             text = f'<annotation><size><width>{SIZE}</width><height>{SIZE}</height><depth>3</depth></size>'
             for thing in objects:
                 x1, y1, x2, y2 = (value + 1 for value in thing.box)  # VOC counts from 1
@@ -198,8 +204,8 @@ def voc_classes(data_classes: int) -> Tuple[str, ...]:
     return (*names, *(f'new {number}' for number in range(data_classes - len(names))))
 
 
-def make_openimages(root: str, num_classes: int = 264, data_classes: int = 601, clean: bool = False) -> str:
-    """OpenImages V6: csv files with fractions of the image. Image 2 has an object without area, 6 one outside."""
+def make_openimages(root: str, num_classes: int = 264, data_classes: int = 601, faults: Sequence[str] = FAULTS) -> str:
+    """OpenImages V6: csv files. ``'boxes'``: image 2 has an object without area, image 6 one outside of it."""
     mids = [f'/m/{label:04d}' for label in range(data_classes)]
     folder = osp.join(root, 'annotations')
     write_text(
@@ -215,8 +221,8 @@ def make_openimages(root: str, num_classes: int = 264, data_classes: int = 601, 
             name = f'{split}{number:03d}'
             write_image(osp.join(root, 'OpenImages', split, f'{name}.jpg'), seed=number)
             metas.append(dict(filename=f'{name}.jpg', ori_shape=(SIZE, SIZE, 3)))
-            objects = things(number, num_classes, data_classes - 1, clean)
-            if not clean and split == 'train':
+            objects = things(number, num_classes, data_classes - 1, faults)
+            if 'boxes' in faults and split == 'train':
                 objects += {2: [Thing(3, EMPTY)], 6: [Thing(3, OUTSIDE)]}.get(number, [])
             for label, (x1, y1, x2, y2), _ in objects:
                 fractions = ','.join(f'{value / SIZE:.6f}' for value in (x1, x2, y1, y2))
@@ -232,7 +238,7 @@ def make_openimages(root: str, num_classes: int = 264, data_classes: int = 601, 
     return root
 
 
-def make_panoptic(root: str, num_classes: int = 133, data_classes: int = 136, clean: bool = False) -> str:
+def make_panoptic(root: str, num_classes: int = 133, data_classes: int = 136, faults: Sequence[str] = FAULTS) -> str:
     """COCO panoptic: stuff 80 and 90 in every image; the objects before them, one segment each; some void."""
     categories = [
         # 133 and 135 are things, 134 is stuff: classes that were added at the end.
@@ -247,9 +253,9 @@ def make_panoptic(root: str, num_classes: int = 133, data_classes: int = 136, cl
             ids = np.zeros((SIZE, SIZE), dtype=np.int64)  # 0: void
             # Ids beyond one byte, so that all three channels of the PNG carry something.
             segments = [(70_000 + number, 80, (0, 0, SIZE, 60)), (300, 90, (0, 60, SIZE, SIZE - 2))]
-            if number == 6 and not clean:
+            if number == 6 and 'labels' in faults:
                 segments.append((301, 134, (0, 70, 20, 90)))
-            objects = things(number, num_classes, data_classes - 1, clean)
+            objects = things(number, num_classes, data_classes - 1, faults)
             segments += [(1000 + place, thing.label, thing.box) for place, thing in enumerate(objects)]
             for segment, _, (x1, y1, x2, y2) in segments:
                 ids[y1:y2, x1:x2] = segment
@@ -302,6 +308,18 @@ class Fault(NamedTuple):
     reason: str
 
 
+def faults_in(family: str, root: str, split: str = 'train') -> List[Fault]:
+    """The invalid objects of a family's data set, from its annotation files."""
+    num_classes = LAYOUTS[family].num_classes
+    if family == 'retinanet':
+        return faults_in_openimages(root, split if split == 'train' else 'validation', num_classes)
+    if family == 'faster_rcnn':
+        return faults_in_voc(root, 'trainval' if split == 'train' else 'test', num_classes)
+    if family == 'panoptic_fpn':
+        return faults_in_panoptic(root, split)
+    return faults_in_coco(root, split, num_classes)
+
+
 def faults_in_coco(root: str, split: str, num_classes: int) -> List[Fault]:
     with open(osp.join(root, 'annotations', f'instances_{split}2017.json'), encoding='utf-8') as file:
         record = json.load(file)
@@ -314,10 +332,12 @@ def faults_in_coco(root: str, split: str, num_classes: int) -> List[Fault]:
     ]
 
 
-def faults_in_voc(root: str, split: str, num_classes: int) -> List[Fault]:
+def faults_in_voc(
+    root: str, split: str, num_classes: int, folders: Sequence[str] = ('VOC2007', 'VOC2012')
+) -> List[Fault]:
     faults: List[Fault] = []
     names = voc_classes(23)
-    for year in ('VOC2007', 'VOC2012'):
+    for year in folders:
         index = osp.join(root, year, 'ImageSets', 'Main', f'{split}.txt')
         stems: List[str] = []
         if osp.exists(index):
@@ -365,34 +385,31 @@ def faults_in_panoptic(root: str, split: str, num_classes: int = NUM_THINGS) -> 
 
 
 def invalid_pixels(root: str, split: str, num_classes: int = 133) -> Dict[str, Dict[str, int]]:
-    """Label map -> invalid value -> how many of its pixels have it, from the ids in the PNG."""
+    """Image -> invalid value -> how many pixels of its label map have it, from the ids in the PNG."""
     with open(osp.join(root, 'annotations', f'panoptic_{split}2017.json'), encoding='utf-8') as file:
         record = json.load(file)
     label_of = {category['id']: label for label, category in enumerate(record['categories'])}
     found: Dict[str, Dict[str, int]] = {}
     for ann in record['annotations']:
-        source = osp.join('annotations', f'panoptic_{split}2017', ann['file_name'])
         label_of_segment = {seg['id']: label_of[seg['category_id']] for seg in ann['segments_info']}
-        with Image.open(osp.join(root, source)) as image:
+        with Image.open(osp.join(root, 'annotations', f'panoptic_{split}2017', ann['file_name'])) as image:
             ids = Counter(red + 256 * green + 65536 * blue for red, green, blue in image.getdata())
         counts: Counter = Counter()
         for segment, pixels in ids.items():
             if label_of_segment.get(segment, 255) >= num_classes and segment in label_of_segment:
                 counts[label_of_segment[segment]] += pixels
         if counts:
+            source = osp.join(f'{split}2017', ann['file_name'].replace('.png', '.jpg'))
             found[source] = {str(value): n for value, n in sorted(counts.items())}
     return found
 
 
 def _faults(source: str, label: int, box: Sequence[float], num_classes: int) -> List[Fault]:
-    x1, y1, x2, y2 = box
-    if label >= num_classes:
-        return [Fault(source, label, 'label')]
+    """One fault at most: the box comes first. A box outside of the image has no area once Resize has clipped it."""
+    x1, y1, x2, y2 = (min(max(value, 0), SIZE) for value in box)
     if x2 <= x1 or y2 <= y1:
-        return [Fault(source, label, 'box_empty')]
-    if x1 >= SIZE or y1 >= SIZE or x2 <= 0 or y2 <= 0:
-        return [Fault(source, label, 'box_outside')]
-    return []
+        return [Fault(source, label, 'box_no_area')]
+    return [Fault(source, label, 'label')] if label >= num_classes else []
 
 
 def expected_samples(faults: Sequence[Fault]) -> List[Dict[str, Any]]:
@@ -403,6 +420,7 @@ def expected_samples(faults: Sequence[Fault]) -> List[Dict[str, Any]]:
         labels = Counter(str(fault.label) for fault in here if fault.reason == 'label')
         samples.append(
             dict(
+                kind='instances',
                 source=source,
                 skipped=len(here),
                 remapped=0,
@@ -424,7 +442,7 @@ def load_stock(family: str, equal_assigners: bool = True) -> Config:
     """mmdet's own config, with the head's classes of the guarded one.
 
     Args:
-        family (str): A key of :data:`LAYOUTS`.
+        family (str): A key of ``LAYOUTS``.
         equal_assigners (bool): With the guarded config's ``ignore_iof_thr``, which changes what a crowd or a
             difficult object is trained as.
     """
@@ -478,6 +496,7 @@ def shrink_model(config: Config) -> Config:
             model.train_cfg.rpn_proposal.update(nms_pre=200, max_per_img=100)
             model.train_cfg.rcnn.sampler.num = 64
             model.test_cfg.rpn.update(nms_pre=200, max_per_img=100)
+            model.test_cfg.rcnn.score_thr = 0.0  # a model with random weights finds something, too
             roi = model.roi_head
             roi.bbox_roi_extractor.out_channels = 16
             roi.bbox_head.update(in_channels=16, fc_out_channels=32)
@@ -528,16 +547,14 @@ def shrink_data(config: Config, root: str, data_classes: int) -> Config:
 
 
 def _keeps_geometry(step: ConfigDict) -> bool:
-    return step['type'] not in ('Resize', 'RandomResize', 'RandomChoice', 'RandomFlip', 'RandomCrop')
+    return step['type'] not in ('RandomResize', 'RandomChoice', 'RandomFlip', 'RandomCrop')
 
 
 def _small(step: ConfigDict) -> ConfigDict:
     if step['type'] == 'LoadPanopticAnnotations':
         return ConfigDict(step, type='LoadPanopticAnnotationsHere')
-    if step['type'] == 'PackDetInputs':
-        # What Resize and RandomFlip would have left.
-        step = ConfigDict(step)
-        step.meta_keys = (*step.get('meta_keys', ('img_id', 'img_path', 'ori_shape', 'img_shape')), 'batch_input_shape')
+    if step['type'] == 'Resize':  # to the size that it has: only the scale_factor is wanted
+        return ConfigDict(step, scale=(SIZE, SIZE))
     return step
 
 
@@ -584,3 +601,46 @@ def small_config(family: str, root: str, work_dir: str, *, stock: Optional[bool]
     """A family's config, guarded or (``stock=True``) mmdet's own, shrunk onto its data set."""
     config = load_stock(family) if stock else load(family)
     return shrink(config, root, work_dir, data_classes=LAYOUTS[family].data_classes, **kwargs)
+
+
+# ---- single steps
+
+
+class Step(NamedTuple):
+    """What one training step left: every loss by name (and level), and every parameter's gradient."""
+
+    losses: Dict[str, torch.Tensor]
+    gradients: Dict[str, torch.Tensor]
+
+    def distance(self, other: Step) -> float:
+        """The largest difference of any loss or gradient element, relative to the tensor's own largest one."""
+        assert self.losses.keys() == other.losses.keys()
+        assert self.gradients.keys() == other.gradients.keys()
+        pairs = [(mine[key], theirs[key]) for mine, theirs in zip(self, other) for key in mine]
+        assert pairs
+        # At least 1e-3, so that a gradient of nothing but rounding is not blown up.
+        return max(((a - b).abs().max() / b.abs().max().clamp(min=1e-3)).item() for a, b in pairs)
+
+
+def build(config: Config) -> Tuple[torch.nn.Module, Any]:
+    """The model of a config as a run begins with it, and its training data set."""
+    runner = Runner.from_cfg(config)
+    runner.model.init_weights()
+    return runner.model, runner.build_dataloader(config.train_dataloader, seed=0).dataset
+
+
+def one_step(model: torch.nn.Module, samples: Sequence[Dict[str, Any]], seed: int = 0) -> Step:
+    """Forward and backward of the samples as one batch, from a given random state; the samples stay as they are."""
+    torch.manual_seed(seed)
+    np.random.seed(seed)
+    model.train()
+    model.zero_grad()
+    data = model.data_preprocessor(pseudo_collate(copy.deepcopy(list(samples))), True)
+    losses = model(**data, mode='loss')
+    model.parse_losses(losses)[0].backward()
+    flat = {}
+    for name, value in losses.items():
+        for level, part in enumerate(value if isinstance(value, list) else [value]):
+            flat[f'{name}.{level}'] = part.detach().clone()
+    gradients = {n: p.grad.detach().clone() for n, p in model.named_parameters() if p.grad is not None}
+    return Step(flat, gradients)

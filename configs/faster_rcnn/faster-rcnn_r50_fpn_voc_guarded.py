@@ -1,0 +1,35 @@
+# Faster R-CNN on Pascal VOC, guarded.
+_base_ = ['mmdet::pascal_voc/faster-rcnn_r50_fpn_1x_voc0712.py']
+
+custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
+custom_hooks = [dict(type='LabelGuardHook')]
+
+num_classes = 20
+model = dict(
+    rpn_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss')),
+    roi_head=dict(bbox_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss'))),
+    # Stock, -1: ignore regions (VOC's difficult objects, and what the guard makes of invalid ones) are trained as
+    # background. Above 0, anchors and proposals that lie by more than that share in one are left out.
+    train_cfg=dict(
+        rpn=dict(assigner=dict(ignore_iof_thr=0.5)),
+        rcnn=dict(assigner=dict(ignore_iof_thr=0.5)),
+    ),
+)
+
+guard = dict(type='GuardInstanceLabels', num_classes=num_classes)
+train_pipeline = [*_base_.train_pipeline, guard]  # last: it sees what the heads will see
+train_dataloader = dict(
+    dataset=dict(
+        dataset=dict(
+            # A list is replaced as a whole: VOC2007 and VOC2012 of the base, with this pipeline.
+            datasets=[
+                dict(dataset, pipeline=train_pipeline) for dataset in _base_.train_dataloader.dataset.dataset.datasets
+            ]
+        )
+    )
+)
+
+# VOCMetric reads the ground truth that the pipeline leaves, difficult objects and ignored instances included.
+test_pipeline = [*_base_.test_pipeline, guard]
+val_dataloader = dict(dataset=dict(pipeline=test_pipeline))
+test_dataloader = val_dataloader

@@ -1,0 +1,296 @@
+"""The detection configs load and build; trained on labels that no head knows, they survive, and tell of each file."""
+
+from __future__ import annotations
+
+import math
+import os.path as osp
+import warnings
+from glob import glob
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import numpy as np
+import pytest
+import torch
+from mmdet.registry import MODELS
+from mmdet.utils import register_all_modules
+from mmengine.config import Config
+from small_det_runs import (
+    FAULTS,
+    LAYOUTS,
+    MAKERS,
+    ROOT,
+    assigners_of,
+    expected_samples,
+    faults_in,
+    invalid_pixels,
+    leaf_datasets,
+    load,
+    load_stock,
+    small_config,
+)
+from small_runs import train
+
+FAMILIES = sorted(LAYOUTS)
+#: The heads that know no ignore regions.
+DETR_LIKE = {'dino', 'mask2former'}
+ALL_FAMILIES = pytest.mark.parametrize('family', FAMILIES)
+
+
+@pytest.fixture(scope='session')
+def data_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Makes each data set once: ``data_of(family, clean=False)`` gives its root."""
+    made: Dict[Tuple[Any, bool], str] = {}
+
+    def root_of(family: str, clean: bool = False) -> str:
+        key = (MAKERS[family], clean)
+        if key not in made:
+            faults = () if clean else FAULTS
+            made[key] = MAKERS[family](str(tmp_path_factory.mktemp(family)), faults=faults)
+        return made[key]
+
+    return root_of
+
+
+# ---- the files
+
+
+def test_every_detection_config_is_tested_here() -> None:
+    shipped = {osp.relpath(path, ROOT) for path in glob(osp.join(ROOT, '*', '*_guarded.py'))}
+    detection = {name for name in shipped if Config.fromfile(osp.join(ROOT, name)).default_scope == 'mmdet'}
+    assert detection == {layout.config for layout in LAYOUTS.values()}
+
+
+@ALL_FAMILIES
+def test_every_pipeline_ends_with_the_guards(family: str) -> None:
+    config = load(family)
+    assert config.custom_imports.imports == ['mmguard']
+    assert [hook['type'] for hook in config.custom_hooks] == ['LabelGuardHook']
+    wanted = ['PackDetInputs', 'GuardInstanceLabels']
+    if family == 'panoptic_fpn':
+        wanted.append('GuardSegLabels')
+    for mode in ('train', 'val', 'test'):
+        for dataset in leaf_datasets(config[f'{mode}_dataloader'].dataset):
+            assert [step['type'] for step in dataset.pipeline][-len(wanted) :] == wanted
+            guard = dataset.pipeline[1 - len(wanted)]
+            assert guard['num_classes'] == num_things(config)
+            assert guard.get('on_invalid', 'ignore') == ('drop' if family in DETR_LIKE else 'ignore')
+    if family == 'panoptic_fpn':
+        head = config.model.semantic_head
+        assert dataset.pipeline[-1]['num_classes'] == head.num_things_classes + head.num_stuff_classes
+
+
+def num_things(config: Config) -> int:
+    """The classes of the head that boxes or masks get their labels from."""
+    model = config.model
+    if 'roi_head' in model:
+        return model.roi_head.bbox_head.num_classes
+    return model.bbox_head.num_classes if 'bbox_head' in model else model.panoptic_head.num_things_classes
+
+
+def test_voc_trains_on_both_years_as_the_base_does() -> None:
+    ours, theirs = ([*leaf_datasets(c('faster_rcnn').train_dataloader.dataset)] for c in (load, load_stock))
+    assert len(ours) == 2
+    for our, their in zip(ours, theirs):
+        assert [step['type'] for step in our.pipeline[:-1]] == [step['type'] for step in their.pipeline]
+        assert {k: v for k, v in our.items() if k != 'pipeline'} == {k: v for k, v in their.items() if k != 'pipeline'}
+
+
+@ALL_FAMILIES
+def test_model_differs_from_the_stock_one_in_its_losses_and_assigners_alone(family: str) -> None:
+    ours, theirs = (dict(flat(c.model)) for c in (load(family), load_stock(family, equal_assigners=False)))
+    changed = {key: (theirs.get(key), value) for key, value in ours.items() if theirs.get(key, ...) != value}
+    assert theirs.keys() <= ours.keys()
+    assert changed
+    for key, (before, after) in changed.items():
+        if key.endswith('.ignore_iof_thr'):
+            assert (before, after) == (-1, 0.5)
+        elif before == 'CrossEntropyLoss':
+            assert after == 'GuardedCrossEntropyLoss'
+        elif before == 'FocalLoss':
+            assert (after, ours[key[: -len('type')] + 'loss']) == ('GuardedLoss', before)
+        else:
+            assert key.endswith('.loss')
+            assert before is None
+    # Every loss that takes labels is guarded.
+    assert not {'CrossEntropyLoss', 'FocalLoss'} & {value for key, value in ours.items() if key.endswith('.type')}
+
+
+def flat(node: Any, path: str = '') -> Iterator[Tuple[str, Any]]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from flat(value, f'{path}.{key}')
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from flat(value, f'{path}.{number}')
+    else:
+        yield path, node
+
+
+@ALL_FAMILIES
+def test_assigners_look_at_ignore_regions_where_they_know_any(family: str) -> None:
+    thresholds = [assigner.get('ignore_iof_thr') for assigner in assigners_of(load(family))]
+    assert thresholds == ([None] if family in DETR_LIKE else [0.5] if family == 'retinanet' else [0.5, 0.5])
+
+
+@ALL_FAMILIES
+def test_the_full_model_builds_with_guarded_losses(family: str) -> None:
+    from mmguard.losses.counting import CountsLabels
+
+    register_all_modules(init_default_scope=True)
+    config = load(family)
+    config.model.backbone.init_cfg = None  # no download
+    with torch.device('meta'):  # no memory, no time
+        model = MODELS.build(config.model)
+    guarded = {name for name, part in model.named_modules() if isinstance(part, CountsLabels)}
+    assert (
+        guarded
+        == {
+            'retinanet': {'bbox_head.loss_cls'},
+            'faster_rcnn': {'rpn_head.loss_cls', 'roi_head.bbox_head.loss_cls'},
+            'mask_rcnn': {'rpn_head.loss_cls', 'roi_head.bbox_head.loss_cls', 'roi_head.mask_head.loss_mask'},
+            'dino': {'bbox_head.loss_cls'},
+            'mask2former': {'panoptic_head.loss_cls', 'panoptic_head.loss_mask'},
+            'panoptic_fpn': {
+                'rpn_head.loss_cls',
+                'roi_head.bbox_head.loss_cls',
+                'roi_head.mask_head.loss_mask',
+                'semantic_head.loss_seg',
+            },
+        }[family]
+    )
+    assert sum(p.numel() for p in model.parameters()) > 3e7  # a ResNet-50 and more, not a shrunk one
+
+
+# ---- training on invalid labels
+
+
+@pytest.mark.slow
+@ALL_FAMILIES
+def test_config_trains_on_labels_that_its_head_does_not_know(
+    family: str, data_of: Callable[..., str], work_dir: str
+) -> None:
+    """All images once: the log must say of each file what is in it, and of no other."""
+    root = data_of(family)
+    validates = family in ('retinanet', 'mask_rcnn')
+    run = train(small_config(family, root, work_dir, validate=validates))
+    faults = faults_in(family, root)
+    expected = expected_samples(faults)
+    assert len(expected) >= 3
+    assert sum(sample['skipped'] for sample in expected) >= 5
+    samples = [sample for line in run.lines() for sample in line['samples']]
+    assert [sample for sample in samples if sample.get('kind') == 'instances'] == expected
+    assert sum(line['skipped_instances'] for line in run.lines()) == len(faults)
+    assert sum(line['remapped_instances'] for line in run.lines()) == 0
+    pixels = invalid_pixels(root, 'train') if family == 'panoptic_fpn' else {}
+    assert {s['source']: s['values'] for s in samples if 'kind' not in s} == pixels
+    assert sum(line['skipped_pixels'] for line in run.lines()) == sum(sum(v.values()) for v in pixels.values())
+    # The pipeline has mended everything: nothing is left to the losses, and nothing is counted twice.
+    losses = [counts for line in run.lines() for counts in line['losses'].values()]
+    assert losses
+    assert all(counts == {'skipped': 0, 'remapped': 0} for counts in losses)
+    scalars = [line for line in run.scalars if 'loss' in line]
+    assert len(scalars) == 4
+    assert all(math.isfinite(value) for line in scalars for key, value in line.items() if 'loss' in key)
+    assert [line['guard/skipped_instances'] for line in scalars] == per_iteration(run.lines(), 'skipped_instances')
+    assert all(torch.isfinite(p).all() for p in run.runner.model.parameters())
+    if validates:
+        expected = expected_samples(faults_in(family, root, 'val'))
+        assert [sample for line in run.lines('val') for sample in line['samples']] == expected != []
+        assert any('mAP' in key for key in run.scalars[-1])
+
+
+def per_iteration(lines: List[Dict[str, Any]], key: str) -> List[int]:
+    counts = {line['iter']: line[key] for line in lines}
+    return [counts.get(number, 0) for number in (1, 2, 3, 4)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('family', ['retinanet', 'mask2former'])
+def test_images_that_lose_all_instances_are_told(family: str, data_of: Callable[..., str], work_dir: str) -> None:
+    """Image 4 holds invalid objects alone."""
+    run = train(small_config(family, data_of(family), work_dir))
+    assert [line['empty_images'] for line in run.lines() if line.get('empty_images')] == [1]
+    (line,) = [line for line in run.lines() if line.get('empty_images')]
+    assert line['iter'] == 3
+
+
+# ---- what the stock configs do with the same data
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('family', 'error', 'message'),
+    [
+        ('retinanet', RuntimeError, 'Class values must be smaller than num_classes'),  # F8: one_hot of FocalLoss
+        ('faster_rcnn', IndexError, 'Target 22 is out of bounds'),  # F5: the RoI head's softmax
+        ('mask_rcnn', IndexError, 'index 80 is out of bounds'),  # the mask of class 80
+        ('dino', IndexError, 'index out of range in self'),  # F11: denoising embeds labels
+        ('mask2former', IndexError, 'index 82 is out of bounds'),  # F11: the matcher picks scores by label
+        ('panoptic_fpn', IndexError, 'Target 133 is out of bounds'),  # F5: the semantic head's softmax
+    ],
+)
+def test_without_mmguard_the_same_training_dies(
+    family: str, error: type, message: str, data_of: Callable[..., str], work_dir: str
+) -> None:
+    with pytest.raises(error, match=message):
+        train(small_config(family, data_of(family), work_dir, stock=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn', 'mask2former'])
+def test_without_mmguard_the_label_one_too_many_trains_in_silence(family: str, work_dir: str) -> None:
+    """F7: where all invalid labels equal ``num_classes``, the head takes them for the background. No word of it."""
+    num_classes = LAYOUTS[family].num_classes
+    # Faulty boxes do not go unseen: see below.
+    root = MAKERS[family](osp.join(work_dir, 'data'), data_classes=num_classes + 1, faults=['labels'])
+    config = small_config(family, root, work_dir, stock=True)
+    if family == 'faster_rcnn':
+        for dataset in leaf_datasets(config.train_dataloader.dataset):
+            dataset.metainfo.classes = (*dataset.metainfo.classes[: num_classes + 1],)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        run = train(config)
+    assert {(fault.label, fault.reason) for fault in faults_in(family, root)} == {(num_classes, 'label')}
+    assert all(math.isfinite(line['loss']) for line in run.scalars)
+    assert len(run.scalars) == 4
+    assert not any(word in str(entry.message) for entry in caught for word in ('num_classes', 'invalid', 'out of'))
+    assert ' - WARNING - ' not in run.log.split('Iter(train)' if 'Iter(train)' in run.log else 'Epoch(train)', 1)[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn'])
+def test_without_mmguard_a_box_without_area_makes_the_loss_infinite(family: str, work_dir: str) -> None:
+    """Neither VOC's nor OpenImages' data set leaves such boxes out; Resize makes them of boxes outside the image."""
+    root = MAKERS[family](osp.join(work_dir, 'data'), faults=['boxes'])
+    assert {fault.reason for fault in faults_in(family, root)} == {'box_no_area'}
+    losses = [line['loss'] for line in train(small_config(family, root, work_dir, stock=True)).scalars]
+    assert math.isfinite(losses[0])
+    assert not math.isfinite(losses[1])  # image 2
+
+
+# ---- clean labels
+
+
+@pytest.mark.slow
+@ALL_FAMILIES
+def test_on_clean_labels_every_loss_is_that_of_the_stock_config(
+    family: str, data_of: Callable[..., str], tmp_path: Path
+) -> None:
+    """Over a whole run: what an iteration changes in the weights shows in the next."""
+    root = data_of(family, clean=True)
+    logged = []
+    for kind in ('guarded', 'stock'):
+        run = train(small_config(family, root, str(tmp_path / kind), stock=kind == 'stock'))
+        keys = [key for key in run.scalars[0] if 'loss' in key and 'guard' not in key]
+        logged.append({key: np.array([line[key] for line in run.scalars]) for key in keys})
+        assert run.lines() == []
+        assert kind == 'stock' or 'guard: train: all labels valid' in run.log
+    ours, theirs = logged
+    assert ours.keys() == theirs.keys()
+    assert len(theirs) >= 3
+    assert all(values.shape == (4,) for values in theirs.values())
+    # Logged are running means, so the weights did change if these do.
+    assert len(set(theirs['loss'].tolist())) == 4
+    for key, values in theirs.items():
+        np.testing.assert_allclose(ours[key], values, rtol=1e-5, atol=1e-8, err_msg=key)

@@ -1,0 +1,176 @@
+"""RetinaNet with MLPerf's 264 classes on annotations that know 601: labels 264 and 600 in one of the images."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple
+
+import pytest
+import torch
+from mmdet.registry import TRANSFORMS
+from mmengine.structures import InstanceData
+from small_det_runs import build, leaf_datasets, make_openimages, one_step, small_config
+
+NUM_CLASSES = 264
+#: A clean image, one with labels 600, 4, 7, 264, and another clean one.
+BATCH = (0, 3, 5)
+BAD = 1  # its place in the batch
+ALL_INVALID = 4  # labels 600, 600
+
+Sample = Dict[str, Any]
+
+
+class Bench(NamedTuple):
+    """mmdet's own model with the assigner of the guarded config, the guarded model, and mmdet's own samples."""
+
+    stock: torch.nn.Module
+    guarded: torch.nn.Module
+    samples: List[Sample]
+
+    def batch(self, numbers: Any = BATCH) -> List[Sample]:
+        return [copy.deepcopy(self.samples[number]) for number in numbers]
+
+
+@pytest.fixture(scope='module')
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    path = tmp_path_factory.mktemp('mlperf')
+    root = make_openimages(str(path / 'data'))
+    stock, data = build(small_config('retinanet', root, str(path), stock=True))
+    guarded, _ = build(small_config('retinanet', root, str(path)))
+    guarded.load_state_dict(stock.state_dict())
+    return Bench(stock, guarded, [data[number] for number in range(len(data))])
+
+
+def guard(batch: List[Sample], on_invalid: str) -> List[Sample]:
+    transform = TRANSFORMS.build(
+        dict(type='GuardInstanceLabels', num_classes=NUM_CLASSES, on_invalid=on_invalid, _scope_='mmdet')
+    )
+    return [transform(sample) for sample in batch]
+
+
+def ignored_by_hand(sample: Sample) -> None:
+    """What a user would have to write: invalid instances become ignore regions."""
+    data = sample['data_samples']
+    valid = data.gt_instances.labels < NUM_CLASSES
+    data.ignored_instances = InstanceData.cat([data.ignored_instances, data.gt_instances[~valid]])
+    data.gt_instances = data.gt_instances[valid]
+
+
+def dropped_by_hand(sample: Sample) -> None:
+    data = sample['data_samples']
+    data.gt_instances = data.gt_instances[data.gt_instances.labels < NUM_CLASSES]
+
+
+BY_HAND: Dict[str, Callable[[Sample], None]] = {'ignore': ignored_by_hand, 'drop': dropped_by_hand}
+
+
+def with_labels(sample: Sample, labels: List[int]) -> Sample:
+    """The sample with one object per label, where its first objects stand."""
+    data = sample['data_samples']
+    data.gt_instances = data.gt_instances[: len(labels)]
+    data.gt_instances.labels = torch.tensor(labels)
+    return sample
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('on_invalid', BY_HAND)
+def test_loss_and_gradients_equal_those_of_the_batch_that_was_mended_by_hand(bench: Bench, on_invalid: str) -> None:
+    by_hand, guarded = bench.batch(), guard(bench.batch(), on_invalid)
+    BY_HAND[on_invalid](by_hand[BAD])
+    labels = [sample['data_samples'].gt_instances.labels for sample in bench.batch()]
+    assert [sorted(set(one.tolist()) & {264, 600}) for one in labels] == [[], [264, 600], []]
+    reference = one_step(bench.stock, by_hand)
+    assert all(torch.isfinite(value).all() for part in reference for value in part.values())
+    assert one_step(bench.guarded, guarded).distance(reference) <= 1e-5
+
+
+@pytest.mark.slow
+def test_ignored_is_not_dropped_and_the_loss_alone_is_neither(bench: Bench) -> None:
+    """What the test above can tell apart."""
+    ignored, dropped = (one_step(bench.guarded, guard(bench.batch(), on_invalid)) for on_invalid in BY_HAND)
+    assert ignored.distance(dropped) > 1e-4  # 10 times the tolerance
+    # Without the transform the guarded loss leaves label 600 out, but the boxes are still regressed to the object,
+    # and label 264 is the head's background.
+    loss_alone = one_step(bench.guarded, bench.batch())
+    assert loss_alone.distance(ignored) > 1e-4
+    assert loss_alone.distance(dropped) > 1e-4
+
+
+@pytest.mark.slow
+def test_the_stock_assigner_would_train_ignore_regions_as_background(bench: Bench) -> None:
+    """Why the config sets ignore_iof_thr: with -1, 'ignore' is 'drop'."""
+    assigner = bench.guarded.bbox_head.assigner
+    assert assigner.ignore_iof_thr == 0.5
+    assigner.ignore_iof_thr = -1
+    try:
+        ignored, dropped = (one_step(bench.guarded, guard(bench.batch(), on_invalid)) for on_invalid in BY_HAND)
+    finally:
+        assigner.ignore_iof_thr = 0.5
+    assert ignored.distance(dropped) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('on_invalid', BY_HAND)
+def test_an_image_of_invalid_instances_alone_stays_usable(bench: Bench, on_invalid: str) -> None:
+    numbers = (0, ALL_INVALID)
+    by_hand, guarded = bench.batch(numbers), guard(bench.batch(numbers), on_invalid)
+    BY_HAND[on_invalid](by_hand[1])
+    assert len(guarded[0]['data_samples'].gt_instances) == 2
+    assert len(guarded[1]['data_samples'].gt_instances) == 0
+    assert len(guarded[1]['data_samples'].ignored_instances) == (2 if on_invalid == 'ignore' else 0)
+    step = one_step(bench.guarded, guarded)
+    assert all(torch.isfinite(value).all() for part in step for value in part.values())
+    assert step.distance(one_step(bench.stock, by_hand)) <= 1e-5
+    # And as the only image of a batch: nothing to find, something to learn, no NaN.
+    alone = one_step(bench.guarded, guarded[1:])
+    assert all(torch.isfinite(value).all() for part in alone for value in part.values())
+    assert any(value.abs().max() > 0 for value in alone.gradients.values())
+
+
+@pytest.mark.slow
+def test_without_any_valid_instance_mmdet_trains_ignore_regions_as_background(bench: Bench) -> None:
+    """A limit that the guard inherits: the assigner looks at ignore regions only beside an object."""
+    ignored, dropped = (guard(bench.batch((ALL_INVALID,)), on_invalid) for on_invalid in BY_HAND)
+    assert len(ignored[0]['data_samples'].ignored_instances) == 2
+    assert one_step(bench.guarded, ignored).distance(one_step(bench.guarded, dropped)) == 0
+
+
+def class_bias(step: Any) -> torch.Tensor:
+    """The gradient of each class' bias, over the 9 anchors of a place: below 0, the class is wanted somewhere."""
+    return step.gradients['bbox_head.retina_cls.bias'].reshape(9, NUM_CLASSES)
+
+
+@pytest.mark.slow
+def test_stock_trains_label_264_as_background_in_silence(bench: Bench) -> None:
+    """F7: not a warning, and no class is wanted where the object is; its box is trained all the same."""
+    valid = one_step(bench.stock, [with_labels(bench.batch()[0], [5])])
+    assert (class_bias(valid) < 0).any(dim=0).nonzero().flatten().tolist() == [5]
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        step = one_step(bench.stock, [with_labels(bench.batch()[0], [NUM_CLASSES])])
+    assert (class_bias(step) >= 0).all()
+    assert all(torch.isfinite(value).all() for part in step for value in part.values())
+    boxes = [key for key in step.losses if key.startswith('loss_bbox')]
+    assert [step.losses[key].item() for key in boxes] == [valid.losses[key].item() for key in boxes]
+    assert sum(step.losses[key].item() for key in boxes) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('label', [265, 600, -1])
+def test_stock_dies_of_any_other_label(bench: Bench, label: int) -> None:
+    """F8."""
+    with pytest.raises(RuntimeError, match=r'Class values must be (smaller than num_classes|non-negative)'):
+        one_step(bench.stock, [with_labels(bench.batch()[0], [label])])
+
+
+def test_the_batch_is_what_the_dataset_gives(bench: Bench, tmp_path: Path) -> None:
+    """No label was put in by these tests' hands: the annotation files hold them."""
+    labels = bench.samples[BATCH[BAD]]['data_samples'].gt_instances.labels.tolist()
+    assert labels == [600, 4, 7, 264]
+    assert bench.samples[ALL_INVALID]['data_samples'].gt_instances.labels.tolist() == [600, 600]
+    config = small_config('retinanet', str(tmp_path), str(tmp_path))
+    (dataset,) = leaf_datasets(config.train_dataloader.dataset)
+    assert dataset.type == 'OpenImagesDataset'
+    assert config.model.bbox_head.num_classes == NUM_CLASSES
