@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
+from mmguard.losses.mmdet import GuardedLoss
 
 SYNCHRONISING = (
     'aten._local_scalar_dense',
@@ -95,6 +96,29 @@ def test_no_synchronisation_in_any_mode() -> None:
         assert mode.seen > 5, name
         number += 1
     assert number > 600
+
+
+@pytest.mark.parametrize('on_invalid', ['ignore', 'clip'])
+@pytest.mark.parametrize('avg_factor', [None, 4.0, torch.tensor(4.0)])
+@pytest.mark.parametrize('weight', [None, torch.tensor([1.0, 0, 1, 1])])
+@pytest.mark.parametrize(
+    ('loss', 'arguments', 'channels'),
+    [
+        ('EQLV2Loss', {'num_classes': 3}, 4),
+        ('CrossEntropyCustomLoss', {'num_classes': 3}, 4),
+        ('CrossEntropyCustomLoss', {'num_classes': 3, 'use_sigmoid': True}, 3),
+    ],
+)
+def test_losses_of_mmdet_that_wait_for_nothing_themselves(
+    loss: str, arguments: Dict[str, Any], channels: int, weight: Any, avg_factor: Any, on_invalid: str
+) -> None:
+    """FocalLoss waits off CUDA, in one_hot; tests/losses/test_fake_tensors.py shows that its guard does not."""
+    guarded = GuardedLoss(loss, **arguments, on_invalid=on_invalid)
+    label = torch.tensor([0, 7, 3, -1])
+    leaf = torch.rand(4, channels, requires_grad=True)
+    with NoSync() as mode:
+        guarded(leaf, label, weight, avg_factor=avg_factor).backward()
+    assert mode.seen > 5
 
 
 def test_the_check_itself_sees_a_synchronisation() -> None:

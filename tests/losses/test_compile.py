@@ -6,6 +6,7 @@ from typing import Any, Dict, Iterator
 
 import pytest
 import torch
+from detection_cases import CASES, batch
 from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
 
 MODES: Dict[str, Dict[str, Any]] = {
@@ -51,6 +52,21 @@ def test_full_graph(mode: str, backend: str) -> None:
 @pytest.mark.parametrize('mode', ['softmax', 'sigmoid'])
 def test_full_graph_in_mmdet(mode: str) -> None:
     compare('mmdet', mode, 'aot_eager')
+
+
+@pytest.mark.parametrize('name', ['focal', 'focal, activated', 'focal, custom', 'custom CE', 'custom CE, sigmoid'])
+@pytest.mark.parametrize('backend', ['eager', 'aot_eager'])
+def test_wrapped_losses_of_mmdet(name: str, backend: str) -> None:
+    case = CASES[name]
+    given = batch(case, weight='rows')
+    given.label[:5] = 19
+    eager, guarded = case.guard(), case.guard()
+    compiled = torch.compile(guarded, fullgraph=True, backend=backend)
+    for avg_factor in (None, 5.0):
+        expected = value_and_grad(eager, given.scores, given.target(case), given.weight, avg_factor=avg_factor)
+        actual = value_and_grad(compiled, given.scores, given.target(case), given.weight, avg_factor=avg_factor)
+        assert_equal(actual, expected)
+    assert guarded.take_counts().tolist() == eager.take_counts().tolist() == [48, 10, 0]
 
 
 @pytest.mark.slow

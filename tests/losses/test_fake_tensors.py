@@ -6,6 +6,8 @@ from typing import Any, Dict
 
 import pytest
 import torch
+from detection_cases import CASES
+from detection_cases import batch as batch_of
 from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
 from torch import Tensor
 from wrapped_cases import ALL, batch, build
@@ -75,6 +77,19 @@ def test_wrapped_losses_that_wait_for_nothing_themselves(name: str) -> None:
     with FakeTensorMode() as fake_mode:
         leaf = fake_mode.from_tensor(scores).requires_grad_()
         guarded(leaf, fake_mode.from_tensor(label)).sum().backward()
+        assert leaf.grad.shape == leaf.shape
+    assert guarded.take_counts() is None
+
+
+@pytest.mark.parametrize('name', [name for name in CASES if name.startswith(('focal', 'eqlv2', 'custom'))])
+def test_losses_of_mmdet_that_wait_for_nothing_themselves(name: str) -> None:
+    case = CASES[name]
+    given = batch_of(case)
+    given.label[:5] = 19
+    guarded = case.guard()
+    with FakeTensorMode(allow_non_fake_inputs=True) as fake_mode:
+        leaf = fake_mode.from_tensor(given.scores).requires_grad_()
+        guarded(leaf, fake_mode.from_tensor(given.label), avg_factor=4.0).sum().backward()
         assert leaf.grad.shape == leaf.shape
     assert guarded.take_counts() is None
 
