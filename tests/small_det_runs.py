@@ -521,7 +521,7 @@ def _shrink_dino(model: ConfigDict) -> None:
     model.test_cfg.max_per_img = 20
 
 
-def shrink_data(config: Config, root: str, data_classes: int) -> Config:
+def shrink_data(config: Config, root: str, data_classes: int, val_size: int = SIZE) -> Config:
     """All images in order and as they are: no random geometry, so that a file and what is seen of it agree."""
     for mode in ('train', 'val', 'test'):
         loader = config[f'{mode}_dataloader']
@@ -531,7 +531,8 @@ def shrink_data(config: Config, root: str, data_classes: int) -> Config:
             loader.dataset.times = 1
         for dataset in leaf_datasets(loader.dataset):
             dataset.data_root = root
-            dataset.pipeline = [_small(step) for step in dataset.pipeline if _keeps_geometry(step)]
+            size = SIZE if mode == 'train' else val_size
+            dataset.pipeline = [_small(step, size) for step in dataset.pipeline if _keeps_geometry(step)]
             if dataset.type == 'VOCDataset':
                 dataset.metainfo = dict(classes=voc_classes(data_classes))
             elif dataset.type == 'CocoDataset':
@@ -550,11 +551,11 @@ def _keeps_geometry(step: ConfigDict) -> bool:
     return step['type'] not in ('RandomResize', 'RandomChoice', 'RandomFlip', 'RandomCrop')
 
 
-def _small(step: ConfigDict) -> ConfigDict:
+def _small(step: ConfigDict, size: int) -> ConfigDict:
     if step['type'] == 'LoadPanopticAnnotations':
         return ConfigDict(step, type='LoadPanopticAnnotationsHere')
-    if step['type'] == 'Resize':  # to the size that it has: only the scale_factor is wanted
-        return ConfigDict(step, scale=(SIZE, SIZE))
+    if step['type'] == 'Resize':
+        return ConfigDict(step, scale=(size, size))
     return step
 
 
@@ -575,10 +576,21 @@ def shrink(
     data_classes: int,
     epochs: int = 1,
     validate: bool = False,
+    val_size: int = SIZE,
 ) -> Config:
-    """Makes a config trainable on a CPU within seconds; its losses and its guards stay as they are."""
+    """Makes a config trainable on a CPU within seconds; its losses and its guards stay as they are.
+
+    Args:
+        config (Config): Of any family.
+        root (str): The data set.
+        work_dir (str): Where the run may write.
+        data_classes (int): Classes of the data set.
+        epochs (int): 4 iterations each.
+        validate (bool): Also keep the validation loop.
+        val_size (int): What Resize makes of validation images; mmdet's boxes and masks are loaded after it.
+    """
     shrink_model(config)
-    shrink_data(config, root, data_classes)
+    shrink_data(config, root, data_classes, val_size)
     config.work_dir = work_dir
     config.experiment_name = f'run-{uuid.uuid4().hex}'
     config.visualizer.name = uuid.uuid4().hex

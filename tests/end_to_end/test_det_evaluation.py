@@ -13,7 +13,7 @@ import pytest
 from mmengine.config import Config
 from mmengine.runner import Runner
 from PIL import Image
-from small_det_runs import MAKERS, expected_samples, faults_in, faults_in_voc, small_config
+from small_det_runs import MAKERS, SIZE, expected_samples, faults_in, faults_in_voc, small_config
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, label_map, make_cityscapes, tiny_config, write_pair
 
 
@@ -26,9 +26,9 @@ class Validation(Run):
         self.metrics: Dict[str, Any] = self.runner.val()
 
 
-def config_of(family: str, root: str, work_dir: Path, stock: bool) -> Config:
+def config_of(family: str, root: str, work_dir: Path, stock: bool, val_size: int = SIZE) -> Config:
     """With metrics that random boxes reach, too: where all are 0, nothing is compared."""
-    config = small_config(family, root, str(work_dir), stock=stock, validate=True)
+    config = small_config(family, root, str(work_dir), stock=stock, validate=True, val_size=val_size)
     if family == 'faster_rcnn' and osp.exists(osp.join(root, 'mine')):
         config.val_dataloader.dataset.update(
             ann_file='mine/ImageSets/Main/test.txt', data_prefix=dict(sub_data_root='mine/')
@@ -42,21 +42,33 @@ def config_of(family: str, root: str, work_dir: Path, stock: bool) -> Config:
     return config
 
 
-def validate(family: str, root: str, work_dir: Path) -> Tuple[Validation, Validation]:
+def validate(family: str, root: str, work_dir: Path, val_size: int = SIZE) -> Tuple[Validation, Validation]:
     """Without guards, and with them."""
-    stock = Validation(config_of(family, root, work_dir, stock=True))
-    guarded = Validation(config_of(family, root, work_dir, stock=False))
+    stock = Validation(config_of(family, root, work_dir, stock=True, val_size=val_size))
+    guarded = Validation(config_of(family, root, work_dir, stock=False, val_size=val_size))
     theirs, ours = stock.runner.model.state_dict(), guarded.runner.model.state_dict()
     assert theirs.keys() == ours.keys()
     assert all((theirs[name] == ours[name]).all() for name in theirs)
     return stock, guarded
 
 
+RESIZED = pytest.mark.xfail(reason="in mmdet's test pipelines boxes and masks are not resized, but the image is")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize('family', ['faster_rcnn', 'mask_rcnn'])
-def test_on_clean_labels_every_metric_is_the_same_bit_for_bit(family: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ('family', 'val_size'),
+    [
+        ('faster_rcnn', SIZE),
+        ('mask_rcnn', SIZE),
+        # As in every real test pipeline, and so small that valid boxes stand right of the resized image.
+        pytest.param('faster_rcnn', SIZE // 2, marks=RESIZED),
+        pytest.param('mask_rcnn', SIZE // 2, marks=RESIZED),
+    ],
+)
+def test_on_clean_labels_every_metric_is_the_same_bit_for_bit(family: str, val_size: int, tmp_path: Path) -> None:
     root = MAKERS[family](str(tmp_path / 'data'), faults=())
-    stock, guarded = validate(family, root, tmp_path)
+    stock, guarded = validate(family, root, tmp_path, val_size)
     values = {name: value for name, value in stock.metrics.items() if not np.isnan(value)}
     # They measured something.
     assert sum(0 < value < 1 for value in values.values()) >= 3, stock.metrics
