@@ -9,10 +9,16 @@ from typing import List
 
 import torch
 
-from benchmarks import hooks, imports, losses, transforms
+from benchmarks import detection, hooks, imports, losses, transforms
 from benchmarks.timing import Row
 
-GROUPS = {'losses': losses.rows, 'transforms': transforms.rows, 'hooks': hooks.rows, 'imports': imports.rows}
+GROUPS = {
+    'losses': losses.rows,
+    'transforms': transforms.rows,
+    'detection': detection.rows,
+    'hooks': hooks.rows,
+    'imports': imports.rows,
+}
 
 
 def main() -> int:

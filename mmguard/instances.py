@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Dict, List, NamedTuple, Optional
 
 import numpy as np
 
 from mmguard.errors import LabelGuardError
-from mmguard.labels import LabelMap, LabelSpace, describe_values, value_counts
+from mmguard.labels import LabelMap, LabelSpace, describe_values
 from mmguard.tally import Tally
 
 #: Why an instance is taken out, by code. 0 is a box without fault; the label is looked at only then.
@@ -35,6 +36,13 @@ class MendedInstances(NamedTuple):
     dropped: Optional[np.ndarray]
     moved: Optional[np.ndarray]
     tally: Tally
+
+    @property
+    def stays(self) -> Optional[np.ndarray]:
+        """bool, what is neither dropped nor moved. ``None``: all of them."""
+        if self.dropped is None:
+            return None if self.moved is None else ~self.moved
+        return ~self.dropped if self.moved is None else ~(self.dropped | self.moved)
 
 
 class InstanceRule(LabelSpace):
@@ -76,34 +84,54 @@ class InstanceRule(LabelSpace):
         """
         if faults is None and not self.label_map and self._all_valid(labels):
             return MendedInstances(labels, None, None, Tally(total=len(labels), source=source))
-        dropped = np.zeros(len(labels), dtype=bool) if faults is None else faults > 0
-        trained = ~dropped if ignored is None else ~(dropped | ignored)
         mended = self._mapped(labels)
-        remapped = trained & (mended != labels)
-        invalid = trained & ((mended < 0) | (mended >= self.num_classes))
-        reasons = {} if faults is None else {BOX_REASONS[code]: n for code, n in value_counts(faults).items() if code}
-        if invalid.any():
-            reasons[LABEL_REASON] = int(invalid.sum())
-        tally = Tally(len(labels), values=value_counts(labels[invalid]), source=source, reasons=reasons)
+        invalid = (mended < 0) | (mended >= self.num_classes)
+        dropped = None if faults is None else faults > 0
+        for untrained in (dropped, ignored):
+            if untrained is not None:
+                invalid &= ~untrained
+        # Images have few instances: counting them in Python is faster than in numpy.
+        values = dict(Counter(labels[invalid].tolist()))
+        reasons = (
+            {} if faults is None else {BOX_REASONS[code]: n for code, n in Counter(faults.tolist()).items() if code}
+        )
+        tally = Tally(len(labels), skipped=sum(reasons.values()), values=values, source=source, reasons=reasons)
+        invalid_labels = sum(values.values())
+        if invalid_labels:
+            reasons[LABEL_REASON] = invalid_labels
+        if self.label_map:
+            tally.remapped = self._count_mapped(labels, mended, dropped, ignored)
         if self.on_invalid == 'raise' and reasons:
-            tally.skipped = sum(reasons.values())
-            raise self._error(tally, np.flatnonzero(invalid | dropped).tolist())
-        if self.on_invalid == 'clip':
+            tally.skipped += invalid_labels
+            raise self._error(tally, np.flatnonzero(invalid if dropped is None else invalid | dropped).tolist())
+        moved = None
+        if invalid_labels and self.on_invalid == 'clip':
+            tally.remapped += invalid_labels
             mended = np.where(invalid, mended.clip(0, self.num_classes - 1), mended)
-            remapped |= invalid
-            moved = None
-        else:
-            moved = invalid if self.on_invalid == 'ignore' and invalid.any() else None
-            dropped = dropped | invalid if self.on_invalid == 'drop' else dropped
-            tally.skipped = int(invalid.sum())
-        tally.skipped += sum(n for reason, n in reasons.items() if reason != LABEL_REASON)
-        tally.remapped = int(remapped.sum())
-        return MendedInstances(mended, dropped if dropped.any() else None, moved, tally)
+        elif invalid_labels:
+            tally.skipped += invalid_labels
+            if self.on_invalid == 'ignore':
+                moved = invalid
+            else:
+                dropped = invalid if dropped is None else dropped | invalid
+        return MendedInstances(mended, dropped, moved, tally)
+
+    @staticmethod
+    def _count_mapped(
+        labels: np.ndarray, mended: np.ndarray, dropped: Optional[np.ndarray], ignored: Optional[np.ndarray]
+    ) -> int:
+        changed = mended != labels
+        for untrained in (dropped, ignored):
+            if untrained is not None:
+                changed &= ~untrained
+        return int(changed.sum())
 
     def _all_valid(self, labels: np.ndarray) -> bool:
         return not labels.size or bool(labels.min() >= 0 and labels.max() < self.num_classes)
 
     def _mapped(self, labels: np.ndarray) -> np.ndarray:
+        if not self.label_map:
+            return labels
         mapped = labels.astype(np.int64)
         for raw, label in self.label_map.items():
             mapped[labels == raw] = label

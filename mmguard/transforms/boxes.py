@@ -26,14 +26,14 @@ def box_faults(boxes: Any, img_shape: Optional[Tuple[int, int]]) -> Optional[np.
     if not len(boxes):
         return None
     corners = _corners(boxes)
-    with np.errstate(invalid='ignore', over='ignore'):
-        if corners is not None:
-            finite, has_area, inside = _judge_corners(corners, img_shape)
-        else:
-            finite, has_area, inside = _judge_boxes(boxes, img_shape)
-    good = finite & has_area & inside
-    if good.all():
+    if corners is None:
+        finite, has_area, inside = _judge_boxes(boxes, img_shape)
+        if (finite & has_area & inside).all():
+            return None
+    elif _all_good(corners, img_shape):
         return None
+    else:
+        finite, has_area, inside = _judge_corners(corners, img_shape)
     faults = np.where(has_area, np.where(inside, 0, _OUTSIDE), _NO_AREA)
     return np.where(finite, faults, _NOT_FINITE)
 
@@ -47,6 +47,14 @@ def _corners(boxes: Any) -> Optional[np.ndarray]:
             return None
         boxes = boxes.tensor
     return boxes.numpy() if isinstance(boxes, torch.Tensor) else np.asarray(boxes)
+
+
+def _all_good(corners: np.ndarray, img_shape: Optional[Tuple[int, int]]) -> bool:
+    """The usual case, in as few passes as can be; NaN fails the first comparison."""
+    first, last = corners[:, :2], corners[:, 2:]
+    if not (last > first).all() or last.min() <= 0 or first.min() == -np.inf or last.max() == np.inf:
+        return False
+    return img_shape is None or bool(first[:, 0].max() < img_shape[1] and first[:, 1].max() < img_shape[0])
 
 
 def _judge_corners(corners: np.ndarray, img_shape: Optional[Tuple[int, int]]) -> Tuple[np.ndarray, ...]:

@@ -11,7 +11,7 @@ from mmcv.transforms import BaseTransform
 from mmguard.instances import InstanceRule, MendedInstances
 from mmguard.labels import LabelMap
 from mmguard.transforms.boxes import box_faults
-from mmguard.transforms.per_instance import appended, keys_of, take, taken
+from mmguard.transforms.per_instance import appended, check_lengths, keys_of, take, taken
 from mmguard.transforms.record import leave_in_results, leave_in_sample
 
 
@@ -75,8 +75,7 @@ class GuardInstanceLabels(BaseTransform):
         if counted is None:
             return
         source = results.get('img_path')
-        instances = len(counted)
-        keys = keys_of(results, instances, source)
+        check_lengths(results, len(counted), source)
         shape = results['img'].shape[:2] if 'img' in results else results.get('img_shape')
         _check_mask_size(results.get('gt_masks'), shape, source)
         flags = results.get('gt_ignore_flags')
@@ -86,10 +85,9 @@ class GuardInstanceLabels(BaseTransform):
             results['gt_bboxes_labels'] = mended.labels
         if mended.moved is not None:
             results['gt_ignore_flags'] = mended.moved if ignored is None else ignored | mended.moved
-            keys = keys if 'gt_ignore_flags' in keys else [*keys, 'gt_ignore_flags']
         if mended.dropped is not None:
             index = np.flatnonzero(~mended.dropped)
-            for key in keys:
+            for key in keys_of(results, len(counted)):
                 results[key] = take(results[key], index)
         leave_in_results(results, 'instances', mended.tally)
 
@@ -114,9 +112,8 @@ class GuardInstanceLabels(BaseTransform):
             moved = taken(instances, np.flatnonzero(mended.moved))
             ignored = sample.get('ignored_instances')
             sample.ignored_instances = moved if ignored is None else appended(ignored, moved)
-        if mended.moved is not None or mended.dropped is not None:
-            gone = [mask for mask in (mended.moved, mended.dropped) if mask is not None]
-            sample.gt_instances = taken(instances, np.flatnonzero(~np.logical_or.reduce(gone)))
+        if mended.stays is not None:
+            sample.gt_instances = taken(instances, np.flatnonzero(mended.stays))
         leave_in_sample(sample, 'instances', tally)
 
     def _mended(

@@ -19,23 +19,23 @@ KNOWN = (
 )
 
 
-def keys_of(results: Dict[str, Any], instances: int, source: Optional[str]) -> List[str]:
-    """The keys of a sample, not packed yet, that hold one element per instance.
-
-    Args:
-        results (dict): The sample.
-        instances (int): Number of instances.
-        source (str, optional): The file, for messages.
+def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]) -> None:
+    """Checks that a sample, not packed yet, has as many boxes, labels, masks, ... as instances.
 
     Raises:
-        ValueError: A field that mmdet knows as per-instance, of another length.
+        ValueError: A field of another length.
     """
     for key in KNOWN:
-        if results.get(key) is not None and len(results[key]) != instances:
+        value = results.get(key)
+        if value is not None and len(value) != instances:
             raise ValueError(
-                f'{source or "sample"}: {key} has {len(results[key])} elements, but there are {instances} instances. '
+                f'{source or "sample"}: {key} has {len(value)} elements, but there are {instances} instances. '
                 f'A transform before the guard changed one without the other'
             )
+
+
+def keys_of(results: Dict[str, Any], instances: int) -> List[str]:
+    """The keys of a sample, not packed yet, that hold one element per instance."""
     img_shape = tuple(results.get('img_shape', ()))[:2]
     return [
         key for key, value in results.items() if key in KNOWN or _is_unknown_field(key, value, instances, img_shape)
@@ -76,12 +76,19 @@ def concatenated(first: Any, second: Any) -> Any:
 
 def taken(instances: Any, index: np.ndarray) -> Any:
     """``InstanceData`` of the instances at ``index``; its own indexing makes one slice per instance."""
-    return instances.new(**{key: take(value, index) for key, value in instances.items()})
+    return _like(instances, {key: take(value, index) for key, value in instances.items()})
 
 
 def appended(instances: Any, more: Any) -> Any:
     """``InstanceData`` with more instances; fields that only one of the two has are left out."""
-    if not len(instances.keys()):
+    if not len(instances):
         return more
     fields = {key: concatenated(value, more[key]) for key, value in instances.items() if key in more}
-    return instances.new(**fields)
+    return _like(instances, fields)
+
+
+def _like(instances: Any, fields: Dict[str, Any]) -> Any:
+    made = type(instances)(metainfo=instances.metainfo)
+    for key, value in fields.items():
+        made.set_field(value, key)
+    return made
