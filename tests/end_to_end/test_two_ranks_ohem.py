@@ -1,0 +1,54 @@
+"""PIDNet on two ranks, one of which sees nothing but ignored pixels (F6)."""
+
+from __future__ import annotations
+
+import os.path as osp
+from glob import glob
+
+import numpy as np
+import pytest
+from PIL import Image
+from ranks import run_ranks
+from small_runs import make_cityscapes
+
+pytestmark = pytest.mark.slow
+
+CONFIG = osp.join(osp.dirname(__file__), '..', '..', 'configs', 'pidnet', 'pidnet-s_cityscapes_guarded.py')
+STOCK = '_base_ = ["mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py"]'
+
+CHILD = """
+from mmengine.config import Config
+from small_runs import Run, shrink
+config = Config.fromfile(sys.argv[3]) if sys.argv[3].endswith('.py') else Config.fromstring(sys.argv[3], '.py')
+config = distributed(shrink(config, sys.argv[1], sys.argv[2], iters=4))
+config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
+if not sys.argv[3].endswith('.py'):
+    config.model.decode_head.loss_decode[0].class_weight = None  # or it dies of F1 before F6 shows
+run = Run(config).train()
+say_parameters(run.runner.model)
+dist.destroy_process_group()
+"""
+
+
+@pytest.fixture(scope='module')
+def half_ignored(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Images are dealt out in turns: every one of rank 1 is ignored throughout."""
+    root = make_cityscapes(str(tmp_path_factory.mktemp('half_ignored')), planted={})
+    for path in sorted(glob(osp.join(root, 'gtFine', 'train', '*', '*.png')))[1::2]:
+        with Image.open(path) as image:
+            label = np.array(image)
+        Image.fromarray(np.full_like(label, 255)).save(path)
+    return root
+
+
+def test_stock_dies_of_the_constant_loss(half_ignored: str, work_dir: str) -> None:
+    ranks = run_ranks(CHILD, half_ignored, work_dir, STOCK)
+    assert all(rank.returncode for rank in ranks)
+    assert any('Expected to have finished reduction in the prior iteration' in rank.output for rank in ranks)
+
+
+def test_guarded_trains_on_and_the_ranks_stay_equal(half_ignored: str, work_dir: str) -> None:
+    ranks = run_ranks(CHILD, half_ignored, work_dir, CONFIG)
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []

@@ -1,0 +1,83 @@
+"""Several processes on this machine, as a launcher would start them."""
+
+from __future__ import annotations
+
+import os
+import os.path as osp
+import socket
+import subprocess
+import sys
+from typing import List, NamedTuple
+
+#: What a child begins with: mmengine is told of the process group, which the child makes itself.
+PREAMBLE = """
+import hashlib, sys
+import torch
+import torch.distributed as dist
+dist.init_process_group('gloo')
+rank = dist.get_rank()
+
+def distributed(config):
+    config.experiment_name = config.visualizer.name = 'two-ranks'
+    config.launcher = 'pytorch'
+    config.env_cfg.dist_cfg = dict(backend='gloo')
+    config.model_wrapper_cfg = dict(type='MMDistributedDataParallel', device_ids=None, find_unused_parameters=False)
+    return config
+
+def say_parameters(model):
+    digest = hashlib.sha256()
+    for parameter in model.parameters():
+        digest.update(parameter.detach().numpy().tobytes())
+        assert parameter.isfinite().all()
+    print('PARAMETERS', digest.hexdigest(), flush=True)
+"""
+
+
+class Rank(NamedTuple):
+    """What a process said, both streams, and how it ended."""
+
+    output: str
+    returncode: int
+
+    def said(self, word: str) -> List[str]:
+        """The rest of every line that begins with ``word``."""
+        return [line[len(word) + 1 :] for line in self.output.splitlines() if line.startswith(f'{word} ')]
+
+
+def run_ranks(child: str, *arguments: str, ranks: int = 2, timeout: float = 240) -> List[Rank]:
+    """Runs a script in several processes, which find each other by the usual variables.
+
+    Args:
+        child (str): Python source, run behind ``PREAMBLE``.
+        arguments (str): Its ``sys.argv[1:]``.
+        ranks (int): Number of processes.
+        timeout (float): Seconds until all of them are killed: a hang is a failure.
+    """
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = str(probe.getsockname()[1])
+    here = osp.dirname(__file__)
+    env = {
+        **os.environ,
+        'PYTHONPATH': os.pathsep.join([here, osp.dirname(here)]),
+        'MASTER_ADDR': '127.0.0.1',
+        'MASTER_PORT': port,
+        'WORLD_SIZE': str(ranks),
+        'OMP_NUM_THREADS': '1',
+    }
+    children = [
+        subprocess.Popen(
+            [sys.executable, '-c', PREAMBLE + child, *arguments],
+            env={**env, 'RANK': str(rank), 'LOCAL_RANK': str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    try:
+        outputs = [process.communicate(timeout=timeout)[0] for process in children]
+    finally:
+        for process in children:
+            process.kill()
+    return [Rank(output, process.returncode) for output, process in zip(outputs, children)]
