@@ -1,0 +1,75 @@
+"""Detectors on two ranks: one entirely clean, the other without a single instance to train on."""
+
+from __future__ import annotations
+
+import os.path as osp
+from glob import glob
+
+import pytest
+from ranks import run_ranks
+from small_det_runs import LAYOUTS, MAKERS, expected_samples, faults_in
+from small_runs import read_lines
+
+pytestmark = pytest.mark.slow
+
+NAMES = ('skipped_instances', 'remapped_instances', 'empty_images', 'loss_skipped')
+
+CHILD = """
+from small_runs import Run
+from small_det_runs import small_config
+family, root, work_dir, indices = sys.argv[1:5]
+config = distributed(small_config(family, root, work_dir))
+config.train_cfg = dict(type='IterBasedTrainLoop', max_iters=3, val_interval=100)
+config.train_dataloader.update(batch_size=2, sampler=dict(type='InfiniteSampler', shuffle=False), batch_sampler=None)
+config.log_processor = dict(by_epoch=False)
+config.default_hooks.logger.log_metric_by_epoch = False
+config.param_scheduler = []
+config.train_dataloader.dataset.indices = eval(indices)
+run = Run(config).train()
+say_parameters(run.runner.model)
+for name in sys.argv[5].split(','):
+    print(name, run.runner.message_hub.get_scalar(f'train/guard/{name}').data[0].tolist(), flush=True)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize('family', ['retinanet', 'mask_rcnn', 'dino'])
+def test_a_rank_without_an_instance_holds_up_nobody(
+    family: str, work_dir: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    layout = LAYOUTS[family]
+    root = MAKERS[family](str(tmp_path_factory.mktemp(family)), layout.num_classes, layout.data_classes)
+    # Images are dealt out in turns, two per rank and iteration. Rank 1 has the one whose every label is invalid, and
+    # only once, in the end, another: one label of it is invalid.
+    indices = [0, 4, 5, 4, 0, 4, 5, 4, 0, 4, 5, 1]
+    ranks = run_ranks(CHILD, family, root, work_dir, str(indices), ','.join(NAMES))
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+    invalid = {sample['source']: sample for sample in expected_samples(faults_in(family, root))}
+    sources = sorted(invalid)
+    (hopeless,) = [source for source in sources if '4.' in osp.basename(source)]
+    (spoilt,) = [source for source in sources if '1.' in osp.basename(source)]
+    every, some = invalid[hopeless]['skipped'], invalid[spoilt]['skipped']
+    assert (every, some) == (2, 1)
+    expected = {
+        'skipped_instances': [2 * every, 2 * every, every + some],
+        'remapped_instances': [0, 0, 0],
+        'empty_images': [2, 2, 1],
+        'loss_skipped': [0, 0, 0],
+    }
+    for rank in ranks:
+        assert {name: rank.said(name) for name in NAMES} == {
+            name: [str([float(count) for count in counts])] for name, counts in expected.items()
+        }
+    # Each rank logs its own files: the clean one nothing.
+    assert not any(glob(osp.join(work_dir, '*', 'label_guard.jsonl')))
+    (path,) = glob(osp.join(work_dir, '*', 'label_guard.rank1.jsonl'))
+    lines = read_lines(path)
+    assert [line['empty_images'] for line in lines] == expected['empty_images']
+    assert [line['samples'] for line in lines] == [
+        [invalid[hopeless]] * 2,
+        [invalid[hopeless]] * 2,
+        [invalid[hopeless], invalid[spoilt]],
+    ]
