@@ -4,8 +4,8 @@ _base_ = ['mmdet::openimages/retinanet_r50_fpn_32xb2-1x_openimages.py']
 custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
 custom_hooks = [dict(type='LabelGuardHook')]
 
-# The annotation files know 601 classes, the head 264. Stock, label 264 is trained as background in silence, and every
-# larger one is an error of one_hot (on a GPU: trained as background, too).
+# The annotation files know 601 classes, the head 264. Stock, label 264 is trained as background in silence. So is every
+# larger one on a GPU, whose kernel compares labels with classes; on a CPU one_hot raises.
 num_classes = 264
 model = dict(
     bbox_head=dict(num_classes=num_classes, loss_cls=dict(type='GuardedLoss', loss='FocalLoss')),

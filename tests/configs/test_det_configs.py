@@ -34,6 +34,7 @@ from small_runs import train
 FAMILIES = sorted(LAYOUTS)
 #: The heads that know no ignore regions.
 DETR_LIKE = {'dino', 'mask2former'}
+AS_BACKGROUND = 'were moved to the ignored ones, but'
 ALL_FAMILIES = pytest.mark.parametrize('family', FAMILIES)
 
 
@@ -194,6 +195,7 @@ def test_config_trains_on_labels_that_its_head_does_not_know(
     assert all(math.isfinite(value) for line in scalars for key, value in line.items() if 'loss' in key)
     assert [line['guard/skipped_instances'] for line in scalars] == per_iteration(run.lines(), 'skipped_instances')
     assert all(torch.isfinite(p).all() for p in run.runner.model.parameters())
+    assert AS_BACKGROUND not in run.log
     if validates:
         expected = expected_samples(faults_in(family, root, 'val'))
         assert [sample for line in run.lines('val') for sample in line['samples']] == expected != []
@@ -213,6 +215,20 @@ def test_images_that_lose_all_instances_are_told(family: str, data_of: Callable[
     assert [line['empty_images'] for line in run.lines() if line.get('empty_images')] == [1]
     (line,) = [line for line in run.lines() if line.get('empty_images')]
     assert line['iter'] == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('family', ['retinanet', 'dino'])
+def test_the_log_says_where_ignored_instances_would_be_background(
+    family: str, data_of: Callable[..., str], work_dir: str
+) -> None:
+    """Why one config sets ignore_iof_thr and the other drops."""
+    config = small_config(family, data_of(family), work_dir)
+    if family == 'retinanet':
+        config.model.train_cfg.assigner.ignore_iof_thr = -1
+    else:
+        config.train_dataloader.dataset.pipeline[-1].on_invalid = 'ignore'
+    assert AS_BACKGROUND in train(config).log
 
 
 # ---- what the stock configs do with the same data

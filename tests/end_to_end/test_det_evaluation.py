@@ -36,7 +36,7 @@ def config_of(family: str, root: str, work_dir: Path, stock: bool, val_size: int
     elif family == 'faster_rcnn':
         del config.val_dataloader.dataset['metainfo']  # VOC's own 20 classes
     if family == 'faster_rcnn':
-        config.val_evaluator.update(iou_thrs=[0.05, 0.1, 0.2, 0.3])
+        config.val_evaluator.update(iou_thrs=[0.1, 0.3])
     else:
         config.val_evaluator.update(metric=['bbox', 'segm', 'proposal'], classwise=True)
     return config

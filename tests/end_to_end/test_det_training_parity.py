@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Callable
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ FAMILIES = ('retinanet', 'faster_rcnn', 'mask_rcnn')
 @pytest.mark.slow
 @pytest.mark.parametrize('family', FAMILIES)
 def test_losses_and_gradients_are_those_of_the_stock_config(
-    family: str, tmp_path: Path, record_property: pytest.RecordProperty
+    family: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     root = MAKERS[family](str(tmp_path / 'data'), faults=())
     stock, stock_data = build(small_config(family, root, str(tmp_path), stock=True))
