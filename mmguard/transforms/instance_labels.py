@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from mmguard.labels import LabelMap
 from mmguard.transforms.boxes import box_faults
 from mmguard.transforms.per_instance import appended, check_lengths, keys_of, take, taken
 from mmguard.transforms.record import leave_in_results, leave_in_sample
+
+#: (height, width), one or several.
+Sizes = List[Tuple[int, int]]
 
 
 class GuardInstanceLabels(BaseTransform):
@@ -35,7 +38,8 @@ class GuardInstanceLabels(BaseTransform):
             background; ``'drop'`` removes it; ``'clip'`` clamps its label; ``'raise'`` raises ``LabelGuardError``.
         label_map (dict[int, int], optional): Raw label -> class, applied first.
         check_boxes (bool): Whether instances are removed whose box is not finite, has no area or lies wholly outside
-            the image. Counted as skipped, under that reason. Defaults to True.
+            the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
+            that reason. Defaults to True.
 
     Raises:
         ValueError: Arguments out of range; when called, fields of different lengths, masks that are not of the
@@ -76,11 +80,11 @@ class GuardInstanceLabels(BaseTransform):
             return
         source = results.get('img_path')
         check_lengths(results, len(counted), source)
-        shape = results['img'].shape[:2] if 'img' in results else results.get('img_shape')
-        _check_mask_size(results.get('gt_masks'), shape, source)
+        sizes = _sizes(results['img'].shape[:2] if 'img' in results else results.get('img_shape'), results)
+        _check_mask_size(results.get('gt_masks'), sizes, source)
         flags = results.get('gt_ignore_flags')
         ignored = None if flags is None else np.asarray(flags).astype(bool)
-        mended = self._mended(labels, boxes, shape, ignored, source)
+        mended = self._mended(labels, boxes, sizes, ignored, source)
         if labels is not None:
             results['gt_bboxes_labels'] = mended.labels
         if mended.moved is not None:
@@ -93,17 +97,17 @@ class GuardInstanceLabels(BaseTransform):
 
     def _mend_packed(self, sample: Any, image: Any) -> None:
         source = sample.get('img_path')
-        shape = tuple(image.shape[-2:]) if isinstance(image, torch.Tensor) else sample.get('img_shape')
+        sizes = _sizes(image.shape[-2:] if isinstance(image, torch.Tensor) else sample.get('img_shape'), sample)
         instances = sample.gt_instances
-        _check_mask_size(instances.get('masks'), shape, source)
+        _check_mask_size(instances.get('masks'), sizes, source)
         labels = instances.get('labels')
-        mended = self._mended(labels, instances.get('bboxes'), shape, None, source)
+        mended = self._mended(labels, instances.get('bboxes'), sizes, None, source)
         if labels is not None and (mended.tally or labels.dtype != torch.int64):
             instances.labels = torch.from_numpy(mended.labels)
         tally = mended.tally
         ignored = sample.get('ignored_instances')
         if ignored is not None and len(ignored):
-            faults = self._faults(ignored.get('bboxes'), shape)
+            faults = self._faults(ignored.get('bboxes'), sizes)
             crowds = self.rule.mend(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
             tally = tally + crowds.tally
             if crowds.dropped is not None:
@@ -117,16 +121,17 @@ class GuardInstanceLabels(BaseTransform):
         leave_in_sample(sample, 'instances', tally)
 
     def _mended(
-        self, labels: Any, boxes: Any, shape: Any, ignored: Optional[np.ndarray], source: Optional[str]
+        self, labels: Any, boxes: Any, sizes: Sizes, ignored: Optional[np.ndarray], source: Optional[str]
     ) -> MendedInstances:
         if labels is None:  # boxes alone
             labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
-        return self.rule.mend(_class_indices(labels, source), ignored, self._faults(boxes, shape), source)
+        return self.rule.mend(_class_indices(labels, source), ignored, self._faults(boxes, sizes), source)
 
-    def _faults(self, boxes: Any, shape: Any) -> Optional[np.ndarray]:
+    def _faults(self, boxes: Any, sizes: Sizes) -> Optional[np.ndarray]:
         if not self.check_boxes or boxes is None:
             return None
-        return box_faults(boxes, None if shape is None else tuple(shape[:2]))
+        # Whichever size the boxes refer to: outside of both.
+        return box_faults(boxes, (max(h for h, _ in sizes), max(w for _, w in sizes)) if sizes else None)
 
     def __repr__(self) -> str:
         rule = self.rule
@@ -149,13 +154,22 @@ def _class_indices(labels: Any, source: Optional[str]) -> np.ndarray:
     return labels.astype(np.int64, copy=False)
 
 
-def _check_mask_size(masks: Any, shape: Any, source: Optional[str]) -> None:
-    if masks is None or shape is None or not hasattr(masks, 'height'):
+def _sizes(img_shape: Any, meta: Any) -> Sizes:
+    """The sizes that annotations may refer to: of the image, and of its file.
+
+    mmdet's test pipelines load annotations behind the resizing, in the coordinates of the file.
+    """
+    return [(int(shape[0]), int(shape[1])) for shape in (img_shape, meta.get('ori_shape')) if shape is not None]
+
+
+def _check_mask_size(masks: Any, sizes: Sizes, source: Optional[str]) -> None:
+    if masks is None or not sizes or not hasattr(masks, 'height'):
         return
-    size: Tuple[int, int] = (masks.height, masks.width)
-    if size != tuple(shape[:2]) and len(masks):
+    size = (masks.height, masks.width)
+    if size not in sizes and len(masks):
+        height, width = sizes[0]
         raise ValueError(
-            f'{source or "sample"}: masks are {size[0]} x {size[1]}, the image is {shape[0]} x {shape[1]} (height x '
-            f'width). The annotation belongs to another image, or a transform before the guard resized or padded only '
-            f'one of them'
+            f'{source or "sample"}: masks are {size[0]} x {size[1]}, the image is {height} x {width} (height x width). '
+            f'The annotation belongs to another image, or a transform before the guard resized or padded only one of '
+            f'them'
         )

@@ -297,6 +297,20 @@ def test_masks_of_another_size_are_told(after_pack: bool, masks: str) -> None:
         guarded(results, after_pack)
 
 
+@both_places
+def test_annotations_in_the_coordinates_of_the_file_are_valid(after_pack: bool) -> None:
+    """mmdet's test pipelines load them behind Resize, and do not resize them."""
+    results = sample_of([1, 2, 3], HorizontalBoxes(torch.tensor([BOXES[0], [90.0, 5, 99, 20], [121.0, 5, 130, 20]])))
+    results['gt_masks'] = masks_of('bitmap', 3, 2 * HEIGHT, 2 * WIDTH)
+    results['ori_shape'] = (2 * HEIGHT, 2 * WIDTH)
+    guard = GuardInstanceLabels(264)
+    meta_keys = ('img_path', 'img_shape', 'ori_shape', LABEL_GUARD)
+    packed = PackDetInputs(meta_keys)(results if after_pack else guard(results))
+    sample = (guard(packed) if after_pack else packed)['data_samples']
+    assert sample.gt_instances.labels.tolist() == [1, 2]
+    assert sample.get(LABEL_GUARD)['instances'].reasons == {'box_outside': 1}
+
+
 def test_fields_out_of_line_are_told() -> None:
     results = sample_of([1, 2])
     results['gt_keypoints'] = np.zeros((3, 17, 3))
