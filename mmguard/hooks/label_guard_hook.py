@@ -9,6 +9,7 @@ import torch
 from mmengine import dist
 from mmengine.hooks import Hook
 from mmengine.logging import HistoryBuffer
+from mmengine.runner import BaseLoop
 
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.errors import LabelGuardError
@@ -174,7 +175,7 @@ class LabelGuardHook(Hook):
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[Sequence] = None
     ) -> None:
         # The training iteration tells one validation from the next.
-        self._after_eval_iter(runner, 'val', data_batch, {'iter': batch_idx + 1, 'step': runner.iter})
+        self._after_eval_iter(runner, 'val', data_batch, {'iter': batch_idx + 1, 'step': _trained_iterations(runner)})
 
     def after_test_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[Sequence] = None
@@ -295,6 +296,12 @@ class LabelGuardHook(Hook):
 
 def _dataset_of(runner: Any, mode: str) -> Any:
     return getattr(getattr(runner, f'{mode}_dataloader'), 'dataset', None)
+
+
+def _trained_iterations(runner: Any) -> int:
+    # runner.iter would build the training loop, and with it read the training data, where there is none yet.
+    loop = runner._train_loop
+    return loop.iter if isinstance(loop, BaseLoop) else 0
 
 
 def _train_place(runner: Any, batch_idx: int) -> Dict[str, int]:

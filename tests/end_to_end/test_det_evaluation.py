@@ -52,9 +52,6 @@ def validate(family: str, root: str, work_dir: Path, val_size: int = SIZE) -> Tu
     return stock, guarded
 
 
-RESIZED = pytest.mark.xfail(reason="in mmdet's test pipelines boxes and masks are not resized, but the image is")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ('family', 'val_size'),
@@ -62,8 +59,8 @@ RESIZED = pytest.mark.xfail(reason="in mmdet's test pipelines boxes and masks ar
         ('faster_rcnn', SIZE),
         ('mask_rcnn', SIZE),
         # As in every real test pipeline, and so small that valid boxes stand right of the resized image.
-        pytest.param('faster_rcnn', SIZE // 2, marks=RESIZED),
-        pytest.param('mask_rcnn', SIZE // 2, marks=RESIZED),
+        ('faster_rcnn', SIZE // 2),
+        ('mask_rcnn', SIZE // 2),
     ],
 )
 def test_on_clean_labels_every_metric_is_the_same_bit_for_bit(family: str, val_size: int, tmp_path: Path) -> None:
@@ -106,7 +103,6 @@ def test_voc_metric_reads_what_the_guard_leaves(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason='runner.iter, which the hook reads after each validation batch, builds the training loop')
 def test_a_validation_of_its_own_reads_no_training_data(tmp_path: Path) -> None:
     """Annotations of a large data set take minutes, and where only the validation set is at hand there are none."""
     root = MAKERS['mask_rcnn'](str(tmp_path / 'data'))
