@@ -15,6 +15,9 @@ from mmguard.tally import Tally
 BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
 LABEL_REASON = 'label'
 
+#: Up to so many instances a loop in Python is faster than several passes of numpy. Most images have fewer.
+FEW = 32
+
 _IN_WORDS = {
     'box_not_finite': 'not finite',
     'box_no_area': 'without area',
@@ -82,8 +85,6 @@ class InstanceRule(LabelSpace):
         Raises:
             LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
         """
-        if faults is None and not self.label_map and self._all_valid(labels):
-            return MendedInstances(labels, None, None, Tally(total=len(labels), source=source))
         mended = self._mapped(labels)
         invalid = (mended < 0) | (mended >= self.num_classes)
         dropped = None if faults is None else faults > 0
@@ -126,8 +127,9 @@ class InstanceRule(LabelSpace):
                 changed &= ~untrained
         return int(changed.sum())
 
-    def _all_valid(self, labels: np.ndarray) -> bool:
-        return not labels.size or bool(labels.min() >= 0 and labels.max() < self.num_classes)
+    def are_classes(self, labels: List[int]) -> bool:
+        """Whether nothing is to be done about any of these labels."""
+        return not self.label_map and (not labels or (min(labels) >= 0 and max(labels) < self.num_classes))
 
     def _mapped(self, labels: np.ndarray) -> np.ndarray:
         if not self.label_map:
