@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from pathlib import Path
-from typing import Any, List, Optional
+from typing import List, Optional
 
 from mmguard.version import __version__
 
 INTERRUPTED = 130
+
+#: Modules of ``mmguard.commands``, in the order of the help.
+COMMANDS = ('demo',)
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -26,7 +29,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     )
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
     commands = parser.add_subparsers(title='commands', metavar='COMMAND')
-    _add_demo(commands)
+    for name in COMMANDS:
+        importlib.import_module(f'mmguard.commands.{name}').add_to(commands)
     args = parser.parse_args(argv)
     if not hasattr(args, 'run'):
         parser.print_help()
@@ -34,38 +38,8 @@ def main(argv: Optional[List[str]] = None) -> int:
     try:
         return args.run(args)
     except KeyboardInterrupt:
-        print(f'\n{args.interrupted}', file=sys.stderr)
+        print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
         return INTERRUPTED
-
-
-def _add_demo(commands: Any) -> None:
-    parser = commands.add_parser(
-        'demo',
-        help='watch a bad label end a stock training, and the guarded one survive it',
-        description='Draws a small Cityscapes with invalid labels in it, shows how stock PIDNet-S of MMSegmentation '
-        'dies on them and how the guarded one trains on, compares the counts it logged with the label files, and '
-        'draws what it found. Takes about a minute on two CPU cores.',
-    )
-    parser.add_argument('--out', type=Path, default=Path('mmguard_demo'), metavar='DIR', help='default: %(default)s')
-    parser.add_argument(
-        '--iters', type=_positive, default=20, metavar='N', help='iterations of the guarded training, default: 20'
-    )
-    parser.set_defaults(
-        run=_demo, interrupted='mmguard demo: interrupted; its child processes have ended, run it again at any time'
-    )
-
-
-def _demo(args: argparse.Namespace) -> int:
-    from mmguard.demo.story import run_demo
-
-    return run_demo(args.out, args.iters)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f'must be at least 1, got {number}')
-    return number
 
 
 if __name__ == '__main__':

@@ -2,43 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Dict, List, Optional, Sequence, Tuple, Type
+from dataclasses import dataclass
+from typing import ClassVar, List, Optional, Sequence, Tuple, Type
 
-from mmguard.instances import describe_reasons
-from mmguard.tally import Tally
-
-
-@dataclass
-class LabelFacts:
-    """What is known about the labels when the question is asked.
-
-    Args:
-        values (dict[int, int]): Invalid value -> count.
-        num_classes (int): Number of classes.
-        ignore_index (int, optional): The label that is not trained on.
-        total (int): Elements seen.
-        files (int): Files seen.
-        offending_files (int): Files with an invalid value.
-        kind (str): What the values are labels of, ``'pixels'`` or ``'instances'``.
-        reasons (dict[str, int]): Of instances, why they are invalid -> count.
-        class_names (list[str]): The classes of the data set, where it names them.
-    """
-
-    values: Dict[int, int] = field(default_factory=dict)
-    num_classes: int = 1
-    ignore_index: Optional[int] = None
-    total: int = 0
-    files: int = 0
-    offending_files: int = 0
-    kind: str = 'pixels'
-    reasons: Dict[str, int] = field(default_factory=dict)
-    class_names: List[str] = field(default_factory=list)
-
-    @property
-    def evidence(self) -> str:
-        where = f' in {self.offending_files} of {self.files} files' if self.files else ''
-        return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}'
+from mmguard.diagnosis.facts import LabelFacts
 
 
 @dataclass(frozen=True)

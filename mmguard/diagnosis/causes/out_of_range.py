@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from mmguard.diagnosis.finding import Cause, LabelFacts
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Cause
 
 
 class OutOfRange(Cause):

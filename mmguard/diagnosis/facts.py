@@ -1,0 +1,147 @@
+"""What is known when the question is asked: by a hook in training, a scan of files, or a config that was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from mmguard.instances import describe_reasons
+from mmguard.tally import Tally
+
+
+@dataclass
+class MapFacts:
+    """What a scan saw in files of label maps. Lists name files, relative to the scanned root, a few of each kind.
+
+    Args:
+        raw (dict[int, int]): Value as stored -> pixels.
+        files_with (dict[int, int]): Value as stored -> files that hold it.
+        forms (dict[str, int]): Form of the files -> how many: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
+            ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``.
+        lossy (int): Files that were compressed with loss (JPEG).
+        loaded_otherwise (dict[str, int]): How the framework's loader changes what is stored -> files: ``'wrapped'``
+            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours).
+        at_edges (float, optional): Share of the invalid pixels that lie at the border of two other values.
+        all_void (list[str]): Files without a single pixel to train on.
+        size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
+        missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
+        unreadable (dict[str, list[str]]): What is wrong -> files.
+        examples (dict[int, list[str]]): Value as stored -> first files that hold it.
+    """
+
+    raw: Dict[int, int] = field(default_factory=dict)
+    files_with: Dict[int, int] = field(default_factory=dict)
+    forms: Dict[str, int] = field(default_factory=dict)
+    lossy: int = 0
+    loaded_otherwise: Dict[str, int] = field(default_factory=dict)
+    at_edges: Optional[float] = None
+    all_void: List[str] = field(default_factory=list)
+    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    missing_labels: List[str] = field(default_factory=list)
+    missing_images: List[str] = field(default_factory=list)
+    duplicates: List[str] = field(default_factory=list)
+    unreadable: Dict[str, List[str]] = field(default_factory=dict)
+    examples: Dict[int, List[str]] = field(default_factory=dict)
+
+
+@dataclass
+class AnnotationFacts:
+    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages).
+
+    Args:
+        format (str): ``'coco'``, ``'voc'``, ...
+        categories (dict[int, str]): Category id -> name, in the order of the file (VOC: position -> name).
+        instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
+        images, annotations (int): How many there are.
+        images_without_target (int): Images without a single usable annotation.
+        small_images (int): Images below the ``min_size`` that the data set filters by.
+        duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
+        orphans (int): Annotations of images that are not listed.
+        unnamed (dict[int, int]): Category id without a name -> annotations.
+        unused (list[str]): Names without an annotation.
+        missing_files (list[str]): Listed images that are not on disk.
+        box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``) -> ``'file: x, y, w, h'``.
+        unreadable (dict[str, list[str]]): What is wrong -> files.
+    """
+
+    format: str = 'coco'
+    categories: Dict[int, str] = field(default_factory=dict)
+    instances_of: Dict[str, int] = field(default_factory=dict)
+    images: int = 0
+    annotations: int = 0
+    images_without_target: int = 0
+    small_images: int = 0
+    duplicate_image_ids: List[int] = field(default_factory=list)
+    duplicate_annotation_ids: List[int] = field(default_factory=list)
+    orphans: int = 0
+    unnamed: Dict[int, int] = field(default_factory=dict)
+    unused: List[str] = field(default_factory=list)
+    missing_files: List[str] = field(default_factory=list)
+    box_examples: Dict[str, List[str]] = field(default_factory=dict)
+    unreadable: Dict[str, List[str]] = field(default_factory=dict)
+
+
+@dataclass
+class ConfigFacts:
+    """What a config says about labels. Keys are paths in it, as ``model.decode_head.loss_decode[0].class_weight``.
+
+    Args:
+        framework (str): ``'mmseg'`` or ``'mmdet'``.
+        head_classes (dict[str, int]): Path -> ``num_classes`` of a head.
+        class_weights (dict[str, list[float]]): Path -> class weights of a loss.
+        ignore_index (dict[str, int]): Path -> ignored value of heads, losses, metrics, and ``seg_pad_val``.
+        reduce_zero_label (dict[str, bool]): Path -> value, in data sets and loaders.
+        label_map (dict[int, int]): Raw value -> class, as the data set maps them.
+        dataset_classes (dict[str, list[str]]): Path -> class names of a data set.
+        one_channel_softmax (list[str]): Paths of heads with one output channel and a softmax loss.
+    """
+
+    framework: str = ''
+    head_classes: Dict[str, int] = field(default_factory=dict)
+    class_weights: Dict[str, List[float]] = field(default_factory=dict)
+    ignore_index: Dict[str, int] = field(default_factory=dict)
+    reduce_zero_label: Dict[str, bool] = field(default_factory=dict)
+    label_map: Dict[int, int] = field(default_factory=dict)
+    dataset_classes: Dict[str, List[str]] = field(default_factory=dict)
+    one_channel_softmax: List[str] = field(default_factory=list)
+
+
+@dataclass
+class LabelFacts:
+    """What is known about the labels when the question is asked.
+
+    Args:
+        values (dict[int, int]): Invalid value -> count.
+        num_classes (int): Number of classes.
+        ignore_index (int, optional): The label that is not trained on.
+        total (int): Elements seen.
+        files (int): Files seen.
+        offending_files (int): Files with an invalid value.
+        kind (str): What the values are labels of, ``'pixels'`` or ``'instances'``.
+        reasons (dict[str, int]): Of instances, why they are invalid -> count.
+        class_names (list[str]): The classes of the data set, where it names them.
+        histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty where only invalid
+            ones are known (in training).
+        maps (MapFacts, optional): Of label maps, from a scan.
+        annotations (AnnotationFacts, optional): Of annotation files, from a scan.
+        config (ConfigFacts, optional): Of the config, where there is one.
+    """
+
+    values: Dict[int, int] = field(default_factory=dict)
+    num_classes: int = 1
+    ignore_index: Optional[int] = None
+    total: int = 0
+    files: int = 0
+    offending_files: int = 0
+    kind: str = 'pixels'
+    reasons: Dict[str, int] = field(default_factory=dict)
+    class_names: List[str] = field(default_factory=list)
+    histogram: Dict[int, int] = field(default_factory=dict)
+    maps: Optional[MapFacts] = None
+    annotations: Optional[AnnotationFacts] = None
+    config: Optional[ConfigFacts] = None
+
+    @property
+    def evidence(self) -> str:
+        where = f' in {self.offending_files} of {self.files} files' if self.files else ''
+        return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}'
