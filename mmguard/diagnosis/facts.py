@@ -27,6 +27,10 @@ class MapFacts:
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
         unreadable (dict[str, list[str]]): What is wrong -> files.
         examples (dict[int, list[str]]): Value as stored -> first files that hold it.
+        fractions (dict[float, int]): Of float files: values that are no integers -> pixels; the first few.
+        void_files (int): How many files ``all_void`` stands for, where the list was cut short.
+        image_forms (dict[str, int]): As ``forms``, of the images.
+        image_lossy (int): As ``lossy``, of the images.
     """
 
     raw: Dict[int, int] = field(default_factory=dict)
@@ -42,6 +46,10 @@ class MapFacts:
     duplicates: List[str] = field(default_factory=list)
     unreadable: Dict[str, List[str]] = field(default_factory=dict)
     examples: Dict[int, List[str]] = field(default_factory=dict)
+    fractions: Dict[float, int] = field(default_factory=dict)
+    void_files: int = 0
+    image_forms: Dict[str, int] = field(default_factory=dict)
+    image_lossy: int = 0
 
 
 @dataclass
@@ -94,6 +102,9 @@ class ConfigFacts:
         label_map (dict[int, int]): Raw value -> class, as the data set maps them.
         dataset_classes (dict[str, list[str]]): Path -> class names of a data set.
         one_channel_softmax (list[str]): Paths of heads with one output channel and a softmax loss.
+        heads (dict[str, str]): Path -> type of a head, ``'DINOHead'``.
+        losses (dict[str, str]): Path -> type of a loss, ``'OhemCrossEntropy'``.
+        filter_empty_gt (dict[str, bool]): Path of a training data set -> whether it leaves out images without targets.
     """
 
     framework: str = ''
@@ -104,6 +115,9 @@ class ConfigFacts:
     label_map: Dict[int, int] = field(default_factory=dict)
     dataset_classes: Dict[str, List[str]] = field(default_factory=dict)
     one_channel_softmax: List[str] = field(default_factory=list)
+    heads: Dict[str, str] = field(default_factory=dict)
+    losses: Dict[str, str] = field(default_factory=dict)
+    filter_empty_gt: Dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass
