@@ -1,0 +1,56 @@
+"""What a config says about labels, for the diagnosis."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Union
+
+from mmengine.config import Config
+
+from mmguard.check.classes import SCOPES
+from mmguard.check.config import ReadConfig, from_mmengine
+from mmguard.check.head_classes import counts
+from mmguard.check.ignored import ignored_labels
+from mmguard.check.one_channel import one_channel_softmax
+from mmguard.check.parts import Part, classes_of, classes_path, datasets, losses, transforms
+from mmguard.diagnosis.facts import ConfigFacts
+
+
+def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
+    """What a config says about labels. Nothing is built, no data is read.
+
+    Args:
+        config (Config): A loaded config of either style, or one read by ``read_config``.
+    """
+    read = config if isinstance(config, ReadConfig) else from_mmengine(config)
+    sets = datasets(read)
+    facts = ConfigFacts(
+        framework=read.scope if read.scope in SCOPES else '',
+        head_classes={count.path: count.value for count in counts(read)},
+        ignore_index={place.path: place.value for place in ignored_labels(read)},
+        dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
+        one_channel_softmax=[loss.path for loss in one_channel_softmax(read)],
+    )
+    for loss in losses(read):
+        weights = loss.config.get('class_weight')
+        if isinstance(weights, (list, tuple)):
+            facts.class_weights[loss.at('class_weight')] = [float(weight) for weight in weights]
+    for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
+        value = part.get('reduce_zero_label')
+        if isinstance(value, bool):
+            facts.reduce_zero_label[part.at('reduce_zero_label')] = value
+    for dataset in sets:
+        if dataset.split in ('train', '') and not facts.label_map:
+            facts.label_map = label_map_of(dataset)
+    return facts
+
+
+def label_map_of(dataset: Part) -> Dict[int, int]:
+    """How mmseg's data sets map labels where the config names some of their classes; empty where it does not."""
+    mapper: Any = getattr(dataset.cls, 'get_label_map', None)
+    classes = classes_of(dataset)
+    if mapper is None or classes is None:
+        return {}
+    try:
+        return dict(mapper(classes) or {})
+    except ValueError:  # names that the data set does not have: rule MG207 says so
+        return {}

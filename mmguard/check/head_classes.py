@@ -1,0 +1,91 @@
+"""How many classes each head counts, and how many it should."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional
+
+from mmguard.check.config import ReadConfig
+from mmguard.check.parts import Part, classes_of, datasets, heads, metainfo_of, says_classes
+
+#: Heads whose ``num_classes`` is not the number of classes of the data set, and what it is instead.
+OTHER_COUNTS = {
+    'STDCHead': 'detail or no detail',
+    'FusedSemanticHead': 'the classes of stuff maps',
+    'SCNetSemanticHead': 'the classes of stuff maps',
+    'GroundingDINOHead': 'the longest text, in tokens',
+    'ATSSVLFusionHead': 'open vocabulary',
+    'LinearReIDHead': 'identities',
+    'GlobalContextHead': 'checked as a loss of several labels',
+    'VPDDepthHead': 'depth',
+}
+#: Keys of heads that tell objects from background alone.
+CLASS_AGNOSTIC = ('rpn_head', 'rpn')
+
+THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
+
+
+class Count(NamedTuple):
+    """A number of classes that a config states.
+
+    Attributes:
+        path (str): Where it stands.
+        value (int): The number.
+        kind (str): ``'all'``, ``'things'`` or ``'stuff'``.
+        head (Part): The head.
+    """
+
+    path: str
+    value: int
+    kind: str
+    head: Part
+
+
+def is_class_agnostic(head: Part) -> bool:
+    return any(key in head.path.split('.') for key in CLASS_AGNOSTIC) or head.config.get('class_agnostic') is True
+
+
+def counts(config: ReadConfig) -> List[Count]:
+    """The numbers of classes that must be those of the data set."""
+    found = []
+    for head in heads(config):
+        if head.is_a(*OTHER_COUNTS) or is_class_agnostic(head) or '.reid.' in head.path:
+            continue
+        for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
+            value = head.config.get(key)
+            if isinstance(value, int) and not isinstance(value, bool):
+                found.append(Count(head.at(key), value, kind, head))
+    return found
+
+
+def classes_in(head: Optional[Part]) -> Optional[int]:
+    """Number of classes that a head tells apart, background and "no object" not counted."""
+    if head is None:
+        return None
+    things, stuff = head.config.get(THINGS), head.config.get(STUFF)
+    if isinstance(things, int):
+        return things + (stuff if isinstance(stuff, int) else 0)
+    value = head.config.get('num_classes')
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def data_counts(dataset: Part) -> Dict[str, int]:
+    """Number of classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` where it tells them apart."""
+    classes = classes_of(dataset)
+    if classes is None:
+        return {}
+    found = {'all': len(classes)}
+    metainfo = dataset.config.get('metainfo') if isinstance(dataset.config.get('metainfo'), dict) else {}
+    for kind in ('things', 'stuff'):
+        key = f'{kind[:-1] if kind == "things" else kind}_classes'
+        names = (metainfo or {}).get(key)
+        if names is None and not says_classes(dataset):
+            names = metainfo_of(dataset).get(key)
+        if isinstance(names, (list, tuple)):
+            found[kind] = len(names)
+    return found
+
+
+def training_data(config: ReadConfig) -> List[Part]:
+    """The data sets that are trained on; where a config has none, those that it is tested on."""
+    found = datasets(config)
+    return [dataset for dataset in found if dataset.split == 'train'] or found
