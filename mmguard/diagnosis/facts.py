@@ -70,6 +70,26 @@ class AnnotationFacts:
         missing_files (list[str]): Listed images that are not on disk.
         box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``) -> ``'file: x, y, w, h'``.
         unreadable (dict[str, list[str]]): What is wrong -> files.
+        labelled_by (str): Where the labels of ``LabelFacts.values`` and ``histogram`` come from: ``'file order'`` (as
+            mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
+            (VOC, OpenImages), ``'category id'`` (a JSON alone, as DETR and torchvision read it).
+        images_of (dict[str, int]): Category, as in ``instances_of`` -> images that hold it.
+        crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
+        missing (int): Listed images that are not on disk; ``missing_files`` names the first.
+        min_size (int): Images with a shorter side below it are left out by the data set's filter.
+        small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
+        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever else is wrong.
+        over_edge (int): Boxes that begin inside the image and end more than a pixel outside of it.
+        left_out (dict[str, int]): Why mmdet leaves annotations out without a word -> how many: ``'category not in the
+            class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
+            ``'area is 0'``.
+        left_out_names (dict[str, int]): Category that is not in the class list -> its annotations.
+        not_in_file (list[str]): Names of the class list that the annotation files do not know.
+        renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
+            differ: mmdet trains the first and shows the second.
+        duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
+        duplicate_files (list[str]): Images listed under two ids; the first few.
+        without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
     """
 
     format: str = 'coco'
@@ -87,6 +107,22 @@ class AnnotationFacts:
     missing_files: List[str] = field(default_factory=list)
     box_examples: Dict[str, List[str]] = field(default_factory=dict)
     unreadable: Dict[str, List[str]] = field(default_factory=dict)
+    labelled_by: str = 'file order'
+    images_of: Dict[str, int] = field(default_factory=dict)
+    crowds: int = 0
+    missing: int = 0
+    min_size: int = 0
+    small_examples: List[str] = field(default_factory=list)
+    negative_boxes: int = 0
+    over_edge: int = 0
+    left_out: Dict[str, int] = field(default_factory=dict)
+    left_out_names: Dict[str, int] = field(default_factory=dict)
+    not_in_file: List[str] = field(default_factory=list)
+    renamed: List[Tuple[int, str, str]] = field(default_factory=list)
+    duplicate_category_ids: List[int] = field(default_factory=list)
+    duplicate_names: List[str] = field(default_factory=list)
+    duplicate_files: List[str] = field(default_factory=list)
+    without_key: Dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
