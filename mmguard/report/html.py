@@ -1,0 +1,76 @@
+"""HTML that cannot be broken by what is written into it: every text is escaped, where it is put in."""
+
+from __future__ import annotations
+
+import html
+import os
+import unicodedata
+from typing import Any
+
+#: Attributes that a browser follows; they may hold pictures of the page itself and places in it, nothing else.
+_LINKS = ('href', 'src')
+_VOID = ('meta', 'img', 'br', 'link')
+#: Categories of characters that are seen otherwise than they are, or not at all: control, format (also those that
+#: reverse the direction of writing), surrogates.
+_UNSEEN = ('Cc', 'Cf', 'Cs', 'Zl', 'Zp')
+
+
+class Markup(str):
+    """A piece of HTML. All other strings are text."""
+
+
+def element(tag: str, /, *children: Any, **attributes: Any) -> Markup:
+    """An element; text among its children and all attribute values are escaped.
+
+    Args:
+        tag (str): ``'td'``.
+        children: ``Markup`` as it is; ``None``: nothing; all else as text.
+        attributes: ``class_='a'``, ``aria_label='b'``; ``None``: left out.
+
+    Raises:
+        ValueError: A link to anything but an inline picture or a place of the page.
+
+    Example:
+        >>> element('td', '<script>', class_='a"b')
+        '<td class="a&quot;b">&lt;script&gt;</td>'
+    """
+    words = [tag]
+    for key, value in attributes.items():
+        if value is None:
+            continue
+        key = key.rstrip('_').replace('_', '-')
+        if key in _LINKS and not str(value).startswith(('data:image/', '#')):
+            raise ValueError(f'{tag} {key}: the page links to nothing outside of it, got {value!r}')
+        words.append(f'{key}="{html.escape(visible(str(value)), quote=True)}"')
+    start = f'<{" ".join(words)}>'
+    return Markup(start if tag in _VOID else f'{start}{join(*children)}</{tag}>')
+
+
+def join(*pieces: Any) -> Markup:
+    return Markup(''.join(piece if isinstance(piece, Markup) else text(piece) for piece in pieces if piece is not None))
+
+
+def text(value: Any) -> Markup:
+    """Any value as text."""
+    return Markup(html.escape(visible(str(value)), quote=True))
+
+
+def visible(name: str) -> str:
+    r"""A name in which every character is seen: bytes that are no UTF-8, control and direction marks as escapes.
+
+    Example:
+        >>> visible('caf\udce9' + chr(0x202E) + 'gnp.exe')
+        'caf\\xe9\\u202egnp.exe'
+    """
+    if name.isascii() and name.isprintable():
+        return name
+    try:
+        name = os.fsencode(name).decode('utf-8', 'backslashreplace')
+    except UnicodeEncodeError:  # surrogates that stand for no byte of a file name
+        name = name.encode('utf-8', 'backslashreplace').decode('utf-8')
+    return ''.join(_escape(char) if unicodedata.category(char) in _UNSEEN and char != '\n' else char for char in name)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    return f'\\x{code:02x}' if code < 0x100 else f'\\u{code:04x}' if code < 0x10000 else f'\\U{code:08x}'
