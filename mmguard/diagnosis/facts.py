@@ -17,11 +17,13 @@ class MapFacts:
         raw (dict[int, int]): Value as stored -> pixels.
         files_with (dict[int, int]): Value as stored -> files that hold it.
         forms (dict[str, int]): Form of the files -> how many: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
-            ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``.
+            ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
         lossy (int): Files that were compressed with loss (JPEG).
         loaded_otherwise (dict[str, int]): How the framework's loader changes what is stored -> files: ``'wrapped'``
-            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours).
-        at_edges (float, optional): Share of the invalid pixels that lie at the border of two other values.
+            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours), ``'scaled'`` (fewer than 8 bits
+            stretched over 0 to 255), ``'truncated'`` (fractions cut off).
+        at_edges (float, optional): Share of the invalid pixels that lie at the border of two other values: with a
+            lower and a higher one among their eight neighbours, as interpolation makes them.
         all_void (list[str]): Files without a single pixel to train on.
         size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
@@ -31,6 +33,11 @@ class MapFacts:
         void_files (int): How many files ``all_void`` stands for, where the list was cut short.
         image_forms (dict[str, int]): As ``forms``, of the images.
         image_lossy (int): As ``lossy``, of the images.
+        files_with_class (dict[int, int]): Label as trained -> files that hold it.
+        colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
+        gray_in_colour (int): Colour files whose channels are equal; their ``raw`` values are those of one channel.
+        counts (dict[str, int]): How many each list above stands for, as the lists are cut: ``'all_void'``, ...,
+            ``'unreadable <what is wrong>'``.
     """
 
     raw: Dict[int, int] = field(default_factory=dict)
@@ -50,6 +57,10 @@ class MapFacts:
     void_files: int = 0
     image_forms: Dict[str, int] = field(default_factory=dict)
     image_lossy: int = 0
+    files_with_class: Dict[int, int] = field(default_factory=dict)
+    colours: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
+    gray_in_colour: int = 0
+    counts: Dict[str, int] = field(default_factory=dict)
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""What label files hold, before the first step of training."""

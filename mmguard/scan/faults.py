@@ -1,0 +1,42 @@
+"""What can be wrong with a file, in words."""
+
+from __future__ import annotations
+
+import errno
+
+from PIL import Image, UnidentifiedImageError
+
+MISSING = 'missing'
+EMPTY = 'empty'
+NOT_A_FILE = 'not a file'
+NOT_AN_IMAGE = 'not an image'
+TRUNCATED = 'truncated'
+TOO_LARGE = 'too large'
+CRASHES = 'crashes the decoder'
+
+_BY_NUMBER = {
+    errno.ENOENT: MISSING,
+    errno.ENOTDIR: MISSING,
+    errno.EACCES: 'no permission',
+    errno.EPERM: 'no permission',
+    errno.EISDIR: NOT_A_FILE,
+    errno.ELOOP: 'link loop',
+    errno.ENAMETOOLONG: 'name too long',
+}
+_SIGNATURES = (b'\x89PNG', b'\xff\xd8\xff', b'BM', b'II*\0', b'MM\0*', b'GIF8', b'RIFF')
+
+
+def fault_of(error: BaseException, head: bytes = b'') -> str:
+    """Two or three words for what a decoder or the file system raised.
+
+    Args:
+        error (Exception): What was raised.
+        head (bytes): The first bytes of the file, to tell a damaged image from no image at all.
+    """
+    if isinstance(error, UnidentifiedImageError):
+        return 'damaged' if head.startswith(_SIGNATURES) else NOT_AN_IMAGE
+    if isinstance(error, (Image.DecompressionBombError, MemoryError)):
+        return TOO_LARGE
+    if isinstance(error, OSError) and error.errno is not None:
+        return _BY_NUMBER.get(error.errno, 'unreadable')
+    return TRUNCATED if 'truncated' in str(error).lower() else 'damaged'
