@@ -47,16 +47,14 @@ def _one(box: Box, scale: Tuple[float, float], shown: Tuple[int, int], letters: 
         # Too small to see, or not there: a cross at the nearest place of the image.
         x, y = min(max((x1 + x2) / 2, 8), shown[0] - 8), min(max((y1 + y2) / 2, 8), shown[1] - 8)
         arm = letters / 2
-        lines = (
-            f'M{x - arm:.1f} {y - arm:.1f} l{2 * arm:.1f} {2 * arm:.1f} m0 {-2 * arm:.1f} l{-2 * arm:.1f} {2 * arm:.1f}'
-        )
-        mark = join(_path(lines, 'rgba(0,0,0,.6)', 6), _path(lines, colour, 3))
+        side = 2 * arm
+        cross = f'M{x - arm:.1f} {y - arm:.1f} l{side:.1f} {side:.1f} m0 {-side:.1f} l{-side:.1f} {side:.1f}'
+        mark = join(_path(cross, 'rgba(0,0,0,.6)', 6), _path(cross, colour, 3))
         return join(mark, _words(x + arm + 3, y + arm, name, letters, colour, shown[0]))
     x1, x2, y1, y2 = max(x1, 1), min(x2, shown[0] - 1), max(y1, 1), min(y2, shown[1] - 1)
     lines = f'M{x1:.1f} {y1:.1f}H{x2:.1f}V{y2:.1f}H{x1:.1f}Z'
-    frame = join(
-        _path(lines, 'rgba(0,0,0,.55)', 4.5 if box.reason else 3), _path(lines, colour, 3 if box.reason else 1.6)
-    )
+    thick = 3.0 if box.reason else 1.6
+    frame = join(_path(lines, 'rgba(0,0,0,.55)', thick + 1.5), _path(lines, colour, thick))
     top = y1 - 4 if y1 > letters * 1.5 else y1 + letters * 1.1
     return join(frame, _words(x1 + 1, top, name, letters, colour, shown[0]) if name else None)
 

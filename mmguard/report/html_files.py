@@ -10,7 +10,16 @@ from mmguard.instances import describe_boxes
 from mmguard.report.html import Markup, element, join
 from mmguard.report.html_boxes import box_overlay
 from mmguard.report.page import Section, WorstFile
-from mmguard.report.pictures import CannotDraw, Picture, closer, coloured, css_colour, marked_photo, photo, read_label
+from mmguard.report.pictures import (
+    CannotDraw,
+    Picture,
+    closer,
+    coloured,
+    css_colour,
+    marked_photo,
+    photo,
+    read_label,
+)
 
 #: Files that are listed, and that are drawn, per section.
 LISTED = 100
@@ -111,9 +120,9 @@ def _label_panels(file: WorstFile, section: Section) -> List[Markup]:
         panels.append(_nothing('label map', f'{label.dtype} values: a label map holds integers'))
         return panels
     panels.append(_figure(coloured(label, invalid, ignored), _label_legend(label, file, ignored), crisp=True))
-    near = closer(label, invalid, ignored) if invalid.any() else None
+    near = closer(label, invalid, ignored)
     if near is not None:
-        panels.append(_figure(near, 'label, 48 x 48 pixels of it', crisp=True))
+        panels.append(_figure(near, 'label, from close by', crisp=True))
     return panels
 
 

@@ -20,6 +20,9 @@ def histogram(facts: LabelFacts) -> Markup:
         return Markup('')
     what = 'Pixels' if facts.kind == 'pixels' else 'Instances'
     title = f'{what} per value' if facts.histogram else f'{what} per invalid value'
+    if facts.histogram and len(counts) <= ROWS and facts.num_classes <= ROWS:
+        # A class that never occurs is worth a row: it cannot be learned.
+        counts = {**dict.fromkeys(range(facts.num_classes), 0), **counts}
     shown = sorted(counts)
     many = len(shown) > ROWS
     if many:
@@ -73,15 +76,19 @@ def _rows(values: List[int], counts: Dict[int, int], facts: LabelFacts) -> List[
             element(
                 'tr',
                 element('td', value, class_='number value'),
-                element('td', _KINDS[kind], class_='small soft'),
+                element('td', _KINDS[kind] if count else 'never seen', class_='small soft kind'),
                 element('td', name) if facts.class_names else None,
                 element('td', f'{count:,}', class_='number'),
                 element('td', share(count, whole), class_='number soft'),
-                element('td', element('i', style=f'width:{100 * _height(count, most):.1f}%'), class_='bar'),
+                element('td', _bar(_height(count, most)) if count else None, class_='bar'),
                 class_=kind,
             )
         )
     return rows
+
+
+def _bar(height: float) -> Markup:
+    return element('i', style=f'width:{100 * height:.1f}%')
 
 
 def _columns(counts: Dict[int, int], facts: LabelFacts) -> Markup:
@@ -108,12 +115,13 @@ def _columns(counts: Dict[int, int], facts: LabelFacts) -> Markup:
                 fill=f'var(--{kind})',
             )
         )
-    marks = [
-        element('text', low, x='0', y='188'),
-        element('text', high, x='1024', y='188', text_anchor='end'),
-        element('line', x1='0', x2='1024', y1='170.5', y2='170.5', class_='axis'),
-    ]
-    return element('svg', *bars, *marks, viewBox='0 0 1024 194', class_='plot', role='img', aria_label='all values')
+    return element(
+        'div',
+        element('div', class_='up'),
+        element('svg', *bars, viewBox='0 0 1024 170', preserveAspectRatio='none', role='img', aria_label='all values'),
+        element('div', element('span', low), element('span', high), class_='along'),
+        class_='plot',
+    )
 
 
 def _legend(facts: LabelFacts, counts: Dict[int, int]) -> Markup:

@@ -26,6 +26,7 @@ h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 2px; letter-spacing: -.01
 h2 { font-size: 1.2rem; margin: 44px 0 12px; padding-bottom: 6px; border-bottom: 2px solid var(--line) }
 h3 { font-size: 1rem; margin: 28px 0 10px }
 p { margin: 6px 0 }
+a { color: var(--info) }
 .soft { color: var(--soft) } .small { font-size: .86rem }
 code, .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: .88em }
@@ -54,7 +55,7 @@ th { text-align: left; color: var(--soft); font-weight: 560; font-size: .84rem }
 th, td { padding: 5px 10px 5px 0; border-bottom: 1px solid var(--line); vertical-align: top }
 tr:last-child > td { border-bottom: 0 }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
-td.bar { width: 45%; vertical-align: middle } 
+td.bar { width: 45%; vertical-align: middle }
 .bar i { display: block; height: 11px; border-radius: 2px; min-width: 2px }
 .valid { --hue: var(--valid) } .ignored { --hue: var(--ignored) } .invalid { --hue: var(--invalid) }
 .bar i, .key { background: var(--hue) }
@@ -68,19 +69,23 @@ tr.invalid .value { color: var(--invalid); font-weight: 650 }
   align-items: start }
 figure { margin: 0 } figcaption { color: var(--soft); font-size: .82rem; margin-top: 3px }
 svg { display: block; width: 100%; height: auto } .panels svg { border-radius: 6px; background: var(--code) }
-.pixels { image-rendering: pixelated }
+.pixels { image-rendering: pixelated } .panels > :only-child { max-width: 720px }
 .nothing { border: 1px dashed var(--line); border-radius: 6px; padding: 24px 14px; color: var(--soft);
   font-size: .9rem }
 .ring { fill: none; stroke: #fff; stroke-width: 2.5; paint-order: stroke }
 .ring.under { stroke: #000; stroke-opacity: .65; stroke-width: 5 }
-.plot text { fill: var(--soft); font: 12px system-ui, sans-serif } .plot .grid { stroke: var(--line) }
-.plot .axis { stroke: var(--soft) }
+.plot { display: grid; grid-template-columns: auto 1fr; gap: 0 8px; font-size: .78rem; color: var(--soft);
+  font-variant-numeric: tabular-nums }
+.plot > div { display: flex; justify-content: space-between } .plot > .up { flex-direction: column; text-align: right }
+.plot svg { height: 150px } .plot .along { grid-column: 2 } .plot .grid { stroke: var(--line) }
+.plot .axis { stroke: var(--soft) } .plot line { vector-effect: non-scaling-stroke } .plot + figcaption { margin: 0 }
+.kind { white-space: nowrap }
 details > summary { cursor: pointer; color: var(--soft); margin: 8px 0 }
 footer { margin-top: 48px; color: var(--soft); font-size: .84rem }
 @media (max-width: 620px) {
   main { padding: 18px 12px 48px } .card { padding: 13px 13px }
   .finding dl { grid-template-columns: 1fr; gap: 0 } .finding dd { margin-bottom: 8px }
-  td.bar { width: 26% }
+  td.bar { width: 22%; min-width: 56px } td, th { padding-right: 8px }
 }
 @media print { body { background: #fff } .card, .tile { break-inside: avoid; box-shadow: none } }
 """

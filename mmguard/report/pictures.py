@@ -19,6 +19,10 @@ MOST_PIXELS = 120_000_000
 #: What invalid pixels are painted in. No class has it.
 LOUD = (255, 0, 170)
 IGNORED = (232, 234, 238)
+#: Up to this share of invalid pixels they are ringed and shown from close by.
+FEW = 0.004
+#: Pixels of the longer side of what is shown from close by.
+CLOSE = 64
 #: Up to so many rings; more of them hide the picture.
 _RINGS = 40
 _CELLS = 16
@@ -93,15 +97,15 @@ def coloured(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> 
 
 
 def closer(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Optional[Picture]:
-    """The surroundings of the first invalid pixels, enlarged; ``None`` where the whole label is hardly larger."""
-    side = 48
+    """The surroundings of a few invalid pixels, enlarged; ``None`` where they are seen without."""
     height, width = label.shape
-    if max(height, width) < 3 * side:
+    high, wide = min(height, round(CLOSE * min(1, height / width))), min(width, round(CLOSE * min(1, width / height)))
+    if max(height, width) < 3 * CLOSE or not invalid.any() or invalid.mean() > FEW:
         return None
     row, column = _densest(invalid)
-    top = min(max(row - side // 2, 0), max(height - side, 0))
-    left = min(max(column - side // 2, 0), max(width - side, 0))
-    part = slice(top, top + side), slice(left, left + side)
+    top = min(max(row - high // 2, 0), height - high)
+    left = min(max(column - wide // 2, 0), width - wide)
+    part = slice(top, top + high), slice(left, left + wide)
     painted = _paint(label[part], invalid[part], ignored)
     return _encode(painted.repeat(6, axis=0).repeat(6, axis=1))
 
@@ -116,7 +120,8 @@ def read_label(path: str) -> np.ndarray:
     if len(image.getbands()) > 1:
         raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colours, not values')
     label = np.asarray(image)
-    return np.array(label, dtype=np.uint8) if label.dtype == np.bool_ else label
+    values: np.ndarray = label.astype(np.uint8) if label.dtype == np.bool_ else label
+    return values
 
 
 def _read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
@@ -182,7 +187,7 @@ def shrunk_mask(mask: np.ndarray) -> np.ndarray:
     height, width = shrunk_size(*mask.shape)
     padded = np.zeros((height * step, width * step), dtype=bool)
     padded[: mask.shape[0], : mask.shape[1]] = mask
-    return padded.reshape(height, step, width, step).any(axis=(1, 3))
+    return np.asarray(padded.reshape(height, step, width, step).any(axis=(1, 3)))
 
 
 def _step(height: int, width: int) -> int:
@@ -192,7 +197,7 @@ def _step(height: int, width: int) -> int:
 def rings(mask: np.ndarray) -> List[Tuple[float, float]]:
     """Where small groups of pixels lie, (x, y) as shares of width and height; none where they are easily seen."""
     height, width = mask.shape
-    if mask.mean() > 0.01:
+    if mask.mean() > FEW:
         return []
     rows, columns = np.nonzero(mask)
     cell = max(height, width) / _CELLS
