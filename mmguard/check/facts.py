@@ -11,7 +11,7 @@ from mmguard.check.config import ReadConfig, from_mmengine
 from mmguard.check.head_classes import counts
 from mmguard.check.ignored import ignored_labels
 from mmguard.check.one_channel import one_channel_softmax
-from mmguard.check.parts import Part, classes_of, classes_path, datasets, losses, transforms
+from mmguard.check.parts import Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.diagnosis.facts import ConfigFacts
 
 
@@ -34,6 +34,12 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
         weights = loss.config.get('class_weight')
         if isinstance(weights, (list, tuple)):
             facts.class_weights[loss.at('class_weight')] = [float(weight) for weight in weights]
+    facts.heads = {head.path: head.name for head in heads(read)}
+    facts.losses = {loss.path: loss.name for loss in losses(read)}
+    for dataset in sets:
+        if dataset.split == 'train' and read.scope == 'mmdet':
+            filters = dataset.config.get('filter_cfg')
+            facts.filter_empty_gt[dataset.path] = bool(isinstance(filters, dict) and filters.get('filter_empty_gt'))
     for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')
         if isinstance(value, bool):

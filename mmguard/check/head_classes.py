@@ -69,7 +69,7 @@ def classes_in(head: Optional[Part]) -> Optional[int]:
 
 
 def data_counts(dataset: Part) -> Dict[str, int]:
-    """Number of classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` where it tells them apart."""
+    """Classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` where it tells them apart."""
     classes = classes_of(dataset)
     if classes is None:
         return {}

@@ -1,0 +1,52 @@
+"""Findings as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List
+
+from mmguard.check.config import ReadConfig
+from mmguard.check.finding import SEVERITIES, ConfigFinding
+from mmguard.version import __version__
+
+
+def as_text(config: ReadConfig, findings: List[ConfigFinding], rules: int) -> str:
+    """The findings, each with its place, its value and what to write; the sum at the end."""
+    parts = [str(finding) for finding in findings]
+    parts += [f'note: {note}' for note in config.notes]
+    counted = [(severity, sum(finding.severity == severity for finding in findings)) for severity in SEVERITIES]
+    total = ', '.join(f'{count} {severity}{"s" if count > 1 else ""}' for severity, count in counted if count)
+    parts.append(f'{config.file}: {total or f"nothing found by {rules} rules"}')
+    return '\n\n'.join(parts)
+
+
+def as_json(config: ReadConfig, findings: List[ConfigFinding], codes: List[str]) -> Dict[str, Any]:
+    """The same for programs."""
+    return {
+        'mmguard': __version__,
+        'config': config.file,
+        'framework': config.scope,
+        'rules': codes,
+        'notes': config.notes,
+        'findings': [finding.to_json() for finding in findings],
+    }
+
+
+def write_json(record: Dict[str, Any], file: Path) -> None:
+    """Writes a temporary file and renames it: nobody ever reads half a report.
+
+    Raises:
+        OSError: The folder does not exist or cannot be written to.
+    """
+    descriptor, temporary = tempfile.mkstemp(dir=str(file.parent), prefix=f'.{file.name}.')
+    try:
+        with os.fdopen(descriptor, 'w', encoding='utf-8') as out:
+            json.dump(record, out, indent=1, ensure_ascii=False)
+            out.write('\n')
+        os.replace(temporary, file)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from typing import Iterator, Optional, Tuple
+
+from mmguard.check.config import ReadConfig
+from mmguard.check.finding import ConfigFinding
+from mmguard.check.head_classes import classes_in
+from mmguard.check.parts import Part, losses
+from mmguard.check.rule import Rule
+
+#: Heads whose loss_cls has one weight more, for "no object".
+QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
+
+
+class ClassWeightLength(Rule):
+    """One weight per channel."""
+
+    code = 'MG207'
+    summary = 'class_weight has not one entry per class.'
+    why = (
+        'The weights are looked up by label: with too few the run ends with an index error, and with any other number '
+        'than the channels cross entropy refuses. MaskFormer-like heads and softmax bbox heads have one entry more, '
+        'for "no object" (the background); it comes last.'
+    )
+    advice = 'Write one weight per class, plus one for "no object" where the head has it.'
+
+    def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
+        for loss in losses(config):
+            weights = loss.config.get('class_weight')
+            if not isinstance(weights, (list, tuple)):
+                continue
+            expected, extra = expected_weights(loss)
+            if expected is None or len(weights) == expected:
+                continue
+            yield self.at(
+                loss.at('class_weight'),
+                weights,
+                f'{len(weights)} weights, but {loss.owner.name if loss.owner else "the head"} needs {expected}{extra}.',
+                f'Write {expected} weights{extra and ", the last one for the extra entry"}, or num_classes to match.',
+            )
+
+
+def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
+    """How many class weights a loss needs, and what the extra one is for; ``None`` where that is not known."""
+    head = loss.owner
+    classes = classes_in(head)
+    if head is None or classes is None:
+        return None, ''
+    if head.is_a(*QUERY_HEADS):
+        if loss.key == 'loss_cls':
+            return classes + 1, f' ({classes} classes and "no object")'
+        return None, ''
+    if head.scope == 'mmseg' and loss.key == 'loss_decode':
+        return int(head.config.get('out_channels') or classes), ''
+    if head.is_a('BBoxHead') and loss.key == 'loss_cls' and loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
+        if loss.get('use_sigmoid', False):
+            return classes, ''
+        return classes + 1, f' ({classes} classes and the background)'
+    return None, ''

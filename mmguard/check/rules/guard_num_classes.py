@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.check.config import ReadConfig
+from mmguard.check.finding import ConfigFinding
+from mmguard.check.head_classes import classes_in, counts
+from mmguard.check.parts import transforms
+from mmguard.check.rule import Rule
+
+
+class GuardNumClasses(Rule):
+    """A guard that lets through what the head does not have."""
+
+    code = 'MG225'
+    summary = 'num_classes of a guard is not that of the head.'
+    why = (
+        'With too many classes the guard lets labels through that end the run; with too few it takes classes out of '
+        'training that the head has.'
+    )
+    advice = 'Write the num_classes of the head.'
+
+    def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
+        found = counts(config)
+        expected = set()
+        for count in found:
+            # Semantic heads of panoptic models count all things as one class, or each as its own.
+            stuff = int(count.head.config.get('num_stuff_classes') or 0)
+            expected |= {count.value, classes_in(count.head) or 0, stuff + 1}
+        if not found:
+            return
+        numbers = sorted({count.value for count in found if count.kind != 'stuff'})
+        for guard in transforms(config):
+            classes = guard.config.get('num_classes')
+            if not guard.name.startswith('Guard') or not isinstance(classes, int):
+                continue
+            if config.scope == 'mmseg' or guard.name == 'GuardInstanceLabels':
+                agrees = classes in numbers
+            else:
+                agrees = classes in expected
+            if not agrees:
+                yield self.at(
+                    guard.at('num_classes'),
+                    classes,
+                    f'The head has {" or ".join(map(str, numbers))} classes ({found[0].path}).',
+                    f'Write num_classes={numbers[0]}.',
+                )

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.check.config import ReadConfig
+from mmguard.check.finding import ConfigFinding
+from mmguard.check.head_classes import counts, data_counts, training_data
+from mmguard.check.parts import classes_path
+from mmguard.check.rule import Rule
+
+
+class HeadNumClasses(Rule):
+    """A head counts other classes than the data set."""
+
+    code = 'MG201'
+    summary = 'num_classes of a head is not the number of classes of the data set.'
+    why = (
+        'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is trained '
+        'as background without a word; channels too many are never trained. Every head has its own num_classes: '
+        'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
+    )
+    advice = 'Write the number of classes of the data set in every head, or correct metainfo.classes.'
+
+    def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
+        data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
+        for count in counts(config):
+            for dataset, numbers in data:
+                expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
+                if count.kind == 'all' and config.scope == 'mmdet':
+                    expected = numbers.get('things', expected)
+                if expected is None or count.value == expected:
+                    continue
+                if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
+                    continue
+                if config.scope == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
+                    continue  # MG202 says so, and why
+                if count.value == 1 and expected == 2 and config.scope == 'mmseg':
+                    continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
+                what = {'all': 'classes', 'things': 'things', 'stuff': 'kinds of stuff'}[count.kind]
+                yield self.at(
+                    count.path,
+                    count.value,
+                    f'{count.head.name} has {count.value} {what}, the data set {expected}: {classes_path(dataset)}.',
+                    f'Write {count.path.rsplit(".", 1)[-1]}={expected}, or correct the class list.',
+                )
+                break
+
+
+def _adds_up(head: dict, expected: int) -> bool:
+    return head.get('num_things_classes', 0) + (head.get('num_stuff_classes') or 0) == expected

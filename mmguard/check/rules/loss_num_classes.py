@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.check.config import ReadConfig
+from mmguard.check.finding import ConfigFinding
+from mmguard.check.head_classes import classes_in
+from mmguard.check.parts import losses
+from mmguard.check.rule import Rule
+
+
+class LossNumClasses(Rule):
+    """SeesawLoss and the like count for themselves."""
+
+    code = 'MG228'
+    summary = 'num_classes of a loss is not that of its head.'
+    why = 'The loss splits the scores by its own num_classes: another one than the head has is an error of shapes.'
+    advice = 'Write the num_classes of the head.'
+
+    def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
+        for loss in losses(config):
+            own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
+            if isinstance(own, int) and of_head is not None and own != of_head and loss.owner is not None:
+                yield self.at(
+                    loss.at('num_classes'),
+                    own,
+                    f'{loss.owner.name} has {of_head} classes ({loss.owner.path}).',
+                    f'Write num_classes={of_head}.',
+                )

@@ -1,0 +1,71 @@
+"""``mmguard check``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, List
+
+CLEAN, FOUND, COULD_NOT_RUN = 0, 1, 2
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'check',
+        help='say what is wrong with the labels in a config, before training',
+        description='Holds a config of MMSegmentation or MMDetection against rules about labels: heads, losses, data '
+        'sets, pipelines, metrics. Builds nothing and reads no data. Exit code: 0 nothing found, 1 findings, 2 could '
+        'not run. `mmguard explain CODE` says more about a finding.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='a config file')
+    parser.add_argument(
+        '--select', type=codes, default=[], metavar='CODES', help='only these rules, e.g. MG201,MG214 (or MG21)'
+    )
+    parser.add_argument('--ignore', type=codes, default=[], metavar='CODES', help='all but these rules')
+    parser.add_argument(
+        '--all',
+        action='store_true',
+        dest='everything',
+        help='also what only invalid labels would bring out: unguarded losses, heads and samplers',
+    )
+    parser.add_argument('--json', metavar='FILE', help='write the findings as JSON; -: to standard output')
+    parser.set_defaults(run=run)
+
+
+def codes(text: str) -> List[str]:
+    """Codes with commas between them."""
+    return [code.strip().upper() for code in text.split(',') if code.strip()]
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.check.config import read_config
+    from mmguard.check.report import as_json, as_text, write_json
+    from mmguard.check.run import check_config, chosen_rules
+
+    try:
+        rules = chosen_rules(args.select, args.ignore, args.everything)
+    except ValueError as error:
+        return _could_not_run(str(error))
+    try:
+        config = read_config(args.config)
+    except Exception as error:  # a config is code, and may raise anything
+        return _could_not_run(f'{args.config} cannot be read: {type(error).__name__}: {error}')
+    findings = check_config(config, rules)
+    record = as_json(config, findings, [rule.code for rule in rules])
+    if args.json == '-':
+        print(json.dumps(record, indent=1, ensure_ascii=False))
+    else:
+        print(as_text(config, findings, len(rules)))
+    if args.json not in (None, '-'):
+        try:
+            write_json(record, Path(args.json))
+        except OSError as error:
+            return _could_not_run(f'{args.json} cannot be written: {error}')
+    return FOUND if findings else CLEAN
+
+
+def _could_not_run(why: str) -> int:
+    print(f'mmguard check: {why}', file=sys.stderr)
+    return COULD_NOT_RUN
