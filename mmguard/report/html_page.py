@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import List, Sequence
 
-from mmguard.diagnosis import Finding
 from mmguard.report.html import Markup, element, join
 from mmguard.report.html_files import drawn_files, table_of_files
-from mmguard.report.html_findings import finding_card, severity_of
+from mmguard.report.html_findings import finding_card, verdict
 from mmguard.report.html_histogram import histogram
 from mmguard.report.html_history import plot
 from mmguard.report.html_style import STYLE
@@ -44,7 +43,7 @@ def _section(section: Section, number: int, named: bool) -> Markup:
     return element(
         'section',
         element('h2', section.name) if named else None,
-        _verdict(section.findings),
+        verdict(section),
         *(element('p', note, class_='small soft') for note in section.notes),
         _tiles(section),
         *(finding_card(finding, first=place == 0) for place, finding in enumerate(section.findings)),
@@ -55,20 +54,6 @@ def _section(section: Section, number: int, named: bool) -> Markup:
     )
 
 
-def _verdict(findings: Sequence[Finding]) -> Markup:
-    if not findings:
-        words = join(element('strong', 'Your labels are fine.'), ' Nothing invalid was found in them.')
-        return element('div', words, class_='card verdict fine')
-    several = f'{len(findings)} findings' if len(findings) > 1 else '1 finding'
-    tone = min((severity_of(f) for f in findings), key=('error', 'warning', 'info').index)
-    return element(
-        'div',
-        element('strong', f'{several}.'),
-        f' Begin with {findings[0].code}.' if len(findings) > 1 else '',
-        class_=f'card verdict {tone}',
-    )
-
-
 def _tiles(section: Section) -> Markup:
     facts = section.facts
     what = 'pixels' if facts.kind == 'pixels' else 'instances'
@@ -76,6 +61,7 @@ def _tiles(section: Section) -> Markup:
     tiles = []
     if facts.files:
         tiles.append((f'{facts.files:,}', 'files', False))
+    if facts.files or facts.offending_files:
         tiles.append((f'{facts.offending_files:,}', 'files with something invalid', facts.offending_files > 0))
     if facts.total:
         tiles.append((_short(facts.total), what, False))

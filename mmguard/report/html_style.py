@@ -48,7 +48,10 @@ code, .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaV
 .finding .cause { font-weight: 620; margin: 4px 0 8px }
 .finding dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 14px; margin: 0 }
 .finding dt { color: var(--soft); font-size: .9rem } .finding dd { margin: 0 }
-.write { background: var(--code); border-radius: 6px; padding: 6px 10px; white-space: pre-wrap }
+.write { display: block; width: fit-content; max-width: 100%; background: var(--code); border-radius: 6px;
+  padding: 5px 10px; margin: 3px 0; white-space: pre-wrap; border-left: 3px solid var(--tone) }
+dd > code:not(.write), .cause code { background: var(--code); border-radius: 4px; padding: 1px 4px }
+.file-name { display: block }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; font-size: .92rem }
 th { text-align: left; color: var(--soft); font-weight: 560; font-size: .84rem }

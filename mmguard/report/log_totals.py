@@ -1,0 +1,78 @@
+"""What a whole training skipped, from the lines of its log."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Dict, Iterable, List
+
+from mmguard.hooks.ledger import KINDS, LossCount
+from mmguard.report.log_lines import Line
+from mmguard.tally import Tally
+
+
+@dataclass
+class ModeTotals:
+    """One mode of a training.
+
+    Args:
+        iterations (int): Iterations with something skipped or remapped; the log holds no others.
+        kinds (dict[str, Tally]): Kind -> sum over those iterations.
+        files (dict[str, dict[str, Tally]]): Kind -> file -> its counts, over all times that it was seen.
+        losses (dict[str, LossCount]): Guarded loss -> its counts.
+        history (dict[str, Counter]): What is counted -> iteration -> count.
+        empty_images (int): Images seen without any instance.
+    """
+
+    places: set = field(default_factory=set)
+    kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
+    files: Dict[str, Dict[str, Tally]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    losses: Dict[str, LossCount] = field(default_factory=dict)
+    history: Dict[str, Counter] = field(default_factory=dict)
+    empty_images: int = 0
+
+    @property
+    def iterations(self) -> int:
+        return len(self.places)
+
+    def add(self, line: Line) -> None:
+        """Adds an iteration of one rank."""
+        self.places.add(line.place)
+        self.empty_images += line.empty_images
+        for kind, tally in (('pixels', line.pixels), ('instances', line.instances)):
+            self.kinds[kind] = self.kinds[kind] + tally
+            self._count(f'skipped {kind}', line.place, tally.skipped)
+            self._count(f'remapped {kind}', line.place, tally.remapped)
+            for found in line.samples[kind]:
+                source = str(found.source)
+                seen = self.files[kind].get(source)
+                self.files[kind][source] = found if seen is None else seen + found
+        for name, count in line.losses.items():
+            self.losses[name] = self.losses.get(name, LossCount()) + count
+            self._count('labels skipped by losses', line.place, count.skipped)
+            self._count('labels remapped by losses', line.place, count.remapped)
+
+    def _count(self, what: str, place: int, count: int) -> None:
+        if count:
+            self.history.setdefault(what, Counter())[place] += count
+
+    def worst(self, kind: str) -> List[Tally]:
+        """Its files, the one with the most skipped or remapped elements first."""
+        return sorted(self.files[kind].values(), key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
+
+    def over_all_files(self, kind: str) -> Tally:
+        # Not sum(): adding copies the values, at every file anew.
+        values: Counter = Counter()
+        reasons: Counter = Counter()
+        for tally in self.files[kind].values():
+            values.update(tally.values)
+            reasons.update(tally.reasons)
+        return Tally(values=dict(values), reasons=dict(reasons))
+
+
+def totals_of(lines: Iterable[Line]) -> Dict[str, ModeTotals]:
+    """Mode -> its totals, in the order in which the modes appear."""
+    totals: Dict[str, ModeTotals] = {}
+    for line in lines:
+        totals.setdefault(line.mode, ModeTotals()).add(line)
+    return totals
