@@ -5,6 +5,7 @@ Importing it registers the transforms, losses and hooks with mmengine; without m
 """
 
 import importlib.util as _util
+from typing import Any as _Any
 
 from mmguard.errors import LabelGuardError
 from mmguard.tally import Tally
@@ -25,3 +26,11 @@ if _util.find_spec('mmengine') is not None:
         GuardSegLabels = _transforms.GuardSegLabels
         __all__ += ['GuardInstanceLabels', 'GuardSegLabels']
     _register_all(_transforms)
+
+
+def __getattr__(name: str) -> _Any:
+    if name == 'guard_config':  # not before it is asked for: training needs nothing of it
+        from mmguard.apply import guard_config
+
+        return guard_config
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

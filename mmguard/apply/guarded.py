@@ -1,0 +1,120 @@
+"""The guarded config: all steps, in one tree."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple
+
+from mmguard.apply.heads import classes_of, heed_ignored
+from mmguard.apply.losses import guard_losses
+from mmguard.apply.pipelines import guard_pipelines
+from mmguard.apply.tree import is_text, type_name, walk
+
+if TYPE_CHECKING:
+    from mmengine.config import Config
+
+HOOK = 'LabelGuardHook'
+
+
+class Guarded(NamedTuple):
+    """A guarded config.
+
+    Attributes:
+        tree (dict): The config as plain dicts and lists.
+        changed (list[str]): What was changed: path in the config, and how.
+        left (list[str]): What could not be guarded, and why.
+    """
+
+    tree: Dict[str, Any]
+    changed: List[str]
+    left: List[str]
+
+
+def guard_tree(tree: Dict[str, Any]) -> Guarded:
+    """Guards a config: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
+
+    Args:
+        tree (dict): A config as plain dicts and lists; types may be classes. Not written to.
+    """
+    tree = copy.deepcopy(tree)
+    changed: List[str] = []
+    left: List[str] = []
+    classes = classes_of(tree, left)
+    in_losses = guard_losses(tree)
+    in_assigners = heed_ignored(tree) if classes.instances is not None else []
+    in_pipelines = guard_pipelines(tree, classes)
+    changed += [*_add_import(tree), *_add_hook(tree)]
+    changed += [*in_losses[0], *in_assigners, *in_pipelines.changed]
+    return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
+
+
+def guard_config(cfg: Config) -> Config:
+    """The guarded config, one line before ``Runner.from_cfg(cfg)``.
+
+    Hook, guards in every pipeline, losses swapped or wrapped, assigners that heed ignored instances. ``cfg`` itself is
+    not changed, and a config that is guarded comes back as it is.
+
+    Args:
+        cfg (Config): A config of mmseg or mmdet, of either style.
+
+    Raises:
+        TypeError: ``cfg`` is no ``mmengine.config.Config``.
+
+    Example:
+        >>> from mmengine.config import Config
+        >>> cfg = Config(dict(model=dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=19))))
+        >>> [hook['type'] for hook in guard_config(cfg).custom_hooks]
+        ['LabelGuardHook']
+    """
+    from mmengine.config import Config, ConfigDict
+
+    if not isinstance(cfg, Config):
+        raise TypeError(
+            f'guard_config wants an mmengine Config, got {type(cfg).__name__}: write Config.fromfile(path), or '
+            f'Config(dict(...))'
+        )
+    guarded = copy.deepcopy(cfg)
+    tree = guard_tree(tree_of(cfg, keep_imported=True)).tree
+    object.__setattr__(guarded, '_cfg_dict', ConfigDict(tree))
+    return guarded
+
+
+def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
+    """A config as plain dicts and lists, whose lazy classes are not loaded."""
+    if hasattr(cfg, '_to_lazy_dict'):
+        return cfg._to_lazy_dict(keep_imported=keep_imported)
+    return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
+
+
+def is_lazy(tree: Dict[str, Any]) -> bool:
+    """Whether types are classes, as in new-style configs."""
+    type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
+    return type_ is not None and not is_text(type_)
+
+
+def _add_import(tree: Dict[str, Any]) -> List[str]:
+    if is_lazy(tree):
+        return []  # the classes themselves bring their modules
+    imports = tree.get('custom_imports')
+    if not isinstance(imports, dict):
+        tree['custom_imports'] = {'imports': ['mmguard'], 'allow_failed_imports': False}
+        return ["custom_imports: + 'mmguard'"]
+    names = imports.get('imports') or []
+    names = [names] if isinstance(names, str) else list(names)
+    if 'mmguard' in names:
+        return []
+    imports['imports'] = [*names, 'mmguard']
+    return ["custom_imports: + 'mmguard'"]
+
+
+def _add_hook(tree: Dict[str, Any]) -> List[str]:
+    for key in ('custom_hooks', 'default_hooks'):
+        if any('type' in node and type_name(node['type']) == HOOK for _, node in walk(tree.get(key))):
+            return []
+    type_: Any = HOOK
+    if is_lazy(tree):
+        from mmengine.config.lazy import LazyObject
+
+        type_ = LazyObject('mmguard', HOOK)
+    tree['custom_hooks'] = [*(tree.get('custom_hooks') or []), {'type': type_}]
+    return [f'custom_hooks: + {HOOK}']

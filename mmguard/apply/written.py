@@ -1,0 +1,137 @@
+"""The guarded config as a file: inheriting from the original where that gives the same, else in full."""
+
+from __future__ import annotations
+
+import os
+import os.path as osp
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional
+
+from mmguard.apply.guarded import is_lazy, tree_of
+from mmguard.apply.overlay import overlay_text
+from mmguard.apply.source_text import full_text
+from mmguard.apply.tree import FRAMEWORKS, full_name
+
+_HEADER = '# Written by `mmguard apply`, mmguard {version}: {source}, guarded against invalid labels.\n'
+
+
+def load(source: str) -> Dict[str, Any]:
+    """The tree of a config: a file, or ``'mmseg::pidnet/....py'``.
+
+    Raises:
+        OSError, ValueError, ...: What mmengine raises for a config that it cannot read.
+    """
+    from mmengine.config import Config
+
+    if '::' in source:
+        return tree_of(Config.fromstring(f'_base_ = [{source!r}]\n', '.py'))
+    return tree_of(Config.fromfile(source))
+
+
+def bases_for(source: str, out: Path) -> List[str]:
+    """What ``_base_`` of ``out`` may call ``source``, the most portable first."""
+    if '::' in source:
+        return [source]
+    parts = Path(source).resolve().as_posix().split('/')
+    bases = []
+    for package in FRAMEWORKS:
+        shipped = [package, '.mim', 'configs']
+        at = next((n for n in range(len(parts)) if parts[n : n + 3] == shipped), None)
+        if at is not None:
+            bases.append(f'{package}::{"/".join(parts[at + 3 :])}')
+    try:
+        relative = osp.relpath(osp.realpath(source), osp.realpath(out.parent)).replace(os.sep, '/')
+        bases.append(relative if relative.startswith('.') else f'./{relative}')
+    except ValueError:  # another drive
+        pass
+    return [*bases, osp.realpath(source).replace(os.sep, '/')]
+
+
+def config_text(source: str, tree: Dict[str, Any], out: Path, version: str) -> str:
+    """The text of a guarded config, read back and found to say what it should.
+
+    Args:
+        source (str): The original: a file, or ``'mmseg::...'``.
+        tree (dict): The guarded config.
+        out (Path): Where it will stand; relative bases count from there.
+        version (str): Of mmguard, for the first line.
+
+    Raises:
+        ValueError: A config that no text gives back.
+    """
+    for base in () if is_lazy(tree) else bases_for(source, out):
+        text = _inheriting(base, tree, out)
+        if text is not None:
+            return _HEADER.format(version=version, source=base) + text
+    plain = by_name(tree)
+    text = full_text(plain)
+    with _written(text, out) as path:
+        if not _same(load(str(path)), plain):
+            raise ValueError(
+                f'{source}: its text cannot be written so that it loads back the same. Use mmguard.guard_config(cfg) '
+                f'in your training script instead, one line before Runner.from_cfg(cfg)'
+            )
+    return _HEADER.format(version=version, source=source) + text
+
+
+def _inheriting(base: str, tree: Dict[str, Any], out: Path) -> Optional[str]:
+    try:
+        with _written(f'_base_ = [{base!r}]\n', out) as path:
+            inherited = load(str(path))
+        text = overlay_text(base, without_scopes(inherited), without_scopes(tree))
+        with _written(text, out) as path:
+            return text if _same(load(str(path)), tree) else None
+    except Exception:  # whatever stops this base, the next way is tried, and the last one tells
+        return None
+
+
+@contextmanager
+def _written(text: str, out: Path) -> Iterator[Path]:
+    """A file beside ``out`` for as long as it takes to read it."""
+    handle, name = tempfile.mkstemp(prefix='mmguard_', suffix='.py', dir=out.parent)
+    try:
+        with os.fdopen(handle, 'w', encoding='utf-8') as file:
+            file.write(text)
+        yield Path(name)
+    finally:
+        os.unlink(name)
+
+
+def write_config(text: str, out: Path) -> None:
+    """Writes a config to a temporary file, then gives it its name."""
+    handle, name = tempfile.mkstemp(prefix='mmguard_', suffix='.py', dir=out.parent)
+    try:
+        with os.fdopen(handle, 'w', encoding='utf-8') as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, out)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
+    return bool(without_scopes(one) == without_scopes(other))
+
+
+def without_scopes(node: Any) -> Any:
+    """mmengine notes the scope of an inherited ``mmseg::`` config in it."""
+    if isinstance(node, dict):
+        return {key: without_scopes(value) for key, value in node.items() if key != '_scope_'}
+    if isinstance(node, (list, tuple)):
+        return type(node)(without_scopes(value) for value in node)
+    return node
+
+
+def by_name(node: Any) -> Any:
+    """A tree whose classes are named in full, which mmengine's registries understand."""
+    if isinstance(node, dict):
+        return {key: by_name(value) for key, value in node.items()}
+    if isinstance(node, (list, tuple)):
+        return type(node)(by_name(value) for value in node)
+    is_class = isinstance(node, type) or type(node).__name__ in ('LazyObject', 'LazyAttr', 'function')
+    return full_name(node) if is_class else node
