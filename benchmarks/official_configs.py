@@ -26,7 +26,8 @@ class Checked(NamedTuple):
         file (str): The config, relative to the configs of its framework.
         seconds (float): Reading and checking it.
         findings (list[tuple]): Code, severity, path and message of each finding.
-        error (str, optional): The traceback where it raised.
+        error (str, optional): The traceback where checking it raised.
+        unreadable (str, optional): Why mmengine cannot read it: a base that is not in the wheel, or not installed.
         notes (list[str]): What could not be looked at.
     """
 
@@ -34,6 +35,7 @@ class Checked(NamedTuple):
     seconds: float
     findings: List[Tuple[str, str, str, str]]
     error: Optional[str]
+    unreadable: Optional[str]
     notes: List[str]
 
 
@@ -58,13 +60,16 @@ def check(where: Tuple[str, Path], everything: bool = False) -> Checked:
     started = time.perf_counter()
     try:
         config = read_config(str(file))
+    except Exception as error:  # mmengine's own
+        return Checked(name, time.perf_counter() - started, [], None, f'{type(error).__name__}: {error}', [])
+    try:
         findings = check_config(config, chosen_rules(everything=everything))
         texts = [str(finding) for finding in findings]
         assert all(texts)
         found = [(f.code, f.severity, f.path, f.message) for f in findings]
-        return Checked(name, time.perf_counter() - started, found, None, config.notes)
+        return Checked(name, time.perf_counter() - started, found, None, None, config.notes)
     except Exception:  # to be counted, whatever it is
-        return Checked(name, time.perf_counter() - started, [], traceback.format_exc(), [])
+        return Checked(name, time.perf_counter() - started, [], traceback.format_exc(), None, [])
 
 
 def check_all(where: Tuple[str, Path]) -> Checked:
@@ -91,11 +96,15 @@ def main() -> None:
         print(f'| {code} | {", ".join(sorted(severities))} | {len(found)} | {shares} |')
     failed = [result for result in results if result.error]
     seconds = sorted(result.seconds for result in results)
-    print(f'\n{len(results)} configs, {len(failed)} exceptions, {sum(not r.findings for r in results)} without finding')
+    unreadable = [result for result in results if result.unreadable]
+    clean = sum(not (r.findings or r.error or r.unreadable) for r in results)
+    print(f'\n{len(results)} configs: {clean} without finding, {len(failed)} exceptions, {len(unreadable)} unreadable')
     print(
         f'seconds per config: median {statistics.median(seconds):.3f}, 99 % {seconds[int(len(seconds) * 0.99)]:.3f}, '
         f'largest {seconds[-1]:.3f} (the first of a process imports the framework)'
     )
+    for result in unreadable:
+        print(f'mmengine cannot read {result.file}: {result.unreadable}')
     for result in failed:
         print(f'\n{result.file}\n{result.error}')
     if args.list:

@@ -15,9 +15,9 @@ OTHER_COUNTS = {
     'GroundingDINOHead': 'the longest text, in tokens',
     'ATSSVLFusionHead': 'open vocabulary',
     'LinearReIDHead': 'identities',
-    'GlobalContextHead': 'checked as a loss of several labels',
     'VPDDepthHead': 'depth',
 }
+OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead')
 #: Keys of heads that tell objects from background alone.
 CLASS_AGNOSTIC = ('rpn_head', 'rpn')
 
@@ -85,7 +85,17 @@ def data_counts(dataset: Part) -> Dict[str, int]:
     return found
 
 
+def names_more(dataset: Part) -> bool:
+    """Whether a data set lists classes that nobody trains: tracking benchmarks name what their files may hold."""
+    return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
+
+
+def has_open_vocabulary(config: ReadConfig) -> bool:
+    """Whether the model is told the classes in words: any data set can be tested then."""
+    return any(head.is_a(*OPEN_VOCABULARY) for head in heads(config))
+
+
 def training_data(config: ReadConfig) -> List[Part]:
     """The data sets that are trained on; where a config has none, those that it is tested on."""
-    found = datasets(config)
+    found = [dataset for dataset in datasets(config) if not names_more(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found

@@ -7,6 +7,9 @@ from typing import List, Optional
 from mmguard.check.config import ReadConfig
 from mmguard.check.parts import Part, losses
 
+#: Heads whose loss_decode classifies queries: "no object" has a weight of its own, ignored pixels never reach it.
+QUERIES = ('SideAdapterCLIPHead',)
+
 
 def weighted_cross_entropies(config: ReadConfig) -> List[Part]:
     """The softmax losses of mmseg that compute ``class_weight[label]`` for every pixel.
@@ -21,6 +24,7 @@ def weighted_cross_entropies(config: ReadConfig) -> List[Part]:
         and loss.scope == 'mmseg'
         and loss.key == 'loss_decode'
         and loss.config.get('class_weight') is not None
+        and not (loss.owner is not None and loss.owner.is_a(*QUERIES))
         and not loss.get('use_sigmoid', False)
         and not loss.get('use_mask', False)
         and loss.get('reduction', 'mean') == 'mean'

@@ -47,7 +47,7 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     if head is None or classes is None:
         return None, ''
     if head.is_a(*QUERY_HEADS):
-        if loss.key == 'loss_cls':
+        if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
             return classes + 1, f' ({classes} classes and "no object")'
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':

@@ -4,6 +4,7 @@ from typing import Dict, Iterator, List, Tuple
 
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import WARNING, ConfigFinding
+from mmguard.check.head_classes import has_open_vocabulary, names_more
 from mmguard.check.parts import Part, classes_of, classes_path, datasets, says_classes
 from mmguard.check.rule import Rule
 
@@ -23,9 +24,9 @@ class SplitClasses(Rule):
         known: List[Tuple[Part, List[str]]] = []
         for dataset in datasets(config):
             names = classes_of(dataset)
-            if names is not None:
+            if names is not None and not names_more(dataset):
                 known.append((dataset, names))
-        if not known or known[0][0].split != 'train':
+        if not known or known[0][0].split != 'train' or has_open_vocabulary(config):
             return
         first, expected = known[0]
         for dataset, names in known[1:]:
