@@ -1,0 +1,296 @@
+"""Elements of COCO's arrays, and the columns that they are gathered in: 66 bytes an annotation."""
+
+from __future__ import annotations
+
+from itertools import chain
+from operator import attrgetter
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from mmguard.scan.annotations.faults import Faults, short
+
+try:
+    from msgspec import Struct, to_builtins
+except ImportError:
+    TYPES: Dict[str, Any] = {}
+else:
+    _NONE = float('-inf')
+    _ABSENT = -(1 << 63)
+
+    class Segment(Struct, gc=False, omit_defaults=True):
+        """A segment of COCO panoptic."""
+
+        id: int = _ABSENT
+        category_id: int = _ABSENT
+        bbox: Tuple[float, float, float, float] = (_NONE, _NONE, _NONE, _NONE)
+        area: float = _NONE
+        iscrowd: Union[bool, int] = 0
+
+    class Annotation(Struct, gc=False, omit_defaults=True):
+        """An annotation; masks and all other keys are skipped without being built."""
+
+        id: int = _ABSENT
+        image_id: int = _ABSENT
+        category_id: int = _ABSENT
+        bbox: Tuple[float, float, float, float] = (_NONE, _NONE, _NONE, _NONE)
+        area: float = _NONE
+        iscrowd: Union[bool, int] = 0
+        ignore: Union[bool, int] = 0
+        segments_info: Optional[List[Segment]] = None
+
+    class Image(Struct, gc=False, omit_defaults=True):
+        """An image. mmdet takes the file of LVIS 1.0 from ``coco_url``."""
+
+        id: int = _ABSENT
+        width: float = _NONE
+        height: float = _NONE
+        file_name: str = ''
+        coco_url: str = ''
+
+    TYPES = {'annotations': Annotation, 'images': Image}
+
+#: The id of what has none.
+ABSENT = -(1 << 63)
+#: Ids that are no integers get codes from here on; nobody numbers by hand this far below zero.
+_FIRST_CODE = -(1 << 62)
+_LARGEST = 1 << 62
+#: A size, an area or a corner that is not there. JSON can say it (-1e999), but nobody does.
+NO_NUMBER = float('-inf')
+_NO_BOX = (NO_NUMBER,) * 4
+_URL = 'http://images.cocodataset.org/'
+
+
+class Ids:
+    """Numbers for ids that are texts, fractions or beyond 64 bits, as some exporters write them."""
+
+    def __init__(self) -> None:
+        self._codes: Dict[Any, int] = {}
+        self._originals: Dict[int, Any] = {}
+
+    def code(self, value: Any) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # equal, and the same key to Python
+        if isinstance(value, int) and abs(value) < _LARGEST:
+            return int(value)
+        if value is None or not isinstance(value, (int, float, str)):
+            return ABSENT
+        if value not in self._codes:
+            code = _FIRST_CODE + len(self._codes)
+            self._codes[value] = code
+            self._originals[code] = value
+        return self._codes[value]
+
+    def original(self, code: int) -> Any:
+        return self._originals.get(code, code)
+
+
+class AnnotationColumns(NamedTuple):
+    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` where there is none.
+
+    Attributes:
+        id, image_id, category_id (np.ndarray): int64, (N,).
+        box (np.ndarray): float64, (N, 4), x, y, width, height; ``NO_NUMBER`` where there is none.
+        area (np.ndarray): float64, (N,), ``NO_NUMBER`` where there is none.
+        crowd, ignore (np.ndarray): bool, (N,).
+    """
+
+    id: np.ndarray
+    image_id: np.ndarray
+    category_id: np.ndarray
+    box: np.ndarray
+    area: np.ndarray
+    crowd: np.ndarray
+    ignore: np.ndarray
+
+    @classmethod
+    def empty(cls) -> AnnotationColumns:
+        ints, floats, bools = np.empty(0, np.int64), np.empty(0), np.empty(0, bool)
+        return cls(ints, ints, ints, np.empty((0, 4)), floats, bools, bools)
+
+    @classmethod
+    def joined(cls, parts: List[AnnotationColumns]) -> AnnotationColumns:
+        """One after the other; ``parts`` is emptied, so that memory holds one column twice, not all of them."""
+        if not parts:
+            return cls.empty()
+        lists = [list(column) for column in zip(*parts)]
+        parts.clear()
+        joined = []
+        while lists:
+            joined.append(np.concatenate(lists.pop(0)))
+        return cls(*joined)
+
+
+class ImageColumns(NamedTuple):
+    """Images.
+
+    Attributes:
+        id (list[int]): Codes of ``Ids``.
+        size (list[tuple[float, float]]): Height and width, ``NO_NUMBER`` where there is none.
+        name (list[str]): File, relative to the folder of the images.
+    """
+
+    id: List[int]
+    size: List[Tuple[float, float]]
+    name: List[str]
+
+
+def are_panoptic(records: Sequence[Any]) -> bool:
+    """Whether typed annotations hold segments."""
+    # The first look is fast; the second is for images without a single segment, whose lists are empty.
+    return any(map(attrgetter('segments_info'), records)) or (
+        ABSENT in map(attrgetter('id'), records) and any(record.segments_info is not None for record in records)
+    )
+
+
+def annotation_columns(records: Sequence[Any]) -> AnnotationColumns:
+    """Columns of typed records.
+
+    Raises:
+        OverflowError: An id beyond 64 bits; :func:`plain_columns` of :func:`untyped` records can do those.
+    """
+    if are_panoptic(records):
+        records = [
+            Annotation(segment.id, record.image_id, segment.category_id, segment.bbox, segment.area, segment.iscrowd)
+            for record in records
+            for segment in record.segments_info or ()
+        ]
+    count = len(records)
+
+    def column(name: str, dtype: Any) -> np.ndarray:
+        return np.fromiter(map(attrgetter(name), records), dtype, count)
+
+    boxes = np.fromiter(chain.from_iterable(map(attrgetter('bbox'), records)), float, 4 * count)
+    return AnnotationColumns(
+        column('id', np.int64),
+        column('image_id', np.int64),
+        column('category_id', np.int64),
+        boxes.reshape(-1, 4),
+        column('area', float),
+        column('iscrowd', bool),
+        column('ignore', bool),
+    )
+
+
+def untyped(records: Sequence[Any]) -> List[Dict[str, Any]]:
+    return to_builtins(list(records))
+
+
+def plain_columns(records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str) -> AnnotationColumns:
+    """Columns of whatever JSON holds in the place of annotations; what cannot be an annotation is a fault.
+
+    Args:
+        records (sequence): Elements of the array.
+        first (int): Number of the first one.
+        ids (Ids): Codes of unusual ids.
+        faults (Faults): Takes what is wrong.
+        source (str): The file.
+    """
+    columns: Tuple[List[Any], ...] = ([], [], [], [], [], [], [])
+    for number, record in enumerate(records, first):
+        where = f'{source}: annotations[{number}]'
+        if not isinstance(record, dict):
+            faults.add('an annotation is no object', f'{where} is {short(record)}')
+            continue
+        for part in _segments(record, where, faults):
+            row = (
+                _id(part, 'id', ids, where, faults),
+                _id(record, 'image_id', ids, where, faults),
+                _id(part, 'category_id', ids, where, faults),
+                _box(part.get('bbox'), where, faults),
+                _number(part, 'area', where, faults),
+                bool(part.get('iscrowd')),
+                bool(part.get('ignore')),
+            )
+            for column, value in zip(columns, row):
+                column.append(value)
+    id_, image, category, box, area, crowd, ignore = columns
+    return AnnotationColumns(
+        np.array(id_, np.int64),
+        np.array(image, np.int64),
+        np.array(category, np.int64),
+        np.array(box, float).reshape(-1, 4),
+        np.array(area, float),
+        np.array(crowd, bool),
+        np.array(ignore, bool),
+    )
+
+
+def _segments(record: Dict[str, Any], where: str, faults: Faults) -> List[Dict[str, Any]]:
+    segments = record.get('segments_info')
+    if segments is None:
+        return [record]
+    if not isinstance(segments, list):
+        faults.add('segments_info is no list', f'{where}: {short(segments)}')
+        return []
+    objects = [segment for segment in segments if isinstance(segment, dict)]
+    if len(objects) < len(segments):
+        faults.add('segments_info holds what is no object', where)
+    return objects
+
+
+def _id(record: Dict[str, Any], key: str, ids: Ids, where: str, faults: Faults) -> int:
+    value = record.get(key)
+    code = ids.code(value)
+    if code == ABSENT and value is not None:
+        faults.add(f'{key} is neither a number nor a text', f'{where}: {short(value)}')
+    return code
+
+
+def _number(record: Dict[str, Any], key: str, where: str, faults: Faults) -> float:
+    value = record.get(key)
+    if value is None:
+        return NO_NUMBER
+    number = _float(value)
+    if number is None:
+        faults.add(f'{key} is no number', f'{where}: {short(value)}')
+        return NO_NUMBER
+    return number
+
+
+def _box(value: Any, where: str, faults: Faults) -> Tuple[float, ...]:
+    if value is None:
+        return _NO_BOX
+    numbers = [_float(part) for part in value] if isinstance(value, list) and len(value) == 4 else [None]
+    if any(number is None for number in numbers):
+        faults.add('bbox is not four numbers', f'{where}: {short(value)}')
+        return _NO_BOX
+    return tuple(numbers)  # type: ignore[arg-type]
+
+
+def _float(value: Any) -> Optional[float]:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float('inf') if value > 0 else float('-inf')
+
+
+def add_images(
+    columns: ImageColumns, records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str, by_url: bool
+) -> None:
+    """Appends images, typed or not. ``by_url``: the file is named by ``coco_url``, as mmdet reads LVIS 1.0."""
+    for number, record in enumerate(records, first):
+        if isinstance(record, dict):
+            where = f'{source}: images[{number}]'
+            name, url = (_name(record, key, where, faults) for key in ('file_name', 'coco_url'))
+            columns.id.append(_id(record, 'id', ids, where, faults))
+            columns.size.append(
+                (_number(record, 'height', where, faults), _number(record, 'width', where, faults)),
+            )
+        elif TYPES and isinstance(record, TYPES['images']):
+            name, url = record.file_name, record.coco_url
+            columns.id.append(ids.code(record.id) if record.id != ABSENT else ABSENT)
+            columns.size.append((record.height, record.width))
+        else:
+            faults.add('an image is no object', f'{source}: images[{number}] is {short(record)}')
+            continue
+        columns.name.append(url.replace(_URL, '') if url and (by_url or not name) else name)
+
+
+def _name(record: Dict[str, Any], key: str, where: str, faults: Faults) -> str:
+    value = record.get(key)
+    if value is not None and not isinstance(value, str):
+        faults.add(f'{key} is no text', f'{where}: {short(value)}')
+    return value if isinstance(value, str) else ''
