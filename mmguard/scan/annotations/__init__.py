@@ -1,5 +1,15 @@
 """What annotation files hold: COCO and LVIS JSON, VOC XML, OpenImages csv, and the data sets of mmdet's configs."""
 
 from mmguard.scan.annotations.coco import scan_coco
+from mmguard.scan.annotations.datasets import datasets_of_config, scan_dataset, scan_detection_config
+from mmguard.scan.annotations.openimages import scan_openimages
+from mmguard.scan.annotations.voc import scan_voc
 
-__all__ = ['scan_coco']
+__all__ = [
+    'datasets_of_config',
+    'scan_coco',
+    'scan_dataset',
+    'scan_detection_config',
+    'scan_openimages',
+    'scan_voc',
+]

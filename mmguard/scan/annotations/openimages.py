@@ -1,0 +1,119 @@
+"""OpenImages: boxes in a csv file, in fractions of the image's size."""
+
+from __future__ import annotations
+
+import csv
+import os
+from typing import Dict, List, Optional, Tuple
+
+import numpy as np
+
+from mmguard.diagnosis.facts import AnnotationFacts, LabelFacts
+from mmguard.scan.annotations.coco_file import open_regular
+from mmguard.scan.annotations.coco_records import NO_NUMBER
+from mmguard.scan.annotations.disk import missing_files
+from mmguard.scan.annotations.faults import Faults, short
+from mmguard.scan.annotations.table import Table, facts_of
+
+#: Columns that mmdet reads by place, whatever the header calls them.
+_LABEL, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 4, 5, 6, 7, 13
+
+
+def scan_openimages(
+    ann_file: str,
+    label_file: str,
+    meta_file: str = '',
+    num_classes: Optional[int] = None,
+    images: Optional[str] = None,
+) -> LabelFacts:
+    """Reads OpenImages' boxes. Never raises for what the files hold.
+
+    Boxes are judged as fractions: inside an image is (0, 1). ``meta_file`` is not read: it is a pickle, and
+    unpickling runs whatever it holds.
+
+    Args:
+        ann_file (str): ``*-annotations-bbox.csv``.
+        label_file (str): ``class-descriptions-boxable.csv``: a label is the place of its line.
+        meta_file (str): Not read.
+        num_classes (int, optional): Classes of the head. Default: the lines of ``label_file``.
+        images (str, optional): Folder of the images; given, missing files are looked for.
+
+    Returns:
+        LabelFacts: ``kind='instances'``; examples show fractions, as the file does.
+    """
+    faults = Faults()
+    annotations = AnnotationFacts(format='openimages', labelled_by='class list')
+    ids = [(row[0], row[1]) for row in _rows(label_file, 2, faults)]
+    label_of = {mid: label for label, (mid, _) in enumerate(ids)}
+    names = [name for _, name in ids]
+    place_of: Dict[str, int] = {}
+    image: List[int] = []
+    mids: List[str] = []
+    corners: List[Tuple[float, ...]] = []
+    source = os.path.basename(ann_file)
+    for number, row in enumerate(_rows(ann_file, _COLUMNS, faults)):
+        if number == 0:
+            continue  # the header
+        image.append(place_of.setdefault(f'{row[0]}.jpg', len(place_of)))
+        mids.append(row[_LABEL])
+        try:
+            corners.append(tuple(float(row[side]) for side in (_LEFT, _TOP, _RIGHT, _BOTTOM)))
+        except ValueError:
+            faults.add(
+                'a corner is no number: mmdet stops here',
+                f'{source}: row {number + 1}: {short(row[_LEFT : _BOTTOM + 1])}',
+            )
+            corners.append((NO_NUMBER,) * 4)
+    label = np.array([label_of.get(mid, -1) for mid in mids], np.int64)
+    boxes = np.array(corners, float).reshape(-1, 4)
+    boxed = ~(boxes == NO_NUMBER).all(axis=1)
+    unknown = sorted({mid for mid in mids if mid not in label_of})
+    for mid in unknown:
+        faults.add('a label is not in the label file: mmdet stops here', f'{source}: {mid}')
+    table = Table(
+        images=list(place_of),
+        sizes=np.ones((len(place_of), 2)),
+        categories=names,
+        image=np.array(image, np.int64),
+        category=label,
+        label=label,
+        corners=boxes,
+        boxed=boxed,
+        aside=np.zeros(len(mids), bool),
+        left_out={'category not in the class list': label < 0, 'no box': ~boxed},
+        judged=label >= 0,
+        shows_size=False,
+    )
+    annotations.categories = dict(enumerate(names))
+    used = set(mids)
+    annotations.unused = [name for mid, name in ids if mid not in used]
+    annotations.left_out_names = {mid: mids.count(mid) for mid in unknown}
+    if images is not None:
+        annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
+    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    annotations.over_edge = 0  # an edge of one pixel is no fraction
+    annotations.box_examples.pop('over_edge', None)
+    annotations.unreadable = faults.to_dict()
+    return facts
+
+
+def _rows(path: str, columns: int, faults: Faults) -> List[List[str]]:
+    source = os.path.basename(path) or path
+    rows: List[List[str]] = []
+    try:
+        with open_regular(path) as binary:
+            lines = (line.decode('utf-8') for line in binary)
+            for number, row in enumerate(csv.reader(lines)):
+                if len(row) < columns:
+                    faults.add(f'a row has fewer than {columns} columns', f'{source}: row {number + 1}')
+                elif row:
+                    rows.append([*row[: _BOTTOM + 1]])
+    except UnicodeDecodeError:
+        faults.add('is not UTF-8', source)
+    except csv.Error as error:
+        faults.add(f'is no csv: {error}', source)
+    except (OSError, ValueError) as error:
+        faults.add(f'cannot be opened: {getattr(error, "strerror", None) or error}', source)
+    if not rows:
+        faults.add('the file is empty', source)
+    return rows
