@@ -27,7 +27,8 @@ def form_of(image: Any) -> str:
     if mode.startswith('I;16'):
         return 'gray16'
     if mode == 'L':
-        return {17: 'gray4', 85: 'gray2'}.get(scale_of(image), 'gray8')
+        scale = scale_of(image)
+        return 'gray4' if scale == 17 else 'gray2' if scale == 85 else 'gray8'
     return _FORMS.get(mode, 'other')
 
 

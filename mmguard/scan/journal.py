@@ -85,6 +85,11 @@ class Journal:
             return None
         return record
 
+    @property
+    def resumed(self) -> bool:
+        """Whether it holds anything of an earlier scan."""
+        return bool(self._keys.size)
+
     def append(self, lines: Iterable[str]) -> None:
         """Writes lines and hands them to the system, so that a kill loses nothing."""
         self._out.write(''.join(f'{line}\n' for line in lines).encode())

@@ -77,6 +77,12 @@ class MapRecord:
         """Value as loaded -> elements."""
         return self.raw if self.loaded is None else self.loaded
 
+    def decoded(self, stored: int) -> int:
+        """What the loader makes of a value of ``raw``, 0 to 255."""
+        if 'scaled' in self.changes and self.loaded is not None:
+            return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
+        return stored % 256
+
     def to_line(self) -> str:
         """One line of JSON, what is empty left out. File names that are no valid text survive it."""
         return json.dumps({key: value for key, value in vars(self).items() if value or key == 'path'})

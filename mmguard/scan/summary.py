@@ -56,7 +56,7 @@ class MapSummary:
         self.missing_labels = Examples()
         self.missing_images = Examples()
         self.duplicates = Examples()
-        #: (-invalid elements, path, values) of the worst files.
+        #: Of the worst files: -invalid elements, path, image, invalid values as stored, as trained.
         self.worst = Examples()
 
     def add(self, record: MapRecord) -> None:
@@ -102,11 +102,15 @@ class MapSummary:
         invalid = {label: count for label, count in labels.items() if not self.settings.is_valid(label)}
         if invalid:
             self.offending_files += 1
-            values = tuple(sorted(invalid.items(), key=lambda pair: (-pair[1], pair[0]))[:_FEW])
-            self.worst.add((-sum(invalid.values()), record.path, record.image or '', values))
+            stored = {value: n for value, n in record.raw.items() if self._is_invalid(record.decoded(value))}
+            where = (record.path, record.image or '')
+            self.worst.add((-sum(invalid.values()), *where, _most(stored), _most(invalid)))
             if record.between:
                 self.invalid_looked_at += sum(invalid.values())
                 self.invalid_between += sum(record.between.values())
+
+    def _is_invalid(self, decoded: int) -> bool:
+        return not self.settings.is_valid(self.table[decoded])
 
     def _add_image_fault(self, record: MapRecord) -> None:
         assert record.image is not None
@@ -197,9 +201,10 @@ class MapSummary:
                 'path': path,
                 'image': image or None,
                 'invalid': -negative,
-                'values': {str(value): count for value, count in values},
+                'values': {str(value): count for value, count in trained},
+                'stored': {str(value): count for value, count in stored},
             }
-            for negative, path, image, values in self.worst.first
+            for negative, path, image, stored, trained in self.worst.first
         ]
 
     def totals(self) -> Dict[str, Any]:
@@ -217,6 +222,10 @@ def _count(counts: Dict[Any, int], key: Any, number: int = 1, most: Optional[int
 def _add_counts(counts: Dict[Any, int], others: Dict[Any, int], most: Optional[int] = None) -> None:
     for key, number in others.items():
         _count(counts, key, number, most)
+
+
+def _most(counts: Dict[int, int]) -> Tuple[Tuple[int, int], ...]:
+    return tuple(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:_FEW])
 
 
 def _sorted(counts: Dict[int, int]) -> Dict[int, int]:

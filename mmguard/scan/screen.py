@@ -1,0 +1,108 @@
+"""The scan on the screen: what is wrong first, then what was seen."""
+
+from __future__ import annotations
+
+from typing import Dict, List
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mmguard.diagnosis import Finding, LabelFacts
+from mmguard.scan.names import printable
+from mmguard.scan.run import SetResult
+
+_STYLES = {'error': 'bold red', 'warning': 'bold yellow', 'info': 'bold green'}
+_MOST_ROWS = 40
+_MOST_FILES = 10
+_BAR = 24
+
+
+def show(console: Console, result: SetResult) -> None:
+    """Prints what was found in one data set."""
+    facts = result.facts
+    console.rule(Text(printable(result.name), style='bold'))
+    for note in result.notes:
+        console.print(Text(f'note: {printable(note)}', style='dim'))
+    console.print(Text(_seen(result)))
+    for finding in result.findings:
+        console.print(_finding(finding))
+    if not result.findings:
+        console.print(Text('Nothing found.', style='bold green'))
+    if facts.maps is not None:
+        for fault, files in facts.maps.unreadable.items():
+            number = facts.maps.counts.get(f'unreadable {fault}', len(files))
+            console.print(Text(f'{fault}: {number:,} files, first: {", ".join(files[:3])}', style='yellow'))
+    if facts.histogram:
+        console.print(_histogram(facts))
+    if result.worst:
+        console.print(_worst(result))
+
+
+def _seen(result: SetResult) -> str:
+    facts = result.facts
+    known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
+    invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
+    return (
+        f'{facts.files:,} files{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '
+        f'{facts.offending_files:,} files; {facts.num_classes} classes'
+    )
+
+
+def _finding(finding: Finding) -> Text:
+    text = Text('\n')
+    text.append(f'{finding.code} ', style=_STYLES.get(finding.severity, 'bold'))
+    text.append(printable(finding.cause), style='bold')
+    text.append(f'\n  seen: {printable(finding.evidence)}')
+    if finding.files:
+        text.append(f'\n  in: {", ".join(map(printable, finding.files))}')
+    text.append('\n  ')
+    # The lines to write stand in backticks; on the screen they stand out by colour.
+    for number, part in enumerate(finding.advice.split('`')):
+        text.append(part, style='bold cyan' if number % 2 else '')
+    text.append('\n')
+    return text
+
+
+def _histogram(facts: LabelFacts) -> Table:
+    by_label = facts.maps.files_with_class if facts.maps is not None else {}
+    table = Table(title='labels as training sees them', title_justify='left', show_edge=False, pad_edge=False)
+    for heading in ('label', 'name'):
+        table.add_column(heading)
+    for heading in (facts.kind, 'share', 'files'):
+        table.add_column(heading, justify='right')
+    table.add_column('')
+    rows: Dict[int, int] = dict(sorted(facts.histogram.items()))
+    for missing in range(min(facts.num_classes, 256)) if len(facts.class_names) == facts.num_classes else ():
+        rows.setdefault(missing, 0)
+    whole, most = max(1, sum(rows.values())), max(rows.values())
+    # Invalid labels are never among those left out.
+    shown = sorted(rows, key=lambda label: (label not in facts.values, label))[:_MOST_ROWS]
+    for label in sorted(shown):
+        count = rows[label]
+        style = 'red' if label in facts.values else 'dim' if label == facts.ignore_index or not count else ''
+        cells: List[str] = [str(label), _name(label, facts), f'{count:,}', f'{100 * count / whole:.2f} %']
+        cells += [f'{by_label[label]:,}' if label in by_label else '', '█' * round(_BAR * count / most)]
+        table.add_row(*(Text(cell) for cell in cells), style=style)
+    if len(rows) > len(shown):
+        table.add_row(Text('...'), Text(f'{len(rows) - len(shown)} more'))
+    return table
+
+
+def _name(label: int, facts: LabelFacts) -> str:
+    if label in facts.values:
+        return 'invalid'
+    if label == facts.ignore_index:
+        return 'ignored'
+    return printable(str(facts.class_names[label])) if 0 <= label < len(facts.class_names) else ''
+
+
+def _worst(result: SetResult) -> Table:
+    table = Table(title='worst files', title_justify='left', show_edge=False, pad_edge=False)
+    table.add_column('file', overflow='fold')
+    table.add_column('invalid', justify='right')
+    table.add_column('values (times)')
+    for file in result.worst[:_MOST_FILES]:
+        values = ', '.join(f'{value} ({count:,})' for value, count in file['values'].items())
+        table.add_row(Text(file['file']), Text(f'{file["invalid"]:,}'), Text(values))
+    return table

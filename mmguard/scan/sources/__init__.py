@@ -1,0 +1,1 @@
+"""Where label maps come from: a folder, or the data sets of a config."""

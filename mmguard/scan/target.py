@@ -1,0 +1,166 @@
+"""From what the user names to what is to be scanned."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any, Callable, List, Union
+
+from mmguard.diagnosis.facts import ConfigFacts, LabelFacts
+from mmguard.scan.options import ScanOptions
+from mmguard.scan.sources.base import MapSource
+from mmguard.scan.sources.config import ConfigSource, heads_say, split_sets
+from mmguard.scan.sources.folder import FolderSource
+from mmguard.scan.sources.folders import is_image_name
+from mmguard.scan.sources.layout import label_and_image_folders
+
+_CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
+
+
+class CannotScan(Exception):
+    """There is nothing that could be scanned, and why."""
+
+
+@dataclass
+class AnnotationSource:
+    """A data set of annotation files.
+
+    Args:
+        name (str): What to call it.
+        read (callable): Reads it.
+        root (str, optional): Files are named relative to it.
+    """
+
+    name: str
+    read: Callable[[], LabelFacts]
+    notes: List[str] = field(default_factory=list)
+
+
+Source = Union[MapSource, AnnotationSource]
+
+
+@dataclass
+class Plan:
+    """What is to be scanned.
+
+    Args:
+        sources (list): The data sets.
+        config (ConfigFacts): What the config, or the command line, says about labels.
+        failed (list[str]): Data sets that could not be opened, and why.
+    """
+
+    sources: List[Source]
+    config: ConfigFacts
+    failed: List[str] = field(default_factory=list)
+
+
+def plan_of(target: str, options: ScanOptions) -> Plan:
+    """Finds out what a target is, by its name and its first files.
+
+    Args:
+        target (str): An mm config, a COCO or LVIS JSON, a VOC folder, a folder of label maps, or one label map.
+        options (ScanOptions): What the user says about it.
+
+    Raises:
+        CannotScan: It is none of them, or does not exist.
+    """
+    if not os.path.exists(target):
+        raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
+    ending = os.path.splitext(target)[1].lower()
+    if os.path.isdir(target):
+        return _voc_plan(target, options) if _is_voc(target) else _folder_plan(target, options)
+    if ending in _CONFIG_ENDINGS:
+        return _config_plan(target, options)
+    if ending == '.json':
+        return _coco_plan(target, options)
+    if is_image_name(os.path.basename(target)):
+        return _folder_plan(target, options)
+    raise CannotScan(
+        f'{target}: nothing to scan in a {ending or "file without ending"}. Name a config (.py), a folder of label '
+        f'maps, a COCO JSON or a VOC folder'
+    )
+
+
+def _folder_plan(target: str, options: ScanOptions) -> Plan:
+    notes = []
+    if os.path.isdir(target) and options.images is None:
+        folders = label_and_image_folders(target)
+        if folders is not None:
+            target = folders[0]
+            options = replace(options, images=folders[1])
+            notes.append(f'labels: {folders[0]}, images: {folders[1]}')
+    try:
+        source = FolderSource(target, options.settings(), options.images, options.suffix)
+    except OSError as error:
+        raise CannotScan(str(error)) from error
+    source.notes += notes
+    if options.num_classes is None:
+        source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
+    return Plan([source], _facts_of(options))
+
+
+def _facts_of(options: ScanOptions) -> ConfigFacts:
+    facts = ConfigFacts(framework='mmseg', label_map=dict(options.label_map))
+    if options.reduce_zero_label:
+        facts.reduce_zero_label['--reduce-zero-label'] = True
+    return facts
+
+
+def _is_voc(folder: str) -> bool:
+    """A VOC folder has its annotations in XML: in itself, or in Annotations."""
+    for place in (os.path.join(folder, 'Annotations'), folder):
+        try:
+            with os.scandir(place) as entries:
+                if any(entry.name.endswith('.xml') for _, entry in zip(range(1000), entries)):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def _voc_plan(target: str, options: ScanOptions) -> Plan:
+    from mmguard.scan.annotations import scan_voc
+
+    return Plan([AnnotationSource(target, lambda: scan_voc(target, options.num_classes))], ConfigFacts())
+
+
+def _coco_plan(target: str, options: ScanOptions) -> Plan:
+    from mmguard.scan.annotations import scan_coco
+
+    def read() -> LabelFacts:
+        return scan_coco(target, options.num_classes, images=options.images)
+
+    return Plan([AnnotationSource(target, read)], ConfigFacts())
+
+
+def _config_plan(target: str, options: ScanOptions) -> Plan:
+    from mmguard.check.config import read_config
+    from mmguard.check.facts import facts_of_config
+
+    try:
+        read = read_config(target)
+        facts = facts_of_config(read)
+    except Exception as error:  # a config is a program: it may raise anything
+        raise CannotScan(f'{target} is no config that mmengine can read: {type(error).__name__}: {error}') from error
+    if read.scope == 'mmdet':
+        from mmguard.scan.target_det import det_plan
+
+        return det_plan(read.data, options, facts)
+    plan = Plan([], facts)
+    num_classes, ignore_index = heads_say(read.data)
+    num_classes = options.num_classes or num_classes
+    ignore_index = ignore_index if options.ignore_index is None else options.ignore_index
+    for split in split_sets(read.data, options.splits):
+        try:
+            plan.sources.append(ConfigSource(split, num_classes, ignore_index))
+        except Exception as error:  # what a data set's class raises where its files are not
+            plan.failed.append(f'{split.name}: {_in_words(error)}')
+    if not plan.sources:
+        raise CannotScan('\n'.join(plan.failed) or f'{target} has no data set in {", ".join(options.splits)}')
+    for source in plan.sources:
+        source.notes += read.notes
+    return plan
+
+
+def _in_words(error: Any) -> str:
+    return f'the data set cannot be opened: {type(error).__name__}: {str(error).strip() or "no message"}'
