@@ -5,17 +5,33 @@ from mmguard.diagnosis.finding import Cause
 
 
 class MoreClassesThanHead(Cause):
-    """mmdet's data sets number the names in their class list, whatever the head."""
+    """Data sets number the names in their class list, whatever the head."""
 
     code = 'MG108'
+    kinds = ('pixels', 'instances')
     summary = 'The data set lists {classes} classes, the head knows {num_classes}. Too many for it: {extra}.'
-    advice = (
-        "Either set num_classes={classes} in every head and guard, or list only the head's classes, in its order, in "
-        'the dataset: metainfo=dict(classes=(...)); annotations of other classes are then left out. Without a guard '
-        'label {num_classes} is trained as background in silence.'
+    why = (
+        "mmdet's data sets number the names in their class list. The first label that the head does not know is "
+        'trained as background, in silence.'
     )
-    kinds = ('instances',)
+    advice = (
+        "Either write `num_classes={classes}` in every head and guard, or list only the head's classes, in its order, "
+        'in the dataset: `metainfo=dict(classes=(...))`; annotations of other classes are then left out. Without a '
+        'guard label {num_classes} is trained as background in silence.'
+    )
+    pixels = (
+        "Either write `num_classes={classes}` in every head and guard, or list only the head's classes in the dataset: "
+        '`metainfo=dict(classes=(...))`; the pixels of other classes are then ignored.'
+    )
 
     def likelihood(self, facts: LabelFacts) -> float:
         listed = len(facts.class_names)
-        return 0.95 if facts.values and facts.num_classes < listed and max(facts.values) < listed else 0.0
+        if not facts.num_classes <= min(facts.values) <= max(facts.values) < listed:
+            return 0.0
+        if facts.kind == 'instances':
+            return 0.95
+        # A list of names is no proof that the files are numbered by it.
+        return 0.91 if max(facts.values) == listed - 1 else 0.5
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.advice if facts.kind == 'instances' else self.pixels

@@ -2,18 +2,43 @@ from __future__ import annotations
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import label_share
 
 
 class OneTooMany(Cause):
     """The largest label equals the number of classes."""
 
+    kinds = ('pixels', 'instances')
     code = 'MG102'
     summary = 'The only invalid value equals num_classes={num_classes}: one class too many for the head.'
+    why = (
+        'In a softmax loss such a label is a device-side assert; in the heads of mmdet it is background, in silence. '
+        'Usual reasons: the background was not counted, void is not ignored, the class list is one short, or labels '
+        'count from 1.'
+    )
     advice = (
-        'Either {num_classes} is void: map it to the ignored label, label_map={{{num_classes}: {ignore_index}}}. Or '
-        'the labels count from 1: reduce_zero_label=True if 0 is unlabelled, else shift them. Or a class (often the '
-        'background) is missing in the list: add it and raise num_classes in every head.'
+        'Either {num_classes} is void: map it to the ignored label, `label_map={{{num_classes}: {void}}}`. Or '
+        'the labels count from 1: `reduce_zero_label=True` if 0 is unlabelled, else shift them. Or a class (often the '
+        'background) is missing in the list: add it and write `num_classes={more}` in every head.'
+    )
+    #: Where the data set names exactly the class that the head lacks.
+    listed = (
+        'The data set lists {classes} classes: write `num_classes={more}` in every head and guard. The class that the '
+        'head lacks: {extra}.'
+    )
+    instances = (
+        'Labels of {num_classes} classes are 0..{last}. Either a class is missing in the list: add it and write '
+        '`num_classes={more}` in every head. Or the labels (category ids) count from 1: subtract 1. Or an annotation '
+        "holds a slip: correct it, or leave it out with `dict(type='GuardInstanceLabels', num_classes={num_classes}, "
+        "on_invalid='drop')`."
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        return 0.9 if set(facts.values) == {facts.num_classes} else 0.0
+        if set(facts.values) != {facts.num_classes}:
+            return 0.0
+        return 0.9 * (label_share(facts) if facts.kind == 'instances' else 1.0)
+
+    def advise(self, facts: LabelFacts) -> str:
+        if len(facts.class_names) == facts.num_classes + 1:
+            return self.listed
+        return self.instances if facts.kind == 'instances' else self.advice

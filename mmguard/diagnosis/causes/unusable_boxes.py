@@ -1,21 +1,57 @@
 from __future__ import annotations
 
+from typing import Dict, List
+
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import annotations_of, listing, share
+from mmguard.instances import LABEL_REASON
+
+#: Reason -> what to do about it.
+PART = {
+    'box_no_area': 'Boxes with width or height 0: correct or delete them; torchvision refuses them, elsewhere the log '
+    'of 0 makes the loss inf or nan.',
+    'box_outside': 'Boxes wholly outside the image become empty when a transform clips them: delete them, or check '
+    'width and height of the image (swapped? rotated by EXIF?).',
+    'box_not_finite': 'Boxes with nan or inf: a division by 0 in the conversion; delete them.',
+    'box_negative': "Boxes that start below 0: VOC's minus-one was applied to corners that count from 0 already; add 1 "
+    'or do not subtract.',
+}
 
 
 class UnusableBoxes(Cause):
     """Boxes that no assigner can match."""
 
     code = 'MG109'
-    summary = 'Boxes that are not finite, have no area, or lie wholly outside the image.'
-    advice = (
-        'Check the format: COCO stores x, y, width, height, VOC and OpenImages two corners; OpenImages divides by the '
-        'image size, COCO and VOC do not. If only a few files have them, correct those. If the files are right, a '
-        'transform moved the boxes: it lost the image that they belong to.'
-    )
     kinds = ('instances',)
+    needs = ('reasons',)
+    summary = 'Boxes that are not finite, have no area, or lie wholly outside the image.'
+    why = 'The log of a width 0 is -inf: the loss is inf or nan, or an assertion about boxes fires.'
+    advice = (
+        "{parts} Leave them out while training with `dict(type='GuardInstanceLabels', num_classes={num_classes}, "
+        'check_boxes=True)`. If there are many, check the format: COCO stores x, y, width, height, VOC and OpenImages '
+        'two corners; OpenImages divides by the image size, COCO and VOC do not. If the files are right, a transform '
+        'moved the boxes: it lost the image that they belong to.'
+    )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        boxes = sum(count for reason, count in facts.reasons.items() if reason != 'label')
-        return 0.6 * boxes / sum(facts.reasons.values()) if boxes else 0.0
+        boxes = sum(self._boxes(facts).values())
+        return 0.9 * share(boxes, sum(facts.reasons.values()))
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        ranked = sorted(self._boxes(facts).items(), key=lambda item: -item[1])
+        return {'parts': ' '.join(PART[reason] for reason, _ in ranked if reason in PART)}
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        examples = annotations_of(facts).box_examples
+        return [box for reason in self._boxes(facts) for box in examples.get(reason, [])]
+
+    def evidence(self, facts: LabelFacts) -> str:
+        boxes = self.files(facts)
+        return facts.evidence + (f', e.g. {listing(boxes, 3)}' if boxes else '')
+
+    def _boxes(self, facts: LabelFacts) -> Dict[str, int]:
+        return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}

@@ -9,9 +9,10 @@ class VoidNotIgnored(Cause):
 
     code = 'MG104'
     summary = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
+    why = 'Every unlabelled or padded pixel is out of range for the loss: a device-side assert.'
     advice = (
-        'Use one ignored value everywhere: ignore_index=255 in the head, in the losses, in the metric and in '
-        'GuardSegLabels, seg_pad_val=255 in the data preprocessor; map another void value to it with label_map.'
+        'Use one ignored value everywhere: `ignore_index=255` in the head, in the losses, in the metric and in '
+        'GuardSegLabels, `seg_pad_val=255` in the data preprocessor; map another void value to it with label_map.'
     )
 
     def likelihood(self, facts: LabelFacts) -> float:

@@ -1,0 +1,55 @@
+"""``mmguard explain``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, Dict
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'explain',
+        help='what a code such as MG102 means, why it matters, what to write',
+        description='Prints what a code means: MG1xx are causes that a scan, a training or a report finds, MG2xx rules '
+        'that read a config. Without a code: all of them, one line each. Exit code: 0, or 2 for an unknown code.',
+    )
+    parser.add_argument('code', nargs='?', metavar='CODE', help='MG102, for example')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    texts = {**causes_in_words(), **rules_in_words()}
+    if args.code is None:
+        for code, text in sorted(texts.items()):
+            print(f'{code}  {text[0]}')
+        return 0
+    code = args.code.strip().upper()
+    if code not in texts:
+        known = ', '.join(sorted(texts))
+        print(f'mmguard explain: no such code: {args.code}. Known: {known}', file=sys.stderr)
+        return 2
+    summary, text = texts[code]
+    print(f'{code}  {summary}\n\n{text}')
+    return 0
+
+
+def causes_in_words() -> Dict[str, tuple]:
+    """Code -> summary and text, of what files, trainings and configs show."""
+    from mmguard.diagnosis.catalogue import entries
+
+    return {
+        entry.code: (
+            entry.example.cause,
+            f'Why it matters: {entry.why}\n\nFor example:  {entry.example.evidence}\n\n'
+            f'What to write:  {entry.example.advice}',
+        )
+        for entry in entries()
+    }
+
+
+def rules_in_words() -> Dict[str, tuple]:
+    """Code -> summary and text, of the rules over configs."""
+    from mmguard.check.rules import RULES
+
+    return {rule.code: (rule.summary, f'Why it matters: {rule.why}\n\nWhat to write:  {rule.advice}') for rule in RULES}

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from typing import Dict
+
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import as_map, config_of, ids_of, maps_of, share, subtracts_one
+
+
+class LabelMapBeforeShift(Cause):
+    """A label_map of raw values, where mmseg maps after it subtracted 1."""
+
+    code = 'MG126'
+    needs = ('config',)
+    summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
+    why = 'Every entry of the map meets the neighbour of the value that it was written for.'
+    advice = (
+        'Either write the map for the shifted values, `label_map={shifted}`, or `reduce_zero_label=False` and let the '
+        'map do it all: `label_map={whole}`.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        keys = set(config_of(facts).label_map)
+        if not keys or not subtracts_one(facts):
+            return 0.0
+        displaced = sum(count for value, count in facts.values.items() if value + 1 in keys and value not in keys)
+        likely = 0.95 * share(displaced, sum(facts.values.values()))
+        raw = ids_of(maps_of(facts).raw)
+        lost = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
+        return max(likely, 0.88 if lost and keys <= raw else 0.0)
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        label_map = config_of(facts).label_map
+        shifted = {key - 1: label for key, label in label_map.items() if key > 0}
+        whole = {**label_map, 0: label_map.get(0, 255)}
+        return {'shifted': as_map(shifted), 'whole': as_map(whole)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return f'label_map={as_map(config_of(facts).label_map, 8)}, ' + (facts.evidence or 'reduce_zero_label=True')

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from typing import List
+
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Verdict
+from mmguard.diagnosis.views import annotations_of, counted, ids_of, listing, maps_of, trained
+
+
+class LabelsFine(Verdict):
+    """Every label was read, and none is invalid."""
+
+    code = 'MG100'
+    kinds = ('pixels', 'instances')
+    needs = ()
+    summary = 'Your labels are fine.'
+    why = 'Whatever is wrong, changing labels, num_classes or ignore_index would only hide it.'
+    advice = (
+        'Look elsewhere: `mmguard check CONFIG` (class weights with ignored pixels or of the wrong length, one channel '
+        'with softmax, num_classes of every head), `mmguard trace CONFIG` (what the pipeline makes of the labels), '
+        '`mmguard env` (versions, CUDA, compiled ops). A CUDA error names the wrong line: `CUDA_LAUNCH_BLOCKING=1` '
+        'shows the right one. A loss of nan: learning rate, fp16, gradient clipping.{remark}'
+    )
+    palette = (
+        ' The files are palette PNGs: right for mmseg and Pillow, but cv2.imread reads their colours; in own loaders '
+        'write `np.array(Image.open(path))`.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
+        return 0.9 if read and not facts.values and not facts.reasons else 0.0
+
+    def words(self, facts: LabelFacts) -> dict:
+        palette = maps_of(facts).forms.get('palette8') and facts.config is None
+        return {'remark': self.palette if palette else ''}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        texts: List[str] = []
+        found = annotations_of(facts)
+        if facts.histogram:
+            what = 'pixels' if facts.kind == 'pixels' else 'instances'
+            ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
+            where = f' in {counted(facts.files, "file")}' if facts.files else ''
+            number = sum(facts.histogram.values())
+            texts.append(f'{number:,} {what}{where}, all of them 0..{facts.num_classes - 1}{ignored}')
+            never = sorted(set(range(min(facts.num_classes, 10_000))) - ids_of(trained(facts)))
+            if never:
+                texts.append(f'never seen: {listing(never)}')
+        if found.images:
+            texts.append(f'{counted(found.annotations, "annotation")} in {counted(found.images, "image")}')
+        return '; '.join(texts)

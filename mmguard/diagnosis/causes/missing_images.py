@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from typing import List
+
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import annotations_of, counted, listing
+
+
+class MissingImages(Cause):
+    """Images that the annotations list and the disk lacks."""
+
+    code = 'MG150'
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    summary = 'The annotations list images that are not on disk.'
+    why = 'The loader fails at the iteration that draws one.'
+    advice = (
+        "Check the folder, `data_prefix=dict(img='train2017/')`, against file_name in the JSON (a folder in both is "
+        'one too many), or remove the entries.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        found = annotations_of(facts)
+        return 0.65 if found.missing_files or found.missing else 0.0
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        number = max(found.missing, len(found.missing_files))
+        return f'{counted(number, "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}'
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return annotations_of(facts).missing_files
+
+    def values(self, facts: LabelFacts) -> dict:
+        return {}

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Dict, List, Tuple
+
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import annotations_of, class_lists, listing
+
+FORMATS = ('coco', 'voc')
+
+
+class NamesNotInFile(Cause):
+    """Class names of the config that the annotation file does not know."""
+
+    code = 'MG140'
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    summary = 'The config names classes that the annotations do not have: {missing}.'
+    why = (
+        'mmdet looks categories up by name. What it does not find is left out in silence; if nothing is found, '
+        '"need at least one array to concatenate", or a training on background alone.'
+    )
+    advice = "Write the names as in the file: `metainfo=dict(classes=({names},))`{close}. The file's names: {known}."
+    letters = (
+        'classes is a string, so every letter of it became a class: the comma of a tuple of one is missing. Write '
+        "`metainfo=dict(classes=('{word}',))`."
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        missing, names = self._missing(facts)
+        if not missing:
+            return 0.0
+        return 0.97 if len(missing) == len(names) else 0.92
+
+    def advise(self, facts: LabelFacts) -> str:
+        _, names = self._missing(facts)
+        return self.letters if len(names) > 1 and all(len(name) == 1 for name in names) else self.advice
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        missing, names = self._missing(facts)
+        known = self._known(facts)
+        close = {name: get_close_matches(name, known, 1, 0.7) for name in missing}
+        folded = {name.strip().lower(): name for name in known}
+        meant = {name: folded.get(name.strip().lower(), (found or [''])[0]) for name, found in close.items()}
+        pairs = ', '.join(f'{name!r} is {found!r} there' for name, found in meant.items() if found)
+        written = [meant.get(name) or name for name in names]
+        return {
+            'missing': listing(map(repr, missing)),
+            'names': ', '.join(map(repr, written if pairs else known)),
+            'close': f' ({pairs})' if pairs else '',
+            'known': listing(map(repr, known)),
+            'word': ''.join(names),
+        }
+
+    def evidence(self, facts: LabelFacts) -> str:
+        missing, names = self._missing(facts)
+        path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
+        return f'{len(missing)} of {len(names)} names in {path}: {listing(map(repr, missing))}'
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def _known(self, facts: LabelFacts) -> List[str]:
+        return [str(name) for name in annotations_of(facts).categories.values()]
+
+    def _missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
+        """The names without a category, of the list that lacks most, and that list."""
+        known = self._known(facts)
+        if annotations_of(facts).format not in FORMATS or not known:
+            return [], []
+        lists = [facts.class_names] if facts.class_names else list(class_lists(facts).values())
+        lacks = [([str(name) for name in names if name not in known], list(map(str, names))) for names in lists]
+        return max(lacks, key=lambda pair: len(pair[0]) / len(pair[1]), default=([], []))

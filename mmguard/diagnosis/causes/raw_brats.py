@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import ids_of, is_whole, trained
+
+
+class RawBratsIds(Cause):
+    """BraTS numbers its tumour parts 1, 2, 4."""
+
+    code = 'MG118'
+    needs = ('values', 'histogram')
+    summary = 'These look like raw BraTS labels: 0, 1, 2 and 4, without 3.'
+    why = 'Enhancing tumour, 4, is out of range for the four classes; where it is ignored it is never learnt.'
+    advice = 'Map it: `label_map={{4: 3}}` in GuardSegLabels (3 is enhancing tumour then), or save the files with 0..3.'
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        ids = ids_of(trained(facts))
+        fits = {1, 2, 4} <= ids <= {0, 1, 2, 4} and facts.num_classes in (3, 4)
+        return 0.96 if is_whole(facts) and fits else 0.0

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from typing import Dict, List
+
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import annotations_of, listing, maps_of
+
+
+class UnreadableFiles(Cause):
+    """Files that cannot be decoded."""
+
+    code = 'MG132'
+    kinds = ('pixels', 'instances')
+    needs = ()
+    summary = 'Files cannot be read: {reasons}.'
+    why = 'The loader fails at the iteration that draws them; a truncated file may decode to rows of 0.'
+    advice = (
+        'Copy or export these files anew (check free space, and that Git LFS pointers were replaced: '
+        '`git lfs pull`), or leave them out of the split.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return 0.75 if self._reasons(facts) else 0.0
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'reasons': listing(self._reasons(facts), 4)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return '; '.join(f'{reason}: {listing(paths, 3)}' for reason, paths in self._reasons(facts).items())
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return [path for paths in self._reasons(facts).values() for path in paths]
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
+        found: Dict[str, List[str]] = {}
+        for unreadable in (maps_of(facts).unreadable, annotations_of(facts).unreadable):
+            for reason, paths in unreadable.items():
+                if paths:
+                    found.setdefault(reason, []).extend(paths)
+        return found
