@@ -150,7 +150,8 @@ def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
             record.fractions = {f'{value:.6g}': int(n) for value, n in zip(values[:FEW_FRACTIONS], counts)}
         raw = value_counts(whole)
     else:
-        raw = value_counts(stored.view(np.uint8) if stored.dtype == np.bool_ else stored)
+        # Cast, not viewed: True is a byte of 255 in pillow's arrays.
+        raw = value_counts(stored.astype(np.uint8) if stored.dtype == np.bool_ else stored)
     wrapped = bool(raw) and not 0 <= min(raw) <= max(raw) <= 255
     record.changes += ['truncated'] * truncated + ['wrapped'] * wrapped
     if truncated or wrapped or len(raw) > MAX_VALUES:
