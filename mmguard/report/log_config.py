@@ -81,7 +81,7 @@ def logged_space(config: Dict[str, Any], mode: str, kind: str) -> Optional[Logge
         if isinstance(root, str) and not space.data_root:
             space.data_root = root
         names = meta.get('classes') if isinstance(meta, dict) else None
-        if isinstance(names, list) and not space.class_names:
+        if isinstance(names, (list, tuple)) and not space.class_names:
             space.class_names = [str(name) for name in names]
     return space
 
@@ -119,7 +119,7 @@ def _dicts(node: Any) -> Iterator[Dict[Any, Any]]:
     if isinstance(node, dict):
         yield node
         node = list(node.values())
-    if isinstance(node, list):
+    if isinstance(node, (list, tuple)):
         for element in node:
             yield from _dicts(element)
 

@@ -1,0 +1,1 @@
+"""Where in a pipeline a label value or a box appears, changes or vanishes."""

@@ -1,0 +1,83 @@
+"""The whole way of a sample, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import List, Optional
+
+from mmguard.trace.changes import Change, changes
+from mmguard.trace.recorder import Run
+from mmguard.trace.snapshot import Snapshot
+
+
+@dataclass
+class Leg:
+    """One step of the way.
+
+    Args:
+        name (str): The transform; ``'disk'`` or ``'annotation file'`` of the first.
+        after (Snapshot): The sample after it.
+        changes (list[Change]): What it changed; of the first step none.
+    """
+
+    name: str
+    after: Snapshot
+    changes: List[Change] = field(default_factory=list)
+
+
+@dataclass
+class Story:
+    """A traced sample.
+
+    Args:
+        index (int): Its number in the data set.
+        image (str): Its file.
+        legs (list[Leg]): In order.
+        mixed (list[str]): Images that were mixed in.
+        error (str): What ended the pipeline early.
+    """
+
+    index: int
+    image: str
+    legs: List[Leg] = field(default_factory=list)
+    mixed: List[str] = field(default_factory=list)
+    error: str = ''
+
+    def holds(self, value: int) -> bool:
+        return any(leg.after.holds(value) for leg in self.legs)
+
+    def invalid_values(self, num_classes: Optional[int], ignore_index: int) -> List[int]:
+        """All values of label maps that are neither a class nor ignored, at whatever step."""
+        if num_classes is None:
+            return []
+        values = {value for leg in self.legs for value in leg.after.values}
+        return sorted(value for value in values if not 0 <= value < num_classes and value != ignore_index)
+
+
+def story_of(index: int, run: Run, error: str = '') -> Story:
+    """What each step of a recorded run changed."""
+    story = Story(index, run.image, [Leg(run.start.step, run.start)], [mixed.image for mixed in run.mixed], error)
+    known, label_loaded, instances_loaded = run.start, False, False
+    for step in run.steps:
+        after = step.after
+        # What is in files stays there until a loader puts it into the sample.
+        label_loaded = label_loaded or after.label is not None
+        instances_loaded = instances_loaded or after.instances is not None
+        before = replace(
+            known,
+            label=known.label if label_loaded else None,
+            instances=known.instances if instances_loaded else None,
+        )
+        found = changes(before, after, step.transform, run.mixed)
+        story.legs.append(Leg(after.step, after, found))
+        if after.note:
+            continue
+        known = Snapshot(
+            after.step,
+            label=after.label if label_loaded else known.label,
+            instances=after.instances if instances_loaded else known.instances,
+            size=after.size or known.size,
+            homography=after.homography if after.homography is not None else known.homography,
+            label_map=known.label_map if not label_loaded else {},
+        )
+    return story
