@@ -13,7 +13,7 @@ from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 import mmguard.losses
 import mmguard.losses.mmdet
 import mmguard.losses.mmseg
-from mmguard.hooks import LabelGuardHook
+from mmguard.hooks import LabelGuardHook, RankGuardHook
 
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
@@ -32,7 +32,8 @@ def register_all(transforms: Optional[ModuleType]) -> None:
     Args:
         transforms (module, optional): What ``load_transforms`` returned.
     """
-    HOOKS.register_module(module=LabelGuardHook, force=True)
+    for hook in (LabelGuardHook, RankGuardHook):
+        HOOKS.register_module(module=hook, force=True)
     if transforms is not None:
         for name in transforms.__all__:
             TRANSFORMS.register_module(module=getattr(transforms, name), force=True)

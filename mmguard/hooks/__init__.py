@@ -1,5 +1,6 @@
 """Registered mmengine hooks."""
 
 from mmguard.hooks.label_guard_hook import LabelGuardHook
+from mmguard.hooks.rank_guard_hook import RankGuardHook
 
-__all__ = ['LabelGuardHook']
+__all__ = ['LabelGuardHook', 'RankGuardHook']

@@ -73,3 +73,32 @@ def test_a_rank_without_an_instance_holds_up_nobody(
         [invalid[hopeless]] * 2,
         [invalid[hopeless], invalid[spoilt]],
     ]
+
+
+HOOK_ALONE = """
+from small_runs import Run
+from small_det_runs import small_config
+family, root, work_dir, indices = sys.argv[1:5]
+config = distributed(small_config(family, root, work_dir))
+config.custom_hooks = [dict(type='RankGuardHook')]
+config.train_cfg = dict(type='IterBasedTrainLoop', max_iters=3, val_interval=100)
+config.train_dataloader.update(batch_size=2, sampler=dict(type='InfiniteSampler', shuffle=False), batch_sampler=None)
+config.log_processor = dict(by_epoch=False)
+config.default_hooks.logger.log_metric_by_epoch = False
+config.param_scheduler = []
+config.train_dataloader.dataset.indices = eval(indices)
+say_parameters(Run(config).train().runner.model)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize('family', ['mask_rcnn', 'dino'])
+def test_the_rank_hook_does_not_hold_them_up_either(
+    family: str, work_dir: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Three iterations in a row in which one rank has no target."""
+    root = MAKERS[family](str(tmp_path_factory.mktemp(family)))
+    ranks = run_ranks(HOOK_ALONE, family, root, work_dir, str([0, 4, 5, 4] * 3))
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []

@@ -1,4 +1,4 @@
-"""PIDNet on two ranks, one of which sees nothing but ignored pixels (F6)."""
+"""PIDNet on two ranks, one of which sees nothing but ignored pixels (F6): guarded losses, or the hook alone."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ config = distributed(shrink(config, sys.argv[1], sys.argv[2], iters=4))
 config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
 if not sys.argv[3].endswith('.py'):
     config.model.decode_head.loss_decode[0].class_weight = None  # or it dies of F1 before F6 shows
+config.custom_hooks = [dict(type=name) for name in sys.argv[4:]]
 run = Run(config).train()
 say_parameters(run.runner.model)
 dist.destroy_process_group()
@@ -48,7 +49,14 @@ def test_stock_dies_of_the_constant_loss(half_ignored: str, work_dir: str) -> No
 
 
 def test_guarded_trains_on_and_the_ranks_stay_equal(half_ignored: str, work_dir: str) -> None:
-    ranks = run_ranks(CHILD, half_ignored, work_dir, CONFIG)
+    ranks = run_ranks(CHILD, half_ignored, work_dir, CONFIG, 'LabelGuardHook')
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+
+def test_stock_losses_train_on_with_the_hook_alone(half_ignored: str, work_dir: str) -> None:
+    ranks = run_ranks(CHILD, half_ignored, work_dir, STOCK, 'RankGuardHook')
     for rank in ranks:
         assert rank.returncode == 0, rank.output[-3000:]
     assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []

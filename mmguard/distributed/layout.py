@@ -1,0 +1,65 @@
+"""What a dictionary of losses looks like: the part of it in which ranks may differ."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Union
+
+from torch import Tensor
+
+Loss = Union[Tensor, List[Tensor]]
+Losses = Dict[str, Loss]
+
+
+class Entry(NamedTuple):
+    """One item of a dictionary of losses.
+
+    Attributes:
+        is_list (bool): Whether it is a list of tensors. How many may differ: heads make one per image or level.
+        graph (bool): Whether it carries a graph, so that backward reaches parameters through it.
+    """
+
+    is_list: bool
+    graph: bool
+
+
+Layout = Dict[str, Entry]
+
+
+def layout_of(losses: Mapping[str, Any]) -> Layout:
+    """Key -> entry.
+
+    Raises:
+        TypeError: A value that is neither a tensor nor a list of tensors.
+    """
+    layout = {}
+    for key, value in losses.items():
+        tensors = tensors_of(key, value)
+        graph = bool(tensors) and all(tensor.requires_grad for tensor in tensors)
+        layout[key] = Entry(not isinstance(value, Tensor), graph)
+    return layout
+
+
+def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
+    """The tensors of one loss."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)) and all(isinstance(part, Tensor) for part in value):
+        return value
+    raise TypeError(f'{key!r} in the dictionary of losses must be a tensor or a list of tensors, got {value!r:.200}')
+
+
+def digest(layout: Layout) -> int:
+    """63 bits that differ where layouts do (but for one chance in 10^18); the order of the keys does not matter."""
+    text = repr(sorted((key, tuple(entry)) for key, entry in layout.items()))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
+
+
+def union(layouts: Sequence[Layout]) -> Layout:
+    """Every key of any layout, with a graph where any of them has one."""
+    joined: Layout = {}
+    for layout in layouts:
+        for key, entry in layout.items():
+            known = joined.get(key, entry)
+            joined[key] = Entry(known.is_list, known.graph or entry.graph)
+    return joined

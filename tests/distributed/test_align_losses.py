@@ -1,0 +1,211 @@
+"""Ranks that differ in their losses, as real processes under DistributedDataParallel."""
+
+from __future__ import annotations
+
+import os.path as osp
+from typing import Any
+
+import pytest
+import torch
+from ranks import run_ranks
+from torch import nn
+
+from mmguard import LabelGuardError
+from mmguard.distributed import LossAgreement, align_losses
+from mmguard.distributed.agreement import describe_mismatch, zero_of
+from mmguard.distributed.layout import Entry, digest, layout_of, union
+
+EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
+
+RUN_EXAMPLE = """
+dist.destroy_process_group()  # the example makes its own
+import runpy
+path, sys.argv = sys.argv[1], sys.argv[1:]
+runpy.run_path(path, run_name='__main__')
+"""
+
+
+def example(*arguments: str, timeout: float = 60) -> list:
+    return run_ranks(RUN_EXAMPLE, EXAMPLE, *arguments, timeout=timeout)
+
+
+@pytest.mark.slow
+def test_without_alignment_the_example_dies() -> None:
+    ranks = example('--stock')
+    assert all(rank.returncode for rank in ranks)
+    assert any('Expected to have finished reduction' in rank.output for rank in ranks)
+
+
+@pytest.mark.slow
+def test_with_alignment_it_trains_and_ranks_stay_bit_equal() -> None:
+    ranks = example()
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+
+@pytest.mark.slow
+def test_on_clean_data_the_trajectory_is_that_without_it() -> None:
+    guarded, stock = example('--targets-everywhere'), example('--targets-everywhere', '--stock')
+    (parameters,) = guarded[0].said('PARAMETERS')
+    assert [rank.said('PARAMETERS') for rank in (*guarded, *stock)] == [[parameters]] * 4, stock[0].output[-2000:]
+
+
+CHILD = """
+from torch import nn
+from mmguard import LabelGuardError
+from mmguard.distributed import LossAgreement, align_losses
+torch.manual_seed(0)
+both = nn.ModuleDict(dict(a=nn.Linear(2, 1), b=nn.Linear(2, 1)))
+x = torch.ones(3, 2)
+
+def forward(keys):
+    losses = {}
+    if 'a' in keys: losses['loss_a'] = both['a'](x).mean()
+    if 'b' in keys: losses['loss_b'] = [both['b'](x).mean(), both['b'](x).sum()]
+    if 'c' in keys: losses['loss_a'] = torch.zeros(())
+    if 'acc' in keys: losses['acc'] = torch.ones(())
+    return losses
+
+def say(losses):
+    graphs = {k: [p.requires_grad for p in v] if isinstance(v, list) else v.requires_grad for k, v in losses.items()}
+    print('KEYS', dict(sorted(graphs.items())))
+"""
+
+KINDS = """
+for mine in eval(sys.argv[1]):
+    losses = forward(mine[rank])
+    aligned = align_losses(losses, both)
+    print('SAME', aligned is losses)
+    say(aligned)
+    total = sum(sum(v) if isinstance(v, list) else v for k, v in aligned.items() if 'loss' in k)
+    both.zero_grad()
+    total.backward()
+    print('GRADS', [p.grad is not None and bool(p.grad.isfinite().all()) for p in both.parameters()])
+    print('ZERO', [bool((p.grad == 0).all()) for p in both.parameters()])
+"""
+
+
+@pytest.mark.slow
+def test_missing_constant_and_forgotten_losses_are_filled() -> None:
+    iterations = [
+        (['a', 'b', 'acc'], ['a', 'b', 'acc']),  # equal: nothing is touched
+        (['a', 'b', 'acc'], ['a']),  # rank 1 lacks a list and a number
+        (['a', 'b', 'acc'], ['c', 'b', 'acc']),  # rank 1 has a constant
+        (['a'], ['a']),  # both lack what they had before
+        (['a', 'b', 'acc'], []),  # rank 1 has nothing at all
+    ]
+    ranks = run_ranks(CHILD + KINDS, repr(iterations))
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+        assert rank.said('GRADS') == ['[True, True, True, True]'] * len(iterations)
+    first, second = ranks
+    assert first.said('SAME') == ['True', 'True', 'True', 'False', 'True']
+    assert second.said('SAME') == ['True', 'False', 'False', 'False', 'False']
+    whole = "{'acc': False, 'loss_a': True, 'loss_b': [True, True]}"
+    filled = "{'acc': False, 'loss_a': True, 'loss_b': [True]}"
+    assert first.said('KEYS') == [whole, whole, whole, filled, whole]
+    assert second.said('KEYS') == [whole, filled, whole, filled, filled]
+    assert second.said('ZERO')[1] == '[False, False, True, True]'
+    assert second.said('ZERO')[4] == '[True, True, True, True]'
+
+
+RAISES = """
+agreement = LossAgreement(both, on_mismatch='raise')
+agreement(forward(['a', 'b']))
+try:
+    agreement(forward(['a', 'b'] if rank == 0 else ['c']), [f'image{rank}.jpg'])
+except LabelGuardError as error:
+    print('ERROR', error)
+"""
+
+
+@pytest.mark.slow
+def test_raise_says_the_same_on_every_rank() -> None:
+    ranks = run_ranks(CHILD + RAISES)
+    (said,) = ranks[0].said('ERROR')
+    assert ranks[1].said('ERROR') == [said]
+    assert said.startswith(
+        'ranks differ in their losses: rank 1 lacks loss_b; has no gradient for loss_a (samples: image1.jpg). A head'
+    )
+
+
+# ---- one process
+
+
+def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:
+    losses = {'loss': torch.ones((), requires_grad=True)}
+    assert align_losses(losses, nn.Linear(1, 1)) is losses
+
+
+@pytest.mark.parametrize('value', [3, None, [torch.ones(1), 2], 'loss'])
+def test_what_is_no_loss_is_told(value: Any) -> None:
+    with pytest.raises(TypeError, match="'loss_x' in the dictionary of losses must be a tensor or a list of tensors"):
+        align_losses({'loss_x': value}, nn.Linear(1, 1))
+
+
+@pytest.mark.parametrize('arguments', [dict(on_mismatch='pad'), dict(on_nonfinite='drop')])
+def test_unknown_words_are_told(arguments: dict) -> None:
+    with pytest.raises(ValueError, match='must be one of'):
+        LossAgreement(nn.Linear(1, 1), **arguments)
+
+
+def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).requires_grad_(False), nn.Linear(2, 1))
+    with torch.no_grad():
+        model[0].weight.fill_(float('inf'))
+        model[2].weight.fill_(float('nan'))
+    zero = zero_of(model)
+    assert zero.item() == 0
+    zero.backward()
+    for parameter in model.parameters():
+        assert (parameter.grad is None) != parameter.requires_grad
+        assert parameter.grad is None or (parameter.grad == 0).all()
+    assert zero_of(nn.Linear(1, 1).requires_grad_(False)).item() == 0
+
+
+def test_nonfinite_losses_of_one_process() -> None:
+    model = nn.Linear(1, 1)
+    losses = {
+        'loss_a': torch.tensor(float('nan')),
+        'loss_b': [torch.ones(()), torch.tensor(float('inf'))],
+        'acc': torch.tensor(float('nan')),
+    }
+    assert LossAgreement(model)(losses).skip is False
+    agreed = LossAgreement(model, on_nonfinite='skip')(losses, ['a.jpg'])
+    assert agreed.skip
+    assert agreed.nonfinite == [(0, ['loss_a', 'loss_b'], ['a.jpg'])]
+    with pytest.raises(LabelGuardError, match=r'not finite: rank 0: loss_a, loss_b \(samples: a.jpg\)'):
+        LossAgreement(model, on_nonfinite='raise')(losses, ['a.jpg'])
+    finite = {'loss_a': torch.ones(()), 'acc': torch.tensor(float('nan'))}
+    assert not LossAgreement(model, on_nonfinite='skip')(finite).skip
+
+
+def test_agreements_go_with_their_model() -> None:
+    from mmguard.distributed.agreement import _AGREEMENTS
+
+    before = len(_AGREEMENTS)
+    model = nn.Linear(1, 1)
+    align_losses({}, model)
+    assert len(_AGREEMENTS) == before + 1
+    del model
+    assert len(_AGREEMENTS) == before
+
+
+def test_layouts() -> None:
+    graph = torch.ones((), requires_grad=True)
+    layout = layout_of({'a': graph, 'b': [graph, graph], 'c': torch.ones(()), 'd': []})
+    assert layout == {
+        'a': Entry(False, True),
+        'b': Entry(True, True),
+        'c': Entry(False, False),
+        'd': Entry(True, False),
+    }
+    assert digest(layout) == digest(dict(reversed(list(layout.items()))))
+    assert len({digest(layout), digest({}), digest({'a': Entry(False, False)}), digest({'a': Entry(True, True)})}) == 4
+    assert 0 <= digest(layout) < 2**63
+    assert union([{'a': Entry(False, False)}, {'a': Entry(False, True), 'b': Entry(True, False)}]) == {
+        'a': Entry(False, True),
+        'b': Entry(True, False),
+    }
+    assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch([layout, {}], [['x'], []])
