@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
+
+#: Code -> summary, and the rest.
+Words = Dict[str, Tuple[str, str]]
 
 
 def add_to(commands: Any) -> None:
@@ -19,37 +22,40 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    texts = {**causes_in_words(), **rules_in_words()}
-    if args.code is None:
-        for code, text in sorted(texts.items()):
-            print(f'{code}  {text[0]}')
-        return 0
-    code = args.code.strip().upper()
+    texts = causes_in_words()
+    code = (args.code or '').strip().upper()
     if code not in texts:
-        known = ', '.join(sorted(texts))
-        print(f'mmguard explain: no such code: {args.code}. Known: {known}', file=sys.stderr)
+        texts.update(rules_in_words())
+    if not code:
+        for known, (summary, _) in sorted(texts.items()):
+            print(f'{known}  {summary}')
+        return 0
+    if code not in texts:
+        print(f'mmguard explain: no such code: {args.code}. Known: {", ".join(sorted(texts))}', file=sys.stderr)
         return 2
     summary, text = texts[code]
     print(f'{code}  {summary}\n\n{text}')
     return 0
 
 
-def causes_in_words() -> Dict[str, tuple]:
-    """Code -> summary and text, of what files, trainings and configs show."""
+def causes_in_words() -> Words:
+    """Of what files, trainings and configs show."""
     from mmguard.diagnosis.catalogue import entries
 
     return {
         entry.code: (
             entry.example.cause,
-            f'Why it matters: {entry.why}\n\nFor example:  {entry.example.evidence}\n\n'
-            f'What to write:  {entry.example.advice}',
+            f'Why it matters: {entry.why}\n\nFor example: {entry.example.evidence}.\n\n'
+            f'What to write: {entry.example.advice}',
         )
         for entry in entries()
     }
 
 
-def rules_in_words() -> Dict[str, tuple]:
-    """Code -> summary and text, of the rules over configs."""
-    from mmguard.check.rules import RULES
-
-    return {rule.code: (rule.summary, f'Why it matters: {rule.why}\n\nWhat to write:  {rule.advice}') for rule in RULES}
+def rules_in_words() -> Words:
+    """Of the rules over configs; none where mmengine, which reads configs, is not installed."""
+    try:
+        from mmguard.check.rules import RULES
+    except ImportError:
+        return {}
+    return {r.code: (r.summary, f'Why it matters: {r.why}\n\nWhat to write: {r.advice}') for r in RULES}

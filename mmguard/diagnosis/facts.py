@@ -204,5 +204,5 @@ class LabelFacts:
 
     @property
     def evidence(self) -> str:
-        where = f' in {self.offending_files} of {self.files} files' if self.files else ''
+        where = f' in {self.offending_files} of {self.files} files' if self.files and self.offending_files else ''
         return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}'
