@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import warnings
+from functools import lru_cache
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from mmguard.scan.record import MapItem, MapRecord, Stamp
 from mmguard.scan.settings import MapSettings
 
 #: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
-FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000', 'MPO')
+_FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
 #: More distinct values than this are no classes; the most frequent ones are kept.
 MAX_VALUES = 1024
 MAX_COLOURS = 256
@@ -35,6 +36,13 @@ def stamp_of(path: str) -> Optional[Stamp]:
     except (OSError, ValueError):
         return None
     return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=None)
+def _known_formats() -> Tuple[str, ...]:
+    """The formats that this build of pillow can read."""
+    Image.init()
+    return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
@@ -60,7 +68,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
             with open(item.path, 'rb') as file:
                 head = file.read(_HEAD)
                 file.seek(0)
-                with Image.open(file, formats=FORMATS) as image:
+                with Image.open(file, formats=_known_formats()) as image:
                     _read_pixels(record, image, head, invalid)
         except Exception as error:  # a decoder fed with damaged bytes raises what it likes
             record.fault = fault_of(error, head)
@@ -86,7 +94,7 @@ def _look_at_image(record: MapRecord) -> None:
         with open(record.image, 'rb') as file:
             head = file.read(_HEAD)
             file.seek(0)
-            with Image.open(file, formats=FORMATS) as image:
+            with Image.open(file, formats=_known_formats()) as image:
                 record.image_form = form_of(image)
                 record.image_lossy = is_lossy(image, head)
                 width, height = image.size

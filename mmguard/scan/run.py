@@ -63,7 +63,11 @@ def run_plan(
         if isinstance(source, MapSource):
             results.append(_scan_maps(source, plan.config, mapper, journal, on_files))
         else:
-            facts = source.read()
+            try:
+                facts = source.read()
+            except (OSError, ValueError) as error:
+                plan.failed.append(f'{source.name}: {error}')
+                continue
             facts.config = facts.config or plan.config
             results.append(SetResult(source.name, facts, diagnose(facts, CAUSES), notes=list(source.notes)))
     return results

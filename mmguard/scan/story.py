@@ -8,9 +8,11 @@ from contextlib import ExitStack
 from typing import Any, Optional
 
 from rich.console import Console
+from rich.text import Text
 
 from mmguard.scan.engine import Mapper, scan_here
 from mmguard.scan.journal import Journal, default_journal
+from mmguard.scan.names import printable
 from mmguard.scan.options import ScanOptions
 from mmguard.scan.processes import LocalProcesses, cores
 from mmguard.scan.progress import ScanProgress
@@ -43,8 +45,6 @@ def scan_and_tell(args: Any, options: ScanOptions) -> int:
     # Standard output belongs to the JSON where it was asked for.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)
     plan = plan_of(args.target, options)
-    for failure in plan.failed:
-        console.print(f'could not run: {failure}', markup=False, style='bold red')
     with ExitStack() as stack:
         mapper = _mapper(args.dask, args.processes or cores(), stack)
         journal: Optional[Journal] = None
@@ -60,6 +60,8 @@ def scan_and_tell(args: Any, options: ScanOptions) -> int:
         show(console, result)
     if args.html:
         console.print(f'\npage: {args.html}', markup=False)
+    for failure in plan.failed:
+        console.print(Text(f'could not run: {printable(failure)}', style='bold red'))
     if plan.failed:
         return FAILED
     return CLEAN if all(result.is_clean for result in results) else FOUND

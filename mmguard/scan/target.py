@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Callable, List, Union
 
 from mmguard.diagnosis.facts import ConfigFacts, LabelFacts
@@ -28,12 +29,14 @@ class AnnotationSource:
     Args:
         name (str): What to call it.
         read (callable): Reads it.
-        root (str, optional): Files are named relative to it.
+        notes (list[str]): What the user should know of it.
+        files (list): What it reads, to tell whether two splits are the same.
     """
 
     name: str
     read: Callable[[], LabelFacts]
     notes: List[str] = field(default_factory=list)
+    files: List[Any] = field(default_factory=list)
 
 
 Source = Union[MapSource, AnnotationSource]
@@ -143,9 +146,7 @@ def _config_plan(target: str, options: ScanOptions) -> Plan:
     except Exception as error:  # a config is a program: it may raise anything
         raise CannotScan(f'{target} is no config that mmengine can read: {type(error).__name__}: {error}') from error
     if read.scope == 'mmdet':
-        from mmguard.scan.target_det import det_plan
-
-        return det_plan(read.data, options, facts)
+        return _det_plan(read.data, options, facts)
     plan = Plan([], facts)
     num_classes, ignore_index = heads_say(read.data)
     num_classes = options.num_classes or num_classes
@@ -159,6 +160,23 @@ def _config_plan(target: str, options: ScanOptions) -> Plan:
         raise CannotScan('\n'.join(plan.failed) or f'{target} has no data set in {", ".join(options.splits)}')
     for source in plan.sources:
         source.notes += read.notes
+    return plan
+
+
+def _det_plan(config: Any, options: ScanOptions, facts: ConfigFacts) -> Plan:
+    from mmguard.scan.annotations import datasets_of_config, scan_detection_config
+
+    plan = Plan([], facts)
+    for split in options.splits:
+        files = [(dataset.ann_file, dataset.images) for dataset in datasets_of_config(config, split)]
+        same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
+        if same is not None:
+            same.name += f', {split}'  # the test split is mostly the validation again
+        elif files:
+            read = partial(scan_detection_config, config, split, options.num_classes)
+            plan.sources.append(AnnotationSource(split, read, files=files))
+    if not plan.sources:
+        raise CannotScan(f'the config has no data set in {", ".join(options.splits)}')
     return plan
 
 
