@@ -9,7 +9,7 @@ from typing import List
 
 import torch
 
-from benchmarks import detection, hooks, imports, losses, transforms
+from benchmarks import detection, hooks, imports, losses, ranks, transforms
 from benchmarks.timing import Row
 
 GROUPS = {
@@ -17,6 +17,7 @@ GROUPS = {
     'transforms': transforms.rows,
     'detection': detection.rows,
     'hooks': hooks.rows,
+    'ranks': ranks.rows,
     'imports': imports.rows,
 }
 
