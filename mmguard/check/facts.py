@@ -32,7 +32,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     )
     for loss in losses(read):
         weights = loss.config.get('class_weight')
-        if isinstance(weights, (list, tuple)):
+        if isinstance(weights, (list, tuple)) and all(isinstance(weight, (int, float)) for weight in weights):
             facts.class_weights[loss.at('class_weight')] = [float(weight) for weight in weights]
     facts.heads = {head.path: head.name for head in heads(read)}
     facts.losses = {loss.path: loss.name for loss in losses(read)}

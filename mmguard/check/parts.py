@@ -199,7 +199,7 @@ def pipelines(config: ReadConfig) -> List[List[Part]]:
     found = []
     for dataset in datasets(config) + datasets(config, wrappers=True):
         pipeline = dataset.config.get('pipeline')
-        if isinstance(pipeline, (list, tuple)) and pipeline:
+        if isinstance(pipeline, (list, tuple)):
             found.append(
                 [
                     Part(path, part, scope_of(part['type'], dataset.scope), 'TRANSFORMS', dataset, dataset.split)
@@ -207,7 +207,7 @@ def pipelines(config: ReadConfig) -> List[List[Part]]:
                     if 'type' in part
                 ]
             )
-    return found
+    return [pipeline for pipeline in found if pipeline]
 
 
 def transforms(config: ReadConfig) -> List[Part]:

@@ -24,9 +24,8 @@ class GuardNumClasses(Rule):
         found = counts(config)
         expected = set()
         for count in found:
-            # Semantic heads of panoptic models count all things as one class, or each as its own.
-            stuff = int(count.head.config.get('num_stuff_classes') or 0)
-            expected |= {count.value, classes_in(count.head) or 0, stuff + 1}
+            # Semantic heads of panoptic models count each thing as a class, or all of them as one.
+            expected |= {count.value, count.value + 1, classes_in(count.head) or 0}
         if not found:
             return
         numbers = sorted({count.value for count in found if count.kind != 'stuff'})

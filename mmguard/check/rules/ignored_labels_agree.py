@@ -6,6 +6,7 @@ from mmguard.check.config import ReadConfig
 from mmguard.check.finding import ERROR, WARNING, ConfigFinding
 from mmguard.check.head_classes import classes_in
 from mmguard.check.ignored import ignored_labels
+from mmguard.check.parts import heads
 from mmguard.check.rule import Rule
 
 
@@ -22,9 +23,9 @@ class IgnoredLabelsAgree(Rule):
 
     def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
         places = ignored_labels(config)
-        leading = next((p for p in places if p.role == 'head' and p.part.key == 'decode_head'), None)
-        leading = leading or next((p for p in places if p.role == 'head'), None)
-        if leading is None or leading.part.get('ignore_index') is None:
+        first = next((head for head in heads(config) if head.key == 'decode_head'), None)
+        leading = next((place for place in places if place.part == first), None)
+        if leading is None:  # ignore_index=None, for masked binary cross entropy
             return
         classes = classes_in(leading.part)
         for place in places:

@@ -17,5 +17,5 @@ class OldStyle(Rule):
 
     def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
         data = config.part('data')
-        if isinstance(data.get('train'), (dict, list, tuple)) and 'train_dataloader' not in config.data:
+        if isinstance(data.get('train'), (dict, list, tuple)):
             yield self.at('data.train', data['train'], 'The data sets are not read, here or in training.')

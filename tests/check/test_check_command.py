@@ -1,0 +1,143 @@
+"""``mmguard check`` from the outside: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from changed_configs import PIDNET, PSPNET, official_file
+
+from mmguard.check.run import chosen_rules
+from mmguard.cli import main
+
+pytest.importorskip('mmseg')
+
+WEIGHT = 'model.decode_head.loss_decode[0].class_weight'
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    """A config of one's own that inherits from an official one, and has one head wrong."""
+    file = tmp_path / 'mine.py'
+    file.write_text(f'_base_ = [{str(official_file(PSPNET))!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
+    return str(file)
+
+
+def test_clean(capsys):
+    assert main(['check', str(official_file(PSPNET))]) == 0
+    assert 'nothing found by' in capsys.readouterr().out
+
+
+def test_findings_name_place_value_and_what_to_write(wrong, capsys):
+    assert main(['check', wrong]) == 1
+    out = capsys.readouterr().out
+    assert 'error MG201 model.auxiliary_head.num_classes = 11\n' in out
+    assert 'Write num_classes=19' in out
+    assert out.endswith(f'{wrong}: 1 error\n')
+
+
+def test_select_ignore_and_all(capsys):
+    file = str(official_file(PIDNET))
+    assert main(['check', file, '--ignore', 'MG214']) == 0
+    assert main(['check', file, '--select', 'mg218']) == 1
+    assert 'MG214' not in capsys.readouterr().out
+    assert main(['check', file, '--all']) == 1
+    out = capsys.readouterr().out
+    assert out.index('MG214') < out.index('MG218')  # errors first
+    assert main(['check', file, '--select', 'MG2', '--ignore', 'MG214,MG218,MG219,MG220']) == 0
+
+
+def test_json_to_a_file_and_to_standard_output(wrong, tmp_path, capsys):
+    file = tmp_path / 'found.json'
+    assert main(['check', wrong, '--json', str(file)]) == 1
+    assert 'MG201' in capsys.readouterr().out
+    assert main(['check', wrong, '--json', '-']) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(file.read_text())
+    (finding,) = printed['findings']
+    assert finding['path'] == 'model.auxiliary_head.num_classes'
+    assert finding['value'] == 11
+    assert printed['framework'] == 'mmseg'
+    assert 'MG201' in printed['rules']
+    assert 'MG220' not in printed['rules']
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith('.')] == []
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        (None, 'FileNotFoundError'),
+        ('model = dict(', 'SyntaxError'),
+        ('_base_ = ["nowhere.py"]\n', 'nowhere.py'),
+        ('raise RuntimeError("mine")\n', 'mine'),
+    ],
+)
+def test_what_cannot_be_read_is_code_2(text, said, tmp_path, capsys):
+    file = tmp_path / 'broken.py'
+    if text is not None:
+        file.write_text(text)
+    assert main(['check', str(file)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert 'broken.py' in err
+    assert 'Traceback' not in err
+
+
+def test_other_misuse_is_code_2(wrong, tmp_path, capsys):
+    assert main(['check', wrong, '--select', 'MG999']) == 2
+    assert 'no rule has the code MG999' in capsys.readouterr().err
+    assert main(['check', wrong, '--json', str(tmp_path / 'no' / 'folder.json')]) == 2
+    assert 'cannot be written' in capsys.readouterr().err
+
+
+def test_custom_imports_of_the_working_directory_are_honoured(tmp_path):
+    (tmp_path / 'my_polyps.py').write_text(
+        'from mmseg.datasets import BaseSegDataset\n'
+        'from mmseg.registry import DATASETS\n'
+        '@DATASETS.register_module()\n'
+        'class Polyps(BaseSegDataset):\n'
+        "    METAINFO = dict(classes=('polyp', 'rest'), palette=[[0, 0, 0], [1, 1, 1]])\n"
+        '    def __init__(self, reduce_zero_label=True, **kwargs):\n'
+        '        super().__init__(reduce_zero_label=reduce_zero_label, **kwargs)\n'
+    )
+    (tmp_path / 'mine.py').write_text(
+        f'_base_ = [{str(official_file(PSPNET))!r}]\n'
+        "custom_imports = dict(imports=['my_polyps', 'no_such_module'], allow_failed_imports=False)\n"
+        "train_dataloader = dict(dataset=dict(type='Polyps'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, '-m', 'mmguard.cli', 'check', 'mine.py', '--json', '-'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+    record = json.loads(done.stdout)
+    messages = [finding['message'] for finding in record['findings'] if finding['code'] == 'MG201']
+    assert len(messages) == 2
+    assert 'the data set 2: train_dataloader.dataset (Polyps.METAINFO)' in messages[0]
+    assert 'no_such_module' in record['notes'][0]
+
+
+def test_an_unknown_type_is_no_exception(tmp_path):
+    file = tmp_path / 'mine.py'
+    file.write_text(
+        f'_base_ = [{str(official_file(PSPNET))!r}]\n'
+        "model = dict(decode_head=dict(type='MyHead'))\ntrain_dataloader = dict(dataset=dict(type='MyData'))\n"
+    )
+    assert main(['check', str(file)]) == 0
+
+
+def test_codes_may_be_beginnings():
+    assert {rule.code for rule in chosen_rules(['MG21'], ['MG218'])} == {f'MG21{i}' for i in range(10)} - {'MG218'}
+    assert chosen_rules(everything=True) != chosen_rules()
+
+
+def test_the_page_of_rules_is_current():
+    from mmguard.check.catalogue import page
+
+    file = Path(__file__).parents[2] / 'docs' / 'rules.md'
+    assert file.read_text(encoding='utf-8') == page(), 'python -m mmguard.check.catalogue > docs/rules.md'
