@@ -251,7 +251,7 @@ def _number(record: Dict[str, Any], key: str, where: str, faults: Faults) -> flo
 def _box(value: Any, where: str, faults: Faults) -> Tuple[float, ...]:
     if value is None:
         return _NO_BOX
-    numbers = [_float(part) for part in value] if isinstance(value, list) and len(value) == 4 else [None]
+    numbers = [_float(part) for part in value] if isinstance(value, (list, tuple)) and len(value) == 4 else [None]
     if any(number is None for number in numbers):
         faults.add('bbox is not four numbers', f'{where}: {short(value)}')
         return _NO_BOX

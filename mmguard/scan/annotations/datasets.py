@@ -117,11 +117,8 @@ def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
     loader = cfg.get(f'{split}_dataloader')
     if not isinstance(loader, Mapping) or not isinstance(loader.get('dataset'), Mapping):
         return []
-    found = []
-    for path, settings in _leaves(f'{split}_dataloader.dataset', loader['dataset']):
-        # ``CocoDataset(ann_file=[a, b])`` is how old configs concatenate; mmdet 3 does not read it, but people write it.
-        found.append(_dataset(path, dict(settings)))
-    return found
+    leaves = _leaves(f'{split}_dataloader.dataset', loader['dataset'])
+    return [_dataset(path, dict(settings)) for path, settings in leaves]
 
 
 def head_classes(model: Any, family: str = '') -> Optional[int]:

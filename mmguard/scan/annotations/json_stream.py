@@ -7,6 +7,7 @@ for, else (and where a block holds something unusual, as NaN) with the standard 
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
@@ -68,10 +69,14 @@ class Stream:
         file (BinaryIO): The file.
         types (dict[str, type]): Key of an array -> msgspec type of its elements. Other keys are skipped.
         warn (callable): Called with what is wrong, and where, if reading can go on.
+        block (int): Bytes decoded at a time, unless one element is longer.
     """
 
-    def __init__(self, file: BinaryIO, types: Mapping[str, Any], warn: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, file: BinaryIO, types: Mapping[str, Any], warn: Callable[[str, str], None], block: int = BLOCK
+    ) -> None:
         self._file = file
+        self._block = block
         self._types = dict(types)
         self._decoders: Dict[str, Any] = {}
         if msgspec is not None:
@@ -151,7 +156,7 @@ class Stream:
         A place is guessed, then proved: from the start of an element, only what ends with an element (or with the
         array) becomes valid JSON by closing the bracket.
         """
-        if len(self._buffer) - self._pos < BLOCK:
+        if len(self._buffer) - self._pos < self._block:
             self._fill()
         end = self._buffer.find(b'}]', self._pos)
         if end >= 0:
@@ -198,6 +203,8 @@ class Stream:
                     break
                 mark = _ENDS_ELEMENT.match(text, stop)
                 if mark is None:
+                    if text[stop:].strip():
+                        error = json.JSONDecodeError("Expecting ',' delimiter", text, stop)
                     break
                 records.append(record)
                 at, ended = mark.end(), text[mark.end() - 1] == ']'
@@ -207,12 +214,12 @@ class Stream:
             if self._ended:
                 raise self._element_fault(f'{key}[{number}]', error)
             # Reading twice as much keeps the work for one huge element linear.
-            self._fill(max(BLOCK, len(self._buffer)))
+            self._fill(max(self._block, len(self._buffer)))
 
     def _text(self, key: str) -> str:
         try:
-            # All but the last few bytes, where a character may be cut in two.
-            self._buffer[self._pos : len(self._buffer) - 4].decode()
+            # Incremental: a character may be cut in two at the end.
+            codecs.getincrementaldecoder('utf-8')().decode(self._buffer[self._pos :], self._ended)
         except UnicodeDecodeError:
             self._warn('holds bytes that are not UTF-8', f'{key}, behind byte {self._offset + self._pos:,}')
         return self._buffer[self._pos :].decode('utf-8', 'surrogateescape')
@@ -262,7 +269,7 @@ class Stream:
                 error = caught
             if self._ended:
                 raise self._element_fault(f'behind byte {self._offset + self._pos:,}', error)
-            self._fill(max(BLOCK, len(self._buffer)))
+            self._fill(max(self._block, len(self._buffer)))
 
     def _expect(self, mark: bytes, meaning: str) -> None:
         if self._peek() != mark:
@@ -280,8 +287,8 @@ class Stream:
                 return
             self._fill()
 
-    def _fill(self, size: int = BLOCK) -> None:
-        more = self._file.read(size)
+    def _fill(self, size: int = 0) -> None:
+        more = self._file.read(size or self._block)
         self._ended = not more
         self._offset += self._pos
         self._buffer = self._buffer[self._pos :] + more
