@@ -186,6 +186,7 @@ class LabelFacts:
         maps (MapFacts, optional): Of label maps, from a scan.
         annotations (AnnotationFacts, optional): Of annotation files, from a scan.
         config (ConfigFacts, optional): Of the config, where there is one.
+        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty where it is not known.
     """
 
     values: Dict[int, int] = field(default_factory=dict)
@@ -201,6 +202,7 @@ class LabelFacts:
     maps: Optional[MapFacts] = None
     annotations: Optional[AnnotationFacts] = None
     config: Optional[ConfigFacts] = None
+    split: str = ''
 
     @property
     def evidence(self) -> str:

@@ -27,6 +27,22 @@ def config_of(facts: LabelFacts) -> ConfigFacts:
     return facts.config or ConfigFacts()
 
 
+def has_config(facts: LabelFacts) -> bool:
+    """Whether a config was read, and so the loader is known; options of a command line are none."""
+    config = config_of(facts)
+    return bool(config.head_classes or config.dataset_classes or config.heads)
+
+
+def knows_classes(facts: LabelFacts) -> bool:
+    """Whether anybody said how many classes there are: a scan without it takes all 256 values for classes."""
+    return facts.num_classes < 256 or has_config(facts)
+
+
+def is_trained_on(facts: LabelFacts) -> bool:
+    """Whether the data set is, or may be, that of the training."""
+    return not facts.split or 'train' in facts.split
+
+
 def trained(facts: LabelFacts) -> Dict[int, int]:
     """Value -> count of all that training sees; only the invalid ones where no more is known."""
     return {value: count for value, count in (facts.histogram or facts.values).items() if count > 0}

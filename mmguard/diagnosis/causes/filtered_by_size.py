@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, share
+from mmguard.diagnosis.views import annotations_of, is_trained_on, share
 
 
 class FilteredBySize(Cause):
@@ -22,6 +22,8 @@ class FilteredBySize(Cause):
     def likelihood(self, facts: LabelFacts) -> float:
         found = annotations_of(facts)
         part = share(found.small_images, found.images)
+        if not is_trained_on(facts):
+            return 0.0
         return 0.97 if part == 1 else 0.6 if part >= 0.2 else 0.0
 
     def severity_of(self, facts: LabelFacts) -> str:

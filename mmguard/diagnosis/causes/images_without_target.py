@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, config_of, share
+from mmguard.diagnosis.views import annotations_of, config_of, is_trained_on, share
 
 #: Heads that build denoising queries from the targets of a batch.
 DENOISING = ('detr', 'dino')
@@ -34,7 +34,7 @@ class ImagesWithoutTarget(Cause):
         found = annotations_of(facts)
         part = share(found.images_without_target, found.images)
         kept = config_of(facts).filter_empty_gt
-        if not part or (kept and all(kept.values())) or part == 1:
+        if not is_trained_on(facts) or not part or (kept and all(kept.values())) or part == 1:
             return 0.0
         denoising = self._denoising(facts)
         if part < MANY and not denoising:

@@ -1,10 +1,19 @@
 from __future__ import annotations
 
-from typing import List
+from typing import Dict, List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Verdict
-from mmguard.diagnosis.views import annotations_of, counted, ids_of, listing, maps_of, trained
+from mmguard.diagnosis.views import (
+    annotations_of,
+    counted,
+    has_config,
+    ids_of,
+    knows_classes,
+    listing,
+    maps_of,
+    trained,
+)
 
 
 class LabelsFine(Verdict):
@@ -16,11 +25,14 @@ class LabelsFine(Verdict):
     summary = 'Your labels are fine.'
     why = 'Whatever is wrong, changing labels, num_classes or ignore_index would only hide it.'
     advice = (
-        'Look elsewhere: `mmguard check CONFIG` (class weights with ignored pixels or of the wrong length, one channel '
-        'with softmax, num_classes of every head), `mmguard trace CONFIG` (what the pipeline makes of the labels), '
+        '{more_to_say}Look elsewhere: '
+        '`mmguard check CONFIG` (class weights with ignored pixels or of the wrong length, one channel with '
+        'softmax, num_classes of every head), `mmguard trace CONFIG` (what the pipeline makes of the labels), '
         '`mmguard env` (versions, CUDA, compiled ops). A CUDA error names the wrong line: `CUDA_LAUNCH_BLOCKING=1` '
         'shows the right one. A loss of nan: learning rate, fp16, gradient clipping.{remark}'
     )
+    unknown = 'Every file can be read, and nothing about the labels is odd; how many classes there are was not said.'
+    say_it = 'Say how many classes there are, to find invalid values: `mmguard scan TARGET --num-classes N`. '
     palette = (
         ' The files are palette PNGs: right for mmseg and Pillow, but cv2.imread reads their colours; in own loaders '
         'write `np.array(Image.open(path))`.'
@@ -30,9 +42,15 @@ class LabelsFine(Verdict):
         read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
         return 0.9 if read and not facts.values and not facts.reasons else 0.0
 
-    def words(self, facts: LabelFacts) -> dict:
-        palette = maps_of(facts).forms.get('palette8') and facts.config is None
-        return {'remark': self.palette if palette else ''}
+    def summarise(self, facts: LabelFacts) -> str:
+        return self.summary if knows_classes(facts) else self.unknown
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        palette = maps_of(facts).forms.get('palette8') and not has_config(facts)
+        return {
+            'remark': self.palette if palette else '',
+            'more_to_say': '' if knows_classes(facts) else self.say_it,
+        }
 
     def evidence(self, facts: LabelFacts) -> str:
         texts: List[str] = []
@@ -42,10 +60,14 @@ class LabelsFine(Verdict):
             ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
             where = f' in {counted(facts.files, "file")}' if facts.files else ''
             number = sum(facts.histogram.values())
-            texts.append(f'{number:,} {what}{where}, all of them 0..{facts.num_classes - 1}{ignored}')
+            valid = f'all of them 0..{facts.num_classes - 1}{ignored}' if knows_classes(facts) else self._values(facts)
+            texts.append(f'{number:,} {what}{where}, {valid}')
             never = sorted(set(range(min(facts.num_classes, 10_000))) - ids_of(trained(facts)))
-            if never:
+            if never and knows_classes(facts):
                 texts.append(f'never seen: {listing(never)}')
         if found.images:
             texts.append(f'{counted(found.annotations, "annotation")} in {counted(found.images, "image")}')
         return '; '.join(texts)
+
+    def _values(self, facts: LabelFacts) -> str:
+        return f'values {listing(sorted(trained(facts)), 24)}'

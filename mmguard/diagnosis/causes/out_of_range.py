@@ -37,4 +37,4 @@ class OutOfRange(Cause):
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         void = 255 if facts.ignore_index is None else facts.ignore_index
-        return {'ignored': as_map({value: void for value in facts.values}, 8)}
+        return {'ignored': as_map(dict.fromkeys(facts.values, void), 8)}

@@ -4,17 +4,18 @@ from typing import Dict, List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import VOID, as_map, is_whole, listing, maps_of, stored, trained
+from mmguard.diagnosis.views import VOID, as_map, is_whole, knows_classes, listing, maps_of, stored, trained
 
 #: Gray levels of classes lie this far apart at least; ids of classes do not.
 STEP = 8
+MOST = 24
 
 
 class ScaledGray(Cause):
     """One gray level per class, evenly spread so that a human sees them."""
 
     code = 'MG125'
-    needs = ('values',)
+    needs = ()
     summary = 'The values are gray levels of a picture, one per class: {levels}.'
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
     advice = (
@@ -24,19 +25,24 @@ class ScaledGray(Cause):
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        if not (is_whole(facts) or maps_of(facts).raw):
+        told = is_whole(facts) or maps_of(facts).raw
+        if not told or not (facts.values or not knows_classes(facts)):
             return 0.0
         levels = self._levels(facts)
-        if not 3 <= len(levels) <= facts.num_classes + 1 or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
+        if not 3 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
             return 0.0
         steps = [high - low for low, high in zip(levels, levels[1:])]
         return 0.92 if min(steps) >= STEP and max(steps) <= 2.5 * min(steps) else 0.0
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def evidence(self, facts: LabelFacts) -> str:
+        return facts.evidence or f'only the values {listing(self._levels(facts))} occur'
+
+    def words(self, facts: LabelFacts) -> Dict[str, object]:
         levels = self._levels(facts)
         # One level more than classes: the last is void already.
         pairs = {level: label for label, level in enumerate(levels) if label < facts.num_classes and level != label}
-        return {'levels': listing(levels), 'pairs': as_map(pairs)}
+        classes = facts.num_classes if knows_classes(facts) else len(levels)
+        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels), 'pairs': as_map(pairs)}
 
     def _levels(self, facts: LabelFacts) -> List[int]:
         return sorted(value for value in (stored(facts) or trained(facts)) if value >= 0)

@@ -4,7 +4,7 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import as_map, listing, maps_of
+from mmguard.diagnosis.views import as_map, has_config, listing, maps_of
 
 WIDE = ('gray16', 'gray32')
 
@@ -30,7 +30,7 @@ class WiderThanEightBits(Cause):
         if maps.raw and facts.histogram and set(maps.raw) != {0} and set(facts.histogram) == {0}:
             return 0.95
         # Whoever trains with mmseg reads them right; what other loaders do is not known.
-        return 0.6 if facts.config is None and max(maps.raw, default=0) < 256 else 0.0
+        return 0.6 if not has_config(facts) and max(maps.raw, default=0) < 256 else 0.0
 
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self.likelihood(facts) > 0.9 else 'warning'
