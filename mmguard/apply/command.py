@@ -41,7 +41,7 @@ def apply(source: str, out: Path, force: bool = False, quiet: bool = False) -> i
     guarded = guard_tree(tree)
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
-        text = config_text(source, guarded.tree, out, __version__)
+        text = config_text(source, tree, guarded.tree, out, __version__)
     except Exception as error:
         return _fail(f'{type(error).__name__}: {error}')
     before = out.read_text(encoding='utf-8') if out.exists() else None

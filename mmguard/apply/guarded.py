@@ -92,8 +92,14 @@ def is_lazy(tree: Dict[str, Any]) -> bool:
     return type_ is not None and not is_text(type_)
 
 
+def names_modules(tree: Dict[str, Any]) -> bool:
+    """Whether types are full paths of classes, as in a new-style config that was dumped."""
+    type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
+    return is_text(type_) and str(type_).count('.') > 1
+
+
 def _add_import(tree: Dict[str, Any]) -> List[str]:
-    if is_lazy(tree):
+    if is_lazy(tree) or names_modules(tree):
         return []  # the classes themselves bring their modules
     imports = tree.get('custom_imports')
     if not isinstance(imports, dict):
@@ -116,5 +122,7 @@ def _add_hook(tree: Dict[str, Any]) -> List[str]:
         from mmengine.config.lazy import LazyObject
 
         type_ = LazyObject('mmguard', HOOK)
+    elif names_modules(tree):
+        type_ = f'mmguard.{HOOK}'
     tree['custom_hooks'] = [*(tree.get('custom_hooks') or []), {'type': type_}]
     return [f'custom_hooks: + {HOOK}']

@@ -49,11 +49,12 @@ def bases_for(source: str, out: Path) -> List[str]:
     return [*bases, osp.realpath(source).replace(os.sep, '/')]
 
 
-def config_text(source: str, tree: Dict[str, Any], out: Path, version: str) -> str:
+def config_text(source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str) -> str:
     """The text of a guarded config, read back and found to say what it should.
 
     Args:
         source (str): The original: a file, or ``'mmseg::...'``.
+        old (dict): What that loads.
         tree (dict): The guarded config.
         out (Path): Where it will stand; relative bases count from there.
         version (str): Of mmguard, for the first line.
@@ -62,7 +63,7 @@ def config_text(source: str, tree: Dict[str, Any], out: Path, version: str) -> s
         ValueError: A config that no text gives back.
     """
     for base in () if is_lazy(tree) else bases_for(source, out):
-        text = _inheriting(base, tree, out)
+        text = _inheriting(base, old, tree, out)
         if text is not None:
             return _HEADER.format(version=version, source=base) + text
     plain = by_name(tree)
@@ -76,11 +77,9 @@ def config_text(source: str, tree: Dict[str, Any], out: Path, version: str) -> s
     return _HEADER.format(version=version, source=source) + text
 
 
-def _inheriting(base: str, tree: Dict[str, Any], out: Path) -> Optional[str]:
+def _inheriting(base: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path) -> Optional[str]:
     try:
-        with _written(f'_base_ = [{base!r}]\n', out) as path:
-            inherited = load(str(path))
-        text = overlay_text(base, without_scopes(inherited), without_scopes(tree))
+        text = overlay_text(base, without_scopes(old), without_scopes(tree))
         with _written(text, out) as path:
             return text if _same(load(str(path)), tree) else None
     except Exception:  # whatever stops this base, the next way is tried, and the last one tells
