@@ -38,7 +38,7 @@ class DaskCluster:
 
         source = iter(chunks)
         waiting: Dict[Any, List[MapItem]] = {}
-        done = as_completed(with_results=False)
+        done = as_completed(loop=self._client.loop)
         for chunk in source:
             self._submit(chunk, settings, waiting, done)
             if len(waiting) >= self._most():
