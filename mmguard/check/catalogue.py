@@ -10,6 +10,7 @@ from mmguard.check.rules import RULES
 
 def page() -> str:
     """docs/rules.md."""
+    rules = sorted(RULES, key=lambda rule: rule.code)
     lines = [
         '# What `mmguard check` looks for',
         '',
@@ -20,8 +21,8 @@ def page() -> str:
         '| code | severity | what is wrong |',
         '| --- | --- | --- |',
     ]
-    lines += [f'| [{r.code}](#{r.code.lower()}) | {_severity(r)} | {_cell(r.summary)} |' for r in RULES]
-    for rule in RULES:
+    lines += [f'| [{r.code}](#{r.code.lower()}) | {_severity(r)} | {_cell(r.summary)} |' for r in rules]
+    for rule in rules:
         lines += [
             '',
             f'## {rule.code}',

@@ -33,6 +33,6 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everyth
 
 
 def check_config(config: ReadConfig, rules: Sequence[Type[Rule]]) -> List[ConfigFinding]:
-    """What the rules find, errors first."""
+    """What the rules find: errors first, causes before what follows from them."""
     found = [finding for rule in rules for finding in rule().find(config)]
-    return sorted(found, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code))
+    return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))

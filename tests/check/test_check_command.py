@@ -93,6 +93,7 @@ def test_other_misuse_is_code_2(wrong, tmp_path, capsys):
     assert 'cannot be written' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_custom_imports_of_the_working_directory_are_honoured(tmp_path):
     (tmp_path / 'my_polyps.py').write_text(
         'from mmseg.datasets import BaseSegDataset\n'

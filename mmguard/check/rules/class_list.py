@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import ConfigFinding
-from mmguard.check.parts import classes_of, datasets
+from mmguard.check.parts import Part, classes_of, datasets, metainfo_of
 from mmguard.check.rule import Rule
 
 
@@ -12,10 +12,11 @@ class ClassList(Rule):
     """A class list that is no list, or under a name that nobody reads."""
 
     code = 'MG205'
-    summary = 'The class list is a string, holds a name twice, or stands under a key that nobody reads.'
+    summary = 'The class list is a string, holds a name twice, stands where nobody reads it, or has another palette.'
     why = (
         "classes=('person') is a string, not a tuple: each letter becomes a class. CLASSES and PALETTE were the names "
-        'in MMDetection 2.x; now they are not read and the data set keeps its own classes.'
+        'in MMDetection 2.x; now they are not read and the data set keeps its own classes. MMSegmentation refuses a '
+        'palette of another length.'
     )
     advice = "Write metainfo=dict(classes=('person',)); the comma makes the tuple."
 
@@ -29,6 +30,15 @@ class ClassList(Rule):
                     'Write metainfo=dict(classes=...) instead.',
                 )
             metainfo = dataset.config.get('metainfo')
+            colours = _palette_of(dataset)
+            if colours is not None:
+                names = classes_of(dataset) or []
+                yield self.at(
+                    dataset.at('metainfo.palette'),
+                    colours,
+                    f'{colours} colours for {len(names)} classes: {dataset.name} cannot be built.',
+                    f'Write {len(names)} colours, or no palette at all: colours are then made up.',
+                )
             if not isinstance(metainfo, dict):
                 continue
             at = dataset.at('metainfo')
@@ -57,6 +67,21 @@ class ClassList(Rule):
                         f'{", ".join(map(repr, twice))} stands in the list more than once: its labels are ambiguous.',
                         'Name every class once.',
                     )
+
+
+def _palette_of(dataset: Part) -> Optional[int]:
+    # Length of a palette that BaseSegDataset refuses.
+    metainfo = dataset.config.get('metainfo')
+    palette = metainfo.get('palette') if isinstance(metainfo, dict) else None
+    palette = metainfo_of(dataset).get('palette') if palette is None else palette
+    names = classes_of(dataset)
+    if not hasattr(dataset.cls, 'get_label_map') or not isinstance(palette, (list, tuple)) or not names:
+        return None
+    own = metainfo_of(dataset).get('classes')
+    chosen = own is not None and list(own) != names
+    if len(palette) in (0, len(names)) or (chosen and len(palette) > len(names)):
+        return None
+    return len(palette)
 
 
 def _is_file_name(text: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Iterator
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import ConfigFinding
 from mmguard.check.head_classes import counts, data_counts, training_data
-from mmguard.check.parts import classes_path
+from mmguard.check.parts import Part, classes_path
 from mmguard.check.rule import Rule
 
 
@@ -41,9 +41,16 @@ class HeadNumClasses(Rule):
                     count.path,
                     count.value,
                     f'{count.head.name} has {count.value} {what}, the data set {expected}: {classes_path(dataset)}.',
-                    f'Write {count.path.rsplit(".", 1)[-1]}={expected}, or correct the class list.',
+                    f'Write {count.path.rsplit(".", 1)[-1]}={expected}{_weights_too(count.head)}, or correct the class '
+                    f'list.',
                 )
                 break
+
+
+def _weights_too(head: Part) -> str:
+    loss = head.config.get('loss_cls')
+    weights = loss.get('class_weight') if isinstance(loss, dict) else None
+    return ', and class_weight of loss_cls to match' if isinstance(weights, (list, tuple)) else ''
 
 
 def _adds_up(head: dict, expected: int) -> bool:
