@@ -14,12 +14,13 @@ from mmguard.version import __version__
 __all__ = ['LabelGuardError', 'Tally', '__version__']
 
 if _util.find_spec('mmengine') is not None:
-    from mmguard.hooks import LabelGuardHook, RankGuardHook
+    from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
     from mmguard.losses import GuardedCrossEntropyLoss, GuardedLoss
     from mmguard.registration import load_transforms as _load_transforms
     from mmguard.registration import register_all as _register_all
 
-    __all__ += ['GuardedCrossEntropyLoss', 'GuardedLoss', 'LabelGuardHook', 'RankGuardHook']
+    __all__ += ['GuardedCrossEntropyLoss', 'GuardedLoss']
+    __all__ += ['FlightRecorderHook', 'LabelGuardHook', 'RankGuardHook']
     _transforms = _load_transforms()
     if _transforms is not None:
         GuardInstanceLabels = _transforms.GuardInstanceLabels

@@ -13,7 +13,7 @@ from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 import mmguard.losses
 import mmguard.losses.mmdet
 import mmguard.losses.mmseg
-from mmguard.hooks import LabelGuardHook, RankGuardHook
+from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
 
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
@@ -32,7 +32,7 @@ def register_all(transforms: Optional[ModuleType]) -> None:
     Args:
         transforms (module, optional): What ``load_transforms`` returned.
     """
-    for hook in (LabelGuardHook, RankGuardHook):
+    for hook in (FlightRecorderHook, LabelGuardHook, RankGuardHook):
         HOOKS.register_module(module=hook, force=True)
     if transforms is not None:
         for name in transforms.__all__:

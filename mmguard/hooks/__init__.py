@@ -1,6 +1,7 @@
 """Registered mmengine hooks."""
 
+from mmguard.hooks.flight_recorder_hook import FlightRecorderHook
 from mmguard.hooks.label_guard_hook import LabelGuardHook
 from mmguard.hooks.rank_guard_hook import RankGuardHook
 
-__all__ = ['LabelGuardHook', 'RankGuardHook']
+__all__ = ['FlightRecorderHook', 'LabelGuardHook', 'RankGuardHook']

@@ -1,0 +1,188 @@
+"""The hook that remembers what was in the last batches, for when a training dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from types import FrameType
+from typing import Any, Callable, Deque, Dict, List, Optional, Union
+
+from mmengine import dist
+from mmengine.hooks import Hook
+from mmengine.runner import BaseLoop
+
+from mmguard.hooks.discovery import data_roots_of, samples_of
+from mmguard.hooks.flight_record import FORMAT, write_record
+from mmguard.hooks.source import relative_to, source_of
+from mmguard.labels import check_int
+from mmguard.tally import LABEL_GUARD
+
+
+class FlightRecorderHook(Hook):
+    """Keeps the last batches in memory and writes them to ``<log_dir>/<out_file>`` when training ends badly.
+
+    Badly is: by an exception (a CUDA assert, an error in data loading, Ctrl-C), by SIGTERM (a cluster's scheduler), or
+    when an iteration takes longer than ``timeout`` (then training is left to go on). On rank 1 the file is
+    ``label_guard_crash.rank1.json``, and so on. Only host values are written, nothing touches the GPU: after a
+    device-side assert it could not be read any more.
+
+    Args:
+        capacity (int): Batches to keep. Defaults to 20.
+        timeout (float, optional): Seconds that an iteration may take, from the end of the one before. ``None``: no
+            watchdog.
+        out_file (str): Name of the file.
+
+    Raises:
+        ValueError, TypeError: An argument out of range.
+    """
+
+    # Behind RuntimeInfoHook, which has fetched the losses from the device anyway.
+    priority = 'NORMAL'
+
+    def __init__(
+        self, capacity: int = 20, timeout: Optional[float] = None, out_file: str = 'label_guard_crash.json'
+    ) -> None:
+        if check_int('capacity', capacity) < 1:
+            raise ValueError(f'capacity must be at least 1, got {capacity}')
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f'timeout must be more than 0 seconds, got {timeout}')
+        self.capacity = capacity
+        self.timeout = timeout
+        self.out_file = out_file
+        self._batches: Deque[Dict[str, Any]] = deque(maxlen=capacity)
+        self._roots: List[str] = []
+        self._path = self._reason = ''
+        self._place: Dict[str, int] = {}
+        self._runner: Any = None
+        self._before_sigterm: Union[Callable[[int, Optional[FrameType]], Any], int, None] = None
+        self._watchdog: Optional[_Watchdog] = None
+
+    # ---- mmengine calls
+
+    def before_run(self, runner: Any) -> None:
+        loop = runner._train_loop  # runner.train_loop would build it where only validation runs
+        if not isinstance(loop, BaseLoop):
+            return
+        self._runner = runner
+        stem, suffix = os.path.splitext(self.out_file)
+        rank = dist.get_rank()
+        self._path = os.path.join(runner.log_dir, self.out_file if rank == 0 else f'{stem}.rank{rank}{suffix}')
+        self._roots = list(data_roots_of(getattr(loop.dataloader, 'dataset', None)))
+        run = loop.run
+
+        def recorded_run() -> Any:
+            self._begin()
+            try:
+                return run()
+            except BaseException as error:  # Ctrl-C and SystemExit, too
+                self._write('exception', error)
+                raise
+            finally:
+                self._end()
+
+        # No hook is called when training ends by an exception, wherever it comes from: loading, a step, validation.
+        loop.run = recorded_run
+
+    def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        self._place = {'iter': runner.iter + 1, 'epoch': runner.epoch + 1}
+        self._batches.append(
+            {**self._place, 'samples': [self._sample(sample) for sample in samples_of(data_batch)], 'losses': None}
+        )
+
+    def after_train_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
+    ) -> None:
+        scalars = runner.message_hub.log_scalars
+        names = [name for name in outputs or {} if f'train/{name}' in scalars]
+        # The message hub holds host values: reading the outputs would wait for the device again.
+        self._batches[-1]['losses'] = {name: float(scalars[f'train/{name}'].current()) for name in names}
+        if self._watchdog is not None:
+            self._watchdog.feed()
+
+    # ---- how a training ends
+
+    def _begin(self) -> None:
+        self._reason = ''
+        if threading.current_thread() is threading.main_thread():  # Python takes signals nowhere else
+            self._before_sigterm = signal.signal(signal.SIGTERM, self._on_sigterm)
+        if self.timeout is not None:
+            self._watchdog = _Watchdog(self.timeout, self._on_timeout)
+
+    def _end(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.stop()
+            self._watchdog = None
+        if self._before_sigterm is not None:
+            signal.signal(signal.SIGTERM, self._before_sigterm)
+            self._before_sigterm = None
+
+    def _on_sigterm(self, number: int, frame: Optional[FrameType]) -> None:
+        self._write('SIGTERM')
+        self._end()
+        os.kill(os.getpid(), signal.SIGTERM)  # and then as it would have been
+
+    def _on_timeout(self, seconds: float) -> None:
+        self._write(f'an iteration takes longer than timeout={seconds:g} s; training was left to go on')
+
+    def _write(self, reason: str, error: Optional[BaseException] = None) -> None:
+        if self._reason in ('exception', 'SIGTERM'):
+            return  # an exit that follows says less
+        self._reason = reason
+        record = {
+            'format': FORMAT,
+            'reason': reason,
+            'time': time.strftime('%Y-%m-%dT%H:%M:%S%z'),
+            'rank': dist.get_rank(),
+            **self._place,
+            'exception': None if error is None else _told(error),
+            'batches': list(self._batches),
+        }
+        problem = write_record(self._path, record)
+        if self._runner is not None:
+            told = f'cannot be written: {problem}' if problem else f'written: {reason}, last batches and their samples'
+            self._runner.logger.error(f'guard: {self._path} {told}')
+
+    def _sample(self, sample: Any) -> Dict[str, Any]:
+        record = sample.get(LABEL_GUARD) or {}
+        tallies = {kind: tally.to_json() for kind, tally in record.items()}
+        for tally in tallies.values():
+            tally.pop('source')
+        source = source_of(sample)
+        return {'source': relative_to(source, self._roots), 'path': source, **({'tallies': tallies} if tallies else {})}
+
+
+def _told(error: BaseException) -> Dict[str, Any]:
+    lines = traceback.format_exception(type(error), error, error.__traceback__)
+    return {'type': type(error).__name__, 'message': str(error), 'traceback': ''.join(lines)}
+
+
+class _Watchdog:
+    """Calls once when it was not fed for so many seconds."""
+
+    def __init__(self, seconds: float, bark: Callable[[float], None]) -> None:
+        self._seconds, self._bark = seconds, bark
+        self._fed = threading.Event()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._watch, name='mmguard-watchdog', daemon=True)
+        self._thread.start()
+
+    def feed(self) -> None:
+        self._fed.set()
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._fed.set()
+        self._thread.join(timeout=1)
+
+    def _watch(self) -> None:
+        while not self._stopped:
+            if self._fed.wait(self._seconds):
+                self._fed.clear()
+                continue
+            self._bark(self._seconds)
+            self._fed.wait()  # once per iteration that hangs
+            self._fed.clear()
