@@ -180,7 +180,7 @@ class Stream:
                 return self._decoders[key].decode(block), True
             except msgspec.ValidationError:
                 pass  # JSON, but of other types: those are looked at one by one
-            except (msgspec.DecodeError, RecursionError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 if not any(word in block for word in _NO_JSON):
                     return None
         try:

@@ -101,11 +101,8 @@ def scan_voc_files(
         annotations.not_in_file = list(annotations.unused)
     twice = [name for name, count in Counter(image.name for image in listed).items() if count > 1]
     annotations.duplicate_files = twice[:EXAMPLES]
-    without = {
-        'object.bndbox': int((~table.boxed).sum()),
-        'size': sum(file.size is None for _, file in read),
-    }
-    annotations.without_key = {key: count for key, count in without.items() if count}
+    boxless = int((~table.boxed).sum())
+    annotations.without_key = {'object.bndbox': boxless} if boxless else {}
     if images:
         annotations.missing, annotations.missing_files = missing_files(root, [image.name for image in listed], faults)
     for name in names:
