@@ -13,6 +13,7 @@ from benchmarks.official_configs import check, shipped_configs
 
 #: True of these configs as they are written, and nothing else is found.
 TRUE = {
+    'mmdet/guided_anchoring/ga-fast-rcnn': {'MG227'},  # its data=dict(...) is a leftover: no proposals are read
     'mmseg/cgnet/': {'MG214'},
     'mmseg/pidnet/': {'MG214'},
     'mmseg/san/': {'MG201', 'MG204', 'MG207'},  # 21 classes of VOC for a head of 20; weights of another data set

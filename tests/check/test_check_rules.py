@@ -328,9 +328,9 @@ CASES = [
     Case(
         'MG217',
         PIDNET,
-        {'optim_wrapper.type': 'AmpOptimWrapper'},
+        {'strategy': dict(type='DeepSpeedStrategy', fp16=dict(enabled=True))},
         ('model.decode_head.loss_decode[0].class_weight',),
-        'bfloat16',
+        'bf16',
     ),
     Case(
         'MG218',
@@ -453,8 +453,8 @@ SILENT = [
         },
     ),
     ('MG216', PSPNET, {'model.decode_head.ignore_index': -1}),
-    ('MG217', PIDNET, {'optim_wrapper.type': 'AmpOptimWrapper', 'optim_wrapper.dtype': 'bfloat16'}),
-    ('MG217', PSPNET, {'optim_wrapper.type': 'AmpOptimWrapper'}),
+    ('MG217', PIDNET, {'optim_wrapper.type': 'AmpOptimWrapper'}),
+    ('MG217', PSPNET, {'strategy': dict(type='DeepSpeedStrategy', fp16=dict(enabled=True))}),
     ('MG218', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy'))}),
     ('MG219', OHEM, {'model.decode_head.sampler': dict(type='OHEMPixelSampler', min_kept=9)}),
     ('MG219', DINO, {f'{TRAIN}.pipeline': GUARD_DET}),
@@ -469,6 +469,7 @@ SILENT = [
     ('MG226', PSPNET, {'model.decode_head.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
     ('MG227', RETINANET, {}),
     ('MG228', SEESAW, {}),
+    ('MG229', PANOPTIC, {}),
     ('MG229', RETINANET, {'val_dataloader.dataset.data_root': 'data//coco'}),
 ]
 

@@ -9,25 +9,29 @@ from mmguard.check.stock_cross_entropy import weighted_cross_entropies
 
 
 class HalfPrecisionWeights(Rule):
-    """F4: the sum of weights overflows."""
+    """F4: the sum of weights overflows.
+
+    Not under ``AmpOptimWrapper``: CUDA's autocast adds up in float32. DeepSpeed makes the model itself half.
+    """
 
     code = 'MG217'
-    summary = "MMSegmentation's CrossEntropyLoss with class_weight under mixed precision (fp16)."
+    summary = "MMSegmentation's CrossEntropyLoss with class_weight in a model of half precision (DeepSpeed, fp16)."
     why = (
         'The class weights of all pixels are added up in half precision, whose largest number is 65,504: a crop of '
-        '256x256 is enough for infinity, and the loss is NaN or 0.'
+        '256x256 is enough for infinity, and the loss is NaN.'
     )
-    advice = "Write type='GuardedCrossEntropyLoss': it averages in float32. Or dtype='bfloat16' in the optim_wrapper."
+    advice = "Write type='GuardedCrossEntropyLoss': it averages in float32. Or bf16 instead of fp16 in the strategy."
 
     def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
-        wrapper = config.part('optim_wrapper')
-        kind = str(wrapper.get('type', '')).rsplit('.', 1)[-1]
-        if kind != 'AmpOptimWrapper' or wrapper.get('dtype') in ('bfloat16', 'float32', 'float64'):
+        strategy = config.part('strategy')
+        half = strategy.get('fp16')
+        kind = str(strategy.get('type', '')).rsplit('.', 1)[-1]
+        if kind != 'DeepSpeedStrategy' or not isinstance(half, dict) or half.get('enabled') is not True:
             return
         for loss in weighted_cross_entropies(config):
             yield self.at(
                 loss.at('class_weight'),
                 loss.config['class_weight'],
-                'optim_wrapper is an AmpOptimWrapper: the weights of all pixels are added up in half precision and '
+                'strategy.fp16 makes the model half precision: the weights of all pixels are added up in it and '
                 'overflow.',
             )
