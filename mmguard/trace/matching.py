@@ -26,7 +26,7 @@ def instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: S
     if before.instances is None:
         return [('appears', i.label, 1, f'{i} loaded by {after.step}', None) for i in after.instances]
     moved = _projected(before, after)
-    pairs = matches(before.instances, moved, after.instances, after.size)
+    pairs = matches(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
     found: List[InstanceChange] = []
     kept, made = set(), set()
     for old, new in pairs:
@@ -46,7 +46,7 @@ def instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: S
         if index not in made:
             origin = f'made by {after.step}'
             for run in mixed:
-                if run.steps and instance.label in run.steps[-1].after.labels:
+                if run.steps and any(one.label == instance.label for one in run.steps[-1].after.instances or ()):
                     origin = f'mixed in from {run.image}'
             found.append(('appears', instance.label, 1, f'{instance}: {origin}', None))
     return found
@@ -57,6 +57,7 @@ def matches(
     moved: Sequence[Tuple[float, ...]],
     new: Sequence[Instance],
     size: Optional[Tuple[int, int]],
+    recorded: bool,
 ) -> List[Tuple[int, int]]:
     """Pairs of places, each used once.
 
@@ -65,6 +66,7 @@ def matches(
         moved (sequence of tuple): Where their boxes should be after it.
         new (sequence of Instance): After it.
         size (tuple, optional): (height, width) of the image after it.
+        recorded (bool): Whether ``moved`` is known. Else what is left is matched by label.
     """
     allowed = _PIXELS + _SHARE * (max(size) if size else 0)
     ranked = []
@@ -81,14 +83,24 @@ def matches(
             left.discard(i)
             right.discard(j)
             pairs.append((i, j))
-    if len(pairs) < min(len(old), len(new)) and len(old) == len(new):
-        # Moved in a way that nobody recorded: by label, in order.
+    if not recorded:
+        # By label, in order: transforms leave instances out, and keep the order of the others.
         for i in sorted(left):
-            same = [k for k in sorted(right) if new[k].label == old[i].label]
+            same = [j for j in sorted(right) if new[j].label == old[i].label]
             if same:
                 right.discard(same[0])
                 pairs.append((i, same[0]))
     return pairs
+
+
+def _is_recorded(before: Snapshot, after: Snapshot) -> bool:
+    """Whether mmdet's homography says where boxes went, or nothing moved."""
+    unmoved = before.size == after.size and before.homography is None and after.homography is None
+    if before.step == 'annotation file' or unmoved:
+        return True
+    if before.homography is None or after.homography is None:
+        return after.homography is not None
+    return not np.array_equal(before.homography, after.homography)
 
 
 def _distance(box: Sequence[float], other: Sequence[float]) -> float:

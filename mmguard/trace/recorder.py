@@ -14,10 +14,11 @@ _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 @dataclass
 class Step:
-    """A transform, and the sample after it."""
+    """A transform, the sample after it, and the images that it mixed in (Mosaic, MixUp)."""
 
     transform: Any
     after: Snapshot
+    mixed: List[Run] = field(default_factory=list)
 
 
 @dataclass
@@ -33,8 +34,6 @@ class Run:
     image: str
     start: Snapshot
     steps: List[Step] = field(default_factory=list)
-    #: Images that a transform behind this mixed in: Mosaic, MixUp.
-    mixed: List[Run] = field(default_factory=list)
 
     @property
     def snapshots(self) -> List[Snapshot]:
@@ -90,10 +89,11 @@ class Recorder:
         run = self.runs[0] if outer else self._open
         if run is None:
             return
-        if outer:
-            run.mixed += self.runs[1:]
+        step = Step(transform, take(name, results))
+        if outer:  # what was loaded since the last one was loaded for this one
+            step.mixed = self.runs[1:]
             del self.runs[1:]
-        run.steps.append(Step(transform, take(name, results)))
+        run.steps.append(step)
 
 
 class _Start:

@@ -16,6 +16,8 @@ from mmguard.trace.recorder import Recorder, Run, Step
 from mmguard.trace.snapshot import take
 from mmguard.trace.story import Story, story_of
 
+_EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
+
 
 class CannotTrace(Exception):
     """Why there is nothing to trace, in words for the user."""
@@ -66,7 +68,9 @@ class Tracer:
                 if hasattr(self.dataset, 'full_init'):
                     self.dataset.full_init()
             except Exception as error:
-                raise CannotTrace(f'the {split} data set cannot be built: {_words(error)}') from error
+                empty = 'need at least one array' in str(error)  # what mmengine says of a data set without samples
+                hint = f'. It {_EMPTY}' if empty else ''
+                raise CannotTrace(f'the {split} data set cannot be built: {_words(error)}{hint}') from error
             preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
             try:
                 self.preprocessor = MODELS.build(preprocessor) if preprocessor else None
@@ -75,7 +79,7 @@ class Tracer:
         self._recorder = Recorder()
         self._watched: Set[int] = set()
         if not len(self):
-            raise CannotTrace(f'the {split} data set holds no sample (data_root, data_prefix and suffixes are right?)')
+            raise CannotTrace(f'the {split} data set {_EMPTY}')
 
     def __len__(self) -> int:
         return len(self.dataset)

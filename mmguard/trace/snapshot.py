@@ -170,7 +170,7 @@ def _copy(array: Any) -> Optional[np.ndarray]:
 def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     if boxes is not None and hasattr(boxes, 'convert_to'):
         boxes = boxes.convert_to('hbox').tensor  # rotated boxes are told by what surrounds them
-    corners: List[List[float]] = [] if boxes is None else np.asarray(boxes).reshape(len(boxes), -1).tolist()
+    corners: List[List[float]] = [] if boxes is None else [list(map(float, np.ravel(box))) for box in np.asarray(boxes)]
     classes = [-1] * len(corners) if labels is None else np.asarray(labels).tolist()
     if not corners:
         corners = [[]] * len(classes)

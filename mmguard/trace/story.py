@@ -56,7 +56,8 @@ class Story:
 
 def story_of(index: int, run: Run, error: str = '') -> Story:
     """What each step of a recorded run changed."""
-    story = Story(index, run.image, [Leg(run.start.step, run.start)], [mixed.image for mixed in run.mixed], error)
+    story = Story(index, run.image, [Leg(run.start.step, run.start)], error=error)
+    story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
     known, label_loaded, instances_loaded = run.start, False, False
     for step in run.steps:
         after = step.after
@@ -68,7 +69,7 @@ def story_of(index: int, run: Run, error: str = '') -> Story:
             label=known.label if label_loaded else None,
             instances=known.instances if instances_loaded else None,
         )
-        found = changes(before, after, step.transform, run.mixed)
+        found = changes(before, after, step.transform, step.mixed)
         story.legs.append(Leg(after.step, after, found))
         if after.note:
             continue

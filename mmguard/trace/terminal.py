@@ -112,17 +112,15 @@ def grouped(changes: Sequence[Change], space: Space) -> List[Told]:
     """``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``: one sentence per origin."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
-        groups.setdefault(
-            (change.what, change.to, change.kind, change.origin, _makes_invalid(change, space)), []
-        ).append(change)
+        key = (change.what, change.to, change.kind, change.origin, _makes_invalid(change, space))
+        groups.setdefault(key, []).append(change)
     told = []
     for (what, to, kind, origin, invalid), group in groups.items():
         count = sum(change.count for change in group)
-        unit = 'px' if kind == 'pixels' else 'instance' if count == 1 else 'instances'
         verb = _PLURAL.get(what, what) if len(group) > 1 else what
         words = f'{ranges(sorted(change.value for change in group))} {verb}'
         words += '' if to is None else f' {to}'
-        words += f' ({count:,} {unit}{", invalid" if invalid else ""}): {visible(origin)}'
+        words += f' ({amount(count, kind)}{", invalid" if invalid else ""}): {visible(origin)}'
         told.append(Told(_SIGNS[what], words, invalid))
     return told
 
@@ -134,14 +132,21 @@ def _makes_invalid(change: Change, space: Space) -> bool:
 def _summary(leg: Leg, space: Space) -> str:
     """What is in the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
     parts: List[str] = []
-    for kind, counts, unit in (('pixels', leg.after.values, 'px'), ('instances', leg.after.labels, 'instances')):
+    for kind, counts in (('pixels', leg.after.values), ('instances', leg.after.labels)):
         if counts:
-            invalid = [f'{v} ({n:,} {unit})' for v, n in sorted(counts.items()) if space.is_invalid(v, kind)]
-            name = 'values' if kind == 'pixels' else 'labels'
-            parts.append(
-                f'{name} {ranges(sorted(counts))}' + (f'; invalid: {", ".join(invalid[:MOST])}' if invalid else '')
-            )
+            invalid = [f'{v} ({amount(n, kind)})' for v, n in sorted(counts.items()) if space.is_invalid(v, kind)]
+            marked = f'; invalid: {", ".join(invalid[:MOST])}' if invalid else ''
+            parts.append(f'{"values" if kind == "pixels" else "labels"} {ranges(sorted(counts))}{marked}')
+    aside = sum(instance.ignored for instance in leg.after.instances or ())
+    if aside:
+        parts.append(f'{amount(aside, "instances")} ignored: crowds, difficult ones')
     return '\n'.join(parts)
+
+
+def amount(count: int, kind: str) -> str:
+    """``1,204 px``, ``1 instance``."""
+    unit = 'px' if kind == 'pixels' else 'instance' if count == 1 else 'instances'
+    return f'{count:,} {unit}'
 
 
 def ranges(values: List[int]) -> str:
