@@ -1,0 +1,224 @@
+"""What is installed: read from metadata and source files, and from a child that tries the imports."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+#: Module -> the distributions that may provide it, the usual one first.
+DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
+    'torch': ('torch',),
+    'numpy': ('numpy',),
+    'cv2': (
+        'opencv-python',
+        'opencv-python-headless',
+        'opencv-contrib-python',
+        'opencv-contrib-python-headless',
+    ),
+    'mmengine': ('mmengine', 'mmengine-lite', 'onedl-mmengine'),
+    'mmcv': ('mmcv', 'mmcv-lite', 'mmcv-full', 'onedl-mmcv'),
+    'mmseg': ('mmsegmentation', 'onedl-mmsegmentation'),
+    'mmdet': ('mmdet', 'onedl-mmdetection'),
+    'mmguard': ('mmguard',),
+}
+#: Tried in this order; what is compiled comes last of its package.
+IMPORTS = ('numpy', 'torch', 'cv2', 'mmengine', 'mmcv', 'mmcv.ops', 'mmseg', 'mmdet', 'mmguard')
+IMPORT_TIMEOUT = 180
+
+_CHILD = """
+import importlib, json, sys, warnings
+warnings.simplefilter('ignore')
+for name in sys.argv[1:]:
+    print('@mmguard', json.dumps([name, None]), flush=True)
+    try:
+        importlib.import_module(name)
+        error = ''
+    except BaseException as caught:
+        error = type(caught).__name__ + ': ' + str(caught)
+    print('@mmguard', json.dumps([name, error]), flush=True)
+if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
+    print('@mmguard', json.dumps(['cuda', str(sys.modules['torch'].cuda.is_available())]), flush=True)
+"""
+
+
+@dataclass
+class EnvironmentFacts:
+    """What is known about an installation.
+
+    Args:
+        python, system (str): Versions.
+        versions (dict[str, str]): Distribution -> version.
+        missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
+        errors (dict[str, str]): Module -> why it cannot be imported.
+        torch_cuda (str, optional): The CUDA that torch was built for; ``None``: a CPU build.
+        cuda_available (bool, optional): Whether torch can use a GPU; ``None``: not asked.
+        driver (str, optional): Version of the NVIDIA driver.
+        driver_cuda (str, optional): The newest CUDA that the driver runs.
+        gpus (list[str]): Their names.
+        ops (bool, optional): Whether mmcv has compiled ops; ``None``: no mmcv.
+        accepts (dict[str, tuple]): ``'mmseg'``, ``'mmdet'`` -> the versions of mmcv that they accept, from, below.
+        loads_weights_only (bool): Whether mmengine says ``weights_only`` where it loads a checkpoint.
+    """
+
+    python: str = ''
+    system: str = ''
+    versions: Dict[str, str] = field(default_factory=dict)
+    missing: List[str] = field(default_factory=list)
+    errors: Dict[str, str] = field(default_factory=dict)
+    torch_cuda: Optional[str] = None
+    cuda_available: Optional[bool] = None
+    driver: Optional[str] = None
+    driver_cuda: Optional[str] = None
+    gpus: List[str] = field(default_factory=list)
+    ops: Optional[bool] = None
+    accepts: Dict[str, Tuple[str, str]] = field(default_factory=dict)
+    loads_weights_only: bool = False
+
+
+def gather(try_imports: bool = True) -> EnvironmentFacts:
+    """Looks at this installation.
+
+    Args:
+        try_imports (bool): Also import every package once, in a child process.
+    """
+    facts = EnvironmentFacts(python=platform.python_version(), system=platform.platform())
+    for module, distributions in DISTRIBUTIONS.items():
+        for name in distributions:
+            version = _version(name)
+            if version is not None:
+                facts.versions[name] = version
+        if folder_of(module) is None:
+            facts.missing.append(module)
+    facts.torch_cuda = _torch_cuda()
+    _ask_driver(facts)
+    mmcv = folder_of('mmcv')
+    if mmcv is not None:
+        facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
+    for module in ('mmseg', 'mmdet'):
+        limits = accepted_mmcv(folder_of(module))
+        if limits is not None:
+            facts.accepts[module] = limits
+    checkpoint = _text(folder_of('mmengine'), 'runner/checkpoint.py')
+    facts.loads_weights_only = 'weights_only' in checkpoint
+    if try_imports:
+        names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
+        facts.errors, available = import_errors(names)
+        facts.cuda_available = available
+    return facts
+
+
+def _version(distribution: str) -> Optional[str]:
+    try:
+        return metadata.version(distribution)
+    except Exception:  # missing, or metadata that is broken
+        return None
+
+
+def folder_of(module: str) -> Optional[Path]:
+    """Where a module lies, without importing it."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except Exception:  # a broken path entry
+        return None
+    if spec is None:
+        return None
+    places = list(spec.submodule_search_locations or [])
+    if places:
+        return Path(places[0])
+    return None if spec.origin is None else Path(spec.origin).parent
+
+
+def _text(folder: Optional[Path], name: str) -> str:
+    try:
+        return '' if folder is None else (folder / name).read_text(encoding='utf-8', errors='replace')
+    except OSError:
+        return ''
+
+
+def _torch_cuda() -> Optional[str]:
+    found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(folder_of('torch'), 'version.py'), re.MULTILINE)
+    return found.group(1) if found else None
+
+
+def accepted_mmcv(folder: Optional[Path]) -> Optional[Tuple[str, str]]:
+    """The versions of mmcv that a framework accepts, as its ``__init__.py`` says: from, and below."""
+    text = _text(folder, '__init__.py')
+    low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
+    high = re.search(r"^(?:MMCV_MAX|mmcv_maximum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
+    return (low.group(1), high.group(1)) if low and high else None
+
+
+def _ask_driver(facts: EnvironmentFacts) -> None:
+    program = shutil.which('nvidia-smi')
+    if program is None:
+        return
+    for arguments in ([], ['--query-gpu=driver_version,name', '--format=csv,noheader']):
+        try:
+            done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.SubprocessError):
+            return
+        if done.returncode:
+            continue
+        if not arguments:
+            found = re.search(r'CUDA Version:\s*([\d.]+)', done.stdout)
+            facts.driver_cuda = found.group(1) if found else None
+            continue
+        for line in done.stdout.splitlines():
+            driver, _, name = line.partition(', ')
+            facts.driver, facts.gpus = driver.strip(), [*facts.gpus, name.strip()]
+
+
+def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]:
+    """Imports modules in a child, so that one that crashes or hangs takes nothing down.
+
+    Returns:
+        tuple: module -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
+    """
+    errors: Dict[str, str] = {}
+    available: Optional[bool] = None
+    left = list(names)
+    # Asking the driver by NVML starts no CUDA.
+    env = {**os.environ, 'PYTORCH_NVML_BASED_CUDA_CHECK': '1'}
+    while left:
+        try:
+            done = subprocess.run(
+                [sys.executable, '-c', _CHILD, *left], capture_output=True, text=True, timeout=IMPORT_TIMEOUT, env=env
+            )
+            output, how = done.stdout, f'the interpreter ended (exit code {done.returncode}) {_last(done.stderr)}'
+        except subprocess.TimeoutExpired as error:
+            output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ''
+            how = f'still not imported after {IMPORT_TIMEOUT} s'
+        begun: Optional[str] = None
+        for line in output.splitlines():
+            if not line.startswith('@mmguard '):  # what a package prints
+                continue
+            name, result = json.loads(line[len('@mmguard ') :])
+            if name == 'cuda':
+                available = result == 'True'
+            elif result is None:
+                begun = name
+            else:
+                begun = None
+                left.remove(name)
+                if result:
+                    errors[name] = ' '.join(result.split())
+        if begun is None:
+            break
+        errors[begun] = how.strip()
+        left = left[left.index(begun) + 1 :]
+    return errors, available
+
+
+def _last(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ''
