@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Dict
 
+from mmguard.diagnosis.class_counts import has_no_object
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import config_of, listing
@@ -27,7 +28,7 @@ class ClassWeightLength(Cause):
 
     def words(self, facts: LabelFacts) -> Dict[str, int]:
         classes = next(iter(self._wrong(facts).values()), facts.num_classes)
-        no_object = any(_has_no_object(path) for path in self._wrong(facts))
+        no_object = any(has_no_object(path, config_of(facts)) for path in self._wrong(facts))
         return {'right': classes + no_object, 'classes_': classes}
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -47,7 +48,7 @@ class ClassWeightLength(Cause):
         for path, weights in config.class_weights.items():
             classes = classes_near(path, config.head_classes) or (facts.num_classes if facts.num_classes > 1 else 0)
             allowed = {classes}
-            if _has_no_object(path):
+            if has_no_object(path, config):
                 allowed = {classes + 1}
             elif config.framework == 'mmdet':
                 allowed.add(classes + 1)
@@ -70,7 +71,3 @@ def classes_near(path: str, head_classes: Dict[str, int]) -> int:
             things = number if len(head) > best or not best else classes + number  # things and stuff are two numbers
             best, classes = len(head), things
     return classes
-
-
-def _has_no_object(path: str) -> bool:
-    return 'panoptic_head' in path

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Dict, List
 
+from mmguard.diagnosis.class_counts import has_no_object
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import VOID, config_of, counted, is_whole, listing, trained
@@ -64,4 +65,8 @@ class ClassWeightMeetsIgnored(Cause):
         def kind(path: str) -> str:
             return config.losses.get(path.rpartition('.')[0], 'CrossEntropyLoss')
 
-        return {path: row for path, row in config.class_weights.items() if row and kind(path) == 'CrossEntropyLoss'}
+        return {
+            path: row
+            for path, row in config.class_weights.items()
+            if row and kind(path) == 'CrossEntropyLoss' and not has_no_object(path, config)
+        }

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Dict, List, Set
 
 from mmguard.diagnosis.causes.background_counted import BackgroundCounted
-from mmguard.diagnosis.class_counts import classes_of_heads
+from mmguard.diagnosis.class_counts import classes_of_heads, is_open_vocabulary
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import class_lists, config_of, listing
@@ -37,7 +37,7 @@ class HeadsDifferFromData(Cause):
         if self._wrong(facts):
             return 0.9
         heads = set(classes_of_heads(config_of(facts)).values())
-        return 0.6 if len(heads) > 1 and not self._listed(facts) else 0.0
+        return 0.6 if len(heads) > 1 and not class_lists(facts) and not is_open_vocabulary(config_of(facts)) else 0.0
 
     def advise(self, facts: LabelFacts) -> str:
         return self.panoptic if any('num_things' in path for path in self._wrong(facts)) else self.advice
@@ -61,13 +61,21 @@ class HeadsDifferFromData(Cause):
         return {}
 
     def _listed(self, facts: LabelFacts) -> Set[int]:
-        return {len(names) for names in class_lists(facts).values()}
+        return {len(names) for names in self._lists(facts).values()}
+
+    def _lists(self, facts: LabelFacts) -> Dict[str, List[str]]:
+        """Those of the training where there are any: a tracker, for one, is evaluated on other names."""
+        lists = class_lists(facts)
+        return {path: names for path, names in lists.items() if path.partition('_')[0] not in ('val', 'test')}
 
     def _wrong(self, facts: LabelFacts) -> Dict[str, int]:
-        listed = self._listed(facts)
+        lists = self._lists(facts)
         heads = classes_of_heads(config_of(facts))
-        if not listed:
+        if not lists or is_open_vocabulary(config_of(facts)):
             return {}
+        if any('Panoptic' in path for path in lists):
+            heads = {path: number for path, number in heads.items() if 'num_things' in path}  # boxes are things alone
+        listed = self._listed(facts)
         if len(listed) == 1:
             return {path: number for path, number in heads.items() if number not in listed}
         # Lists of different lengths: a head cannot match them all.

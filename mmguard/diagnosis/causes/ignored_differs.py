@@ -5,7 +5,7 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import config_of, listing
+from mmguard.diagnosis.views import config_of, listing, predicts_classes
 
 
 class IgnoredDiffers(Cause):
@@ -22,7 +22,7 @@ class IgnoredDiffers(Cause):
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        if len(set(config_of(facts).ignore_index.values())) < 2:
+        if len(set(config_of(facts).ignore_index.values())) < 2 or not predicts_classes(facts):
             return 0.0
         return 0.88 if not facts.values or self._explains(facts) else 0.5
 

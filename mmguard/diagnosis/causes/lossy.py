@@ -5,8 +5,8 @@ from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import is_whole, maps_of, share, stored
 
-#: Fewer values in between can be something else.
-FEW = 3
+#: A single value in between may be a label of its own: a border that somebody drew.
+FEW = 2
 
 
 class LossyOrInterpolated(Cause):
@@ -29,7 +29,7 @@ class LossyOrInterpolated(Cause):
             return 0.95 if facts.values else 0.8
         if len(facts.values) < FEW:
             return 0.0
-        if maps.at_edges is not None and len(facts.values) >= FEW and min(facts.values) >= 0:
+        if maps.at_edges is not None and min(facts.values) >= 0:
             return 0.93 if maps.at_edges >= 0.8 else 0.0
         if not is_whole(facts) or len(facts.values) <= MANY:
             return 0.0

@@ -1,24 +1,13 @@
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Tuple
+from typing import Dict, FrozenSet
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.palettes import voc_colour
 from mmguard.diagnosis.views import VOID, ids_of, maps_of, stored, trained
 
-
-def _voc_colour(label: int) -> Tuple[int, int, int]:
-    """The colour of a label in PASCAL VOC's palette, which labelme and most tools copy."""
-    red = green = blue = 0
-    for shift in range(7, -1, -1):
-        red |= (label & 1) << shift
-        green |= (label >> 1 & 1) << shift
-        blue |= (label >> 2 & 1) << shift
-        label >>= 3
-    return red, green, blue
-
-
-_COLOURS = [_voc_colour(label) for label in range(1, 64)]
+_COLOURS = [voc_colour(label) for label in range(1, 64)]
 #: What a palette of VOC becomes when it is read as colours: one channel of it, or its gray.
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
 GRAYS: FrozenSet[int] = frozenset(round(0.299 * r + 0.587 * g + 0.114 * b) for r, g, b in _COLOURS[:21])

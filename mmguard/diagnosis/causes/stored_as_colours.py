@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.palettes import CITYSCAPES, VOC, Colour
 from mmguard.diagnosis.views import listing, maps_of, named_like
 
 #: Form -> what it is.
@@ -43,7 +44,7 @@ class StoredAsColours(Cause):
         return 0.96 if self._forms(facts) else 0.0
 
     def advise(self, facts: LabelFacts) -> str:
-        if named_like(facts, 'gtfine_color', 'gtcoarse_color'):
+        if named_like(facts, 'gtfine_color', 'gtcoarse_color') or self._palette(facts) is CITYSCAPES:
             return self.cityscapes
         maps = maps_of(facts)
         if maps.gray_in_colour >= sum(self._forms(facts).values()):
@@ -51,9 +52,12 @@ class StoredAsColours(Cause):
         return self.table if maps.colours else self.advice
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
-        ranked = sorted(maps_of(facts).colours.items(), key=lambda item: -item[1])[:FEW_COLOURS]
-        colours = ', '.join(f'{colour}: {index}' for index, (colour, _) in enumerate(ranked))
-        return {'forms': listing(MANY_CHANNELS[form] for form in self._forms(facts)), 'colours': f'{{{colours}}}'}
+        ranked = sorted(maps_of(facts).colours, key=lambda colour: -maps_of(facts).colours[colour])
+        index = self._palette(facts) or {colour: place for place, colour in enumerate(ranked)}
+        colours = ', '.join(f'{colour}: {index[colour]}' for colour in ranked[:FEW_COLOURS])
+        more = ', ...' if len(ranked) > FEW_COLOURS else ''
+        forms = listing(MANY_CHANNELS[form] for form in self._forms(facts))
+        return {'forms': forms, 'colours': f'{{{colours}{more}}}'}
 
     def evidence(self, facts: LabelFacts) -> str:
         forms = self._forms(facts)
@@ -64,3 +68,11 @@ class StoredAsColours(Cause):
 
     def _forms(self, facts: LabelFacts) -> Dict[str, int]:
         return {form: n for form, n in maps_of(facts).forms.items() if form in MANY_CHANNELS and n > 0}
+
+    def _palette(self, facts: LabelFacts) -> Optional[Dict[Colour, int]]:
+        """The known palette that all colours are of."""
+        colours = set(maps_of(facts).colours)
+        for palette in (CITYSCAPES, VOC):
+            if len(colours & set(palette)) >= 2 and colours <= set(palette):
+                return palette
+        return None
