@@ -131,9 +131,9 @@ def _read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
     try:
         image.draft('RGB', (width, height))  # a JPEG is decoded at an eighth of its size
         if image.mode.startswith('I') or image.mode == 'F':
-            depth = np.asarray(image).astype(np.float64)
-            top = float(np.nanmax(depth)) or 1.0
-            image = _from_array(np.nan_to_num(depth * (255 / top)).clip(0, 255).astype(np.uint8))
+            depth = np.nan_to_num(np.asarray(image).astype(np.float64), posinf=0, neginf=0)
+            top = float(depth.max()) or 1.0
+            image = _from_array((depth * (255 / top)).clip(0, 255).astype(np.uint8))
         return np.asarray(image.convert('RGB').resize((width, height))), size
     except Exception as error:
         raise CannotDraw(_words(error)) from error

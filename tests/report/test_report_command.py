@@ -13,6 +13,8 @@ from small_runs import add_loop, expected_samples, tiny_config, train
 
 from mmguard.cli import main
 
+pytestmark = pytest.mark.slow  # trains a small model
+
 
 @pytest.fixture(scope='module')
 def run_dir(cityscapes: str, tmp_path_factory: pytest.TempPathFactory) -> str:
