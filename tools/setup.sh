@@ -31,7 +31,7 @@ CFLAGS="${CFLAGS:--O1 -g0}" CXXFLAGS="${CXXFLAGS:--O1 -g0}" pip install -q --no-
 echo 'mmguard: mmcv is there,' "$(date '+%H:%M:%S')"
 
 echo 'mmguard: installing mmseg, mmdet and the tools (about a minute)'
-pip install -q --no-build-isolation -e '.[seg,det,dev]' tensorboard
+pip install -q --no-build-isolation -e '.[seg,det,scan,dev]' tensorboard
 "$venv/bin/python" -c 'import mmseg.models, mmdet.models, mmguard'
 touch "$venv/.ready"
 echo "mmguard: ready, $venv"
