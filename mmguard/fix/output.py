@@ -1,0 +1,77 @@
+"""The folder of mended copies: what may be one, how files get there, and the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from mmguard.fix.options import CannotMend, FixOptions
+from mmguard.version import __version__
+
+MANIFEST = 'manifest.json'
+_WRITER = 'mmguard fix'
+
+
+def check_places(target: Path, out: Path) -> None:
+    """Refuses a folder in which originals could be overwritten, or that holds something else.
+
+    Raises:
+        CannotMend: It is, lies in, or holds TARGET; or it is not empty and no earlier output.
+    """
+    original, copies = target.resolve(), out.resolve()
+    folder = original if target.is_dir() else original.parent
+    if copies == folder or (target.is_dir() and original in copies.parents):
+        raise CannotMend(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
+    if copies in folder.parents:
+        raise CannotMend(f'--out {out} holds TARGET; originals are never touched: name another folder')
+    if out.exists() and not out.is_dir():
+        raise CannotMend(f'--out {out} is a file: name a folder')
+    if out.is_dir() and any(out.iterdir()) and read_manifest(out) is None:
+        raise CannotMend(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
+
+
+def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
+    """The manifest of a folder; ``None`` where there is none of ours."""
+    try:
+        record = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) and record.get('written_by') == _WRITER else None
+
+
+def manifest_text(
+    target: Path, options: FixOptions, files: List[Dict[str, Any]], left_out: List[Dict[str, str]]
+) -> bytes:
+    record = {
+        'written_by': _WRITER,
+        'version': __version__,
+        'target': str(target),
+        'options': options.to_json(),
+        'files': files,
+        'left_out': left_out,
+    }
+    return (json.dumps(record, indent=1, ensure_ascii=False) + '\n').encode()
+
+
+def write_bytes(data: bytes, path: Path) -> None:
+    """Writes a file beside its place, then gives it its name: it is there whole, or not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix='.mmguard_', dir=path.parent)
+    try:
+        with os.fdopen(handle, 'wb') as file:
+            file.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,210 @@
+"""`mmguard fix` on COCO JSON and VOC XML."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmguard.cli import main
+from mmguard.fix.coco import mend_coco
+from mmguard.fix.options import FixOptions
+
+W, H = 100, 50
+
+
+def run(*arguments: Any) -> int:
+    return main(['fix', *map(str, arguments)])
+
+
+def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
+    return dict(
+        info=dict(description='mine'),
+        images=[dict(id=1, file_name='1.jpg', width=W, height=H)],
+        categories=[dict(id=3, name='cat'), dict(id=7, name='dog')],
+        annotations=[
+            dict(dict(id=n, image_id=1, category_id=3, bbox=[1, 2, 3, 4]), **a) for n, a in enumerate(annotations)
+        ],
+    )
+
+
+#: What is wrong with an annotation -> what is said of it.
+FAULTS: Dict[str, Dict[str, Any]] = {
+    'label': dict(category_id=99),
+    'box_no_area': dict(bbox=[1, 2, 0, 4]),
+    'box_outside': dict(bbox=[W, 2, 3, 4]),
+    'box_not_finite': dict(bbox=[1, 2, float('nan'), 4]),
+    'image_not_listed': dict(image_id=2),
+}
+
+
+@pytest.fixture
+def annotations(tmp_path: Path) -> Path:
+    path = tmp_path / 'in' / 'train.json'
+    path.parent.mkdir()
+    faulty = [*FAULTS.values(), dict(bbox=None), dict(bbox=['a', 1, 2, 3]), dict(category_id=[3])]
+    good = [{}, dict(category_id=7, iscrowd=1), dict(bbox=[90, 40, 30, 30])]
+    path.write_text(json.dumps(coco([good[0], *faulty, *good[1:]])))
+    return path
+
+
+def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, capsys: Any) -> None:
+    before, out = annotations.read_bytes(), tmp_path / 'out'
+    assert run(annotations, '--out', out) == 0
+    assert annotations.read_bytes() == before
+    mended, original = json.loads((out / 'train.json').read_text()), json.loads(before)
+    assert [annotation['id'] for annotation in mended['annotations']] == [0, 9, 10]
+    by_id = {annotation['id']: annotation for annotation in original['annotations']}
+    assert all(annotation == by_id[annotation['id']] for annotation in mended['annotations'])
+    assert {k: v for k, v in mended.items() if k != 'annotations'} == {
+        k: v for k, v in original.items() if k != 'annotations'
+    }
+    (record,) = json.loads((out / 'manifest.json').read_text())['files']
+    assert record['counts'] == dict(label=2, box_no_area=1, box_outside=1, box_not_finite=3, image_not_listed=1)
+    assert record['values'] == {'99': 1, '[3]': 1}
+    capsys.readouterr()
+    assert run(out / 'train.json', '--out', tmp_path / 'again') == 0
+    assert 'nothing to change' in capsys.readouterr().out
+    assert (tmp_path / 'again' / 'train.json').read_bytes() == (out / 'train.json').read_bytes()
+
+
+def test_coco_boxes_are_clamped_on_request(annotations: Path, tmp_path: Path) -> None:
+    assert run(annotations, '--out', tmp_path / 'out', '--on-invalid', 'clip') == 0
+    mended = json.loads((tmp_path / 'out' / 'train.json').read_text())
+    assert mended['annotations'][-1]['bbox'] == [90, 40, 10, 10]
+
+
+def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path, capsys: Any) -> None:
+    assert run(annotations, '--out', tmp_path / 'out', '--label-map', '99:7') == 0
+    mended = json.loads((tmp_path / 'out' / 'train.json').read_text())
+    assert mended['annotations'][1]['category_id'] == 7
+    assert run(annotations, '--out', tmp_path / 'wrong', '--label-map', '99:5') == 1
+    assert 'category ids that the file does not have' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('text', ['', '{', '[]', '{"images": 3}', '[' * 100_000, '{"images": [{}], "annotations": []}'])
+def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / 'in' / 'a.json'
+    path.parent.mkdir()
+    path.write_text(text)
+    assert run(path, '--out', tmp_path / 'out') == 1
+    assert 'a.json:' in capsys.readouterr().out
+    assert not (tmp_path / 'out' / 'a.json').exists()
+
+
+def test_the_folder_of_the_file_is_refused(annotations: Path, capsys: Any) -> None:
+    assert run(annotations, '--out', annotations.parent) == 2
+    assert 'originals are never touched' in capsys.readouterr().err
+
+
+NUMBERS = st.one_of(st.integers(-20, 120), st.floats(-20, 120), st.just(float('inf')), st.none())
+ANNOTATION = st.fixed_dictionaries(
+    {},
+    optional=dict(
+        bbox=st.lists(NUMBERS, min_size=3, max_size=4),
+        category_id=st.sampled_from([3, 7, 8, '3', None]),
+        image_id=st.sampled_from([1, 2, None]),
+        iscrowd=st.sampled_from([0, 1]),
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(found=st.lists(ANNOTATION, max_size=6), on_invalid=st.sampled_from(['ignore', 'clip']))
+def test_what_is_left_is_valid_and_final(found: Any, on_invalid: str) -> None:
+    options = FixOptions(on_invalid=on_invalid)
+    record = coco(found)
+    mended = mend_coco(json.dumps(record).encode(), options)
+    kept = json.loads(mended.data)['annotations']
+    for annotation in kept:
+        left, top, width, height = annotation['bbox']
+        assert annotation['category_id'] in (3, 7)
+        assert annotation['image_id'] == 1
+        assert width > 0 < height and left < W and top < H and left + width > 0 and top + height > 0  # noqa: PT018
+        if on_invalid == 'clip':
+            assert left >= 0 <= top and left + width <= W + 1e-9 and top + height <= H + 1e-9  # noqa: PT018
+    assert mend_coco(mended.data, options).changes == []
+    dropped = sum(n for key, n in mended.counts.items() if key not in ('clipped', 'remapped'))
+    assert len(kept) + dropped == len(found)
+
+
+# ---- VOC
+
+
+def voc(*objects: str) -> str:
+    return (
+        f'<annotation><size><width>{W}</width><height>{H}</height></size>'
+        + ''.join(f'<object>{item}</object>' for item in objects)
+        + '</annotation>'
+    )
+
+
+def thing(name: str, *box: float) -> str:
+    sides = ''.join(f'<{s}>{v}</{s}>' for s, v in zip(('xmin', 'ymin', 'xmax', 'ymax'), box))
+    return f'<name>{name}</name><bndbox>{sides}</bndbox>'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / 'VOC2007'
+    (root / 'Annotations').mkdir(parents=True)
+    (root / 'ImageSets' / 'Main').mkdir(parents=True)
+    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('1\n2\n')
+    faulty = (
+        thing('unicorn', 1, 1, 9, 9),
+        thing('cat', 5, 5, 5, 9),
+        thing('cat', 1, 1, 9),
+        thing('cat', 101, 1, 120, 9),
+    )
+    good = (thing('cat', 1, 1, 9, 9), thing('dog', 90, 1, 120, 9))
+    (root / 'Annotations' / '1.xml').write_text(voc(good[0], *faulty, good[1]))
+    (root / 'Annotations' / '2.xml').write_text(voc(*good[:1]))
+    return root
+
+
+def boxes(path: Path) -> List[Any]:
+    return [
+        (item.findtext('name'), *(item.findtext(f'bndbox/{s}') for s in ('xmin', 'ymin', 'xmax', 'ymax')))
+        for item in ET.parse(path).iter('object')
+    ]
+
+
+def test_voc_keeps_what_can_be_trained_on(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / 'out'
+    before = (folder / 'Annotations' / '1.xml').read_bytes()
+    assert run(folder, '--out', out, '--classes', 'cat,dog') == 0
+    assert (folder / 'Annotations' / '1.xml').read_bytes() == before
+    assert boxes(out / 'Annotations' / '1.xml') == [('cat', '1', '1', '9', '9'), ('dog', '90', '1', '120', '9')]
+    assert (out / 'Annotations' / '2.xml').read_bytes() == (folder / 'Annotations' / '2.xml').read_bytes()
+    assert (out / 'ImageSets' / 'Main' / 'train.txt').read_text() == '1\n2\n'
+    records = {r['file']: r for r in json.loads((out / 'manifest.json').read_text())['files']}
+    counts = records['Annotations/1.xml']['counts']
+    assert counts == dict(label=1, box_no_area=1, box_not_finite=1, box_outside=1)
+    capsys.readouterr()
+    assert run(out, '--out', tmp_path / 'again', '--classes', 'cat,dog') == 0
+    assert 'nothing to change' in capsys.readouterr().out
+
+
+def test_voc_boxes_are_clamped_on_request(folder: Path, tmp_path: Path) -> None:
+    assert run(folder, '--out', tmp_path / 'out', '--on-invalid', 'clip') == 0
+    assert boxes(tmp_path / 'out' / 'Annotations' / '1.xml')[-1] == ('dog', '90', '1', '101', '9')
+
+
+def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    bomb = '<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><annotation>&d;</annotation>'
+    for name, text in {'bomb': bomb, 'cut': voc()[:-5], 'other': '<html/>', 'empty': ''}.items():
+        (folder / 'Annotations' / f'{name}.xml').write_text(text)
+    assert run(folder, '--out', tmp_path / 'out') == 1
+    said = capsys.readouterr().out
+    assert '4 left out' in said
+    assert 'document type' in said
+
+
+def test_names_are_not_mapped_by_numbers(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    assert run(folder, '--out', tmp_path / 'out', '--label-map', '1:2') == 2
+    assert '--classes' in capsys.readouterr().err
