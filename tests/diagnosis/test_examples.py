@@ -103,6 +103,7 @@ CLEAN: Dict[str, LabelFacts] = {
         config=segmentation(2, ignore_index={'a': 255, 'b': 255}, dataset_classes={'t': ['a', 'b'], 'v': ['a', 'b']}),
     ),
     'label_map': pixels(even(0, 7), 2, trained=even(0, 1), config=ConfigFacts('mmseg', label_map={7: 1, 0: 0})),
+    'foreground mapped': pixels(even(0, 255), 2, trained=even(0, 1)),
     'guarded class weights': pixels(
         even(0, 1, 255),
         2,
@@ -191,6 +192,11 @@ THINGS_ONLY = {'model.panoptic_head.num_things_classes': 80, 'model.panoptic_hea
         (pixels({0: 900, 255: 100}, 1), 'MG103'),
         (pixels(even(0, 85, 170, 255), 4), 'MG125'),
         (pixels(even(0, 127, 255), 3, ignore_index=-100), 'MG125'),
+        (pixels(even(0, 128), 2), 'MG125'),
+        (pixels(even(0, 29, 76, 150, 255), 5), 'MG125'),
+        (pixels(even(0, 38, 75, 113), 4), 'MG121'),
+        (pixels(even(0, 1), 1), 'MG112'),
+        (LabelFacts({1: 9}, 1, 255), 'MG112'),
         (pixels(even(0, 1), 2, maps={'forms': {'rgba': 200}}), 'MG120'),
         (pixels(even(0, 1), 2, maps={'forms': {'gray_alpha': 200}}), 'MG120'),
         (pixels(even(0, 1, 2), 12, trained=even(0, 128, 64), maps={'forms': {'palette8': 200}}), 'MG121'),
@@ -266,3 +272,11 @@ def test_two_findings_of_one_kind_are_equal() -> None:
     assert FIRST['MG102'] == diagnose(EXAMPLES['MG102'](), CAUSES)[0]
     assert isinstance(hash(FIRST['MG102']), int)
     assert isinstance(FIRST['MG102'], Finding)
+
+
+def test_the_verdict_says_what_must_know_the_ignored_value() -> None:
+    (finding,) = diagnose(pixels(even(0, 1, 255), 2), CAUSES)
+    assert 'valid = label != 255' in finding.lines
+    assert '33.3 % of the pixels are 255' in finding.advice
+    (finding,) = diagnose(pixels(even(0, 1), 2), CAUSES)
+    assert 'one-hot' not in finding.advice

@@ -4,7 +4,7 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import VOID, config_of, is_whole, maps_of, share, stored, subtracts_one
+from mmguard.diagnosis.views import VOID, config_of, ids_of, is_whole, maps_of, share, stored, subtracts_one, trained
 
 
 class BinaryMask(Cause):
@@ -23,7 +23,8 @@ class BinaryMask(Cause):
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        if 255 in config_of(facts).label_map:
+        # Mapped already: training sees the foreground as a class.
+        if 255 in config_of(facts).label_map or ids_of(trained(facts)) - {0}:
             return 0.0
         counts = stored(facts)
         told = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))

@@ -12,6 +12,7 @@ from mmguard.diagnosis.views import (
     knows_classes,
     listing,
     maps_of,
+    share,
     trained,
 )
 
@@ -31,6 +32,11 @@ class LabelsFine(Verdict):
         '`mmguard env` (versions, CUDA, compiled ops). A CUDA error names the wrong line: `CUDA_LAUNCH_BLOCKING=1` '
         'shows the right one. A loss of nan: learning rate, fp16, gradient clipping.{remark}'
     )
+    ignored = (
+        ' {share:.3g} % of the pixels are {void}, ignored: every loss and metric must know `ignore_index={void}`; own '
+        'code that makes one-hot vectors of labels, or looks up class weights by them, must leave them out first: '
+        '`valid = label != {void}`.'
+    )
     unknown = 'Every file can be read, and nothing about the labels is odd; how many classes there are was not said.'
     say_it = 'Say how many classes there are, to find invalid values: `mmguard scan TARGET --num-classes N`. '
     palette = (
@@ -48,7 +54,7 @@ class LabelsFine(Verdict):
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         palette = maps_of(facts).forms.get('palette8') and not has_config(facts)
         return {
-            'remark': self.palette if palette else '',
+            'remark': self._on_ignored(facts) + (self.palette if palette else ''),
             'more_to_say': '' if knows_classes(facts) else self.say_it,
         }
 
@@ -71,3 +77,10 @@ class LabelsFine(Verdict):
 
     def _values(self, facts: LabelFacts) -> str:
         return f'values {listing(sorted(trained(facts)), 24)}'
+
+    def _on_ignored(self, facts: LabelFacts) -> str:
+        counts = trained(facts)
+        ignored = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
+        if not ignored or facts.kind != 'pixels':
+            return ''
+        return self.ignored.format(share=100 * share(ignored, sum(counts.values())), void=facts.ignore_index)

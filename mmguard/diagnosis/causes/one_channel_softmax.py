@@ -9,7 +9,7 @@ class OneChannelSoftmax(Cause):
     """A softmax over a single output channel."""
 
     code = 'MG112'
-    needs = ('config',)
+    needs = ()
     blames_labels = False
     summary = 'One output channel together with a softmax loss, or with OHEM.'
     why = 'The softmax of one channel is always 1: label 1 is out of range, and label 0 gives loss 0 for ever.'
@@ -20,7 +20,12 @@ class OneChannelSoftmax(Cause):
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        return 0.96 if config_of(facts).one_channel_softmax else 0.0
+        if config_of(facts).one_channel_softmax:
+            return 0.96
+        return 0.93 if self._two_labels(facts) else 0.0
 
     def evidence(self, facts: LabelFacts) -> str:
-        return listing(config_of(facts).one_channel_softmax)
+        return listing(config_of(facts).one_channel_softmax) or f'num_classes=1, {facts.evidence}'
+
+    def _two_labels(self, facts: LabelFacts) -> bool:
+        return facts.num_classes == 1 and set(facts.values) == {1}

@@ -40,7 +40,7 @@ class PaletteReadAsColours(Cause):
         if palette and coloured and not invalid <= set(stored(facts)):
             return 0.95
         if seen <= GRAYS and len(seen & {38, 75, 113, 14, 52, 89}) >= 2:
-            return 0.9
+            return 0.94
         return 0.7 if seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else 0.0
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:

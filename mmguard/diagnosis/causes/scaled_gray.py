@@ -4,7 +4,7 @@ from typing import Dict, List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import VOID, as_map, is_whole, knows_classes, listing, maps_of, stored, trained
+from mmguard.diagnosis.views import VOID, as_map, is_rare, is_whole, knows_classes, listing, maps_of, stored, trained
 
 #: Gray levels of classes lie this far apart at least; ids of classes do not.
 STEP = 8
@@ -12,7 +12,7 @@ MOST = 24
 
 
 class ScaledGray(Cause):
-    """One gray level per class, evenly spread so that a human sees them."""
+    """One gray level per class, far enough apart that a human sees them."""
 
     code = 'MG125'
     needs = ()
@@ -26,13 +26,15 @@ class ScaledGray(Cause):
 
     def likelihood(self, facts: LabelFacts) -> float:
         told = is_whole(facts) or maps_of(facts).raw
-        if not told or not (facts.values or not knows_classes(facts)):
+        if not told or not (facts.values or (not knows_classes(facts) and set(trained(facts)) == set(stored(facts)))):
             return 0.0
         levels = self._levels(facts)
-        if not 3 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
+        if not 2 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
             return 0.0
         steps = [high - low for low, high in zip(levels, levels[1:])]
-        return 0.92 if min(steps) >= STEP and max(steps) <= 2.5 * min(steps) else 0.0
+        if min(steps) < STEP or is_rare(facts):
+            return 0.0
+        return 0.92 if max(steps) <= 2.5 * min(steps) else 0.89  # uneven: the gray of colours
 
     def evidence(self, facts: LabelFacts) -> str:
         return facts.evidence or f'only the values {listing(self._levels(facts))} occur'
