@@ -142,3 +142,16 @@ def test_the_page_of_rules_is_current():
 
     file = Path(__file__).parents[2] / 'docs' / 'rules.md'
     assert file.read_text(encoding='utf-8') == page(), 'python -m mmguard.check.catalogue > docs/rules.md'
+
+
+def test_the_pure_python_style(tmp_path, capsys):
+    official = (Path(__file__).parents[2] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py').read_text()
+    plain = 'loss_decode=dict(type=CrossEntropyLoss'
+    assert plain in official
+    file = tmp_path / 'mine.py'
+    file.write_text(official.replace(plain, f'{plain}, class_weight=[1.0] * 18'))
+    assert main(['check', str(file)]) == 1
+    out = capsys.readouterr().out
+    assert 'error MG207 model.decode_head.loss_decode.class_weight = [1.0, ..., 1.0] (18 entries)' in out
+    assert 'error MG214 model.decode_head.loss_decode.class_weight' in out
+    assert out.index('MG207') < out.index('MG214')

@@ -442,6 +442,12 @@ SILENT = [
     ('MG214', PSPNET, {}),
     ('MG214', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedCrossEntropyLoss', class_weight=EYE)}),
     ('MG214', PSPNET, {'model.decode_head.loss_decode': dict(type='OhemCrossEntropy', class_weight=EYE)}),
+    (
+        'MG214',
+        PSPNET,
+        {'model.decode_head.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)},
+    ),
+    ('MG214', PSPNET, {'model.decode_head.loss_decode.class_weight': EYE, 'model.decode_head.ignore_index': -1}),
     ('MG214', 'mmseg/san/san-vit-b16_coco-stuff164k-640x640.py', {}),
     (
         'MG215',
