@@ -85,5 +85,5 @@ def test_the_pictures_are_drawn(hostile_page: Path, tmp_path: Path, width: int) 
     loud = np.abs(seen - (255, 0, 170)).sum(axis=2) < 40
     # Three files per section, photo and label each, a ninth of each picture is invalid.
     assert loud.sum() > 20_000
-    # Nothing sticks out to the right: the last columns are paper, from top to bottom.
-    assert (seen[:, -4:] == seen[0, -1]).all()
+    # Nothing sticks out to the right: the last columns are paper (and the shadow of a card), from top to bottom.
+    assert np.abs(seen[:, -4:] - seen[0, -1]).max() < 20
