@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import SEVERITIES, ConfigFinding
@@ -15,12 +16,22 @@ from mmguard.version import __version__
 
 def as_text(config: ReadConfig, findings: List[ConfigFinding], rules: int) -> str:
     """The findings, each with its place, its value and what to write; the sum at the end."""
-    parts = [str(finding) for finding in findings]
+    parts = [str(finding) for finding in _together(findings)]
     parts += [f'note: {note}' for note in config.notes]
     counted = [(severity, sum(finding.severity == severity for finding in findings)) for severity in SEVERITIES]
     total = ', '.join(f'{count} {severity}{"s" if count > 1 else ""}' for severity, count in counted if count)
     parts.append(f'{config.file}: {total or f"nothing found by {rules} rules"}')
     return '\n\n'.join(parts)
+
+
+def _together(findings: List[ConfigFinding]) -> List[ConfigFinding]:
+    # What is said about val is mostly said about test, too: one finding, both places.
+    merged: Dict[Tuple[str, ...], ConfigFinding] = {}
+    for finding in findings:
+        key = (finding.code, finding.severity, repr(finding.value), finding.message, finding.advice)
+        first = merged.get(key)
+        merged[key] = replace(first, path=f'{first.path} and {finding.path}') if first else finding
+    return list(merged.values())
 
 
 def as_json(config: ReadConfig, findings: List[ConfigFinding], codes: List[str]) -> Dict[str, Any]:

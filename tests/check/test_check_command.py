@@ -39,6 +39,19 @@ def test_findings_name_place_value_and_what_to_write(wrong, capsys):
     assert out.endswith(f'{wrong}: 1 error\n')
 
 
+def test_val_and_test_are_told_together(tmp_path, capsys):
+    file = tmp_path / 'mine.py'
+    file.write_text(
+        f'_base_ = [{str(official_file(PSPNET))!r}]\nval_evaluator = dict(ignore_index=19)\n'
+        'test_evaluator = dict(ignore_index=19)\n'
+    )
+    assert main(['check', str(file)]) == 1
+    out = capsys.readouterr().out
+    assert 'warning MG208 val_evaluator.ignore_index and test_evaluator.ignore_index = 19\n' in out
+    assert out.count('MG208') == 1
+    assert out.endswith('2 warnings\n')
+
+
 def test_select_ignore_and_all(capsys):
     file = str(official_file(PIDNET))
     assert main(['check', file, '--ignore', 'MG214']) == 0

@@ -429,6 +429,7 @@ SILENT = [
     ('MG206', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('road', 'car'))}),
     ('MG207', SEG_MASK2FORMER, {}),
     ('MG207', FASTER_RCNN, {'model.roi_head.bbox_head.loss_cls.class_weight': [1.0] * 81}),
+    ('MG207', PSPNET, {'model.decode_head.out_channels': 1, 'model.decode_head.loss_decode.class_weight': EYE}),
     ('MG208', PSPNET, {'model.decode_head.ignore_index': None, 'val_evaluator.ignore_index': 0}),
     ('MG209', PSPNET, {'model.decode_head.ignore_index': 19}),
     ('MG210', ADE20K, {f'{TRAIN}.pipeline[1].reduce_zero_label': True}),

@@ -5,6 +5,7 @@ from typing import Iterator, Optional, Tuple
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import ConfigFinding
 from mmguard.check.head_classes import classes_in
+from mmguard.check.one_channel import output_channels
 from mmguard.check.parts import Part, losses
 from mmguard.check.rule import Rule
 
@@ -51,7 +52,8 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
             return classes + 1, f' ({classes} classes and "no object")'
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
-        return int(head.config.get('out_channels') or classes), ''
+        channels = output_channels(head)
+        return (None if channels == 1 else channels), ''  # one channel: MG215, or a weight that is no class's
     if head.is_a('BBoxHead') and loss.key == 'loss_cls' and loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         if loss.get('use_sigmoid', False):
             return classes, ''
