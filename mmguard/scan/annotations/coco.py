@@ -101,7 +101,7 @@ def _number(coco: CocoFile, num_classes: Optional[int], class_names: Optional[Se
 
 def _table(coco: CocoFile, numbering: Numbering) -> Table:
     columns = coco.annotations
-    sizes = np.array(coco.images.size, float).reshape(-1, 2)
+    sizes = coco.images.sizes
     image = places(columns.image_id, np.array(coco.images.id, np.int64))
     image[columns.image_id == ABSENT] = -1
     category = places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
@@ -200,7 +200,7 @@ def _describe_ids(coco: CocoFile, annotations: AnnotationFacts) -> None:
     if len(set(images.name)) < len(images.name):
         twice = (name for name, count in Counter(images.name).items() if count > 1 and name)
         annotations.duplicate_files = [name for name, _ in zip(twice, range(EXAMPLES))]
-    sizes = np.array(images.size, float).reshape(-1, 2)
+    sizes = images.sizes
     without = {
         'images.id': (image_ids == ABSENT).sum(),
         'images.height': (sizes[:, 0] == NO_NUMBER).sum(),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, List, Set, Tuple
+from typing import Any, BinaryIO, Iterator, List, Set, Tuple
 
 from mmguard.scan.annotations.coco_records import (
     TYPES,
@@ -16,6 +18,7 @@ from mmguard.scan.annotations.coco_records import (
     annotation_columns,
     are_panoptic,
     plain_columns,
+    segments_of,
     untyped,
 )
 from mmguard.scan.annotations.faults import Faults, short
@@ -36,7 +39,7 @@ class CocoFile:
         panoptic (bool): Whether the annotations are COCO panoptic's segments, whose ids may repeat.
     """
 
-    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], []))
+    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))
     annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)
     categories: List[Tuple[int, str]] = field(default_factory=list)
     ids: Ids = field(default_factory=Ids)
@@ -56,18 +59,16 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False) -> C
     parts: List[AnnotationColumns] = []
     seen: Set[str] = set()
     try:
-        with open_regular(path) as file:
-            stream = Stream(
-                file, {**dict.fromkeys(KEYS, Any), **TYPES}, lambda what, at: _add(faults, what, source, at)
-            )
-            for batch in stream:
+        with open_regular(path) as file, _without_collection():
+            types = {**dict.fromkeys(KEYS, Any), **TYPES}
+            for batch in Stream(file, types, lambda what, at: _add(faults, what, source, at)):
                 if batch.first == 0:
                     _begin(batch.key, seen, coco, parts, faults, source)
                 _take(batch, coco, parts, faults, source, by_url)
     except JsonFault as fault:
         _add(faults, fault.what, source, fault.at)
     except (OSError, ValueError) as error:  # ValueError: a path with a null byte
-        faults.add(f'cannot be opened: {getattr(error, "strerror", None) or error}', source)
+        faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
     except MemoryError:
         faults.add('does not fit into memory', source)
     else:
@@ -76,6 +77,18 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False) -> C
                 faults.add(f'has no "{key}"', source)
     coco.annotations = AnnotationColumns.joined(parts)
     return coco
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Records are not cyclic; looking for cycles among everything that torch made takes longer than decoding."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def open_regular(path: str) -> BinaryIO:
@@ -102,7 +115,7 @@ def _begin(
         if key == 'annotations':
             parts.clear()
         elif key == 'images':
-            coco.images = ImageColumns([], [], [])
+            coco.images = ImageColumns([], [], [], [])
         else:
             coco.categories.clear()
     seen.add(key)
@@ -116,9 +129,10 @@ def _take(
     elif batch.key == 'categories':
         _add_categories(coco, batch, faults, source)
     elif batch.typed:
-        coco.panoptic = coco.panoptic or are_panoptic(batch.records)
+        panoptic = are_panoptic(batch.records)
+        coco.panoptic = coco.panoptic or panoptic
         try:
-            parts.append(annotation_columns(batch.records))
+            parts.append(annotation_columns(segments_of(batch.records) if panoptic else batch.records))
         except OverflowError:
             parts.append(plain_columns(untyped(batch.records), batch.first, coco.ids, faults, source))
     else:

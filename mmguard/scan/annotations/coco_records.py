@@ -126,13 +126,19 @@ class ImageColumns(NamedTuple):
 
     Attributes:
         id (list[int]): Codes of ``Ids``.
-        size (list[tuple[float, float]]): Height and width, ``NO_NUMBER`` where there is none.
+        height, width (list[float]): In pixels, ``NO_NUMBER`` where there is none.
         name (list[str]): File, relative to the folder of the images.
     """
 
     id: List[int]
-    size: List[Tuple[float, float]]
+    height: List[float]
+    width: List[float]
     name: List[str]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """float64 (M, 2), height and width."""
+        return np.array([self.height, self.width], float).T
 
 
 def are_panoptic(records: Sequence[Any]) -> bool:
@@ -143,18 +149,21 @@ def are_panoptic(records: Sequence[Any]) -> bool:
     )
 
 
+def segments_of(records: Sequence[Any]) -> List[Any]:
+    """Typed annotations, one for each segment of panoptic ones."""
+    return [
+        Annotation(segment.id, record.image_id, segment.category_id, segment.bbox, segment.area, segment.iscrowd)
+        for record in records
+        for segment in record.segments_info or ()
+    ]
+
+
 def annotation_columns(records: Sequence[Any]) -> AnnotationColumns:
     """Columns of typed records.
 
     Raises:
         OverflowError: An id beyond 64 bits; :func:`plain_columns` of :func:`untyped` records can do those.
     """
-    if are_panoptic(records):
-        records = [
-            Annotation(segment.id, record.image_id, segment.category_id, segment.bbox, segment.area, segment.iscrowd)
-            for record in records
-            for segment in record.segments_info or ()
-        ]
     count = len(records)
 
     def column(name: str, dtype: Any) -> np.ndarray:
@@ -276,13 +285,13 @@ def add_images(
             where = f'{source}: images[{number}]'
             name, url = (_name(record, key, where, faults) for key in ('file_name', 'coco_url'))
             columns.id.append(_id(record, 'id', ids, where, faults))
-            columns.size.append(
-                (_number(record, 'height', where, faults), _number(record, 'width', where, faults)),
-            )
+            columns.height.append(_number(record, 'height', where, faults))
+            columns.width.append(_number(record, 'width', where, faults))
         elif TYPES and isinstance(record, TYPES['images']):
             name, url = record.file_name, record.coco_url
             columns.id.append(ids.code(record.id) if record.id != ABSENT else ABSENT)
-            columns.size.append((record.height, record.width))
+            columns.height.append(record.height)
+            columns.width.append(record.width)
         else:
             faults.add('an image is no object', f'{source}: images[{number}] is {short(record)}')
             continue

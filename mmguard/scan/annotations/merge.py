@@ -59,7 +59,9 @@ def _merged(name: str, values: List[Any]) -> Any:
         return _merged_dicts(values)
     if isinstance(first, list):
         return list(dict.fromkeys(item for value in values for item in value))
-    return sum(values)
+    if isinstance(first, int) and not isinstance(first, bool):
+        return sum(values)
+    return first  # texts, and what is not known
 
 
 def _merged_dicts(values: List[Dict[Any, Any]]) -> Dict[Any, Any]:

@@ -165,7 +165,7 @@ def test_what_is_no_file_is_told_at_once(tmp_path: Path, make: Callable[[Path], 
     make(path)
     facts = scan_coco(str(path))
     assert facts.annotations is not None
-    assert any('cannot be opened' in what for what in facts.annotations.unreadable)
+    assert any('cannot be read' in what for what in facts.annotations.unreadable)
 
 
 def test_many_faults_of_a_kind_are_named_in_part(tmp_path: Path) -> None:
