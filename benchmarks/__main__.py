@@ -9,16 +9,18 @@ from typing import List
 
 import torch
 
-from benchmarks import detection, hooks, imports, losses, ranks, transforms
+from benchmarks import coco, detection, hooks, imports, losses, ranks, scan, transforms
 from benchmarks.timing import Row
 
 GROUPS = {
     'losses': losses.rows,
     'transforms': transforms.rows,
     'detection': detection.rows,
+    'coco': coco.rows,
     'hooks': hooks.rows,
     'ranks': ranks.rows,
     'imports': imports.rows,
+    'scan': scan.rows,
 }
 
 

@@ -114,14 +114,16 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes, invalid: np.ndarray
         # Pillow counts these itself, several times faster than numpy does.
         counts = {value: count for value, count in enumerate(image.histogram()) if count}
         _store_bytes(record, counts, scale, image)
+        stored = None
     elif record.form in ('bool', 'gray16', 'gray32', 'float'):
-        _store_wide(record, np.asarray(image))
+        stored = np.asarray(image)
+        _store_wide(record, stored)
     else:
         _store_colours(record, image)
         return
     if any(invalid[value] for value in record.as_loaded) and 'colours' not in record.changes:
-        loaded = np.asarray(image)
-        record.between = count_between(loaded if loaded.dtype == np.uint8 else _as_uint8(loaded), invalid)
+        label = np.asarray(image) if stored is None else _as_uint8(stored)
+        record.between = count_between(label, invalid)
 
 
 def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float, image: Any) -> None:
