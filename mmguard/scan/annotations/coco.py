@@ -74,10 +74,11 @@ def scan_coco(
     annotations.labelled_by = numbering.by
     table = _table(coco, numbering)
     _describe_categories(coco, table, class_names, numbering, annotations, faults, source)
-    _describe_ids(coco, annotations)
+    _describe_ids(coco, table, annotations)
     if images is not None:
         names = [name for name in coco.images.name if name]
         annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
+    del coco  # half of the memory, and not needed for counting
     if num_classes is None:
         num_classes = max(len(numbering.names), 1)
     facts = facts_of(table, num_classes, numbering.names, annotations)
@@ -138,10 +139,11 @@ def _left_out_by_mmdet(
 ) -> Dict[str, np.ndarray]:
     """The rules of ``CocoDataset.parse_data_info``."""
     columns = coco.annotations
-    extents = np.concatenate([sizes, [[np.inf, np.inf]]])[image][:, ::-1]
+    inside = boxed.copy()
     with np.errstate(invalid='ignore', over='ignore'):
-        overlap = np.minimum(corners[:, 2:], extents) - np.maximum(corners[:, :2], 0)
-        inside = (overlap > 0).all(axis=1)
+        for axis, extents in enumerate(sizes.T[::-1]):  # one at a time, for memory's sake
+            ends = np.minimum(corners[:, 2 + axis], np.append(extents, np.inf)[image])
+            inside &= ends > np.maximum(corners[:, axis], 0)
     return {
         'no part inside the image': boxed & ~inside,
         'thinner than one pixel': boxed & (columns.box[:, 2:] < 1).any(axis=1),
@@ -191,7 +193,7 @@ def _describe_categories(
         }
 
 
-def _describe_ids(coco: CocoFile, annotations: AnnotationFacts) -> None:
+def _describe_ids(coco: CocoFile, table: Table, annotations: AnnotationFacts) -> None:
     columns, images = coco.annotations, coco.images
     image_ids = np.array(images.id, np.int64)
     annotations.duplicate_image_ids = list(map(coco.ids.original, repeated(image_ids[image_ids != ABSENT])))
@@ -209,7 +211,7 @@ def _describe_ids(coco: CocoFile, annotations: AnnotationFacts) -> None:
         'annotations.id': (columns.id == ABSENT).sum(),
         'annotations.image_id': (columns.image_id == ABSENT).sum(),
         'annotations.category_id': (columns.category_id == ABSENT).sum(),
-        'annotations.bbox': (columns.box == NO_NUMBER).all(axis=1).sum(),
+        'annotations.bbox': (~table.boxed).sum(),
         'annotations.area': (columns.area == NO_NUMBER).sum(),
     }
     annotations.without_key = {key: int(count) for key, count in without.items() if count}

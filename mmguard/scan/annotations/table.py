@@ -107,11 +107,11 @@ def box_faults(corners: np.ndarray, extents: np.ndarray) -> np.ndarray:
         extents (np.ndarray): (N, 2), height and width of each box's image, inf where they are not known.
 
     Returns:
-        np.ndarray: int64 (N,).
+        np.ndarray: int8 (N,).
     """
     left, top, right, bottom = corners.T
     height, width = extents.T
-    faults = np.zeros(len(corners), np.int64)
+    faults = np.zeros(len(corners), np.int8)
     faults[(right <= 0) | (bottom <= 0) | (left >= width) | (top >= height)] = _OUTSIDE
     faults[(right <= left) | (bottom <= top)] = _NO_AREA
     faults[~np.isfinite(corners).all(axis=1)] = _NOT_FINITE
@@ -188,7 +188,8 @@ def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts
 def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts) -> None:
     looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != _NOT_FINITE)
     negative = looked_at & (table.corners < 0).any(axis=1)
-    over = looked_at & (codes == 0) & ((table.corners[:, 2:] > extents[:, ::-1] + EDGE).any(axis=1))
+    over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
+    over &= looked_at & (codes == 0)
     annotations.negative_boxes, annotations.over_edge = int(negative.sum()), int(over.sum())
     kinds = [(reason, codes == code) for code, reason in enumerate(BOX_REASONS) if code]
     for reason, flags in [*kinds, ('negative', negative), ('over_edge', over)]:
