@@ -1,0 +1,92 @@
+"""A scan of a COCO file beside ``pycocotools.COCO(...)``, which every detection framework loads it with."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import Dict, List, TextIO
+
+from benchmarks.timing import Row
+
+ANNOTATIONS, CLASSES = 1_000_000, 80
+#: COCO train2017: 860,001 annotations of 118,287 images, polygons of 22 points on the average.
+PER_IMAGE, POINTS = 7, 22
+#: A child loads the file and prints how long it took, and what memory it took beyond its imports, at most.
+CHILD = """
+import contextlib, io, resource, sys, time
+{imports}
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.perf_counter()
+with contextlib.redirect_stdout(io.StringIO()):
+    result = {call}
+seconds = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert {count} == {annotations}
+print(seconds, (peak - before) / 1024)
+"""
+SIDES = {
+    'ours': dict(
+        imports='from mmguard.scan.annotations import scan_coco',
+        call='scan_coco(sys.argv[1], class_names=[f"class {n}" for n in range(80)])',
+        count='result.total',
+    ),
+    'peer': dict(imports='from pycocotools.coco import COCO', call='COCO(sys.argv[1])', count='len(result.anns)'),
+}
+
+
+def rows(device: str, rounds: int) -> List[Row]:
+    """Interleaved: every round runs each side in a process of its own."""
+    table = []
+    with tempfile.TemporaryDirectory() as folder:
+        for what, points in (('polygons', POINTS), ('boxes alone', 0)):
+            path = os.path.join(folder, 'instances.json')
+            with open(path, 'w', encoding='utf-8') as file:
+                write_coco(file, ANNOTATIONS, points)
+            seconds: Dict[str, List[float]] = {side: [] for side in SIDES}
+            peaks: Dict[str, List[float]] = {side: [] for side in SIDES}
+            for number in range(max(3, rounds // 5)):
+                for side in sorted(SIDES, reverse=bool(number % 2)):
+                    taken, peak = _measured(side, path)
+                    seconds[side].append(taken)
+                    peaks[side].append(peak)
+            second = {side: statistics.median(taken) for side, taken in seconds.items()}
+            peak = {side: statistics.median(taken) for side, taken in peaks.items()}
+            name = f'scan_coco / pycocotools.COCO, {ANNOTATIONS:,} annotations, {what}'
+            table.append(Row(f'{name}: time', 1e3 * second['ours'], 1e3 * second['peer'], 1 / 3))
+            table.append(Row(f'{name}: peak memory', peak['ours'], peak['peer'], 1 / 3, 'MiB'))
+    return table
+
+
+def write_coco(file: TextIO, annotations: int, points: int) -> None:
+    """Writes a file like COCO's own, with ``json.dump``'s layout, without holding it in memory."""
+    draw = random.Random(0)
+    images = annotations // PER_IMAGE
+    # A few polygons take turns: drawing 44 million numbers would take longer than all measurements.
+    polygons = [[round(draw.uniform(0, 640), 2) for _ in range(2 * points)] for _ in range(500)]
+    masks = [json.dumps([polygon] if points else []) for polygon in polygons]
+    file.write('{"info": {"year": 2017}, "licenses": [], "images": [')
+    for number in range(images):
+        record = dict(license=1, file_name=f'{number:012d}.jpg', height=480, width=640, id=number)
+        file.write(f'{", " if number else ""}{json.dumps(record)}')
+    file.write('], "annotations": [')
+    for number in range(annotations):
+        x, y, w, h = (round(draw.uniform(low, high), 2) for low, high in ((0, 500), (0, 400), (2, 140), (2, 80)))
+        file.write(
+            f'{", " if number else ""}{{"segmentation": {masks[number % 500]}, "area": {w * h:.4f}, "iscrowd": 0, '
+            f'"image_id": {draw.randrange(images)}, "bbox": [{x}, {y}, {w}, {h}], '
+            f'"category_id": {draw.randrange(CLASSES)}, "id": {number}}}'
+        )
+    categories = [dict(supercategory='thing', id=number, name=f'class {number}') for number in range(CLASSES)]
+    file.write(f'], "categories": {json.dumps(categories)}}}')
+
+
+def _measured(side: str, path: str) -> List[float]:
+    code = CHILD.format(annotations=ANNOTATIONS, **SIDES[side])
+    command = [sys.executable, '-W', 'ignore', '-c', code, path]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return [float(number) for number in printed.split()]
