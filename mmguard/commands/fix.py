@@ -14,9 +14,10 @@ def add_to(commands: Any) -> None:
         'fix',
         help='write mended copies of label files, with a manifest of what changed',
         description='Writes mended copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
-        'a COCO or LVIS JSON, or a VOC folder (its .xml and ImageSets; images are not copied). Originals are never '
-        'touched; files that need no change are copied. DIR/manifest.json says what was changed. Exit code: 0 all '
-        'files are in DIR, 1 some were left out (they are named), 2 could not run.',
+        'a COCO or LVIS JSON, or a VOC folder (its .xml and ImageSets; images are hard-linked). Originals are never '
+        'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
+        'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
+        ' are in DIR, 1 some were left out (they are named), 2 could not run.',
     )
     parser.add_argument('target', type=Path, metavar='TARGET')
     parser.add_argument('--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
@@ -29,8 +30,7 @@ def add_to(commands: Any) -> None:
         '--on-invalid',
         choices=('ignore', 'clip'),
         default='ignore',
-        help='pixels: set to the ignored label, or clamp into the classes; boxes: drop, or clamp into the image first '
-        '(default: %(default)s)',
+        help='of pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)',
     )
     parser.add_argument('--classes', type=_names, metavar='cat,dog', help='names that VOC objects may have')
     parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; what is in DIR is whole, run it again')

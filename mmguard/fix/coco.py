@@ -17,7 +17,7 @@ _INF = float('inf')
 
 
 def mend_coco(data: bytes, options: FixOptions) -> Mended:
-    """Leaves out annotations that no training can use; ``'clip'`` clamps boxes into their images first.
+    """Clamps boxes into their images, then leaves out annotations that no training can use.
 
     Args:
         data (bytes): The file.
@@ -42,7 +42,7 @@ def mend_coco(data: bytes, options: FixOptions) -> Mended:
         if _key(changed, 'image_id') not in image_of:
             counts['image_not_listed'] += 1
             continue
-        listed.append(_in_image(changed, image_of[changed['image_id']], options, counts))
+        listed.append(_in_image(changed, image_of[changed['image_id']], counts))
     mended = InstanceRule(known, 'drop').mend(
         np.array([place_of.get(_key(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64),
         np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
@@ -108,12 +108,13 @@ def _fault(annotation: Dict[str, Any], image: Dict[str, Any]) -> int:
     return fault_of(_corners(annotation), *_size(image))
 
 
-def _in_image(
-    annotation: Dict[str, Any], image: Dict[str, Any], options: FixOptions, counts: Counter
-) -> Dict[str, Any]:
+def _in_image(annotation: Dict[str, Any], image: Dict[str, Any], counts: Counter) -> Dict[str, Any]:
     corners, size = _corners(annotation), _size(image)
-    if options.on_invalid != 'clip' or corners is None or fault_of(corners, *size):
+    if corners is None or fault_of(corners, *size):
         return annotation
+    if 'area' not in annotation:  # mmdet reads it
+        counts['area_added'] += 1
+        annotation = {**annotation, 'area': annotation['bbox'][2] * annotation['bbox'][3]}
     inside = clamped(corners, *size)
     if inside == corners:
         return annotation
@@ -121,7 +122,7 @@ def _in_image(
     left, top, right, bottom = inside
     box = [left, top, right - left, bottom - top]
     changed = {**annotation, 'bbox': [int(v) if v == int(v) else v for v in box]}
-    if not annotation.get('segmentation') and 'area' in annotation:
+    if not annotation.get('segmentation'):
         changed['area'] = changed['bbox'][2] * changed['bbox'][3]
     return changed
 
@@ -131,6 +132,7 @@ def _words(counts: Counter) -> List[str]:
         'label': 'annotations of an unknown category dropped',
         'image_not_listed': 'annotations of unlisted images dropped',
         'remapped': 'annotations remapped',
+        'area_added': 'areas added',
         'clipped': 'boxes clamped into their image',
     }
     said.update({reason: f'annotations dropped ({reason})' for reason in BOX_REASONS if reason})

@@ -10,10 +10,12 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 from mmguard.fix.maps import Mended
 from mmguard.fix.options import CannotMend, FixOptions, NotMended, as_label_map
-from mmguard.fix.output import MANIFEST, check_places, digest, manifest_text, read_manifest, write_bytes
+from mmguard.fix.output import MANIFEST, check_places, digest, link, manifest_text, read_manifest, write_bytes
 
 Mend = Callable[[bytes, str], Mended]
 COMPLETE, LEFT_OUT, FAILED = 0, 1, 2
+#: Of a VOC folder: nothing in it is a label.
+IMAGES = 'JPEGImages'
 _SHOWN = 10
 
 
@@ -58,7 +60,7 @@ def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Me
     if in_voc and ((target / 'Annotations').is_dir() or not maps):
         if options.label_map:
             raise CannotMend('--label-map maps numbers; VOC has names: name the valid ones with --classes')
-        kept = [name for name in names if name.startswith('ImageSets' + os.sep)]
+        kept = [name for name in names if name.startswith(('ImageSets' + os.sep, IMAGES + os.sep))]
         files = [(target / name, name) for name in (*in_voc, *kept)]
         return (
             files,
@@ -98,8 +100,16 @@ def _write(target: Path, out: Path, options: FixOptions, files: List[Tuple[Path,
     if earlier is not None and earlier.get('options') == options.to_json():
         final = {record['sha256_after'] for record in earlier['files']}
     taken: Dict[str, str] = {}
+    linked = 0
     for path, name in files:
         if earlier is not None and name == MANIFEST:
+            continue
+        if name.startswith(IMAGES + os.sep) and not name.lower().endswith('.xml'):
+            try:
+                link(path, out / name)
+                linked += 1
+            except OSError as error:
+                left_out.append({'file': name, 'reason': str(error)})
             continue
         try:
             data = _read(path)
@@ -126,7 +136,7 @@ def _write(target: Path, out: Path, options: FixOptions, files: List[Tuple[Path,
             }
         )
     write_bytes(manifest_text(target, options, done, left_out), out / MANIFEST)
-    _tell(out, done, left_out)
+    _tell(out, done, left_out, linked)
     return LEFT_OUT if left_out else COMPLETE
 
 
@@ -136,9 +146,11 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _tell(out: Path, done: List[Dict[str, Any]], left_out: List[Dict[str, str]]) -> None:
+def _tell(out: Path, done: List[Dict[str, Any]], left_out: List[Dict[str, str]], linked: int) -> None:
     changed = [record for record in done if record['changes']]
     print(f'{len(done):,} files in {out}: {len(changed):,} mended, {len(done) - len(changed):,} copied unchanged')
+    if linked:
+        print(f'{linked:,} images linked, not copied: the same bytes on disk')
     for record in changed[:_SHOWN]:
         print(f'  {record["file"]}: {"; ".join(record["changes"])}')
     if len(changed) > _SHOWN:

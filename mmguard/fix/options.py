@@ -16,8 +16,7 @@ class FixOptions:
         num_classes (int, optional): Label maps: valid are ``[0, num_classes)`` and ``ignore_index``.
         ignore_index (int): What invalid pixels become.
         label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first.
-        on_invalid (str): Pixels: ``'ignore'`` or ``'clip'``. Instances: ``'clip'`` clamps boxes into the image;
-            otherwise those with an invalid box, or label, are dropped.
+        on_invalid (str): Of pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
         classes (tuple[str], optional): Names that VOC objects may have; ``None``: any.
     """
 

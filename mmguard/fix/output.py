@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -75,3 +76,22 @@ def write_bytes(data: bytes, path: Path) -> None:
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def link(source: Path, path: Path) -> None:
+    """A hard link to a file that is not mended; a copy where the file system has no links.
+
+    Raises:
+        OSError: Neither can be made, or it is no regular file.
+    """
+    if not stat.S_ISREG(source.stat().st_mode):
+        raise OSError('no regular file')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.samefile(source):
+        return
+    if path.exists():
+        path.unlink()
+    try:
+        os.link(source.resolve(), path)
+    except OSError:
+        write_bytes(source.read_bytes(), path)

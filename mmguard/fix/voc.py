@@ -18,7 +18,7 @@ _INF = float('inf')
 
 
 def mend_voc(data: bytes, options: FixOptions) -> Mended:
-    """Leaves out objects that no training can use; ``'clip'`` clamps boxes into the image first.
+    """Clamps boxes into the image, then leaves out objects that no training can use.
 
     VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
 
@@ -33,9 +33,8 @@ def mend_voc(data: bytes, options: FixOptions) -> Mended:
     width, height = (_number(root.findtext(f'size/{side}')) for side in ('width', 'height'))
     objects = root.findall('object')
     counts: Counter = Counter()
-    if options.on_invalid == 'clip':
-        for item in objects:
-            counts['clipped'] += _clamp(item, width, height)
+    for item in objects:
+        counts['clipped'] += _clamp(item, width, height)
     names = [(item.findtext('name') or '').strip() for item in objects]
     known = sorted(set(names) - {''}) if options.classes is None else list(options.classes)
     labels = np.array([known.index(name) if name in known else -1 for name in names], dtype=np.int64)

@@ -10,6 +10,7 @@ from typing import Any, Dict, List
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from mmguard.cli import main
 from mmguard.fix.coco import mend_coco
@@ -28,7 +29,8 @@ def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
         images=[dict(id=1, file_name='1.jpg', width=W, height=H)],
         categories=[dict(id=3, name='cat'), dict(id=7, name='dog')],
         annotations=[
-            dict(dict(id=n, image_id=1, category_id=3, bbox=[1, 2, 3, 4]), **a) for n, a in enumerate(annotations)
+            dict(dict(id=n, image_id=1, category_id=3, bbox=[1, 2, 3, 4], area=12), **a)
+            for n, a in enumerate(annotations)
         ],
     )
 
@@ -59,13 +61,19 @@ def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, ca
     assert annotations.read_bytes() == before
     mended, original = json.loads((out / 'train.json').read_text()), json.loads(before)
     assert [annotation['id'] for annotation in mended['annotations']] == [0, 9, 10]
+    capsys.readouterr()
+    assert main(['scan', str(annotations)]) == 1
+    assert main(['scan', str(out / 'train.json')]) == 0, capsys.readouterr().out
     by_id = {annotation['id']: annotation for annotation in original['annotations']}
+    by_id[10].update(bbox=[90, 40, 10, 10], area=100)  # clamped into the image
     assert all(annotation == by_id[annotation['id']] for annotation in mended['annotations'])
     assert {k: v for k, v in mended.items() if k != 'annotations'} == {
         k: v for k, v in original.items() if k != 'annotations'
     }
     (record,) = json.loads((out / 'manifest.json').read_text())['files']
-    assert record['counts'] == dict(label=2, box_no_area=1, box_outside=1, box_not_finite=3, image_not_listed=1)
+    assert record['counts'] == dict(
+        label=2, box_no_area=1, box_outside=1, box_not_finite=3, image_not_listed=1, clipped=1
+    )
     assert record['values'] == {'99': 1, '[3]': 1}
     capsys.readouterr()
     assert run(out / 'train.json', '--out', tmp_path / 'again') == 0
@@ -73,10 +81,12 @@ def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, ca
     assert (tmp_path / 'again' / 'train.json').read_bytes() == (out / 'train.json').read_bytes()
 
 
-def test_coco_boxes_are_clamped_on_request(annotations: Path, tmp_path: Path) -> None:
-    assert run(annotations, '--out', tmp_path / 'out', '--on-invalid', 'clip') == 0
-    mended = json.loads((tmp_path / 'out' / 'train.json').read_text())
-    assert mended['annotations'][-1]['bbox'] == [90, 40, 10, 10]
+def test_coco_areas_that_are_missing_are_added() -> None:
+    record = coco([{}])
+    del record['annotations'][0]['area']
+    mended = mend_coco(json.dumps(record).encode(), FixOptions())
+    assert json.loads(mended.data) == coco([{}])
+    assert mended.counts == {'area_added': 1}
 
 
 def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path, capsys: Any) -> None:
@@ -115,9 +125,9 @@ ANNOTATION = st.fixed_dictionaries(
 
 
 @settings(max_examples=150, deadline=None)
-@given(found=st.lists(ANNOTATION, max_size=6), on_invalid=st.sampled_from(['ignore', 'clip']))
-def test_what_is_left_is_valid_and_final(found: Any, on_invalid: str) -> None:
-    options = FixOptions(on_invalid=on_invalid)
+@given(found=st.lists(ANNOTATION, max_size=6))
+def test_what_is_left_is_valid_and_final(found: Any) -> None:
+    options = FixOptions()
     record = coco(found)
     mended = mend_coco(json.dumps(record).encode(), options)
     kept = json.loads(mended.data)['annotations']
@@ -126,10 +136,9 @@ def test_what_is_left_is_valid_and_final(found: Any, on_invalid: str) -> None:
         assert annotation['category_id'] in (3, 7)
         assert annotation['image_id'] == 1
         assert width > 0 < height and left < W and top < H and left + width > 0 and top + height > 0  # noqa: PT018
-        if on_invalid == 'clip':
-            assert left >= 0 <= top and left + width <= W + 1e-9 and top + height <= H + 1e-9  # noqa: PT018
+        assert left >= 0 <= top and left + width <= W + 1e-9 and top + height <= H + 1e-9  # noqa: PT018
     assert mend_coco(mended.data, options).changes == []
-    dropped = sum(n for key, n in mended.counts.items() if key not in ('clipped', 'remapped'))
+    dropped = sum(n for key, n in mended.counts.items() if key not in ('clipped', 'remapped', 'area_added'))
     assert len(kept) + dropped == len(found)
 
 
@@ -155,6 +164,9 @@ def folder(tmp_path: Path) -> Path:
     (root / 'Annotations').mkdir(parents=True)
     (root / 'ImageSets' / 'Main').mkdir(parents=True)
     (root / 'ImageSets' / 'Main' / 'train.txt').write_text('1\n2\n')
+    (root / 'JPEGImages').mkdir()
+    for stem in ('1', '2'):
+        Image.new('RGB', (W, H)).save(root / 'JPEGImages' / f'{stem}.jpg')
     faulty = (
         thing('unicorn', 1, 1, 9, 9),
         thing('cat', 5, 5, 5, 9),
@@ -179,20 +191,18 @@ def test_voc_keeps_what_can_be_trained_on(folder: Path, tmp_path: Path, capsys: 
     before = (folder / 'Annotations' / '1.xml').read_bytes()
     assert run(folder, '--out', out, '--classes', 'cat,dog') == 0
     assert (folder / 'Annotations' / '1.xml').read_bytes() == before
-    assert boxes(out / 'Annotations' / '1.xml') == [('cat', '1', '1', '9', '9'), ('dog', '90', '1', '120', '9')]
+    assert boxes(out / 'Annotations' / '1.xml') == [('cat', '1', '1', '9', '9'), ('dog', '90', '1', '101', '9')]
     assert (out / 'Annotations' / '2.xml').read_bytes() == (folder / 'Annotations' / '2.xml').read_bytes()
     assert (out / 'ImageSets' / 'Main' / 'train.txt').read_text() == '1\n2\n'
     records = {r['file']: r for r in json.loads((out / 'manifest.json').read_text())['files']}
     counts = records['Annotations/1.xml']['counts']
-    assert counts == dict(label=1, box_no_area=1, box_not_finite=1, box_outside=1)
+    assert counts == dict(label=1, box_no_area=1, box_not_finite=1, box_outside=1, clipped=1)
+    assert (out / 'JPEGImages' / '1.jpg').samefile(folder / 'JPEGImages' / '1.jpg')
+    assert main(['scan', str(folder)]) == 1
+    assert main(['scan', str(out)]) == 0, capsys.readouterr().out
     capsys.readouterr()
     assert run(out, '--out', tmp_path / 'again', '--classes', 'cat,dog') == 0
     assert 'nothing to change' in capsys.readouterr().out
-
-
-def test_voc_boxes_are_clamped_on_request(folder: Path, tmp_path: Path) -> None:
-    assert run(folder, '--out', tmp_path / 'out', '--on-invalid', 'clip') == 0
-    assert boxes(tmp_path / 'out' / 'Annotations' / '1.xml')[-1] == ('dog', '90', '1', '101', '9')
 
 
 def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path, capsys: Any) -> None:
