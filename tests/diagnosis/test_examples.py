@@ -113,6 +113,9 @@ CLEAN: Dict[str, LabelFacts] = {
             losses={'model.decode_head.loss_decode': 'GuardedCrossEntropyLoss'},
         ),
     ),
+    'voc without one of its classes': instances(
+        even(0), 2, {'format': 'voc', 'instances_of': {'car': 9}}, class_names=['car', 'person']
+    ),
     'coco': instances(even(0, 1, 2), 3, COCO_LIKE, config=detection()),
     'coco alone': instances(even(0, 1, 2), 3, COCO_LIKE, class_names=['cat', 'dog', 'cow']),
     'coco, one of its classes': instances(even(0), 1, COCO_LIKE, config=detection(1, 'dog')),
@@ -235,6 +238,9 @@ THINGS_ONLY = {'model.panoptic_head.num_things_classes': 80, 'model.panoptic_hea
         (instances(even(0, 1, 2), 3, {'duplicate_names': ['cat']}), 'MG147'),
         (instances(even(0, 1, 2), 3, {'unnamed': {0: 7}}), 'MG149'),
         (instances(even(0, 1), 3, config=detection(6, 'person')), 'MG140'),
+        (instances({}, 1, {'format': 'voc', 'left_out_names': {'person': 9}}, class_names=['Person']), 'MG140'),
+        (instances(even(0), 2, {'format': 'voc', 'instances_of': {'car': 9}, 'left_out_names': {'persons': 9}},
+                   class_names=['car', 'person']), 'MG140'),
         (instances({}, 3, {'images': 9, 'small_images': 9, 'annotations': 12}), 'MG145'),
         (instances(even(0, 1, 2), 3, {'images_without_target': 1}, config=ConfigFacts(
             'mmdet', heads={'model.bbox_head': 'DINOHead'})), 'MG146'),
@@ -280,3 +286,22 @@ def test_the_verdict_says_what_must_know_the_ignored_value() -> None:
     assert '33.3 % of the pixels are 255' in finding.advice
     (finding,) = diagnose(pixels(even(0, 1), 2), CAUSES)
     assert 'one-hot' not in finding.advice
+
+
+#: Codes that leave the verdict standing: what they blame are configs, sizes and ranks.
+NOT_THE_LABELS = {
+    'MG100', 'MG110', 'MG111', 'MG112', 'MG113', 'MG114', 'MG139', 'MG142', 'MG143', 'MG144', 'MG145', 'MG146',
+    'MG154',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('code', sorted(EXAMPLES))
+def test_the_verdict_is_given_only_where_nothing_speaks_against_the_labels(code: str) -> None:
+    assert ('MG100' in codes(EXAMPLES[code]())) == (code in NOT_THE_LABELS)
+
+
+def test_files_are_counted_beyond_those_that_are_named() -> None:
+    facts = pixels(even(0, 1, 255), 2, maps={'all_void': ['a.png'], 'void_files': 40})
+    assert diagnose(facts, CAUSES)[0].evidence == '40 files of 200 hold ignored pixels alone'
+    facts = pixels(even(0, 1), 2, maps={'missing_labels': ['a'], 'counts': {'missing_labels': 30}})
+    assert diagnose(facts, CAUSES)[0].evidence == '30 images without a label file: a'
