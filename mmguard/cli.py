@@ -12,7 +12,7 @@ from mmguard.version import __version__
 INTERRUPTED = 130
 
 #: Modules of ``mmguard.commands``, in the order of the help.
-COMMANDS = ('demo', 'scan', 'report', 'check', 'apply', 'fix', 'env', 'trace', 'explain')
+COMMANDS = ('demo', 'scan', 'report', 'check', 'apply', 'fix', 'env', 'trace', 'replay', 'explain')
 
 
 def main(argv: Optional[List[str]] = None) -> int:

@@ -1,0 +1,43 @@
+"""``mmguard replay``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from mmguard.commands.arguments import positive
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'replay',
+        help='which sample of the last batches before a crash fails, and why',
+        description='Loads the samples of a label_guard_crash.json (FlightRecorderHook) again, the newest batch first, '
+        'and runs the label checks and the model, forward and backward, on the CPU, one sample at a time. No GPU is '
+        'touched. Exit code: 0 none fails, 1 at least one fails, 2 could not run, or some were not found.',
+    )
+    parser.add_argument('config', type=Path, metavar='CONFIG', help='the config of the run')
+    parser.add_argument('crash_file', type=Path, metavar='CRASH_FILE', help='its label_guard_crash.json')
+    parser.add_argument(
+        '--last',
+        type=positive,
+        metavar='N',
+        help='replay the last N batches, default: back to the first in which a sample fails',
+    )
+    parser.add_argument('--sample', metavar='PATH', help='replay this one alone; the end of its path is enough')
+    parser.add_argument('--weights', metavar='FILE', help='a checkpoint, default: random weights')
+    parser.add_argument(
+        '--seeds', type=positive, default=3, metavar='K', help='runs of a random pipeline, default: %(default)s'
+    )
+    parser.add_argument('--no-forward', action='store_true', help='look at the labels alone')
+    parser.add_argument('--json', metavar='FILE', help="write the outcome as JSON ('-': standard output)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.replay.run import replay
+
+    return replay(
+        args.config, args.crash_file, args.last, args.sample, args.weights, args.seeds, not args.no_forward, args.json
+    )
