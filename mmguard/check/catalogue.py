@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Type
+from typing import Type
 
 from mmguard.check.rule import Rule
 from mmguard.check.rules import RULES
@@ -34,12 +34,6 @@ def page() -> str:
             f'*{_severity(rule)}.* {rule.advice}',
         ]
     return '\n'.join(lines) + '\n'
-
-
-def explanation(rule: Type[Rule]) -> str:
-    """A rule in words, for the console."""
-    lines: List[str] = [f'{rule.code} ({_severity(rule)}): {rule.summary}', '', rule.why, '', rule.advice]
-    return '\n'.join(lines)
 
 
 def _severity(rule: Type[Rule]) -> str:
