@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -37,12 +38,13 @@ def trace(
     """
     from rich.console import Console
 
-    console = Console(stderr=json_file == '-', markup=False, emoji=False, highlight=False)
+    console = Console(file=sys.stderr if json_file == '-' else sys.stdout, markup=False, emoji=False, highlight=False)
     try:
-        config = load_config(config_file)
-        tracer = Tracer(config, split, seed)
-        space = space_of(config, split, num_classes)
-        story = _chosen(tracer, console, sample, value)
+        with redirect_stdout(sys.stderr):  # configs and pycocotools print; standard output may be for JSON
+            config = load_config(config_file)
+            tracer = Tracer(config, split, seed)
+            space = space_of(config, split, num_classes)
+            story = _chosen(tracer, console, sample, value)
     except CannotTrace as error:
         console.print(f'mmguard trace: {error}', style='bold red')
         return COULD_NOT_RUN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -9,6 +10,7 @@ import pytest
 from mmengine.config import Config
 from small_det_runs import make_coco
 
+from mmguard.cli import main
 from mmguard.trace.samples import Tracer
 from mmguard.trace.story import Story
 
@@ -145,3 +147,15 @@ def _register() -> None:
 
 
 _register()
+
+
+def test_standard_output_is_for_json_alone(coco: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """pycocotools prints what it does."""
+    path = tmp_path / 'config.py'
+    made = config(coco, [*LOAD, PACK])
+    made.custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
+    made.dump(str(path))
+    assert main(['trace', str(path), '--sample', '3', '--json', '-']) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert record['invalid'] == {'pixels': [], 'instances': [80, 82]}
+    assert [one['label'] for one in record['steps'][0]['instances']] == [82, 4, 7, 80]
