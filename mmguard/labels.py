@@ -96,7 +96,7 @@ class LabelRule(LabelSpace):
             LabelGuardError: An invalid label, with ``on_invalid='raise'``.
         """
         if label.dtype == np.bool_:
-            label = label.view(np.uint8)
+            label = label.astype(np.uint8)  # no view: pillow's arrays hold a True as a byte of 255
         elif label.dtype == np.uint64:
             label = label.view(np.int64)  # what exceeds int64 turns negative: invalid either way
         if self.label_map:

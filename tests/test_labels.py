@@ -132,3 +132,10 @@ def test_values_are_described_most_frequent_first() -> None:
     assert describe_values({11: 2503}) == 'value 11 (2,503 times)'
     assert describe_values({1: 1, 2: 5}) == 'values 2 (5 times), 1 (1 times)'
     assert describe_values(dict.fromkeys(range(10), 1), limit=2) == 'values 0 (1 times), 1 (1 times) and 8 more values'
+
+
+def test_a_true_is_1_whatever_its_byte() -> None:
+    """Pillow hands out arrays of bool whose True is 255."""
+    label = np.array([[255, 0]], dtype=np.uint8).view(bool)
+    mended, tally = LabelRule(2).mend(label)
+    assert (mended.tolist(), tally.skipped) == ([[1, 0]], 0)
