@@ -9,6 +9,7 @@ from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
 from mmguard.diagnosis.facts import ConfigFacts
 from mmguard.scan.engine import Mapper, scan_maps
 from mmguard.scan.journal import Journal
+from mmguard.scan.options import SPLITS
 from mmguard.scan.sources.base import MapSource
 from mmguard.scan.target import Plan, Source
 
@@ -69,6 +70,7 @@ def run_plan(
                 plan.failed.append(f'{source.name}: {error}')
                 continue
             facts.config = facts.config or plan.config
+            facts.split = _split_of(source)
             results.append(SetResult(source.name, facts, diagnose(facts, CAUSES), notes=list(source.notes)))
     return results
 
@@ -84,6 +86,7 @@ def _scan_maps(
     scanned.summary.merge(source.noticed)
     facts = scanned.summary.to_facts(source.class_names, source.root)
     facts.config = config
+    facts.split = _split_of(source)
     settings = source.settings
     return SetResult(
         name=source.name,
@@ -95,3 +98,8 @@ def _scan_maps(
         reused=scanned.reused,
         ignored=[value for value, label in enumerate(settings.table()) if label == settings.ignore_index],
     )
+
+
+def _split_of(source: Source) -> str:
+    """Which split of a config it is: sources of a config are named so (``'val, test'`` where both are the same)."""
+    return source.name if all(word in SPLITS for word in source.name.split(', ')) else ''
