@@ -13,7 +13,7 @@ def parts_of(path: str) -> List[str]:
         >>> parts_of('C:\\data\\.\\a.png')
         ['C:', 'data', 'a.png']
     """
-    return [part for part in posixpath.normpath(path.replace('\\', '/')).split('/') if part]
+    return [part for part in posixpath.normpath(path.replace('\\', '/')).split('/') if part not in ('', '.')]
 
 
 def common_tail(one: str, other: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -48,7 +49,8 @@ def replay(
 
     console = Console(stderr=json_file == '-', markup=False, emoji=False, highlight=False)
     try:
-        with without_gpu():
+        # Models and data sets log to standard output when they are built.
+        with without_gpu(), contextlib.redirect_stdout(sys.stderr):
             report = _replayed(console, config_file, crash_file, last, sample, weights, seeds, forward)
     except CannotReplay as error:
         console.print(f'mmguard replay: {error}', style='bold red', soft_wrap=True)

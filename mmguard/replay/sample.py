@@ -177,9 +177,8 @@ def _same(one: Any, other: Any) -> bool:
         if not torch.equal(one['inputs'], other['inputs']):
             return False
         mine, yours = take('', one), take('', other)
-        empty = np.zeros(0)
-        maps = [empty if shot.label is None else shot.label for shot in (mine, yours)]
-        return np.array_equal(*maps) and repr(mine.instances) == repr(yours.instances)
+        one_map, other_map = (np.zeros(0) if shot.label is None else shot.label for shot in (mine, yours))
+        return np.array_equal(one_map, other_map) and repr(mine.instances) == repr(yours.instances)
     except (TypeError, KeyError, AttributeError):
         return False  # several inputs, or none that can be compared: run it again
 
