@@ -50,7 +50,7 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
     leave_out_files(built)
     with in_scope(config):
         try:
-            torch.manual_seed(0)
+            torch.manual_seed(0)  # so that two replays agree
             model = MODELS.build(built)
             if hasattr(model, 'init_weights'):
                 model.init_weights()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import logging
 import os
 import sys
+import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from mmguard.replay.errors import CannotReplay
 from mmguard.replay.network import build_model, without_gpu
@@ -47,10 +50,10 @@ def replay(
     """
     from rich.console import Console
 
-    console = Console(stderr=json_file == '-', markup=False, emoji=False, highlight=False)
+    file = sys.stderr if json_file == '-' else sys.stdout
+    console = Console(file=file, markup=False, emoji=False, highlight=False)
     try:
-        # Models and data sets log to standard output when they are built.
-        with without_gpu(), contextlib.redirect_stdout(sys.stderr):
+        with without_gpu(), _quiet():
             report = _replayed(console, config_file, crash_file, last, sample, weights, seeds, forward)
     except CannotReplay as error:
         console.print(f'mmguard replay: {error}', style='bold red', soft_wrap=True)
@@ -104,6 +107,19 @@ def _replayed(
     if all(outcome.status == NOT_FOUND for outcome in outcomes):
         raise CannotReplay(f'none of the {len(outcomes)} recorded samples is in the data set: {outcomes[0].notes[0]}')
     return _report(record, str(crash_file), outcomes, notes, len(batches) - looked_at, forward)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Models and data sets print and log a lot when they are built; what goes wrong is raised."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            yield
+    finally:
+        logging.disable(before)
 
 
 def _outcomes(recorded: Recorded, places: Places, replayer: Replayer) -> List[Outcome]:

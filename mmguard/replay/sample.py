@@ -133,7 +133,8 @@ class Replayer:
             outcome.notes.append('other images are mixed in: what fails may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':
             names = class_names_of(place.dataset)
-            outcome.findings = self._causes(outcome.invalid, names, outcome)[:_TOLD]
+            found = self._causes(outcome.invalid, names, outcome)
+            outcome.findings = [f for f in found if f.likelihood >= found[0].likelihood / 2][:_TOLD]
 
     def _causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
         # Without an invalid label it may still be what the config makes of valid ones.
