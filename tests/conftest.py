@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 
 # Before torch is imported. Test processes side by side would wait for each other's threads.
 os.environ.setdefault('OMP_NUM_THREADS', '1')
+
+
+@pytest.fixture(autouse=True)
+def default_scope() -> Iterator[None]:
+    """Gives back mmengine's default scope: a run of an mmseg config must not decide where the next test builds."""
+    from mmengine.registry import DefaultScope
+
+    before = dict(DefaultScope._instance_dict)
+    yield
+    DefaultScope._instance_dict.clear()
+    DefaultScope._instance_dict.update(before)
 
 
 @pytest.fixture(scope='session')
