@@ -12,11 +12,14 @@ import pytest
 from crashes import crash, replayed
 from mmengine.config import Config
 from mmengine.hooks import Hook
+from mmengine.model.utils import _BatchNormXd as BatchNormXd
 from mmengine.registry import HOOKS
 from PIL import Image
 from small_runs import LOAD, PACK, Run, make_cityscapes, shrink, tiny_config, write_pair
+from torch.nn import SyncBatchNorm
 
 from mmguard.cli import main
+from mmguard.replay.network import build_model
 
 pytestmark = pytest.mark.slow
 
@@ -176,7 +179,11 @@ def test_stock_pidnet(tmp_path: Path, capsys: Any) -> None:
     for path in Path(root, 'gtFine').rglob('*.png'):  # it does not survive an ignored pixel: see below
         label = np.asarray(Image.open(path))
         Image.fromarray(np.where(label == 255, 0, label).astype(np.uint8)).save(path)
-    code, report, shown = replayed(capsys, *pidnet(root, str(tmp_path / 'work')))
+    config, record = pidnet(root, str(tmp_path / 'work'))
+    modules = list(build_model(Config.fromfile(config)).modules())
+    assert any(isinstance(module, BatchNormXd) for module in modules)
+    assert not any(isinstance(module, SyncBatchNorm) for module in modules)
+    code, report, shown = replayed(capsys, config, record)
     assert code == 1
     assert [osp.basename(path) for path in report['failing']] == [label_file(1)]
     (failing,) = [sample for sample in report['samples'] if sample['fails']]
@@ -279,3 +286,15 @@ def test_what_cannot_run_exits_with_2_and_says_why(fcn: Tuple[str, str, str], tm
     for args, why in what_cannot_run(record, config, tmp_path).values():
         assert main(['replay', *args]) == 2, args
         assert why in ' '.join(capsys.readouterr().out.split()), args
+
+
+def test_a_guarded_pipeline_is_not_blamed_for_what_it_takes_out(cityscapes: str, work_dir: str, capsys: Any) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config_file, record = crash(config, work_dir, dict(type='UnpluggedHook'), match='fell off')
+    code, report, shown = replayed(capsys, config_file, record, '--last', '9')
+    assert (code, report['failing']) == (0, [])
+    by_file = {osp.basename(sample['path']): sample for sample in report['samples']}
+    assert list(by_file[label_file(0)]['stored']['pixels']['values']) == ['24', '33']
+    assert by_file[label_file(0)]['trained']['pixels']['values'] == {}
+    assert 'the guard in the pipeline takes it out' in shown
+    assert 'gone behind the pipeline' not in shown
