@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import Any, Dict, List, Tuple
 
-from mmguard.apply.source_text import Code, Items, Source, dict_source, source_of, statement
+from mmguard.apply.source_text import Code, Items, Source, dict_source, is_name, source_of, statement
 from mmguard.apply.tree import Path
 
 #: Names that a ConfigDict answers itself.
@@ -145,6 +145,6 @@ def reference(path: Path) -> str:
     """
     text = '_base_'
     for key in path:
-        is_plain = isinstance(key, str) and key.isidentifier() and key not in _OF_DICTS
+        is_plain = isinstance(key, str) and is_name(key) and key not in _OF_DICTS
         text += f'.{key}' if is_plain else f'[{key!r}]'
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
@@ -50,15 +51,14 @@ def source_of(value: Any) -> Source:
 
 def dict_source(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
     """``dict(a=1)``, or ``{'a b': 1}`` where a key is no name. ``first`` stands before the keys."""
-    if all(isinstance(key, str) and _is_name(key) for key in value):
+    if all(isinstance(key, str) and is_name(key) for key in value):
         return Items('dict(', [*first, *((f'{key}=', source_of(item)) for key, item in value.items())], ')')
     spread = [(f'**{prefix}', part) for prefix, part in first]
     return Items('{', [*spread, *((f'{key!r}: ', source_of(item)) for key, item in value.items())], '}')
 
 
-def _is_name(key: str) -> bool:
-    import keyword
-
+def is_name(key: str) -> bool:
+    """Whether a key may stand as ``key=`` and ``.key``: ``lambda`` may not."""
     return key.isidentifier() and not keyword.iskeyword(key)
 
 

@@ -262,7 +262,8 @@ class Stream:
             error: Optional[Exception] = None
             try:
                 value, stop = self._scan(text, _TEXT_SPACE.match(text).end())  # type: ignore[union-attr]
-                if stop < len(text) or self._ended:
+                # A number may go on behind the block: 100 and .5 are one value.
+                if self._ended or text[stop:].strip('0123456789.eE+-'):
                     self._pos += len(text[:stop].encode('utf-8', 'surrogateescape'))
                     return value
             except (ValueError, RecursionError) as caught:

@@ -7,7 +7,7 @@ import json
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mmguard.scan.annotations import json_stream
@@ -50,6 +50,7 @@ def arrays(
 @pytest.mark.parametrize('block', [3, 40])
 @settings(max_examples=40, deadline=None)
 @given(document=DOCUMENT, layout=st.sampled_from(LAYOUTS))
+@example(document={'images': 100.0}, layout={})  # a number in two blocks
 def test_any_document_is_read_as_json_reads_it(
     with_msgspec: bool, block: int, document: Dict[str, Any], layout: Dict[str, Any]
 ) -> None:
