@@ -118,8 +118,15 @@ def _known_types() -> Iterator[None]:
     types += [type(np.dtype(name)) for name in ('float64', 'float32', 'int64', 'int32')]
     # It holds its own methods, too, by their names. The real getattr would let a file reach anything.
     types += [(_no_method, f'{module}.getattr') for module in ('builtins', '__builtin__')]
-    with torch.serialization.safe_globals(types):
-        yield
+    methods: Dict[str, Any] = getattr(HistoryBuffer, '_statistics_methods', {})
+    before = dict(methods)
+    try:
+        with torch.serialization.safe_globals(types):
+            yield
+    finally:
+        # A history that is loaded writes its methods, which are none here, into those of the class.
+        methods.clear()
+        methods.update(before)
 
 
 def _no_method(owner: Any, name: str) -> None:
