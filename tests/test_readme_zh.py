@@ -201,12 +201,11 @@ def test_every_paragraph_is_translated(chinese: str) -> None:
         ('MaxIoUAssigner', 'HungarianAssigner'),  # a name in a sentence
         ('\n- **', '\n- one more\n- **'),  # an item of a list
         ('\n\n## How fast', '\n\nOne more.\n\n## How fast'),  # a paragraph
-        (' | 0.857 | ', ' | 0.858 | '),  # a benchmark's number
+        (' | 1.05 | ', ' | 1.06 | '),  # a benchmark's number
         (' | holds |', ' | MISSED |'),  # a benchmark's verdict
     ],
 )
 def test_drift_is_seen(english: str, chinese: str, old: str, new: str) -> None:
     changed = english.replace(old, new, 1)
-    if changed == english:
-        pytest.skip(f'README.md no longer has {old!r}')
+    assert changed != english, f'README.md no longer has {old!r}: write another example'
     assert drift(changed, chinese)

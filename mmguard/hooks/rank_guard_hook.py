@@ -88,7 +88,7 @@ class RankGuardHook(Hook):
             return parse_losses(self._agreed(runner, losses))
 
         def train_or_skip(data: Any, optim_wrapper: Any) -> Any:
-            buffers = _floating_buffers(model) if self.on_nonfinite == 'skip' else []
+            buffers = _copied_buffers(model) if self.on_nonfinite == 'skip' else []
             try:
                 return train_step(data, optim_wrapper)
             except _Skip:
@@ -200,7 +200,7 @@ def nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[s
     return sorted(names, key=lambda name: place.get(name, len(place)))
 
 
-def _floating_buffers(model: nn.Module) -> List[Any]:
+def _copied_buffers(model: nn.Module) -> List[Any]:
     """Buffers (running means) and copies of them: forward has changed them before a loss is seen."""
     return [(buffer, buffer.clone()) for buffer in model.buffers()]
 
