@@ -1,21 +1,34 @@
 # Every target makes what it needs; `make demo` and `make test` work on a fresh clone (Python 3.11, a C++ compiler).
-VENV ?= .venv
+# The packages beside which mmguard is used and tested, each in an environment of its own (tools/stacks/):
+#   make test STACK=openmmlab    mmengine, mmcv, mmsegmentation, mmdet
+#   make test STACK=onedl        the maintained onedl forks of these four
+#   make test STACK=nnunet       nnU-Net
+#   make test STACK=torch        torch and numpy alone
+STACKS := openmmlab onedl nnunet torch
+STACK ?= openmmlab
+VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 # torch's own threads serve one process; test processes side by side get one each.
 WORKERS ?= 2
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-fast bench lint format setup clean
+.PHONY: demo test test-fast test-all bench lint format setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
 
 test: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	$(PYTEST)
 
 test-fast: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not slow'
+	$(PYTEST) -m 'not slow'
+
+test-all: $(addprefix test-,$(STACKS))
+
+$(addprefix test-,$(STACKS)): test-%:
+	$(MAKE) test STACK=$*
 
 bench: setup
 	$(BIN)/python -m benchmarks
@@ -31,8 +44,8 @@ format: setup
 
 setup: $(STAMP)
 
-$(STAMP): tools/setup.sh constraints.txt pyproject.toml
-	@PYTHON=$(PYTHON) sh tools/setup.sh $(VENV)
+$(STAMP): tools/setup.sh tools/stacks/$(STACK).txt pyproject.toml
+	@PYTHON=$(PYTHON) sh tools/setup.sh $(STACK) $(VENV)
 
 clean:
-	rm -rf $(VENV) build *.egg-info work_dirs mmguard_demo
+	rm -rf .venv .venv-* build *.egg-info work_dirs mmguard_demo

@@ -7,12 +7,14 @@ import importlib
 import sys
 from typing import List, Optional
 
+from mmguard.commands.packages import how_to_install
 from mmguard.version import __version__
 
+COULD_NOT_RUN = 2
 INTERRUPTED = 130
 
 #: Modules of ``mmguard.commands``, in the order of the help.
-COMMANDS = ('demo', 'scan', 'report', 'check', 'apply', 'fix', 'env', 'trace', 'replay', 'explain')
+COMMANDS = ('demo', 'scan', 'report', 'check', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -28,7 +30,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         prog='mmguard', description='Keeps bad labels from killing, or quietly spoiling, a training run.'
     )
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
-    commands = parser.add_subparsers(title='commands', metavar='COMMAND')
+    commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
     for name in COMMANDS:
         importlib.import_module(f'mmguard.commands.{name}').add_to(commands)
     args = parser.parse_args(argv)
@@ -37,6 +39,12 @@ def main(argv: Optional[List[str]] = None) -> int:
         return 0
     try:
         return args.run(args)
+    except ModuleNotFoundError as error:
+        way_out = how_to_install(error)
+        if way_out is None:
+            raise
+        print(f'mmguard {args.command}: {way_out}', file=sys.stderr)
+        return COULD_NOT_RUN
     except KeyboardInterrupt:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
         return INTERRUPTED

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
+import sys
 from pathlib import Path
 from typing import Iterator
-
-import pytest
 
 # Before torch is imported. Test processes side by side would wait for each other's threads.
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+
+# A busy machine is no failure; pytest-timeout ends what hangs.
+# CI runs the same examples every time; a developer's run explores others.
+settings.register_profile('mmguard', deadline=None, derandomize=bool(os.environ.get('CI')))
+settings.load_profile('mmguard')
+
+# Where the tests run in the background of a shell, it ignores Ctrl-C for them and for all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 @pytest.fixture(autouse=True)
-def default_scope() -> Iterator[None]:
-    """Gives back mmengine's default scope: a run of an mmseg config must not decide where the next test builds."""
-    from mmengine.registry import DefaultScope
+def seeded() -> None:
+    """Each test draws the same numbers in every run, alone and among others."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
 
-    before = dict(DefaultScope._instance_dict)
+
+@pytest.fixture(autouse=True)
+def no_default_scope() -> Iterator[None]:
+    """Clears mmengine's default scope: an mmseg run of another test must not decide where one builds."""
+    _clear_scopes()
     yield
-    DefaultScope._instance_dict.clear()
-    DefaultScope._instance_dict.update(before)
+    _clear_scopes()
+
+
+def _clear_scopes() -> None:
+    registry = sys.modules.get('mmengine.registry')  # not imported for this: it may not be installed
+    if registry is not None:
+        registry.DefaultScope._instance_dict.clear()
 
 
 @pytest.fixture(scope='session')

@@ -100,6 +100,18 @@ def test_a_broken_mmcv_leaves_losses_hook_and_commands(tmp_path: Path) -> None:
     assert 'mmcv is installed but cannot be imported (libGL.so.1' in out
 
 
+def test_a_broken_mmengine_leaves_the_command_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / 'mmengine').mkdir()
+    (tmp_path / 'mmengine' / '__init__.py').write_text("raise ImportError('cannot import name Registry')\n")
+    out = python(
+        'import mmguard, mmguard.cli\nprint(mmguard.__all__)\nprint(mmguard.cli.main(["env", "--no-import"]))',
+        str(tmp_path),
+    )
+    assert "['LabelGuardError', 'Tally', '__version__']" in out
+    assert 'mmengine is installed but cannot be imported (cannot import name Registry)' in out
+    assert 'stack' in out
+
+
 def test_without_mmengine_the_pure_parts_import() -> None:
     out = python(
         'sys.modules.update(mmengine=None, mmcv=None, mmseg=None, mmdet=None, cv2=None, rich=None, yaml=None)\n'

@@ -25,6 +25,8 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
     from mmguard.apply.command import apply
 
     return apply(args.config, args.out, force=args.force, quiet=args.quiet)

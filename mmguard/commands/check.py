@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, List
 
@@ -40,6 +41,8 @@ def codes(text: str) -> List[str]:
 
 
 def run(args: argparse.Namespace) -> int:
+    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
     from mmguard.check.config import read_config
     from mmguard.check.report import as_json, as_text, write_json
     from mmguard.check.run import check_config, chosen_rules
@@ -49,10 +52,12 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         return _could_not_run(str(error))
     try:
-        config = read_config(args.config)
+        with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
+            config = read_config(args.config)
     except Exception as error:  # a config is code, and may raise anything
         return _could_not_run(f'{args.config} cannot be read: {type(error).__name__}: {error}')
-    findings = check_config(config, rules)
+    with redirect_stdout(sys.stderr):
+        findings = check_config(config, rules)
     record = as_json(config, findings, [rule.code for rule in rules])
     if args.json == '-':
         print(json.dumps(record, indent=1, ensure_ascii=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,15 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.demo.story import run_demo
+    try:
+        from mmguard.demo.story import run_demo
+    except ModuleNotFoundError:  # what the story draws with comes along with MMSegmentation
+        from mmguard.demo.environment import what_is_missing
+
+        missing = what_is_missing()
+        if missing is None:
+            raise
+        print(missing, file=sys.stderr)
+        return 2
 
     return run_demo(args.out, args.iters)

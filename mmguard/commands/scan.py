@@ -16,8 +16,8 @@ def add_to(commands: Any) -> None:
         'scan',
         help='read all labels before training: what is wrong, in which files, why, and what to write',
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
-        'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, or a VOC '
-        'folder. Exit code: 0 clean, 1 findings, 2 could not run.',
+        'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
+        'folder, or a raw data set of nnU-Net (dataset.json). Exit code: 0 clean, 1 findings, 2 could not run.',
     )
     parser.add_argument('target', metavar='TARGET')
     parser.add_argument(
@@ -67,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
     )
     try:
         return scan_and_tell(args, options)
+    except ModuleNotFoundError:
+        raise  # the command line says what to install
     except (CannotScan, OSError, ImportError) as error:
         print(f'mmguard scan: {error}', file=sys.stderr)
         return 2

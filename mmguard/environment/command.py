@@ -9,6 +9,7 @@ from typing import List, Optional
 
 from mmguard.environment.facts import gather
 from mmguard.environment.verdicts import ERROR, OK, WARNING, Verdict, verdicts, worst
+from mmguard.files import write_whole
 
 _COLOURS = {OK: '\x1b[32m', WARNING: '\x1b[33m', ERROR: '\x1b[31m'}
 
@@ -31,7 +32,7 @@ def show_environment(json_file: Optional[str], try_imports: bool = True) -> int:
         _print(lines)
         if json_file is not None:
             try:
-                Path(json_file).write_text(text + '\n', encoding='utf-8')
+                write_whole(Path(json_file), (text + '\n').encode())
             except OSError as error:
                 print(f'mmguard env: {json_file} cannot be written: {error}', file=sys.stderr)
                 return 2

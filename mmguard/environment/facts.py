@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import platform
@@ -15,6 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Tuple
 
+from mmguard.environment.limits import accepted_mmcv, declared_mmcv
+from mmguard.stack import distributions_of, folder_of
+
 #: Module -> the distributions that may provide it, the usual one first.
 DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
     'torch': ('torch',),
@@ -25,14 +27,28 @@ DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
         'opencv-contrib-python',
         'opencv-contrib-python-headless',
     ),
-    'mmengine': ('mmengine', 'mmengine-lite', 'onedl-mmengine'),
-    'mmcv': ('mmcv', 'mmcv-lite', 'mmcv-full', 'onedl-mmcv'),
-    'mmseg': ('mmsegmentation', 'onedl-mmsegmentation'),
-    'mmdet': ('mmdet', 'onedl-mmdetection'),
+    'mmengine': distributions_of('mmengine'),
+    'mmcv': distributions_of('mmcv'),
+    'mmseg': distributions_of('mmseg'),
+    'mmdet': distributions_of('mmdet'),
+    'nnunetv2': ('nnunetv2',),
+    'torchvision': ('torchvision',),
     'mmguard': ('mmguard',),
 }
 #: Tried in this order; what is compiled comes last of its package.
-IMPORTS = ('numpy', 'torch', 'cv2', 'mmengine', 'mmcv', 'mmcv.ops', 'mmseg', 'mmdet', 'mmguard')
+IMPORTS = (
+    'numpy',
+    'torch',
+    'cv2',
+    'mmengine',
+    'mmcv',
+    'mmcv.ops',
+    'mmseg',
+    'mmdet',
+    'torchvision',
+    'nnunetv2',
+    'mmguard',
+)
 IMPORT_TIMEOUT = 180
 
 _CHILD = """
@@ -66,7 +82,8 @@ class EnvironmentFacts:
         driver_cuda (str, optional): The newest CUDA that the driver runs.
         gpus (list[str]): Their names.
         ops (bool, optional): Whether mmcv has compiled ops; ``None``: no mmcv.
-        accepts (dict[str, tuple]): ``'mmseg'``, ``'mmdet'`` -> the versions of mmcv that they accept, from, below.
+        accepts (dict[str, tuple]): ``'mmseg'``, ``'mmdet'`` -> the versions of mmcv that they accept, from, below
+            (empty: no limit).
         loads_weights_only (bool): Whether mmengine says ``weights_only`` where it loads a checkpoint.
     """
 
@@ -105,7 +122,7 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
     if mmcv is not None:
         facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
     for module in ('mmseg', 'mmdet'):
-        limits = accepted_mmcv(folder_of(module))
+        limits = accepted_mmcv(folder_of(module)) or declared_mmcv(module)
         if limits is not None:
             facts.accepts[module] = limits
     checkpoint = _text(folder_of('mmengine'), 'runner/checkpoint.py')
@@ -124,20 +141,6 @@ def _version(distribution: str) -> Optional[str]:
         return None
 
 
-def folder_of(module: str) -> Optional[Path]:
-    """Where a module lies, without importing it."""
-    try:
-        spec = importlib.util.find_spec(module)
-    except Exception:  # a broken path entry
-        return None
-    if spec is None:
-        return None
-    places = list(spec.submodule_search_locations or [])
-    if places:
-        return Path(places[0])
-    return None if spec.origin is None else Path(spec.origin).parent
-
-
 def _text(folder: Optional[Path], name: str) -> str:
     try:
         return '' if folder is None else (folder / name).read_text(encoding='utf-8', errors='replace')
@@ -148,14 +151,6 @@ def _text(folder: Optional[Path], name: str) -> str:
 def _torch_cuda() -> Optional[str]:
     found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(folder_of('torch'), 'version.py'), re.MULTILINE)
     return found.group(1) if found else None
-
-
-def accepted_mmcv(folder: Optional[Path]) -> Optional[Tuple[str, str]]:
-    """The versions of mmcv that a framework accepts, as its ``__init__.py`` says: from, and below."""
-    text = _text(folder, '__init__.py')
-    low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
-    high = re.search(r"^(?:MMCV_MAX|mmcv_maximum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
-    return (low.group(1), high.group(1)) if low and high else None
 
 
 def _ask_driver(facts: EnvironmentFacts) -> None:

@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.environment.facts import DISTRIBUTIONS, EnvironmentFacts
+from mmguard.environment.stacks import install_advice, judge_stack
+from mmguard.environment.verdict import ERROR, OK, WARNING, Verdict, version_key
+from mmguard.stack import ONEDL, stacks_among
 
-OK, WARNING, ERROR = 'ok', 'warning', 'error'
+__all__ = ['ERROR', 'OK', 'WARNING', 'Verdict', 'verdicts', 'version_key', 'worst']
 
-
-class Verdict(NamedTuple):
-    """One line of ``mmguard env``.
-
-    Attributes:
-        name (str): What it is about.
-        found (str): What was found.
-        level (str): ``'ok'``, ``'warning'`` or ``'error'``.
-        advice (str): What is wrong, and what to do; empty where nothing is.
-    """
-
-    name: str
-    found: str
-    level: str = OK
-    advice: str = ''
-
-    def to_json(self) -> Dict[str, str]:
-        return dict(self._asdict())
-
-
-def version_key(text: str) -> Tuple[Any, ...]:
-    """A version that compares: ``2.0.0rc4`` before ``2.0.0``, ``+cu118`` and the like left out.
-
-    Example:
-        >>> version_key('2.0.0rc4') < version_key('2.0.0') < version_key('2.13.0+cpu')
-        True
-    """
-    found = re.match(r'(\d+(?:\.\d+)*)(?:\.?(a|b|rc|dev)(\d*))?', text)
-    if found is None:
-        return ((0, 0, 0, 0), 0, 0)
-    numbers = tuple(int(part) for part in found.group(1).split('.'))
-    stage = {'dev': -4, 'a': -3, 'b': -2, 'rc': -1, None: 0}[found.group(2)]
-    return ((*numbers, 0, 0, 0, 0)[:4], stage, int(found.group(3) or 0))
+#: Shown only where they are installed.
+_OPTIONAL = ('nnunetv2', 'torchvision')
 
 
 def verdicts(facts: EnvironmentFacts) -> List[Verdict]:
@@ -58,10 +29,12 @@ def _python(facts: EnvironmentFacts) -> Iterator[Verdict]:
 def _packages(facts: EnvironmentFacts) -> Iterator[Verdict]:
     for module in DISTRIBUTIONS:
         installed = {name: facts.versions[name] for name in DISTRIBUTIONS[module] if name in facts.versions}
+        if module in _OPTIONAL and not installed:
+            continue
         found = ', '.join(f'{name} {version}' for name, version in installed.items())
         shown = module if module in DISTRIBUTIONS[module] else f'{module} ({DISTRIBUTIONS[module][0]})'
         if module in facts.missing:
-            yield _missing(shown, module, found)
+            yield _missing(shown, module, found, facts)
         elif module in facts.errors:
             yield Verdict(shown, found or 'version unknown', ERROR, _import_advice(facts, module))
         elif len(installed) > 1:
@@ -70,15 +43,23 @@ def _packages(facts: EnvironmentFacts) -> Iterator[Verdict]:
             yield Verdict(shown, found or 'version unknown (not installed by pip)', *_of_version(facts, module))
 
 
-def _missing(shown: str, module: str, found: str) -> Verdict:
+def _missing(shown: str, module: str, found: str, facts: EnvironmentFacts) -> Verdict:
     if found:
         again = f'pip install --force-reinstall --no-deps {found.split()[0]}'
         return Verdict(shown, f'{found}, but its files are missing', ERROR, f'install it again: {again}')
-    if module in ('mmseg', 'mmdet', 'cv2', 'mmguard'):
-        return Verdict(shown, 'not installed', OK, 'needed only if you train with it' if module != 'mmguard' else '')
-    level = ERROR if module in ('torch', 'numpy') else WARNING
-    install = 'mim install "mmcv>=2.0.0"' if module == 'mmcv' else f'pip install {module}'
-    return Verdict(shown, 'not installed', level, install)
+    if module in ('torch', 'numpy'):
+        return Verdict(shown, 'not installed', ERROR, f'pip install {module}')
+    if module == 'mmguard':
+        return Verdict(shown, 'not installed')
+    if module in ('mmengine', 'mmcv'):
+        needing = [name for name in ('mmseg', 'mmdet') if name not in facts.missing]
+        if needing:
+            advice = f'{" and ".join(needing)} cannot do without: {install_advice(module, facts)}'
+            return Verdict(shown, 'not installed', ERROR, advice)
+        if module == 'mmcv' and 'mmengine' not in facts.missing:
+            advice = f'GuardSegLabels and GuardInstanceLabels need it: {install_advice(module, facts)}'
+            return Verdict(shown, 'not installed', WARNING, advice)
+    return Verdict(shown, 'not installed', OK, 'needed only if you train with it')
 
 
 def _import_advice(facts: EnvironmentFacts, module: str) -> str:
@@ -88,6 +69,8 @@ def _import_advice(facts: EnvironmentFacts, module: str) -> str:
         return f'cannot be imported: {error}. Compiled against NumPy 1: pip install "numpy<2"'
     if 'libGL' in error:
         return f'cannot be imported: {error}. On a server: pip install opencv-python-headless instead'
+    if module == 'torchvision':
+        return f'cannot be imported: {error}. mmguard needs none: pip uninstall torchvision, or one for this torch'
     if 'MMCV==' in error:
         return f'cannot be imported: {error}. See the line on mmcv below'
     return f'cannot be imported: {error}'
@@ -98,6 +81,8 @@ def _several(module: str, installed: Dict[str, str]) -> Tuple[str, str]:
     others = ' '.join(name for name in installed if name != fork)
     if fork is not None:
         return ERROR, f'{fork} and {others} write the same folder: pip uninstall {" ".join(installed)}, then one again'
+    if module == 'cv2' and len(set(installed.values())) == 1:  # the same files, as onedl-mmdetection's packages bring
+        return OK, ''
     level = WARNING if module == 'cv2' else ERROR
     return level, f'they write the same folder, the last installed wins: uninstall all, then install one ({others})'
 
@@ -126,8 +111,7 @@ def _ops(facts: EnvironmentFacts) -> Iterator[Verdict]:
             "mmcv's compiled ops",
             'not there',
             level,
-            f'{lite}: deformable convolutions, NMS, RoIAlign and mmdet need them. pip uninstall mmcv mmcv-lite, then '
-            f'mim install mmcv',
+            f'{lite}: deformable convolutions, NMS, RoIAlign and mmdet need them. {_mmcv_again(facts)}',
         )
     elif 'mmcv.ops' in facts.errors and 'mmcv' not in facts.errors:
         torch = facts.versions.get('torch', 'unknown')
@@ -135,11 +119,21 @@ def _ops(facts: EnvironmentFacts) -> Iterator[Verdict]:
             "mmcv's compiled ops",
             'cannot be loaded',
             ERROR,
-            f'{facts.errors["mmcv.ops"]}. They were compiled for another torch than {torch}: pip uninstall mmcv, then '
-            f'mim install mmcv (where no wheel fits your torch, it is compiled; that takes minutes)',
+            f'{facts.errors["mmcv.ops"]}. They were compiled for another torch than {torch}: {_mmcv_again(facts)} '
+            f'(where no wheel fits your torch, it is compiled; that takes minutes)',
         )
     else:
         yield Verdict("mmcv's compiled ops", 'there')
+
+
+def _mmcv_again(facts: EnvironmentFacts, limits: str = '') -> str:
+    """How to install mmcv once more, from the stack that is there."""
+    if list(stacks_among(facts.versions)) == [ONEDL]:
+        wanted = f'"onedl-mmcv{limits}"' if limits else 'onedl-mmcv'
+        return f'pip uninstall onedl-mmcv, then pip install --no-build-isolation {wanted}'
+    names = [name for name in DISTRIBUTIONS['mmcv'] if name in facts.versions] or ['mmcv']
+    wanted = f'"mmcv{limits}"' if limits else 'mmcv'
+    return f'pip uninstall {" ".join(names)}, then mim install {wanted}'
 
 
 def _accepted(facts: EnvironmentFacts) -> Iterator[Verdict]:
@@ -147,11 +141,14 @@ def _accepted(facts: EnvironmentFacts) -> Iterator[Verdict]:
     if version is None:
         return
     for module, (low, high) in facts.accepts.items():
-        fits = version_key(low) <= version_key(version) < version_key(high)
-        name = f'mmcv for {module}'
-        found = f'{version}; accepted: {low} up to, not including, {high}'
-        advice = f'pip uninstall mmcv, then mim install "mmcv>={low},<{high}"'
-        yield Verdict(name, found) if fits else Verdict(name, found, ERROR, advice)
+        too_old = low and version_key(version) < version_key(low)
+        too_new = high and version_key(version) >= version_key(high)
+        limits = ' '.join(['from ' + low] * bool(low) + [f'up to, not including, {high}'] * bool(high))
+        line = Verdict(f'mmcv for {module}', f'{version}; accepted: {limits}')
+        if too_old or too_new:
+            advice = _mmcv_again(facts, ','.join([f'>={low}'] * bool(low) + [f'<{high}'] * bool(high)))
+            line = line._replace(level=ERROR, advice=advice)
+        yield line
 
 
 def _cuda(facts: EnvironmentFacts) -> Iterator[Verdict]:
@@ -198,6 +195,7 @@ def _resume(facts: EnvironmentFacts) -> Iterator[Verdict]:
 
 _JUDGES: Tuple[Callable[[EnvironmentFacts], Iterator[Verdict]], ...] = (
     _python,
+    judge_stack,
     _packages,
     _ops,
     _accepted,

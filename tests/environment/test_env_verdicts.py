@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mmguard.cli import main
-from mmguard.environment.facts import EnvironmentFacts, accepted_mmcv, gather, import_errors
+from mmguard.environment.facts import EnvironmentFacts, gather, import_errors
 from mmguard.environment.verdicts import ERROR, OK, WARNING, verdicts, version_key
 
 
@@ -46,7 +46,7 @@ def facts(**more: Any) -> EnvironmentFacts:
 def test_what_is_in_order_gets_no_advice() -> None:
     lines = verdicts(facts())
     assert {(line.level, line.advice) for line in lines} == {(OK, '')}
-    assert len(lines) == 14
+    assert len(lines) == 15
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,18 @@ def test_what_is_in_order_gets_no_advice() -> None:
         (dict(versions={'torch': None}, missing=['torch']), 'torch', ERROR, 'pip install torch'),
         (dict(missing=['mmcv']), 'mmcv', ERROR, 'install it again'),
         (dict(errors={'mmseg': 'AssertionError: no'}), 'mmseg (mmsegmentation)', ERROR, 'AssertionError: no'),
+        (
+            dict(versions={'mmengine': None}, missing=['mmengine']),
+            'mmengine',
+            ERROR,
+            'mmseg and mmdet cannot do without',
+        ),
+        (
+            dict(versions={'torchvision': '0.28.0'}, errors={'torchvision': 'OSError: libcudart.so.13'}),
+            'torchvision',
+            ERROR,
+            'pip uninstall torchvision',
+        ),
     ],
 )
 def test_what_is_not_is_told_with_what_to_do(more: Any, name: str, level: str, advice: str) -> None:
@@ -84,25 +96,11 @@ def test_what_is_not_is_told_with_what_to_do(more: Any, name: str, level: str, a
     assert advice in line.advice
 
 
-def test_an_onedl_fork_alone_is_as_good() -> None:
-    forked = facts(versions={'mmcv': None, 'onedl-mmcv': '2.1.0'})
-    (line,) = [line for line in verdicts(forked) if line.name == 'mmcv']
-    assert (line.found, line.level) == ('onedl-mmcv 2.1.0', OK)
-
-
 @pytest.mark.parametrize(
     ('less', 'more'), [('2.0.0rc4', '2.0.0'), ('2.9', '2.10'), ('1.13.1', '2'), ('2.0', '2.0.1+cpu')]
 )
 def test_versions_compare(less: str, more: str) -> None:
     assert version_key(less) < version_key(more)
-
-
-def test_limits_are_read_from_the_sources_of_the_frameworks() -> None:
-    import mmdet
-    import mmseg
-
-    for module in (mmseg, mmdet):
-        assert accepted_mmcv(Path(str(module.__file__)).parent) == ('2.0.0rc4', '2.2.0')
 
 
 def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, monkeypatch: Any) -> None:
@@ -125,7 +123,7 @@ def test_files_alone_say_what_is_here() -> None:
     found = gather(try_imports=False)
     assert found.errors == {}
     assert found.versions['mmguard']
-    assert found.ops is True
+    assert found.ops is (None if 'mmcv' in found.missing else True)
     assert 'torch' not in found.missing
 
 

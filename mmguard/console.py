@@ -1,0 +1,22 @@
+"""rich's console, table and text; where rich is not installed, the same as plain text.
+
+mmengine brings rich along. A plain PyTorch environment has none, and a scan must be readable there, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__all__ = ['Console', 'Table', 'Text']
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+else:
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        from mmguard.plain_console import Console, Table, Text

@@ -1,0 +1,147 @@
+"""OpenMMLab's packages and their onedl forks: the same modules, from other distributions.
+
+All in which the two differ for mmguard stands here, or asks here:
+
+- the names of the distributions, and which versions accept each other (:mod:`mmguard.environment`);
+- how a config that ships with a framework is named: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
+  distribution and finds none (:func:`config_file`, :func:`base_source`);
+- class weights together with ignored labels in mmseg's cross entropy. OpenMMLab's averages by ``class_weight[label]``
+  of all labels, and fails where an ignored one is no class; the fork's leaves the ignored ones out, and fails with
+  ``avg_non_ignore=True`` (:func:`ignored_labels_weigh`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib import metadata
+from pathlib import Path
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
+
+OPENMMLAB, ONEDL = 'OpenMMLab', 'onedl'
+
+#: Stack -> module -> the distributions that provide it, the usual one first.
+STACKS: Dict[str, Dict[str, Tuple[str, ...]]] = {
+    OPENMMLAB: {
+        'mmengine': ('mmengine', 'mmengine-lite'),
+        'mmcv': ('mmcv', 'mmcv-lite', 'mmcv-full'),
+        'mmseg': ('mmsegmentation',),
+        'mmdet': ('mmdet',),
+    },
+    ONEDL: {
+        'mmengine': ('onedl-mmengine',),
+        'mmcv': ('onedl-mmcv',),
+        'mmseg': ('onedl-mmsegmentation',),
+        'mmdet': ('onedl-mmdetection',),
+    },
+}
+
+#: Stack -> module -> what to type.
+INSTALL: Dict[str, Dict[str, str]] = {
+    OPENMMLAB: {
+        'mmengine': 'pip install mmengine',
+        'mmcv': 'mim install "mmcv>=2.0.0"',
+        'mmseg': 'pip install mmsegmentation ftfy regex',
+        'mmdet': 'pip install mmdet',
+    },
+    ONEDL: {module: f'pip install {names[0]}' for module, names in STACKS[ONEDL].items()},
+}
+
+
+def install_words(module: str, stacks: Sequence[str] = ()) -> str:
+    """How to install a module, from one stack or, where none is named or both are, from either.
+
+    Example:
+        >>> install_words('mmdet')
+        'pip install mmdet, or pip install onedl-mmdetection'
+        >>> install_words('mmdet', ['onedl'])
+        'pip install onedl-mmdetection'
+    """
+    return ', or '.join(INSTALL[stack][module] for stack in stacks or STACKS)
+
+
+def distributions_of(module: str) -> Tuple[str, ...]:
+    """Those of all stacks that provide a module.
+
+    Example:
+        >>> distributions_of('mmseg')
+        ('mmsegmentation', 'onedl-mmsegmentation')
+    """
+    return tuple(name for modules in STACKS.values() for name in modules[module])
+
+
+def stacks_among(installed: Iterable[str]) -> Dict[str, List[str]]:
+    """Stack -> its distributions among those that are installed; stacks without any are left out.
+
+    Example:
+        >>> stacks_among(['numpy', 'onedl-mmengine', 'mmdet'])
+        {'OpenMMLab': ['mmdet'], 'onedl': ['onedl-mmengine']}
+    """
+    there = set(installed)
+    found = {
+        stack: [name for names in modules.values() for name in names if name in there]
+        for stack, modules in STACKS.items()
+    }
+    return {stack: names for stack, names in found.items() if names}
+
+
+def is_onedl(module: str) -> bool:
+    """Whether a module was installed from its onedl fork."""
+    for name in STACKS[ONEDL][module]:
+        try:
+            metadata.version(name)
+            return True
+        except metadata.PackageNotFoundError:
+            continue
+    return False
+
+
+def folder_of(module: str) -> Optional[Path]:
+    """Where a module lies, without importing it; ``None`` where it is not installed."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except Exception:  # a broken path entry
+        return None
+    if spec is None:
+        return None
+    places = list(spec.submodule_search_locations or [])
+    if places:
+        return Path(places[0])
+    return None if spec.origin is None else Path(spec.origin).parent
+
+
+def config_file(name: str) -> str:
+    """The file of a config that ships with a framework, in either stack; a name without ``::`` as it is.
+
+    Args:
+        name (str): ``'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'``, or a path.
+
+    Raises:
+        ModuleNotFoundError: The framework is not installed.
+        FileNotFoundError: It ships no such config.
+    """
+    package, shipped, inner = name.partition('::')
+    if not shipped:
+        return name
+    folder = folder_of(package)
+    if folder is None:
+        raise ModuleNotFoundError(f'{name}: {package} is not installed', name=package)
+    path = folder / '.mim' / 'configs' / inner
+    if not path.is_file():
+        raise FileNotFoundError(f'{name}: {package} ships no such config, there is no {path}')
+    return str(path)
+
+
+def base_source(name: str) -> str:
+    """What ``_base_`` may say in either stack for a config that ships with a framework: mmengine evaluates it.
+
+    Example:
+        >>> base_source('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py')
+        "__import__('mmseg').__path__[0] + '/.mim/configs/pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py'"
+    """
+    package, _, inner = name.partition('::')
+    return f'__import__({package!r}).__path__[0] + {"/.mim/configs/" + inner!r}'
+
+
+def ignored_labels_weigh() -> bool:
+    """Whether mmseg's cross entropy, averaging by class weights, counts an ignored label that is a class."""
+    return not is_onedl('mmseg')

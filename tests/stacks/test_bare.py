@@ -1,0 +1,146 @@
+"""With torch and numpy alone, in any environment: all else that mmguard may use is kept from a child process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+
+import mmguard
+
+ROOT = Path(mmguard.__file__).parent.parent
+ABSENT = (
+    'mmengine', 'mmcv', 'mmseg', 'mmdet', 'nnunetv2', 'nibabel', 'SimpleITK', 'tifffile', 'PIL', 'rich', 'cv2',
+    'matplotlib', 'yaml', 'msgspec', 'distributed', 'pandas', 'scipy',
+)  # fmt: skip
+ALONE = f'import sys\nsys.modules.update(dict.fromkeys({ABSENT!r}))\n'
+
+
+def alone(code: str, *arguments: str) -> Any:
+    env = {**os.environ, 'OMP_NUM_THREADS': '1', 'PYTHONPATH': str(ROOT), 'COLUMNS': '80'}
+    command = [sys.executable, '-c', ALONE + code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+
+def command(*words: str) -> Any:
+    done = alone('from mmguard.cli import main\nsys.exit(main())', *words)
+    assert 'Traceback' not in done.stderr, done.stderr
+    return done
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> str:
+    """Three annotations of a good category, one of none, one box without area."""
+    boxes: List[Any] = [[1, 1, 5, 5], [2, 2, 6, 6], [3, 3, 7, 7], [4, 4, 8, 8], [5, 5, 0, 0]]
+    categories = [7, 7, 7, 99, 7]
+    data = {
+        'images': [{'id': 1, 'file_name': 'a.jpg', 'height': 32, 'width': 32}],
+        'categories': [{'id': 7, 'name': 'ship'}],
+        'annotations': [
+            {'id': number, 'image_id': 1, 'category_id': category, 'bbox': box, 'area': 25, 'iscrowd': 0}
+            for number, (box, category) in enumerate(zip(boxes, categories))
+        ],
+    }
+    file = tmp_path / 'ships.json'
+    file.write_text(json.dumps(data))
+    return str(file)
+
+
+def test_the_parts_without_a_framework_import_and_work() -> None:
+    done = alone("""
+import torch, mmguard, mmguard.diagnosis, mmguard.distributed, mmguard.functional, mmguard.labels, mmguard.nn
+import mmguard.hooks.ledger, mmguard.instances, mmguard.report.log_report, mmguard.scan.story
+from mmguard.functional import softmax_cross_entropy
+logits = torch.zeros(3, 2, requires_grad=True)
+loss, counts = softmax_cross_entropy(logits, torch.tensor([0, 19, 1]))
+loss.backward()
+assert counts.tolist() == [3, 1, 0] and logits.grad[1].abs().sum() == 0
+assert not hasattr(mmguard, 'GuardedLoss') and mmguard.Tally
+print('mmguard is here')
+""")
+    assert done.stdout == 'mmguard is here\n', done.stderr
+
+
+def test_a_coco_file_is_scanned_and_told_in_plain_text(coco: str) -> None:
+    done = command('scan', coco)
+    assert done.returncode == 1, done.stderr
+    assert 'ships.json' in done.stdout
+    assert '\x1b[' not in done.stdout
+    table = done.stdout[done.stdout.index('labels as training sees them') :].splitlines()
+    assert table[1].split() == ['label', 'name', 'instances', 'share', 'files']
+    assert any(line.split()[:2] == ['0', 'ship'] for line in table)
+    findings = json.loads(command('scan', coco, '--json', '-').stdout)['datasets'][0]['findings']
+    assert len(findings) >= 2
+    assert all(finding['code'] in done.stdout for finding in findings)
+
+
+def test_a_voc_folder_is_scanned(tmp_path: Path) -> None:
+    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>{right}</xmax><ymax>9</ymax></bndbox>'
+    for name, right in (('a', 8), ('b', 1)):
+        (tmp_path / f'{name}.xml').write_text(
+            '<annotation><size><width>32</width><height>32</height></size><object><name>ship</name>'
+            f'<difficult>0</difficult>{box.format(right=right)}</object></annotation>'
+        )
+    done = command('scan', str(tmp_path), '--json', '-')
+    (found,) = json.loads(done.stdout)['datasets']
+    assert done.returncode == 1
+    assert any('b.xml' in file for finding in found['findings'] for file in finding['files'])
+
+
+def test_what_needs_a_package_says_which_and_how_to_get_it(tmp_path: Path) -> None:
+    config, maps = tmp_path / 'config.py', tmp_path / 'maps'
+    config.write_text("model = dict(type='EncoderDecoder')\n")
+    maps.mkdir()
+    (maps / 'a.png').write_bytes(b'\x89PNG')
+    for words, package in (
+        (('scan', str(maps)), 'pip install pillow'),
+        (('fix', str(maps), '--out', str(tmp_path / 'out')), 'pip install pillow'),
+        (('scan', str(config)), 'pip install mmengine, or pip install onedl-mmengine'),
+        (('check', str(config)), 'pip install mmengine, or pip install onedl-mmengine'),
+        (('apply', str(config), '-o', str(tmp_path / 'out.py')), 'pip install mmengine, or pip install onedl-mmengine'),
+        (('trace', str(config)), 'pip install mmengine, or pip install onedl-mmengine'),
+    ):
+        done = command(*words)
+        assert (done.returncode, done.stdout) == (2, '')
+        assert done.stderr.count('\n') == 1
+        assert done.stderr.startswith(f'mmguard {words[0]}: ')
+        assert package in done.stderr
+
+
+def test_the_demo_names_all_that_it_needs_at_once(tmp_path: Path) -> None:
+    done = command('demo', '--out', str(tmp_path / 'demo'))
+    assert (done.returncode, done.stdout) == (2, '')
+    said = ' '.join(done.stderr.split())
+    assert 'pip install mmsegmentation' in said
+    assert 'pip install onedl-mmengine onedl-mmcv onedl-mmsegmentation' in said
+    assert not (tmp_path / 'demo').exists()
+
+
+def test_help_explain_env_and_report_need_nothing(tmp_path: Path) -> None:
+    assert command('--help').returncode == 0
+    assert 'MG102' in command('explain').stdout
+    assert 'num_classes' in command('explain', 'MG201').stdout
+    done = command('env', '--no-import')
+    assert 'torch' in done.stdout
+    assert command('report', str(tmp_path)).returncode == 2
+    line = {
+        'mode': 'train', 'iter': 1, 'skipped_pixels': 5, 'remapped_pixels': 0, 'skipped_instances': 0,
+        'remapped_instances': 0, 'total': 100, 'losses': {},
+        'samples': [{'source': 'a.png', 'skipped': 5, 'remapped': 0, 'values': {'11': 5}}],
+    }  # fmt: skip
+    (tmp_path / 'label_guard.jsonl').write_text(json.dumps(line) + '\n')
+    done = command('report', str(tmp_path), '--num-classes', '11')
+    assert done.returncode == 1
+    assert 'a.png' in done.stdout
+    assert 'MG102' in done.stdout
+
+
+def test_a_package_that_a_config_of_its_own_needs_is_not_ours_to_install() -> None:
+    from mmguard.commands.packages import how_to_install
+
+    assert how_to_install(ModuleNotFoundError('No module named my_project', name='my_project.models')) is None

@@ -1,0 +1,80 @@
+"""The environments that the tests run in: pinned, and those that this one says it is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from importlib import metadata
+from pathlib import Path
+from typing import Dict, List
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+STACKS = ('openmmlab', 'onedl', 'nnunet', 'torch')
+
+
+def pins(stack: str) -> Dict[str, str]:
+    lines = (ROOT / 'tools' / 'stacks' / f'{stack}.txt').read_text(encoding='utf-8').splitlines()
+    found = dict(line.split('==') for line in lines)
+    assert len(found) == len(lines)
+    return found
+
+
+def normal(name: str) -> str:
+    return re.sub(r'[-_.]+', '-', name).lower()
+
+
+def wanted(extra: str) -> List[str]:
+    """Names of the packages of an extra of mmguard."""
+    text = (ROOT / 'pyproject.toml').read_text(encoding='utf-8')
+    line = next(line for line in text.splitlines() if line.startswith(f'{extra} = ['))
+    return [re.split(r'[\[>=<]', item)[0] for item in re.findall(r'"([^"]+)"', line)]
+
+
+@pytest.mark.parametrize('stack', STACKS)
+def test_every_package_is_pinned_to_a_release(stack: str) -> None:
+    versions = pins(stack)
+    assert all(re.fullmatch(r'[\d.]+(\.post\d+)?', version) for version in versions.values()), versions
+    pinned = {normal(name) for name in versions}
+    extras = [extra for extra in (stack, 'test') if extra != 'torch']
+    for name in ['torch', 'numpy', *(name for extra in extras for name in wanted(extra))]:
+        assert normal(name) in pinned, f'{name} is not pinned in tools/stacks/{stack}.txt'
+
+
+def test_the_stacks_are_apart() -> None:
+    names = {stack: {normal(name) for name in pins(stack)} for stack in STACKS}
+    assert not {name for name in names['openmmlab'] if name.startswith('onedl-')}
+    assert not names['onedl'] & {'mmengine', 'mmcv', 'mmsegmentation', 'mmdet'}
+    assert not names['torch'] & {'pillow', 'rich', 'msgspec', 'mmengine', 'onedl-mmengine', 'nnunetv2'}
+    assert len({pins(stack)['torch'] for stack in STACKS}) == 1  # what differs is not torch
+
+
+def stack_here() -> str:
+    found = {normal(str(one.metadata['Name'])) for one in metadata.distributions()}
+    telling = {'mmengine': 'openmmlab', 'onedl-mmengine': 'onedl', 'nnunetv2': 'nnunet'}
+    return next((stack for name, stack in telling.items() if name in found), 'torch')
+
+
+def test_this_environment_is_the_pinned_one() -> None:
+    versions = pins(stack_here())
+    installed = {name: metadata.version(name).partition('+')[0] for name in versions if _is_installed(name)}
+    assert {'torch', 'numpy', 'pytest'} <= set(installed)
+    assert installed == {name: versions[name] for name in installed}
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        metadata.version(name)
+        return True
+    except metadata.PackageNotFoundError:
+        return False
+
+
+def test_an_unknown_stack_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ['sh', 'tools/setup.sh', 'tensorflow', str(tmp_path / 'venv')], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert 'no such stack: tensorflow' in done.stderr
+    assert list(tmp_path.iterdir()) == []
