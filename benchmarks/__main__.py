@@ -9,11 +9,12 @@ from typing import List
 
 import torch
 
-from benchmarks import coco, detection, hooks, imports, losses, ranks, scan, transforms
+from benchmarks import coco, detection, hooks, imports, losses, nnunet, pytorch, ranks, scan, transforms
 from benchmarks.timing import Row
 
 GROUPS = {
     'losses': losses.rows,
+    'pytorch': pytorch.rows,
     'transforms': transforms.rows,
     'detection': detection.rows,
     'coco': coco.rows,
@@ -21,6 +22,7 @@ GROUPS = {
     'ranks': ranks.rows,
     'imports': imports.rows,
     'scan': scan.rows,
+    'nnunet': nnunet.rows,
 }
 
 

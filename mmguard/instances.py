@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional
+from typing import ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from mmguard.errors import LabelGuardError
-from mmguard.labels import LabelMap, LabelSpace, describe_values
+from mmguard.labels import LabelMap, LabelSpace, check_int, describe_values
 from mmguard.tally import Tally
 
 #: Why an instance is taken out, by code. 0 is a box without fault; the label is looked at only then.
@@ -49,7 +49,7 @@ class MendedInstances(NamedTuple):
 
 
 class InstanceRule(LabelSpace):
-    """The rule of instances: a label is valid in ``[0, num_classes)``; no value means ignored.
+    """The rule of instances: a label is valid in ``[min_label, num_classes)``; no value means ignored.
 
     An ignored instance (a crowd) is not trained on, so its label is not looked at; its box is, because assigners use
     it.
@@ -60,12 +60,24 @@ class InstanceRule(LabelSpace):
             it, ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped:
             those instances are removed (or raise).
         label_map (dict[int, int], optional): Raw label -> class, applied first.
+        min_label (int): The first class: 1 where a detector keeps 0 for the background.
     """
 
-    choices = ('ignore', 'drop', 'clip', 'raise')
+    choices: ClassVar[Tuple[str, ...]] = ('ignore', 'drop', 'clip', 'raise')
+    #: What an error says about boxes.
+    valid_box: ClassVar[str] = 'finite corners, an area and a part inside the image'
 
-    def __init__(self, num_classes: int, on_invalid: str = 'ignore', label_map: Optional[LabelMap] = None) -> None:
+    def __init__(
+        self,
+        num_classes: int,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+        min_label: int = 0,
+    ) -> None:
+        self.min_label = check_int('min_label', min_label)
         super().__init__(num_classes, None, on_invalid, label_map)
+        if not 0 <= self.min_label < self.num_classes:
+            raise ValueError(f'min_label must be in [0, num_classes={num_classes}), got {min_label}')
 
     def mend(
         self,
@@ -86,7 +98,7 @@ class InstanceRule(LabelSpace):
             LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
         """
         mended = self._mapped(labels)
-        invalid = (mended < 0) | (mended >= self.num_classes)
+        invalid = (mended < self.min_label) | (mended >= self.num_classes)
         dropped = None if faults is None else faults > 0
         for untrained in (dropped, ignored):
             if untrained is not None:
@@ -108,7 +120,7 @@ class InstanceRule(LabelSpace):
         moved = None
         if invalid_labels and self.on_invalid == 'clip':
             tally.remapped += invalid_labels
-            mended = np.where(invalid, mended.clip(0, self.num_classes - 1), mended)
+            mended = np.where(invalid, mended.clip(self.min_label, self.num_classes - 1), mended)
         elif invalid_labels:
             tally.skipped += invalid_labels
             if self.on_invalid == 'ignore':
@@ -129,7 +141,7 @@ class InstanceRule(LabelSpace):
 
     def are_classes(self, labels: List[int]) -> bool:
         """Whether nothing is to be done about any of these labels."""
-        return not self.label_map and (not labels or (min(labels) >= 0 and max(labels) < self.num_classes))
+        return not self.label_map and (not labels or (min(labels) >= self.min_label and max(labels) < self.num_classes))
 
     def _mapped(self, labels: np.ndarray) -> np.ndarray:
         if not self.label_map:
@@ -143,9 +155,9 @@ class InstanceRule(LabelSpace):
         first = ', '.join(map(str, positions[:5]))
         return LabelGuardError(
             f'{tally.source or "instances"}: {tally.skipped:,} of {tally.total:,} instances are invalid: '
-            f'{describe_reasons(tally)}; first at {first}. Valid labels are 0..{self.num_classes - 1}, a valid box has '
-            f'finite corners, an area and a part inside the image. Correct the annotation, map the label with '
-            f"label_map, or train on without these instances with on_invalid='ignore'",
+            f'{describe_reasons(tally)}; first at {first}. Valid labels are {self.min_label}..{self.num_classes - 1}, '
+            f'a valid box has {self.valid_box}. Correct the annotation, map the label with label_map, or train on '
+            f'without these instances with on_invalid={self.choices[0]!r}',
             [tally],
             [(position,) for position in positions[:5]],
         )

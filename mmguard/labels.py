@@ -28,6 +28,8 @@ class LabelSpace:
 
     #: What ``on_invalid`` may be.
     choices: ClassVar[Tuple[str, ...]] = ON_INVALID
+    #: The first class; below it is a background that no label may name.
+    min_label: int = 0
 
     def __init__(
         self, num_classes: int, ignore_index: Optional[int], on_invalid: str, label_map: Optional[LabelMap]
@@ -51,12 +53,12 @@ class LabelSpace:
             ignored = '' if self.ignore_index is None else f' or ignore_index={self.ignore_index}'
             raise ValueError(
                 f'label_map sends values outside the classes: {wrong}; with num_classes={self.num_classes} a target '
-                f'must be 0..{self.num_classes - 1}{ignored}'
+                f'must be {self.min_label}..{self.num_classes - 1}{ignored}'
             )
         return checked
 
     def is_valid(self, label: int) -> bool:
-        return 0 <= label < self.num_classes or label == self.ignore_index
+        return self.min_label <= label < self.num_classes or label == self.ignore_index
 
 
 class LabelRule(LabelSpace):

@@ -8,8 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from mmguard.functional.binary_target import BinaryTarget, mend_binary_target
 from mmguard.functional.checks import check_class_weight, check_dense_target, check_index_target, check_weight
-from mmguard.functional.mend import count, kept_and_counted, mend_target, raise_if_outside_unit
+from mmguard.functional.mend import kept_and_counted, mend_target
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
 
 
@@ -61,7 +62,7 @@ def sigmoid_cross_entropy(
     dense = logits.dim() == target.dim()
     if dense:
         check_dense_target(logits, target)
-        binary, keep, invalid, ignored, counts = _dense(logits, target, ignore_index, on_invalid)
+        binary, keep, invalid, ignored, counts = mend_binary_target(target, logits.dtype, ignore_index, on_invalid)
     else:
         check_index_target(logits, target)
         binary, keep, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
@@ -85,30 +86,13 @@ def sigmoid_cross_entropy(
     return reduce_loss(loss, element_weight, reduction, avg_factor), counts
 
 
-#: Binary targets, what takes part, what was invalid, what is ignored, counts.
-Binary = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-
-
-def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str) -> Binary:
+def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str) -> BinaryTarget:
     channels = logits.shape[1]
     mended = mend_target(target, channels, ignore_index, on_invalid, background)
     index = mended.target
     is_class = (index < channels).unsqueeze(1).to(logits.dtype)
     binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
-    return binary, mended.keep, mended.invalid, mended.ignored, mended.counts
-
-
-def _dense(logits: Tensor, target: Tensor, ignore_index: int, on_invalid: str) -> Binary:
-    ignored = target == ignore_index
-    # Soft targets (IoU, sampled masks) may exceed 1 by rounding. NaN fails both comparisons.
-    highest = 1 + 4 * torch.finfo(target.dtype).eps if target.is_floating_point() else 1
-    invalid = ~((target >= 0) & (target <= highest)) & ~ignored
-    if on_invalid == 'raise':
-        raise_if_outside_unit(target, invalid)
-    values, keep = target.to(logits.dtype), ~(invalid | ignored)
-    if on_invalid == 'clip':
-        values, keep = torch.where(invalid, values.nan_to_num(0.0).clamp(0, 1), values), ~ignored
-    return values.masked_fill(~keep, 0), keep, invalid, ignored, count(invalid, on_invalid)
+    return BinaryTarget(binary, mended.keep, mended.invalid, mended.ignored, mended.counts)
 
 
 def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.errors import LabelGuardError
-from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
+from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, soft_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
 from mmguard.labels import check_int, check_on_invalid
@@ -31,6 +31,11 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         avg_non_ignore (bool): Whether the mean leaves ignored elements out.
         on_invalid (str): What becomes of a label that is neither a class nor ``ignore_index``: ``'ignore'``
             (excluded), ``'clip'`` (clamped into the classes) or ``'raise'`` (``LabelGuardError``; synchronises).
+        use_soft (bool): Softmax cross entropy against soft labels, as in mmpretrain: one probability per class, in the
+            shape of the scores. There MixUp and CutMix (``train_cfg.augments`` of the data preprocessor) and
+            ``gt_score`` bring them; in mmseg a ``gt_sem_seg`` of shape (C, H, W) does, for a head that does not take
+            the accuracy of index labels. Rows that are no distribution count as absent; a row of ``ignore_index``
+            alone, as padding makes it, is ignored.
 
     Raises:
         ValueError, TypeError: An argument that cannot be used; the message names it and the way out.
@@ -38,6 +43,8 @@ class CrossEntropyBase(CountsLabels, nn.Module):
 
     #: mmseg (and PyTorch) average by the class weights of the labels, mmdet by the number of elements.
     average_by_class_weight: bool
+    #: Whether that counts an ignored label that is a class, without ``avg_non_ignore``.
+    ignored_labels_weigh: bool = True
     #: In mmdet's sigmoid mode the label ``num_classes`` is the background.
     background: bool
     #: mmseg drops the channel dimension of one-channel sigmoid scores, mmdet expands the labels instead.
@@ -57,11 +64,14 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         loss_name: str = 'loss_ce',
         avg_non_ignore: bool = False,
         on_invalid: str = 'ignore',
+        use_soft: bool = False,
     ) -> None:
         super().__init__()
         assert (use_sigmoid is False) or (use_mask is False), 'use_sigmoid and use_mask exclude each other'
+        assert not (use_soft and (use_sigmoid or use_mask)), 'use_soft excludes use_sigmoid and use_mask'
         self.use_sigmoid = use_sigmoid
         self.use_mask = use_mask
+        self.use_soft = use_soft
         self.reduction = reduction
         self.loss_weight = loss_weight
         self.class_weight = load_class_weight(class_weight)
@@ -88,7 +98,8 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         Args:
             cls_score (Tensor): Scores before softmax or sigmoid, shape (N, C, \*).
             label (Tensor): Class indices (N, \*) of an integer dtype; in sigmoid mode also binary targets of the shape
-                of the scores; in mask mode the target masks (N, \*).
+                of the scores; in mask mode the target masks (N, \*); with ``use_soft`` probabilities of the shape of
+                the scores.
             weight (Tensor, optional): Weight per label element; in mask mode the class of each instance, (N,).
             avg_factor (float or Tensor, optional): Denominator of the mean.
             reduction_override (str, optional): Replaces ``reduction``.
@@ -136,6 +147,18 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
             return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)
+        if self.use_soft:
+            return soft_cross_entropy(
+                cls_score,
+                label,
+                weight,
+                class_weight=class_weight,
+                reduction=reduction,
+                avg_factor=avg_factor,
+                ignore_index=ignore_index,
+                avg_non_ignore=self.avg_non_ignore,
+                on_invalid=self.on_invalid,
+            )
         ignore_index = -100 if ignore_index is None else ignore_index
         if self.use_sigmoid:
             if self.squeeze_one_channel and label.dim() == cls_score.dim() - 1 and cls_score.shape[1] == 1:
@@ -162,7 +185,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             reduction=reduction,
             avg_factor=avg_factor,
             ignore_index=ignore_index,
-            avg_non_ignore=self.avg_non_ignore,
+            avg_non_ignore=self.avg_non_ignore or not (class_weight is None or self.ignored_labels_weigh),
             average_by_class_weight=self.average_by_class_weight,
             on_invalid=self.on_invalid,
         )
@@ -176,7 +199,8 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         return self
 
     def extra_repr(self) -> str:
-        return f'avg_non_ignore={self.avg_non_ignore}, on_invalid={self.on_invalid!r}'
+        mode = ', use_soft=True' if self.use_soft else ''
+        return f'avg_non_ignore={self.avg_non_ignore}, on_invalid={self.on_invalid!r}{mode}'
 
     @property
     def loss_name(self) -> str:

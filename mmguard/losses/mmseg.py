@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mmguard.losses.cross_entropy import CrossEntropyBase
 from mmguard.losses.guarded_loss import GuardedLossBase
+from mmguard.stack import ignored_labels_weigh
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
@@ -15,6 +16,7 @@ class GuardedCrossEntropyLoss(CrossEntropyBase):
     """
 
     average_by_class_weight = True
+    ignored_labels_weigh = ignored_labels_weigh()
     background = False
     squeeze_one_channel = True
     sigmoid_takes_any_keyword = True

@@ -11,7 +11,6 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
-from mmguard.losses.mmdet import GuardedLoss
 
 SYNCHRONISING = (
     'aten._local_scalar_dense',
@@ -113,6 +112,9 @@ def test_losses_of_mmdet_that_wait_for_nothing_themselves(
     loss: str, arguments: Dict[str, Any], channels: int, weight: Any, avg_factor: Any, on_invalid: str
 ) -> None:
     """FocalLoss waits off CUDA, in one_hot; tests/losses/test_fake_tensors.py shows that its guard does not."""
+    pytest.importorskip('mmdet')
+    from mmguard.losses.mmdet import GuardedLoss
+
     guarded = GuardedLoss(loss, **arguments, on_invalid=on_invalid)
     label = torch.tensor([0, 7, 3, -1])
     leaf = torch.rand(4, channels, requires_grad=True)

@@ -45,8 +45,9 @@ def test_one_pixel(function: Any) -> None:
     scores = torch.randn(1, 3, 1, 1)
     loss, grad = run(function, scores, torch.tensor([[[2]]]))
     expected, expected_grad = run(function, scores.flatten(1), torch.tensor([2]))
-    assert loss == expected
-    assert grad.flatten(1).equal(expected_grad)
+    # Another layout is another kernel: equal up to rounding only.
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(grad.flatten(1), expected_grad)
     loss, grad = run(function, scores, torch.tensor([[[3]]]))
     assert loss == 0
     assert grad.eq(0).all()

@@ -40,7 +40,8 @@ GUARDS: List[Type[LossGuard]] = [
     DenseGuard,
 ]
 
-_BY_NAME: Dict[str, Type[LossGuard]] = {name: guard for guard in GUARDS for name in guard.serves}
+#: ``'scope.Class'`` of a stock loss -> its guard.
+GUARD_BY_NAME: Dict[str, Type[LossGuard]] = {name: guard for guard in GUARDS for name in guard.serves}
 
 
 def guard_for(loss: nn.Module) -> LossGuard:
@@ -53,8 +54,8 @@ def guard_for(loss: nn.Module) -> LossGuard:
     for name in names:
         if name in REASONS:
             raise TypeError(f'GuardedLoss cannot guard {name}: {REASONS[name]}')
-        if name in _BY_NAME:
-            return _BY_NAME[name](loss)
+        if name in GUARD_BY_NAME:
+            return GUARD_BY_NAME[name](loss)
     if OwnIgnoreGuard.can_serve(loss):
         return OwnIgnoreGuard(loss)
     raise TypeError(
@@ -64,4 +65,4 @@ def guard_for(loss: nn.Module) -> LossGuard:
     )
 
 
-__all__ = ['GUARDS', 'LossGuard', 'guard_for']
+__all__ = ['GUARDS', 'GUARD_BY_NAME', 'REASONS', 'LossGuard', 'guard_for']

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-_OWN_CLASS = (
+#: Not refused for want of a way: another registered class guards it.
+USE_OWN_CLASS = (
     "it has a guarded class of its own, which also mends what is wrong inside it. Write type='GuardedCrossEntropyLoss' "
     'with the same arguments'
 )
@@ -33,8 +34,8 @@ _OF_MMDET = {
 }
 
 REASONS = {
-    'mmseg.CrossEntropyLoss': _OWN_CLASS,
-    'mmdet.CrossEntropyLoss': _OWN_CLASS,
+    'mmseg.CrossEntropyLoss': USE_OWN_CLASS,
+    'mmdet.CrossEntropyLoss': USE_OWN_CLASS,
     'mmseg.HuasdorffDisstanceLoss': (
         'it sets ignored pixels to class 0 and trains on them, so an invalid pixel would be trained as class 0. Mend '
         'the labels in the pipeline with GuardSegLabels, or use another loss'

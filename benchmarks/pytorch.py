@@ -1,0 +1,65 @@
+"""``mmguard.functional.cross_entropy`` beside ``F.cross_entropy``: forward + backward, plain PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from benchmarks.timing import Row, interleaved, peak_memory
+from mmguard.functional import cross_entropy
+from mmguard.nn import CrossEntropyLoss
+
+IGNORED = 255
+
+#: Name -> shape of the logits, how many rounds take about as long as one of the others.
+SHAPES: Dict[str, Tuple[Tuple[int, ...], int]] = {
+    '4,096 x 1,000': ((4096, 1000), 3),
+    '16 x 64 x 2,048': ((16, 64, 2048), 5),
+    '2 x 19 x 512 x 512': ((2, 19, 512, 512), 1),
+    '2 x 4 x 64 x 96 x 96': ((2, 4, 64, 96, 96), 1),
+}
+
+
+def rows(device: str, rounds: int) -> List[Row]:
+    torch.manual_seed(0)
+    table = []
+    for name, (shape, repeats) in SHAPES.items():
+        table += _of_shape(name, shape, device, rounds * repeats)
+    return table
+
+
+def _of_shape(name: str, shape: Tuple[int, ...], device: str, rounds: int) -> List[Row]:
+    logits = torch.randn(shape, device=device, requires_grad=True)
+    target = torch.randint(0, shape[1], (shape[0], *shape[2:]), device=device)
+    target.masked_fill_(torch.rand(target.shape, device=device) < 0.1, IGNORED + shape[1])
+    weight = torch.rand(shape[1], device=device) + 0.5
+
+    def step(loss: Callable[..., Tensor], *args: Any, **options: Any) -> Callable[[], None]:
+        def run() -> None:
+            loss(logits, *args, **options).backward()
+            logits.grad = None
+
+        return run
+
+    modes: Dict[str, Dict[str, Any]] = {
+        '': {},
+        ', weight': {'weight': weight},
+        ', label_smoothing': {'label_smoothing': 0.1},
+    }
+    calls = {}
+    for mode, options in modes.items():
+        options = {**options, 'ignore_index': IGNORED + shape[1]}
+        calls[f'ours{mode}'] = step(cross_entropy, target, **options)
+        calls[f'torch{mode}'] = step(F.cross_entropy, target, **options)
+    module = CrossEntropyLoss(ignore_index=IGNORED + shape[1])
+    calls['module'] = step(module, target)
+    ms = interleaved(calls, rounds, device)
+    mib = {side: peak_memory(calls[side], device) for side in ('ours', 'torch')}
+    return [
+        *(Row(f'plain, {name}{mode} / F.cross_entropy', ms[f'ours{mode}'], ms[f'torch{mode}'], 1.05) for mode in modes),
+        Row(f'nn.CrossEntropyLoss, counting, {name} / F.cross_entropy', ms['module'], ms['torch'], None),
+        Row(f'plain, {name}, peak memory / F.cross_entropy', mib['ours'], mib['torch'], 1.05, 'MiB'),
+    ]

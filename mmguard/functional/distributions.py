@@ -1,0 +1,133 @@
+"""Which soft targets are distributions over the classes, and what becomes of the others."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional
+
+import torch
+from torch import Tensor
+
+from mmguard.errors import LabelGuardError
+from mmguard.functional.nll import HALF
+from mmguard.tally import Tally
+
+#: A row of probabilities may miss the sum 1 by this much: rounding to half precision, or a smoothing that divides by
+#: C instead of C - 1, is no fault. Several classes at once (2, 3, ...), none (0) and 0..255 lie far outside.
+SUM_TOLERANCE = 0.1
+
+
+class Distributions(NamedTuple):
+    r"""What ``mend_distributions`` returns.
+
+    Attributes:
+        target (Tensor): The dtype and shape of the input, rows that take no part set to 0.
+        keep (Tensor): bool, (N, \*): takes part in the loss.
+        skipped (Tensor): bool, (N, \*): was no distribution and is left out.
+        ignored (Tensor): bool, (N, \*): a row of ``ignore_index`` alone.
+        counts (Tensor): int64, shape (3,): elements seen, skipped and remapped.
+    """
+
+    target: Tensor
+    keep: Tensor
+    skipped: Tensor
+    ignored: Tensor
+    counts: Tensor
+
+
+def mend_distributions(
+    target: Tensor, dim: int, on_invalid: str = 'ignore', ignore_index: Optional[int] = None
+) -> Distributions:
+    """Takes out rows that are no distribution: NaN, infinite, negative, or with another sum than 1.
+
+    Args:
+        target (Tensor): Probabilities, floating point.
+        dim (int): The dimension of the classes.
+        on_invalid (str): ``'ignore'``, ``'clip'`` (negative parts become 0, and the row is divided by its sum; a row
+            without anything positive is skipped) or ``'raise'`` (which synchronises).
+        ignore_index (int, optional): A row that holds this value alone is padding and no offence.
+
+    Raises:
+        LabelGuardError: An invalid row, with ``on_invalid='raise'``.
+
+    Example:
+        >>> mended = mend_distributions(torch.tensor([[0.3, 0.7], [1.0, 1.0], [float('nan'), 0.0]]), dim=1)
+        >>> mended.keep.tolist(), mended.counts.tolist()
+        ([True, False, False], [3, 2, 0])
+        >>> mend_distributions(torch.tensor([[1.0, 1.0], [0.0, 0.0]]), dim=1, on_invalid='clip').target.tolist()
+        [[0.5, 0.5], [0.0, 0.0]]
+    """
+    given = target.detach()
+    total = given.sum(dim, dtype=torch.float32 if given.dtype in HALF else None)
+    least = given.amin(dim)
+    # NaN fails every comparison, so it is invalid.
+    valid = ((total - 1).abs() <= SUM_TOLERANCE) & (least >= -4 * torch.finfo(given.dtype).eps)
+    ignored = torch.zeros_like(valid)
+    if ignore_index is not None:  # the least is the mean: all are equal
+        ignored = (least == ignore_index) & (total == ignore_index * given.shape[dim])
+    invalid = ~(valid | ignored)
+    if on_invalid == 'raise':
+        raise_if_no_distribution(given, invalid, dim)
+    skipped, remapped = invalid, torch.zeros_like(invalid)
+    if on_invalid == 'clip':
+        positive = target.nan_to_num(0.0, 0.0, 0.0).clamp(min=0)
+        whole = positive.sum(dim, keepdim=True)
+        nothing = (whole == 0).squeeze(dim)
+        target = torch.where(invalid.unsqueeze(dim), positive / whole.masked_fill(whole == 0, 1), target)
+        skipped, remapped = invalid & nothing, invalid & ~nothing
+    keep = ~(skipped | ignored)
+    seen = torch.full_like(skipped.count_nonzero(), keep.numel())
+    counts = torch.stack((seen, skipped.count_nonzero(), remapped.count_nonzero()))
+    return Distributions(target.masked_fill(~keep.unsqueeze(dim), 0), keep, skipped, ignored, counts)
+
+
+def raise_if_no_distribution(target: Tensor, invalid: Tensor, dim: int) -> None:
+    """Raises ``LabelGuardError`` where ``invalid`` holds anything (synchronises: a debugging mode)."""
+    if not invalid.any():
+        return
+    rows = target.movedim(dim, -1)[invalid]
+    number = rows.shape[0]
+    positions = [tuple(row) for row in invalid.nonzero()[:5].tolist()]
+    at = 'the only element' if target.dim() == 1 else ', '.join(map(str, positions))
+    raise LabelGuardError(
+        f'{number:,} of {invalid.numel():,} soft targets are no distribution over the {target.shape[dim]} classes: '
+        f'{", ".join(_faults(rows))}; first at {at}, which holds {_row(rows[0])}. {_advice(rows, dim)}',
+        [Tally(total=invalid.numel(), skipped=number)],
+        positions,
+    )
+
+
+def _faults(rows: Tensor) -> List[str]:
+    """What is wrong with the rows (M, C), each counted under one fault."""
+    finite = rows.isfinite().all(1)
+    negative = finite & (rows < 0).any(1)
+    sums = rows[finite & ~negative].double().sum(1)
+    faults = []
+    if not finite.all():
+        faults.append(f'{int((~finite).sum()):,} with NaN or infinity')
+    if negative.any():
+        faults.append(f'{int(negative.sum()):,} with negative parts, the least {rows[negative].min().item():.4g}')
+    if sums.numel():
+        low, high = sums.min().item(), sums.max().item()
+        span = f'{low:.4g}' if low == high else f'{low:.4g} to {high:.4g}'
+        faults.append(f'{sums.numel():,} that add up to {span}')
+    return faults
+
+
+def _row(row: Tensor, limit: int = 8) -> str:
+    shown = ', '.join(f'{value:.4g}' for value in row[:limit].tolist())
+    return f'[{shown}{", ..." if row.numel() > limit else ""}]'
+
+
+def _advice(rows: Tensor, dim: int) -> str:
+    finite = rows[rows.isfinite().all(1)]
+    sums = finite.sum(1)
+    if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
+        return (
+            'Several classes at once are multi-label: mmguard.functional.binary_cross_entropy_with_logits; else divide '
+            f'by the sum, target / target.sum({dim}, keepdim=True)'
+        )
+    if finite.numel() and (finite < 0).any():
+        return f'These look like logits, or come from a cubic resize: target.softmax({dim}), or clamp(min=0) first'
+    if finite.numel() and (sums == 0).all():
+        return "A row of zeros names no class; to leave such elements out train with on_invalid='ignore'"
+    return f'A row must hold one probability per class: target / target.sum({dim}, keepdim=True), target.softmax({dim})'

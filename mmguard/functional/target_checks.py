@@ -1,0 +1,188 @@
+"""The caller's mistakes in PyTorch's words: what was given, what was wanted, and the line to write.
+
+Shapes and dtypes alone are looked at, no value, so nothing waits for the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+from torch import Tensor
+
+from mmguard.functional.checks import shape_of
+
+MULTILABEL = 'mmguard.functional.binary_cross_entropy_with_logits'
+
+
+class TargetShapeError(ValueError, RuntimeError):
+    """Shapes or arguments that do not fit. Both, because PyTorch raises now the one, now the other."""
+
+
+class TargetTypeError(TypeError, RuntimeError):
+    """A dtype that does not fit. A ``RuntimeError`` too, which is what PyTorch raises."""
+
+
+def holds_probabilities(logits: Tensor, target: Tensor) -> bool:
+    """Whether the target is meant as one distribution per element: ``F.cross_entropy`` decides by the shape, too."""
+    return logits.shape == target.shape
+
+
+def check_tensors(logits: Any, target: Any) -> None:
+    for name, given in (('logits', logits), ('target', target)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f'{name} must be a Tensor, got {type(given).__name__}: torch.as_tensor({name}) makes one')
+    if not logits.is_floating_point():
+        order = ' They seem to stand in the wrong order: the logits come first.' if target.is_floating_point() else ''
+        raise TargetTypeError(f'logits must be floating point scores, got {given_as(logits)}.{order}')
+
+
+def check_class_target(logits: Tensor, target: Tensor) -> None:
+    r"""Logits (C) or (N, C, \*) want class indices () or (N, \*) of an integer dtype."""
+    _check_classes(logits)
+    wanted = elements_of(logits)
+    if tuple(target.shape) != wanted and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
+        raise TargetShapeError(
+            f'{both(logits, target)}; wanted is a target of shape {wanted}: {_way_out(logits, target)}'
+        )
+    if target.is_floating_point() or target.is_complex():
+        raise TargetTypeError(
+            f'{both(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: was a label '
+            f'map resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?'
+        )
+
+
+def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int = -100) -> None:
+    """A target of the shape of the logits holds probabilities, so it must be floating point."""
+    _check_classes(logits)
+    if not target.is_floating_point():
+        if logits.dim() == 1:
+            raise TargetTypeError(
+                f'{both(logits, target)}: logits with one dimension are the scores (C) of one element, whose class '
+                f'index is a single number. One score per element, for a yes or no, wants {MULTILABEL}'
+            )
+        raise TargetTypeError(
+            f'{both(logits, target)}: an integer target of the shape of the logits looks one-hot. Either pass class '
+            f'indices, target.argmax(dim=1), or the probability form, target.float(). If an element may belong to '
+            f'several classes it is multi-label: {MULTILABEL}'
+        )
+    if ignore_index >= 0:
+        raise TargetShapeError(
+            f'ignore_index={ignore_index} goes with class indices, but a floating point target of the shape of the '
+            f'logits {shape_of(logits)} holds probabilities: leave ignore_index out, or pass class indices, '
+            f'target.argmax(dim=1)'
+        )
+
+
+def _check_classes(logits: Tensor) -> None:
+    if logits.dim() == 0 or number_of_classes(logits) == 0:
+        raise TargetShapeError(
+            f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got {given_as(logits)}'
+        )
+
+
+def check_multilabel_target(logits: Tensor, target: Tensor) -> None:
+    """One yes or no per logit."""
+    if logits.shape == target.shape:
+        return
+    if logits.dim() == target.dim() + 1 and logits.shape[1] == 1 and tuple(target.shape) == elements_of(logits):
+        advice = 'add the channel, target.unsqueeze(1), or take it off, logits.squeeze(1)'
+    elif logits.dim() > 1 and tuple(target.shape) == elements_of(logits):
+        advice = (
+            'these look like class indices: mmguard.functional.cross_entropy takes them, or make them one-hot, '
+            f'torch.nn.functional.one_hot(target, {logits.shape[1]}).movedim(-1, 1)'
+        )
+    elif target.dim() == logits.dim() and tuple(target.movedim(-1, 1).shape if target.dim() > 1 else ()) == tuple(
+        logits.shape
+    ):
+        advice = 'the classes stand last in it: target.movedim(-1, 1)'
+    else:
+        advice = 'one target in [0, 1] per logit is needed'
+    raise TargetShapeError(f'{both(logits, target)}; wanted is a target of the shape of the logits: {advice}')
+
+
+def check_pos_weight(logits: Tensor, pos_weight: Optional[Tensor]) -> None:
+    r"""Weights (C) broadcast along the last dimension, which is not the classes' one in (N, C, \*)."""
+    if pos_weight is None or pos_weight.dim() != 1 or logits.dim() < 3 or pos_weight.numel() == 1:
+        return
+    if pos_weight.numel() == logits.shape[1] != logits.shape[-1]:
+        ones = ', '.join(['1'] * (logits.dim() - 2))
+        raise TargetShapeError(
+            f'pos_weight has shape {shape_of(pos_weight)}, the logits {shape_of(logits)}: it would broadcast along the '
+            f'last dimension. One weight per class is pos_weight.view(-1, {ones})'
+        )
+
+
+def check_loss_weight(logits: Tensor, weight: Optional[Tensor]) -> None:
+    classes = number_of_classes(logits)
+    if weight is not None and weight.numel() != classes:
+        raise TargetShapeError(
+            f'weight has shape {shape_of(weight)}, the logits {shape_of(logits)}: it holds one number per class, here '
+            f'{classes}, also for a background class. Weights per element: reduction="none", and multiply'
+        )
+
+
+def check_label_smoothing(label_smoothing: float) -> None:
+    if not 0 <= label_smoothing <= 1:
+        raise TargetShapeError(f'label_smoothing must lie between 0 and 1, got {label_smoothing}')
+
+
+def check_reduction(reduction: Any) -> None:
+    if reduction not in ('none', 'mean', 'sum'):
+        raise ValueError(f"{reduction} is not a valid value for reduction: use 'none', 'mean' or 'sum'")
+
+
+def class_dim(logits: Tensor) -> int:
+    return 1 if logits.dim() > 1 else 0
+
+
+def number_of_classes(logits: Tensor) -> int:
+    return logits.shape[class_dim(logits)]
+
+
+def elements_of(logits: Tensor) -> Tuple[int, ...]:
+    r"""(N, \*) of logits (N, C, \*), () of logits (C)."""
+    return () if logits.dim() < 2 else (logits.shape[0], *logits.shape[2:])
+
+
+def given_as(tensor: Tensor) -> str:
+    return f'shape {shape_of(tensor)} of {tensor.dtype}'
+
+
+def both(logits: Tensor, target: Tensor) -> str:
+    return f'target has {given_as(target)}, logits {given_as(logits)}'
+
+
+def _way_out(logits: Tensor, target: Tensor) -> str:
+    """What to write where a class target does not fit."""
+    wanted, shape, scores = elements_of(logits), tuple(target.shape), tuple(logits.shape)
+    if len(shape) == len(scores) > 1:
+        if shape == (scores[0], 1, *scores[2:]):
+            return 'there is an extra channel, target.squeeze(1)'
+        if shape[:-1] == wanted and shape[-1] == 1:
+            return 'there is an extra channel, target.squeeze(-1)'
+        if shape == (scores[0], *scores[2:], scores[1]):
+            return (
+                'it looks one-hot with the classes last: class indices are target.argmax(dim=-1), the probability form '
+                'is target.movedim(-1, 1).float()'
+            )
+        if shape[:-1] == wanted and shape[-1] in (3, 4):
+            return 'the last dimension looks like colours; a label map holds one class index per pixel'
+        if (shape[0], *shape[2:]) == wanted:
+            return f'it has {shape[1]} channels, as if one-hot, but the logits know {scores[1]} classes'
+    if len(scores) > 2 and shape == scores[:-1]:
+        return (
+            'the classes stand last in the logits: logits.movedim(-1, 1), or logits.flatten(0, -2) with '
+            'target.flatten()'
+        )
+    if len(scores) == 1:
+        return 'logits with one dimension are the scores (C) of one element, with a single class index'
+    if len(shape) == len(wanted) > 1 and shape[0] == wanted[0]:
+        if shape[1:] == wanted[:0:-1]:
+            return 'height and width are swapped, target.transpose(-1, -2)'
+        return (
+            'the sizes differ: resize the logits to the target (bilinear), or the target to the logits (nearest, '
+            'never bilinear)'
+        )
+    if len(shape) == len(wanted) and shape[1:] == wanted[1:]:
+        return f'the batches differ, {shape[0]} targets for {wanted[0]} rows of logits'
+    return 'one class index per element'

@@ -1,0 +1,252 @@
+"""Targets of detectors outside of OpenMMLab: one dict per image, as torchvision, MLPerf and DETR have them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mmguard.functional.target_faults import read_on_host
+from mmguard.functional.target_fields import Target, check_targets, length_of, per_instance_keys, take
+from mmguard.functional.target_warning import warn_of
+from mmguard.instances import InstanceRule, MendedInstances
+from mmguard.labels import LabelMap
+from mmguard.tally import Tally
+
+
+class TargetRule(InstanceRule):
+    """The rule of targets as dicts, whose losses know no ignored instances."""
+
+    choices = ('drop', 'clip', 'raise')
+    valid_box = 'finite coordinates and an area'
+
+    def __init__(self, num_classes: int, on_invalid: str, label_map: Optional[LabelMap], min_label: int) -> None:
+        if on_invalid == 'ignore':
+            raise ValueError(
+                "on_invalid='ignore' needs a loss that knows ignored instances; those of torchvision and DETR do not: "
+                "write 'drop', and guard_batch() for images in which nothing valid is left"
+            )
+        super().__init__(num_classes, on_invalid, label_map, min_label)
+
+
+class _Guarded(NamedTuple):
+    """The targets (the same object where nothing was to do), and one tally per image (none: nothing to tell)."""
+
+    targets: Sequence[Target]
+    tallies: List[Tally]
+
+
+def guard_targets(
+    targets: Sequence[Target],
+    num_classes: int,
+    on_invalid: str = 'drop',
+    *,
+    label_map: Optional[LabelMap] = None,
+    min_label: int = 0,
+    label_key: str = 'labels',
+    check_boxes: bool = True,
+    box_format: Optional[str] = None,
+    instance_keys: Optional[Sequence[str]] = None,
+    sources: Optional[Sequence[str]] = None,
+    return_tally: bool = False,
+) -> Any:
+    r"""Mends a detector's targets: an instance whose label is no class, or whose box is unusable, is taken out.
+
+    Everything that belongs to an instance stays in line: labels, boxes, masks, keypoints, area, iscrowd and your own
+    fields; what belongs to the image (``image_id``, ``orig_size``, ``size``) stays. An image may end up without any
+    instance: it is then trained as background. :func:`guard_batch` leaves such images out.
+
+    What is taken out decides on shapes, so the labels are read on the host: once per batch. Call it where they still
+    are there, before ``.to(device)``; on CUDA tensors it works, too, and waits for the device. No dict and no tensor
+    of yours is written to, and nothing is copied where all is valid.
+
+    Args:
+        targets (list[dict]): One per image: ``'labels'`` (N,), integers; optionally ``'boxes'`` (N, 4), ``'masks'``
+            (N, H, W), ``'keypoints'`` (N, K, 3), ``'area'`` and ``'iscrowd'`` (N,), and others. N may be 0.
+        num_classes (int): What the model was built with. Valid are ``[min_label, num_classes)``: torchvision's
+            ``num_classes`` counts the background, DETR's does not.
+        on_invalid (str): ``'drop'``; ``'clip'`` clamps labels into the classes (an unusable box is dropped all the
+            same); ``'raise'`` raises ``LabelGuardError``.
+        label_map (dict[int, int], optional): Raw label -> class, applied first.
+        min_label (int): 1 for torchvision's Faster R-CNN, Mask R-CNN, Keypoint R-CNN and SSD, which keep 0 for the
+            background and train a label 0 as such in silence; 0 for RetinaNet, FCOS and DETR.
+        label_key (str): The field of the labels: ``'class_labels'`` in Hugging Face's detectors.
+        check_boxes (bool): Whether instances with unusable boxes are taken out.
+        box_format (str, optional): ``'xyxy'`` (torchvision), ``'xywh'`` (COCO) or ``'cxcywh'`` (DETR), in pixels or
+            normalised: boxes without an area are unusable. ``None``: only those that are not finite.
+        instance_keys (Sequence[str], optional): Your own fields with one element per instance. ``None``: those that
+            have as many elements as instances in every image of the batch.
+        sources (Sequence[str], optional): The files, for tallies and messages. ``None``: ``image_id``, where there.
+        return_tally (bool): Whether to return the counts. Without, a warning tells of invalid instances: the first
+            time, the second, the fourth, the eighth, ...
+
+    Returns:
+        list[dict]: The targets; ``targets`` itself where all is valid. With ``return_tally`` a tuple of these and one
+        :class:`~mmguard.tally.Tally` per image.
+
+    Raises:
+        TypeError: Targets that are no list of dicts, labels that are not integers.
+        ValueError: Fields of different length, wrong shapes, unknown words.
+        LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
+
+    Example:
+        >>> boxes = torch.tensor([[0.0, 0.0, 9.0, 9.0], [1.0, 1.0, 5.0, 5.0]])
+        >>> targets = [{'boxes': boxes, 'labels': torch.tensor([600, 7]), 'image_id': torch.tensor([42])}]
+        >>> targets, tallies = guard_targets(targets, num_classes=264, box_format='xyxy', return_tally=True)
+        >>> targets[0]['labels'].tolist(), targets[0]['boxes'].tolist()
+        ([7], [[1.0, 1.0, 5.0, 5.0]])
+        >>> tallies[0].source, tallies[0].values
+        ('image_id 42', {600: 1})
+    """
+    rule = TargetRule(num_classes, on_invalid, label_map, min_label)
+    check_targets(targets, label_key, box_format, instance_keys)
+    found = read_on_host(targets, label_key, check_boxes, box_format)
+    guarded = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    return guarded if return_tally else guarded.targets
+
+
+def guard_batch(
+    images: Any,
+    targets: Sequence[Target],
+    num_classes: int,
+    on_invalid: str = 'drop',
+    *,
+    label_map: Optional[LabelMap] = None,
+    min_label: int = 0,
+    label_key: str = 'labels',
+    check_boxes: bool = True,
+    box_format: Optional[str] = None,
+    instance_keys: Optional[Sequence[str]] = None,
+    sources: Optional[Sequence[str]] = None,
+    return_tally: bool = False,
+) -> Any:
+    """:func:`guard_targets`, and images that had instances and keep none leave the batch.
+
+    Nothing valid is known of such an image, so it would be trained as background, objects and all. A loss that divides
+    by the number of images (RetinaNet's in torchvision and MLPerf) then divides by those that are left. Images without
+    an instance to begin with stay: they are background on purpose.
+
+    If none would be left all images stay, without instances, because a rank must have something to run. The size of
+    the batch may change: with static shapes (CUDA graphs) use :func:`guard_targets`.
+
+    As the images are there, a box in pixels (``'xyxy'``, ``'xywh'``) that lies outside of its image is taken out, too:
+    such a box overlaps no anchor, and torchvision's matcher, which gives every box its best anchor, then gives it all.
+
+    Args:
+        images (list[Tensor] or Tensor): (C, H, W) each, or stacked, (B, C, H, W).
+        targets (list[dict]), others: As in :func:`guard_targets`.
+
+    Returns:
+        tuple: images and targets, the same objects where all is valid. With ``return_tally`` a third: one
+        :class:`~mmguard.tally.Tally` per image that came in.
+
+    Raises:
+        TypeError, ValueError, LabelGuardError: As there; and for images that cannot be taken apart, or are not as many
+            as targets.
+
+    Example:
+        >>> images = [torch.zeros(3, 8, 8), torch.ones(3, 8, 8)]
+        >>> targets = [{'labels': torch.tensor([600])}, {'labels': torch.tensor([600, 7])}]
+        >>> images, targets, tallies = guard_batch(images, targets, num_classes=264, return_tally=True)
+        >>> len(images), targets[0]['labels'].tolist(), [tally.skipped for tally in tallies]
+        (1, [7], [1, 1])
+    """
+    if not isinstance(images, (list, tuple, Tensor)):
+        raise TypeError(
+            f'images must be a list of tensors or one tensor, got {type(images).__name__}: use guard_targets() before '
+            f'they are batched, or without leaving images out'
+        )
+    rule = TargetRule(num_classes, on_invalid, label_map, min_label)
+    check_targets(targets, label_key, box_format, instance_keys)
+    if len(images) != len(targets):
+        raise ValueError(f'there are {len(images)} images, but {len(targets)} targets')
+    found = read_on_host(targets, label_key, check_boxes, box_format, _sizes_of(images))
+    guarded, tallies = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    stays = [bool(len(new[label_key])) or not len(old[label_key]) for old, new in zip(targets, guarded)]
+    if any(stays) and not all(stays):
+        index = np.flatnonzero(stays)
+        images, guarded = take(images, index), take(guarded, index)
+    return (images, guarded, tallies) if return_tally else (images, guarded)
+
+
+def _guarded(
+    targets: Sequence[Target],
+    rule: TargetRule,
+    found: Tuple[np.ndarray, np.ndarray],
+    label_key: str,
+    instance_keys: Optional[Sequence[str]],
+    sources: Optional[Sequence[str]],
+    return_tally: bool,
+) -> _Guarded:
+    if sources is not None and len(sources) != len(targets):
+        raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
+    labels, faults = found
+    valid = (labels >= rule.min_label) & (labels < rule.num_classes) & (faults == 0)
+    all_valid = not rule.label_map and bool(valid.all())
+    if all_valid and not return_tally:
+        return _Guarded(targets, [])
+    counts = [len(target[label_key]) for target in targets]
+    names = [_source_of(target) for target in targets] if sources is None else list(sources)
+    if all_valid:
+        return _Guarded(targets, [Tally(count, source=name) for count, name in zip(counts, names)])
+    keys = per_instance_keys(targets, label_key, instance_keys)
+    guarded: List[Target] = []
+    tallies: List[Tally] = []
+    ends = np.cumsum(counts).tolist()
+    for place, (target, count, end, name) in enumerate(zip(targets, counts, ends, names)):
+        here = slice(end - count, end)
+        if not rule.label_map and valid[here].all():
+            guarded.append(target)
+            tallies.append(Tally(count, source=name))
+            continue
+        mended = _mended(rule, labels[here], faults[here], name, place)
+        guarded.append(_rebuilt(target, mended, rule, label_key, keys))
+        tallies.append(mended.tally)
+    if not return_tally and any(tally.reasons for tally in tallies):  # what label_map does is meant
+        warn_of(tallies, stacklevel=3)
+    same = all(new is old for new, old in zip(guarded, targets))
+    return _Guarded(targets if same else guarded, tallies)
+
+
+def _sizes_of(images: Any) -> Optional[List[Tuple[int, int]]]:
+    """Height and width of each image; ``None`` where one is no (C, H, W) tensor, but perhaps (H, W, C)."""
+    if not all(isinstance(image, Tensor) and image.dim() == 3 and image.shape[2] > 4 for image in images):
+        return None
+    return [(image.shape[1], image.shape[2]) for image in images]
+
+
+def _source_of(target: Target) -> Optional[str]:
+    image_id = target.get('image_id')
+    if isinstance(image_id, Tensor):
+        image_id = image_id.tolist() if image_id.numel() == 1 else None
+    if isinstance(image_id, list):
+        image_id = image_id[0] if len(image_id) == 1 else None
+    return None if image_id is None else f'image_id {image_id}'
+
+
+def _mended(
+    rule: TargetRule, labels: np.ndarray, faults: np.ndarray, source: Optional[str], place: int
+) -> MendedInstances:
+    where = source or f'targets[{place}]'  # for the message; in a tally a place in the batch names nothing
+    mended = rule.mend(labels, None, faults if faults.any() else None, where)
+    mended.tally.source = source
+    return mended
+
+
+def _rebuilt(target: Target, mended: MendedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
+    if not mended.tally:
+        return target
+    rebuilt: Dict[str, Any] = dict(target)
+    labels = target[label_key]
+    if mended.tally.remapped:
+        fits = labels.dtype != torch.bool and torch.iinfo(labels.dtype).max >= rule.num_classes - 1
+        rebuilt[label_key] = torch.from_numpy(mended.labels).to(labels.device, labels.dtype if fits else torch.int64)
+    if mended.dropped is not None:
+        index = np.flatnonzero(~mended.dropped)
+        for key in keys & rebuilt.keys():
+            # An 'area' that was out of line before stays as it is: no loss reads it.
+            if length_of(rebuilt[key]) == len(labels):
+                rebuilt[key] = take(rebuilt[key], index)
+    return rebuilt

@@ -1,0 +1,6 @@
+"""Guarded twins of ``torch.nn``'s losses: the same name, the same arguments, the same state."""
+
+from mmguard.nn.cross_entropy import CrossEntropyLoss
+from mmguard.nn.multilabel import BCEWithLogitsLoss
+
+__all__ = ['BCEWithLogitsLoss', 'CrossEntropyLoss']

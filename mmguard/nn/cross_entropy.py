@@ -1,0 +1,83 @@
+"""The drop-in for ``torch.nn.CrossEntropyLoss``."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+
+from mmguard.functional import cross_entropy
+from mmguard.labels import check_on_invalid
+from mmguard.nn.counting import KeepsTally
+
+
+class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
+    """``torch.nn.CrossEntropyLoss``; invalid targets count as absent.
+
+    :func:`mmguard.functional.cross_entropy` tells what is valid and where the two differ on purpose. Arguments, buffers
+    and state_dict are the stock ones, so checkpoints go both ways.
+
+    Args:
+        weight (Tensor, optional): Weight per class, shape (C).
+        size_average, reduce (bool, optional): Deprecated in PyTorch.
+        ignore_index (int): The class index that takes no part.
+        reduction (str): ``'none'``, ``'mean'`` or ``'sum'``.
+        label_smoothing (float): In [0, 1].
+        on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.
+
+    Raises:
+        ValueError: An unknown ``on_invalid``.
+
+    Example:
+        >>> criterion = CrossEntropyLoss(ignore_index=255)
+        >>> loss = criterion(torch.zeros(4, 3), torch.tensor([0, 2, 255, 11]))
+        >>> criterion.tally()
+        Tally(total=4, skipped=1, remapped=0, values={}, source=None, reasons={})
+        >>> criterion
+        CrossEntropyLoss(ignore_index=255)
+    """
+
+    def __init__(
+        self,
+        weight: Optional[Tensor] = None,
+        size_average: Optional[bool] = None,
+        ignore_index: int = -100,
+        reduce: Optional[bool] = None,
+        reduction: str = 'mean',
+        label_smoothing: float = 0.0,
+        *,
+        on_invalid: str = 'ignore',
+    ) -> None:
+        super().__init__(weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+        self.on_invalid = check_on_invalid(on_invalid)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        r"""Computes the loss.
+
+        Args:
+            input (Tensor): Scores before softmax, shape (C), (N, C) or (N, C, \*).
+            target (Tensor): Class indices (), (N) or (N, \*), or probabilities of the shape of ``input``.
+
+        Raises:
+            ValueError, TypeError: Shapes or dtypes that do not fit.
+            LabelGuardError: An invalid target, with ``on_invalid='raise'``.
+        """
+        loss, counts = cross_entropy(
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+            on_invalid=self.on_invalid,
+            return_tally=True,
+        )
+        self._record(counts)
+        return loss
+
+    def extra_repr(self) -> str:
+        shown = {} if self.weight is None else {'weight': tuple(self.weight.shape)}
+        stock = {'ignore_index': -100, 'reduction': 'mean', 'label_smoothing': 0.0, 'on_invalid': 'ignore'}
+        shown.update({name: getattr(self, name) for name in stock if getattr(self, name) != stock[name]})
+        return ', '.join(f'{name}={value!r}' for name, value in shown.items())

@@ -1,0 +1,148 @@
+"""Nothing waits for the device; compiles without a graph break; fake tensors and ``torch.func`` pass through."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch_cases import assert_same, value_and_grad
+
+from mmguard.functional import binary_cross_entropy_with_logits, cross_entropy
+from mmguard.nn import BCEWithLogitsLoss, CrossEntropyLoss
+
+FakeTensorMode = pytest.importorskip('torch._subclasses.fake_tensor').FakeTensorMode
+
+#: They wait for a GPU, or have a shape that depends on the data.
+WAITING = (
+    'aten._local_scalar_dense', 'aten.item', 'aten.is_nonzero', 'aten.nonzero', 'aten.masked_select', 'aten.unique',
+    'aten._unique', 'aten.equal', 'aten.bincount', 'aten.repeat_interleave.Tensor',
+)  # fmt: skip
+
+LABEL = torch.tensor([[[0, 7, 255], [2, 1, -1]]])
+SOFT = torch.tensor([[0.2, 0.3, 0.5], [1, 1, 1], [0, 0, 1], [float('nan'), 0, 0], [0, 1, 0], [0, 0, 0]])
+SOFT = SOFT.t().reshape(1, 3, 2, 3)
+BINARY = torch.tensor([0.0, 1, 255, 3, float('nan'), 0.5]).repeat(3).view(1, 3, 2, 3)
+WEIGHT = torch.tensor([0.5, 1.0, 2.0])
+
+
+class NoWait(TorchDispatchMode):
+    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple = (), kwargs: Optional[Dict] = None) -> Any:
+        name = str(func)
+        assert not name.startswith(WAITING), f'{name} waits'
+        if name.startswith(('aten.index.', 'aten.index_put')):
+            assert all(index is None or index.dtype not in (torch.bool, torch.uint8) for index in args[1]), name
+        return func(*args, **(kwargs or {}))
+
+
+def calls(dtype: torch.dtype) -> Iterator[Callable[..., Tensor]]:
+    for on_invalid, reduction, weight, smoothing in itertools.product(
+        ('ignore', 'clip'), ('none', 'mean', 'sum'), (None, WEIGHT.to(dtype)), (0.0, 0.1)
+    ):
+        same = {'reduction': reduction, 'on_invalid': on_invalid}
+        more = {**same, 'weight': weight, 'label_smoothing': smoothing}
+        for ignore_index in (255, 1):
+            yield lambda x, o=dict(more, ignore_index=ignore_index): cross_entropy(x, LABEL, return_tally=True, **o)[0]
+            yield lambda x, o=dict(more, ignore_index=ignore_index): cross_entropy(x, LABEL, **o)
+        yield lambda x, o=more: cross_entropy(x, SOFT, return_tally=True, **o)[0]
+        yield lambda x, o=same: binary_cross_entropy_with_logits(x, BINARY, ignore_index=3, return_tally=True, **o)[0]
+
+
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16], ids=str)
+def test_no_wait_in_any_mode(dtype: torch.dtype) -> None:
+    number = 0
+    for call in calls(dtype):
+        leaf = torch.randn(1, 3, 2, 3).to(dtype).requires_grad_()
+        with NoWait():
+            call(leaf).sum().backward()
+        assert leaf.grad.isfinite().all()
+        number += 1
+    assert number == 144
+
+
+def test_the_check_sees_a_wait() -> None:
+    values = torch.tensor([1.0, 2.0])
+    with NoWait():
+        with pytest.raises(AssertionError, match=r'masked_select.* waits'):
+            values.masked_select(values > 1)
+        with pytest.raises(AssertionError, match=r'index\.'):
+            values[values > 1]
+        # A debugging mode may.
+        with pytest.raises(AssertionError, match='waits'):
+            cross_entropy(torch.randn(1, 3, 2, 3), LABEL.clamp(0, 2), on_invalid='raise')
+
+
+@pytest.fixture
+def fresh_compiler() -> Iterator[None]:
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+@pytest.mark.usefixtures('fresh_compiler')
+@pytest.mark.parametrize('backend', ['eager', 'aot_eager'])
+@pytest.mark.parametrize('kind', ['classes', 'smoothed', 'probabilities', 'multilabel'])
+def test_full_graph(kind: str, backend: str) -> None:
+    def make() -> Any:
+        if kind == 'multilabel':
+            return BCEWithLogitsLoss(pos_weight=WEIGHT.view(-1, 1, 1))
+        return CrossEntropyLoss(WEIGHT, label_smoothing=0.1 if kind == 'smoothed' else 0.0)
+
+    target = {'classes': LABEL, 'smoothed': LABEL, 'probabilities': SOFT, 'multilabel': BINARY}[kind]
+    eager, compiled_of = make(), make()
+    compiled = torch.compile(compiled_of, fullgraph=True, backend=backend)
+    for seed in range(3):
+        logits = torch.randn(1, 3, 2, 3, generator=torch.Generator().manual_seed(seed))
+        assert_same(value_and_grad(compiled, logits, target), value_and_grad(eager, logits, target))
+    assert compiled_of.tally() == eager.tally()
+    assert compiled_of.tally().skipped > 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures('fresh_compiler')
+def test_full_graph_with_inductor() -> None:
+    eager, compiled_of = CrossEntropyLoss(WEIGHT, label_smoothing=0.1), CrossEntropyLoss(WEIGHT, label_smoothing=0.1)
+    compiled = torch.compile(compiled_of, fullgraph=True)
+    for _ in range(2):
+        logits = torch.randn(1, 3, 2, 3)
+        assert_same(value_and_grad(compiled, logits, LABEL), value_and_grad(eager, logits, LABEL), 1e-5)
+    assert compiled_of.tally() == eager.tally()
+
+
+@pytest.mark.parametrize('target', [LABEL, SOFT], ids=['classes', 'probabilities'])
+def test_fake_tensors(target: Tensor) -> None:
+    criterion = CrossEntropyLoss(label_smoothing=0.1)
+    with FakeTensorMode() as mode:
+        leaf = mode.from_tensor(torch.randn(1, 3, 2, 3)).requires_grad_()
+        loss = criterion(leaf, mode.from_tensor(target))
+        loss.backward()
+        assert loss.shape == ()
+        assert leaf.grad.shape == leaf.shape
+    assert criterion.counts is None
+
+
+@pytest.mark.parametrize('target', [LABEL, SOFT], ids=['classes', 'probabilities'])
+def test_meta_tensors(target: Tensor) -> None:
+    loss = cross_entropy(torch.randn(1, 3, 2, 3, device='meta'), target.to('meta'))
+    assert loss.shape == ()
+
+
+def test_transforms_of_torch_func() -> None:
+    """Per-sample gradients, and forward mode; the module keeps no tensor of a transform."""
+    func = pytest.importorskip('torch.func')
+    logits, target = torch.randn(6, 3), torch.tensor([0, 7, 2, -1, 1, 1])
+    criterion = CrossEntropyLoss()
+    per_sample = func.vmap(func.grad(lambda x, y: criterion(x, y)))(logits, target)
+    for row, label, grad in zip(logits, target, per_sample):
+        torch.testing.assert_close(grad, value_and_grad(cross_entropy, row, label)[1])
+    assert criterion.tally().total == 0
+    kept = torch.tensor([0, 2, 4, 5])
+    _, tangent = func.jvp(lambda x: cross_entropy(x, target), (logits,), (torch.ones_like(logits).cumsum(1),))
+    _, expected = func.jvp(
+        lambda x: F.cross_entropy(x, target[kept]), (logits[kept],), (torch.ones_like(logits).cumsum(1)[kept],)
+    )
+    torch.testing.assert_close(tangent, expected)
