@@ -1,0 +1,185 @@
+"""What a guarded nnU-Net trainer tells: a line for the reader, a JSON line for the report, the sums at the end."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional
+
+from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
+from mmguard.hooks.json_lines import JsonLines, name_for_rank
+from mmguard.hooks.ledger import Ledger, Span
+from mmguard.hooks.wording import Pace, percent
+from mmguard.labels import LabelRule, describe_values
+from mmguard.nnunet.label_space import MARK
+from mmguard.tally import Tally
+
+#: Cases that a line, and the table at the end, name.
+NAMED = 3
+WORST = 20
+
+
+@dataclass
+class _Sums:
+    """Of one epoch."""
+
+    counted: Tally = field(default_factory=Tally)
+    iterations: int = 0
+    offending: int = 0
+
+    def add(self, span: Span) -> None:
+        counted = _counted(span)
+        self.counted += Tally(counted.total, counted.skipped, counted.remapped)
+        self.iterations += 1
+        self.offending += span.offending_iterations
+
+
+class CaseLog:
+    """Writes ``label_guard.jsonl`` as mmengine's hook does, so that ``mmguard report`` reads it, and tells in words.
+
+    A line is told for each of the first 20 iterations with something to tell, then one per 10 s. What is told stands in
+    the file all the same, each iteration with its cases and values.
+
+    Args:
+        folder (str): Where the file is made, at the first line.
+        rank (int): Of this process; each has a file of its own.
+        rule (LabelRule): What is valid.
+        tell (Callable[[str], None]): Takes a line for the reader.
+        raw_folder (str): Where the data set's raw files are, for the advice.
+    """
+
+    def __init__(self, folder: str, rank: int, rule: LabelRule, tell: Callable[[str], None], raw_folder: str) -> None:
+        self.lines = JsonLines(os.path.join(folder, name_for_rank('label_guard.jsonl', rank)))
+        self._rule = rule
+        self._tell = tell
+        self._raw_folder = raw_folder
+        self._ledgers: Dict[str, Ledger] = {}
+        self._epoch: Dict[str, _Sums] = {}
+        self._pace = Pace()
+        self._hinted = False
+        self._lost = False
+
+    def start_anew(self) -> None:
+        """Puts the file of an earlier training in this folder aside, as ``label_guard.jsonl.old``."""
+        try:
+            if os.path.exists(self.lines.path):
+                os.replace(self.lines.path, f'{self.lines.path}.old')
+        except OSError as error:
+            self._tell(f'guard: {self.lines.path} of an earlier training cannot be put aside: {error}')
+
+    def see(self, mode: str, place: Dict[str, int], span: Span) -> None:
+        """Takes an iteration.
+
+        Args:
+            mode (str): ``'train'`` or ``'val'``.
+            place (dict[str, int]): ``iter`` in the epoch, counted from 1, ``epoch`` as nnU-Net counts, and ``step``,
+                the training iterations so far.
+            span (Span): What was found.
+        """
+        ledger = self._ledgers.setdefault(mode, Ledger())
+        self._epoch.setdefault(mode, _Sums()).add(span)
+        ledger.pending.add(span)
+        ledger.take_pending()
+        if not span:
+            return
+        if not self.lines.write({'mode': mode, **place, **span.to_json(str)}) and not self._lost:
+            self._lost = True
+            self._tell(f'guard: {self.lines.path} cannot be written: {self.lines.error}')
+        if self._pace.lets_pass():
+            held_back = self._pace.take_held_back()
+            more = f' (and {held_back} such iterations since the last line)' if held_back else ''
+            self._tell(f'{_iteration_line(mode, place, span)}{more}')
+        if not self._hinted:
+            self._hinted = True
+            self._hint(span)
+
+    def end_epoch(self, epoch: int) -> None:
+        """Tells the sums of an epoch, where there was anything."""
+        for mode, sums in self._epoch.items():
+            if sums.offending:
+                self._tell(
+                    f'guard: {mode} epoch {epoch}: {_amount(sums.counted)} '
+                    f'({percent(_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
+                    f'{sums.iterations:,} iterations'
+                )
+        self._epoch.clear()
+
+    def close(self) -> None:
+        """Tells the sums of the training and its worst cases."""
+        for mode, ledger in self._ledgers.items():
+            if not ledger.offending_iterations:
+                self._tell(f'guard: {mode}: all labels valid ({ledger.pixels.total:,} voxels)')
+                continue
+            worst = sorted(ledger.tallies(), key=lambda t: (-_changed(t), str(t.source)))
+            rows = [f'  {t.source}: {_changed(t):,} voxels, {describe_values(t.values)}' for t in worst[:WORST]]
+            if len(worst) > WORST:
+                rows.append(f'  ... and {len(worst) - WORST:,} more cases')
+            cases = 'case' if len(worst) == 1 else 'cases'
+            self._tell(
+                f'guard: {mode}: {len(worst):,} {cases} with invalid labels, in {ledger.offending_iterations:,} of '
+                f'{ledger.iterations:,} iterations; a voxel counts each time that a patch holds it:\n' + '\n'.join(rows)
+            )
+        if any(ledger.offending_iterations for ledger in self._ledgers.values()):
+            self._tell(f'guard: every iteration: {self.lines.path} (mmguard report reads it)')
+        self.lines.close()
+
+    def _hint(self, span: Span) -> None:
+        found = span.offending['pixels'] or span.loss_samples['pixels']
+        values = sum(found, Tally()).values
+        ignored = None if self._rule.ignore_index == MARK else self._rule.ignore_index
+        facts = LabelFacts(
+            values=values,
+            num_classes=self._rule.num_classes,
+            ignore_index=ignored,
+            total=span.pixels.total,
+            files=span.samples,
+            offending_files=len(found),
+        )
+        causes = [
+            f'\n  likely cause: {f.code} {f.cause} (mmguard explain {f.code})' for f in diagnose(facts, CAUSES)[:1]
+        ]
+        self._tell(
+            f'guard: first offence. Training goes on {_fate(span)}, but they are wrong, and so may be others that no '
+            f'guard can tell.{"".join(causes)}\n  Which files and slices: mmguard scan {self._raw_folder}\n'
+            f'  Then correct the label files (or dataset.json) and preprocess again.'
+        )
+
+
+def _iteration_line(mode: str, place: Dict[str, int], span: Span) -> str:
+    """``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped (value 7 (120 times)) in 1 of 2 cases: case_002``."""
+    found = span.offending['pixels'] or span.loss_samples['pixels']
+    line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_counted(span))}'
+    values = sum(found, Tally()).values
+    if values:
+        line += f': {describe_values(values)}'
+    if found:
+        names = list(dict.fromkeys(str(tally.source) for tally in found))
+        more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
+        line += f'; in {span.offending_samples} of {span.samples} patches, of {", ".join(names[:NAMED])}{more}'
+    return line
+
+
+def _counted(span: Span) -> Tally:
+    """What the transforms found, or what only the loss saw."""
+    if span.pixels.skipped or span.pixels.remapped or not span.losses:
+        return span.pixels
+    losses: List[Any] = list(span.losses.values())
+    return Tally(sum(c.seen for c in losses), sum(c.skipped for c in losses), sum(c.remapped for c in losses))
+
+
+def _amount(tally: Tally) -> str:
+    changes = [(tally.skipped, 'skipped'), (tally.remapped, 'remapped')]
+    return ', '.join(f'{count:,} of {tally.total:,} voxels {what}' for count, what in changes if count)
+
+
+def _changed(tally: Tally) -> int:
+    return tally.skipped + tally.remapped
+
+
+def _fate(span: Span) -> str:
+    return 'with these labels clamped' if _counted(span).remapped else 'without these voxels'
+
+
+def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:
+    """The folder of a raw data set, as a reader can type it."""
+    return os.path.join(raw or '$nnUNet_raw', dataset_name)

@@ -1,0 +1,79 @@
+"""The line that tells nnU-Net where the guarded trainer is."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Callable, Dict, Optional
+
+#: nnU-Net's variable: folders with trainers, separated as in PATH.
+VARIABLE = 'nnUNet_extTrainer'
+#: Holds nothing but the one module that nnU-Net is to import.
+FOLDER = Path(__file__).resolve().parent / 'ext_trainer'
+
+SHOWN, COULD_NOT_RUN = 0, 2
+
+
+def _powershell_quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _fish_quote(text: str) -> str:
+    return "'" + text.replace('\\', '\\\\').replace("'", "\\'") + "'"
+
+
+#: Shell -> its line, given the value.
+SHELLS: Dict[str, Callable[[str], str]] = {
+    'sh': lambda value: f'export {VARIABLE}={shlex.quote(value)}',
+    'fish': lambda value: f'set -gx {VARIABLE} {_fish_quote(value)}',
+    'powershell': lambda value: f'$env:{VARIABLE} = {_powershell_quote(value)}',
+}
+
+
+def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
+    """The line that adds the guarded trainer to those that nnU-Net finds.
+
+    Args:
+        shell (str): A key of :data:`SHELLS`.
+        present (str, optional): What the variable holds; kept in front.
+
+    Example:
+        >>> export_line(present='/lab/trainers').startswith('export nnUNet_extTrainer=/lab/trainers:')
+        True
+    """
+    folders = [folder for folder in (present or '').split(os.pathsep) if folder.strip()]
+    if str(FOLDER) not in folders:
+        folders.append(str(FOLDER))
+    return SHELLS[shell](os.pathsep.join(folders))
+
+
+def show_export(shell: str) -> int:
+    """Prints the line; returns the exit code."""
+    why = _why_not()
+    if why:
+        print(f'mmguard nnunet: {why}', file=sys.stderr)
+        return COULD_NOT_RUN
+    print(export_line(shell, os.environ.get(VARIABLE)))
+    return SHOWN
+
+
+def _why_not() -> str:
+    """Why nnU-Net would not find the trainer; empty where it will."""
+    spec = importlib.util.find_spec('nnunetv2')
+    if spec is None or not spec.submodule_search_locations:
+        return (
+            f'nnunetv2 is not installed for {sys.executable}. The trainer runs inside nnU-Net: install mmguard into '
+            f'the environment of nnUNetv2_train, or `pip install nnunetv2` here'
+        )
+    package = Path(next(iter(spec.submodule_search_locations)))
+    # Read, not imported: nnU-Net takes seconds to import.
+    paths = package / 'paths.py'
+    if not paths.is_file() or VARIABLE not in paths.read_text(encoding='utf-8'):
+        return (
+            f'this nnU-Net does not know {VARIABLE}. Update it, or copy {FOLDER / "nnUNetTrainerGuarded.py"} to '
+            f'{package / "training" / "nnUNetTrainer"}'
+        )
+    return ''

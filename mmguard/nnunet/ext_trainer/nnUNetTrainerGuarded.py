@@ -1,0 +1,5 @@
+"""Where ``-tr nnUNetTrainerGuarded`` looks."""
+
+from mmguard.nnunet.trainer import nnUNetTrainerGuarded
+
+__all__ = ['nnUNetTrainerGuarded']

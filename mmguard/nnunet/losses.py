@@ -1,0 +1,184 @@
+"""nnU-Net's losses, over valid voxels alone: each shell keeps the stock parts and tells them what to leave out."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+from nnunetv2.training.loss.compound_losses import DC_and_BCE_loss, DC_and_CE_loss, DC_and_topk_loss
+from nnunetv2.training.loss.deep_supervision import DeepSupervisionWrapper
+from nnunetv2.training.loss.dice import MemoryEfficientSoftDiceLoss, SoftDiceLoss
+from nnunetv2.training.loss.robust_ce_loss import RobustCrossEntropyLoss, TopKLoss
+from torch import Tensor, nn
+
+from mmguard.functional import mend_target
+from mmguard.functional.checks import shape_of
+from mmguard.nnunet.voxel_terms import binary_cross_entropy, cross_entropy, top_k_cross_entropy
+
+_DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
+
+
+class GuardedLabelLoss(nn.Module):
+    r"""Dice and cross entropy of labels; a voxel whose label is no class of the network takes part in neither.
+
+    .. math:: L = w_\text{CE}\,\text{CE} + w_\text{Dice}\,\text{Dice}
+
+    Equal to the stock loss where all labels are valid. With no voxel left the cross entropy is 0 and Dice is a constant
+    (-1 with nnU-Net's smoothing, as of a stock loss that ignores all): finite, attached to the graph, gradient 0.
+
+    Args:
+        ce (RobustCrossEntropyLoss or TopKLoss, optional): The stock voxel term.
+        dc (nn.Module, optional): The stock Dice, or what ``torch.compile`` made of it.
+        weight_ce (float): Weight of the voxel term; 0: it is not computed.
+        weight_dice (float): Weight of Dice; 0: it is not computed.
+        ignore_label (int): The label to leave out.
+    """
+
+    def __init__(
+        self,
+        ce: Optional[RobustCrossEntropyLoss],
+        dc: Optional[nn.Module],
+        weight_ce: float,
+        weight_dice: float,
+        ignore_label: int,
+    ) -> None:
+        super().__init__()
+        self.ce = ce
+        self.dc = dc
+        self.weight_ce = weight_ce
+        self.weight_dice = weight_dice
+        self.ignore_label = ignore_label
+        self._counts: Optional[Tensor] = None
+
+    def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
+        """The loss, 0-d.
+
+        Args:
+            net_output (Tensor): Logits, shape (B, C, *).
+            target (Tensor): Labels, shape (B, 1, *).
+
+        Raises:
+            ValueError: The shapes do not fit.
+        """
+        wanted = (net_output.shape[0], 1, *net_output.shape[2:])
+        if tuple(target.shape) != wanted:
+            raise ValueError(
+                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; wanted is a target '
+                f'of shape {wanted}, one label per voxel: are deep supervision targets in the order of the outputs?'
+            )
+        mended = mend_target(target, net_output.shape[1], self.ignore_label)
+        if self._counts is None:  # coarser targets, which follow, hold the same voxels again
+            self._counts = mended.counts
+        terms: List[Tensor] = []
+        if self.ce is not None and self.weight_ce != 0:
+            term = top_k_cross_entropy if isinstance(self.ce, TopKLoss) else cross_entropy
+            terms.append(self.weight_ce * term(self.ce, net_output, _first_channel(mended)))
+        if self.dc is not None and self.weight_dice != 0:
+            terms.append(self.weight_dice * self.dc(net_output, mended.target, loss_mask=mended.keep))
+        # Where both weights are 0 it is 0, and attached as ever.
+        return sum(terms[1:], terms[0]) if terms else net_output.sum() * 0
+
+    def take_counts(self) -> Optional[Tensor]:
+        """int64 (3,) on the device: voxels seen, skipped and remapped by the first call since the last take."""
+        counts, self._counts = self._counts, None
+        return counts
+
+
+class GuardedRegionLoss(nn.Module):
+    """Dice and BCE of regions; a voxel whose label is in no region, nor background, takes part in neither.
+
+    In the regions alone such a voxel looks like background, so the target says which they are in one more channel, the
+    last (:class:`~mmguard.nnunet.transforms.GuardedTransforms` adds it).
+
+    Args:
+        bce (BCEWithLogitsLoss, optional): The stock voxel term.
+        dc (nn.Module): The stock Dice, or what ``torch.compile`` made of it.
+        weight_ce (float): Weight of the voxel term.
+        weight_dice (float): Weight of Dice.
+        per_voxel (bool): Whether the BCE is divided by voxels alone, as nnU-Net does where an ignore label is declared.
+    """
+
+    def __init__(
+        self,
+        bce: Optional[nn.BCEWithLogitsLoss],
+        dc: nn.Module,
+        weight_ce: float,
+        weight_dice: float,
+        per_voxel: bool,
+    ) -> None:
+        super().__init__()
+        self.ce = bce
+        self.dc = dc
+        self.weight_ce = weight_ce
+        self.weight_dice = weight_dice
+        self.per_voxel = per_voxel
+
+    def forward(self, net_output: Tensor, target: Tensor) -> Tensor:
+        """The loss, 0-d.
+
+        Args:
+            net_output (Tensor): Logits, shape (B, R, *).
+            target (Tensor): 0 or 1 (or bool), shape (B, R + 1, *): the regions, and the voxels to leave out.
+
+        Raises:
+            ValueError: The shapes do not fit.
+        """
+        wanted = (net_output.shape[0], net_output.shape[1] + 1, *net_output.shape[2:])
+        if tuple(target.shape) != wanted:
+            raise ValueError(
+                f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; wanted is a target '
+                f'of shape {wanted}: the regions, then the voxels to leave out. Behind ConvertSegmentationToRegions'
+                f'Transform a guarded trainer has that channel; a data loader of your own must add it'
+            )
+        keep, regions = ~target[:, -1:].bool(), target[:, :-1]
+        loss = self.weight_dice * self.dc(net_output, regions, loss_mask=keep)
+        if self.ce is not None:
+            bce = binary_cross_entropy(self.ce, net_output, regions, keep, self.per_voxel)
+            loss = self.weight_ce * bce + loss
+        return loss
+
+
+def guard_loss(loss: nn.Module, ignore_label: int, declared: bool, has_regions: bool) -> nn.Module:
+    """Guards a loss of nnU-Net's, inside its deep supervision, too.
+
+    Args:
+        loss (nn.Module): What ``_build_loss`` of a trainer made.
+        ignore_label (int): The label of voxels to leave out.
+        declared (bool): Whether the data set declares it.
+        has_regions (bool): Whether targets are regions.
+
+    Raises:
+        TypeError: A loss that is none of nnU-Net's: what it makes of an ignored voxel is not known.
+    """
+    if isinstance(loss, DeepSupervisionWrapper):
+        loss.loss = guard_loss(loss.loss, ignore_label, declared, has_regions)
+        return loss
+    if isinstance(loss, DC_and_BCE_loss):
+        return GuardedRegionLoss(loss.ce, loss.dc, loss.weight_ce, loss.weight_dice, declared)
+    if isinstance(loss, (DC_and_CE_loss, DC_and_topk_loss)):
+        return GuardedLabelLoss(loss.ce, loss.dc, loss.weight_ce, loss.weight_dice, ignore_label)
+    if isinstance(loss, RobustCrossEntropyLoss):  # TopKLoss is one
+        return GuardedLabelLoss(loss, None, 1, 0, ignore_label)
+    if _is_dice(loss):
+        if has_regions:
+            return GuardedRegionLoss(None, loss, 0, 1, declared)
+        return GuardedLabelLoss(None, loss, 0, 1, ignore_label)
+    raise TypeError(
+        f'{type(loss).__name__} is no loss of nnU-Net, so it is not known how to leave voxels out of it. Guarded are '
+        f'DC_and_CE_loss, DC_and_BCE_loss, DC_and_topk_loss, RobustCrossEntropyLoss, TopKLoss, SoftDiceLoss and '
+        f'MemoryEfficientSoftDiceLoss, alone or in a DeepSupervisionWrapper. Build the loss of these, or override '
+        f'guard_loss() of the trainer: invalid voxels have the label {ignore_label} by then'
+    )
+
+
+def _is_dice(loss: nn.Module) -> bool:
+    return isinstance(getattr(loss, '_orig_mod', loss), _DICE)  # torch.compile keeps the module there
+
+
+def _first_channel(mended: Any) -> Any:
+    """The same without the channel dimension: (B, 1, *) -> (B, *)."""
+    return mended._replace(
+        target=mended.target[:, 0],
+        keep=mended.keep[:, 0],
+        invalid=mended.invalid[:, 0],
+        ignored=mended.ignored[:, 0],
+    )

@@ -1,0 +1,229 @@
+"""nnU-Net trainers that no label can break."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
+from torch import nn
+
+from mmguard.errors import LabelGuardError
+from mmguard.hooks.ledger import LossCount, Span, by_kind
+from mmguard.labels import LabelRule, check_on_invalid, describe_values
+from mmguard.nnunet.case_log import CaseLog, raw_folder_of
+from mmguard.nnunet.label_space import (
+    WithIgnoreLabel,
+    ignored_label,
+    label_rule,
+    labels_without_output,
+    valid_labels,
+)
+from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
+from mmguard.nnunet.sample_tally import mend_batch, take_tallies
+from mmguard.nnunet.transforms import GuardedTransforms
+from mmguard.tally import Tally
+
+#: Overrides :attr:`GuardsLabels.on_invalid`.
+ON_INVALID = 'MMGUARD_ON_INVALID'
+
+
+class GuardsLabels:
+    """Makes a guarded trainer of any trainer whose loss is made of nnU-Net's.
+
+    Stands before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
+    neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,
+    counted exactly in the data loader's workers, and told case by case. On valid labels value and gradient of the loss
+    are the stock ones.
+
+    Attributes:
+        on_invalid (str): ``'ignore'`` leaves invalid voxels out, ``'clip'`` clamps their labels into the classes,
+            ``'raise'`` ends the training with ``LabelGuardError`` naming cases and values. The environment variable
+            ``MMGUARD_ON_INVALID`` overrides it.
+    """
+
+    on_invalid = 'ignore'
+
+    # nnU-Net's, told to a type checker.
+    label_manager: Any
+    loss: Any
+    output_folder: str
+    local_rank: int
+    current_epoch: int
+    num_iterations_per_epoch: int
+    plans_manager: Any
+    _case_log: Optional[CaseLog] = None
+    _iteration = 0
+
+    # ---- what is guarded
+
+    def initialize(self) -> None:
+        self.on_invalid = _chosen(self.on_invalid)
+        super().initialize()  # type: ignore[misc]
+        manager = self.label_manager
+        declared = '' if manager.ignore_label is None else f', ignored {manager.ignore_label}'
+        self._tell(
+            f'guard: valid labels {", ".join(map(str, valid_labels(manager)))}{declared}; others: '
+            f'on_invalid={self.on_invalid!r}'
+        )
+        lost = labels_without_output(manager)
+        if lost:
+            self._tell(
+                f'guard: dataset.json declares {", ".join(map(str, lost))}, but the network has '
+                f'{manager.num_segmentation_heads} outputs, for 0..{manager.num_segmentation_heads - 1}: these voxels '
+                f'are left out. Number the labels without gaps, in dataset.json and in the files'
+            )
+
+    def _build_loss(self) -> nn.Module:
+        return self.guard_loss(super()._build_loss())  # type: ignore[misc]
+
+    def guard_loss(self, loss: nn.Module) -> nn.Module:
+        """The loss with invalid voxels left out; a trainer with a loss of its own overrides this."""
+        manager = self.label_manager
+        return guard_loss(loss, ignored_label(manager), manager.ignore_label is not None, manager.has_regions)
+
+    def get_training_transforms(self, *args: Any, **kwargs: Any) -> GuardedTransforms:
+        return GuardedTransforms(super().get_training_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
+
+    def get_validation_transforms(self, *args: Any, **kwargs: Any) -> GuardedTransforms:
+        return GuardedTransforms(super().get_validation_transforms(*args, **kwargs), self._rule())  # type: ignore[misc]
+
+    def _rule(self) -> LabelRule:
+        # 'raise' is said by the trainer, which knows the case: a worker's exception would reach nobody but its own log.
+        return label_rule(self.label_manager, 'ignore' if self.on_invalid == 'raise' else self.on_invalid)
+
+    # ---- the steps
+
+    def train_step(self, batch: dict) -> dict:
+        batch, tallies = self._open(batch)
+        outputs = super().train_step(batch)  # type: ignore[misc]
+        # nnU-Net has waited for the loss by now, so that reading the counters waits for nothing.
+        self._report('train', batch, tallies)
+        return outputs
+
+    def validation_step(self, batch: dict) -> dict:
+        batch, tallies = self._open(batch)
+        # The pseudo Dice leaves out what has the ignore label, if there is one.
+        with self._ignore_label_declared():
+            outputs = super().validation_step(batch)  # type: ignore[misc]
+        self._report('val', batch, tallies)
+        return outputs
+
+    @contextmanager
+    def _ignore_label_declared(self) -> Iterator[None]:
+        manager = self.label_manager
+        self.label_manager = WithIgnoreLabel(manager, ignored_label(manager))
+        try:
+            yield
+        finally:
+            self.label_manager = manager
+
+    # ---- what is told
+
+    def on_train_start(self) -> None:
+        super().on_train_start()  # type: ignore[misc]
+        if self.current_epoch == 0:  # else an earlier training is continued, and so is its log
+            self._log_of_cases().start_anew()
+
+    def on_train_epoch_start(self) -> None:
+        super().on_train_epoch_start()  # type: ignore[misc]
+        self._iteration = 0
+
+    def on_validation_epoch_start(self) -> None:
+        super().on_validation_epoch_start()  # type: ignore[misc]
+        self._iteration = 0
+
+    def on_epoch_end(self) -> None:
+        self._log_of_cases().end_epoch(self.current_epoch)
+        super().on_epoch_end()  # type: ignore[misc]
+
+    def on_train_end(self) -> None:
+        super().on_train_end()  # type: ignore[misc]
+        self._log_of_cases().close()
+
+    def _open(self, batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
+        """Parts a batch from its counts; the losses' counters start anew."""
+        batch, tallies = take_tallies(batch)
+        if tallies is None and not self.label_manager.has_regions:
+            batch, tallies = mend_batch(batch, self._rule())
+        if self.on_invalid == 'raise' and any(tallies or ()):
+            raise self._error([tally for tally in tallies or () if tally])
+        for loss in self._counting_losses():
+            loss.take_counts()
+        return batch, tallies
+
+    def _report(self, mode: str, batch: dict, tallies: Optional[List[Tally]]) -> None:
+        self._iteration += 1
+        span = Span(iterations=1, samples=len(batch['data']))
+        for tally in tallies or ():
+            span.pixels += Tally(tally.total, tally.skipped, tally.remapped)
+            if tally:
+                span.offending['pixels'].append(tally)
+        span.offending_samples = len(span.offending['pixels'])
+        span.offending_iterations = int(bool(span))
+        counts = self._loss_counts()
+        if any(counts.values()):
+            span.see_losses(counts, by_kind(pixels=self._culprits(batch)))
+            if self.on_invalid == 'raise':
+                raise self._error(span.loss_samples['pixels'])
+        step = self.current_epoch * self.num_iterations_per_epoch + self._iteration
+        trained = step if mode == 'train' else (self.current_epoch + 1) * self.num_iterations_per_epoch
+        place = {'iter': self._iteration, 'epoch': self.current_epoch, 'step': trained}
+        self._log_of_cases().see(mode, place, span)
+
+    def _counting_losses(self) -> List[GuardedLabelLoss]:
+        parts = self.loss.modules() if isinstance(self.loss, nn.Module) else ()
+        return [part for part in parts if isinstance(part, GuardedLabelLoss)]
+
+    def _loss_counts(self) -> Dict[str, LossCount]:
+        """What the losses had to leave out although the transforms had looked."""
+        losses = [(type(loss).__name__, loss.take_counts()) for loss in self._counting_losses()]
+        return {name: LossCount(*counts.tolist()) for name, counts in losses if counts is not None}
+
+    def _culprits(self, batch: dict) -> List[Tally]:
+        """The cases of a batch whose labels a loss had to mend."""
+        return [tally for tally in mend_batch(batch, self._rule())[1] if tally]
+
+    def _log_of_cases(self) -> CaseLog:
+        if self._case_log is None:
+            self._case_log = CaseLog(
+                self.output_folder,
+                self.local_rank,
+                self._rule(),
+                self._tell,
+                raw_folder_of(self.plans_manager.dataset_name, os.environ.get('nnUNet_raw')),  # noqa: SIM112
+            )
+        return self._case_log
+
+    def _tell(self, text: str) -> None:
+        # nnU-Net lets the other ranks print, but not write into its log.
+        rank = f' (rank {self.local_rank})' if self.local_rank else ''
+        self.print_to_log_file(text.replace('guard:', f'guard{rank}:', 1))  # type: ignore[attr-defined]
+
+    def _error(self, tallies: List[Tally]) -> LabelGuardError:
+        found = '; '.join(f'{t.source}: {t.skipped:,} of {t.total:,}, {describe_values(t.values)}' for t in tallies)
+        declared = self.label_manager.ignore_label
+        return LabelGuardError(
+            f'invalid labels in {len(tallies)} patches of this batch: {found}. Valid are '
+            f'{", ".join(map(str, valid_labels(self.label_manager)))}'
+            f'{"" if declared is None else f" and the ignore label {declared}"}. Correct the label files (or '
+            f'dataset.json) and preprocess again, or train on without these voxels with {ON_INVALID}=ignore',
+            tallies,
+        )
+
+
+def _chosen(on_invalid: str) -> str:
+    try:
+        return check_on_invalid(os.environ.get(ON_INVALID, on_invalid))
+    except ValueError as error:
+        if ON_INVALID not in os.environ:
+            raise
+        raise ValueError(f'{ON_INVALID}={os.environ[ON_INVALID]}: {error}') from error
+
+
+class nnUNetTrainerGuarded(GuardsLabels, nnUNetTrainer):
+    """nnU-Net's default trainer, guarded: ``nnUNetv2_train DATASET CONFIGURATION FOLD -tr nnUNetTrainerGuarded``.
+
+    Writes ``label_guard.jsonl`` beside nnU-Net's own log, see :class:`GuardsLabels`.
+    """

@@ -1,0 +1,1 @@
+"""nnU-Net's raw data sets: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes of NIfTI and other forms."""

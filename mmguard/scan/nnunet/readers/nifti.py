@@ -1,0 +1,133 @@
+"""NIfTI: the header by nibabel, where it lies by the reader that nnU-Net would take, the voxels by ourselves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import IO, Any, Iterator, List, Tuple
+
+import numpy as np
+
+from mmguard.scan.nnunet.readers.content import Content
+from mmguard.scan.nnunet.readers.itk import itk_header
+from mmguard.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, slices_at_once
+
+_NIFTI_1, _NIFTI_2 = 348, 540
+#: From NIfTI's and nibabel's axes (right, anterior, superior) to ITK's (left, posterior, superior).
+_TO_ITK = np.array([-1.0, -1.0, 1.0])
+
+
+def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
+    """Opens a ``.nii`` or ``.nii.gz``.
+
+    Args:
+        path (str): The file.
+        file (file object): The same, opened; it must stay so until the voxels are read.
+        reader (str): nnU-Net's reader class.
+
+    Raises:
+        CannotRead: It is damaged, or of a kind that this reader of nnU-Net refuses.
+    """
+    content = Content(path, file)
+    nibabels = reader.startswith('Nibabel')
+    if nibabels and path.lower().endswith('.gz') != content.is_gzipped:
+        said = 'gzipped' if content.is_gzipped else 'not gzipped'
+        raise CannotRead(said, f'{reader} takes a file named .gz for gzipped, and no other')
+    header = _parse(content.head(_NIFTI_2))
+    try:
+        dtype = np.dtype(header.get_data_dtype())
+        shape = tuple(int(length) for length in header.get_data_shape())
+        slope, inter = header.get_slope_inter()
+        zooms = [float(zoom) for zoom in header.get_zooms()]
+        begin = int(header.get_data_offset())
+        affine = np.asarray(header.get_best_affine(), dtype=np.float64)
+    except Exception as error:  # nibabel raises many kinds on damaged headers
+        raise CannotRead('damaged', f'header: {error}') from error
+    if not shape or min(shape) < 1 or dtype.itemsize < 1 or begin < _NIFTI_1:
+        raise CannotRead('damaged', f'header: shape {shape}, type {dtype}, voxels from byte {begin} on')
+    form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {_kind(dtype)}'
+    refusal = None
+    if nibabels:
+        seen, dimension, geometry = _as_nibabel(shape, zooms, affine, reader)
+        if dimension != 3:
+            form = form or f'{dimension}-D: {reader} takes 3-D files only'
+    else:
+        seen, dimension, geometry = _as_itk(shape, zooms, affine)
+        try:
+            seen, dimension, geometry = itk_header(path) or (seen, dimension, geometry)
+        except CannotRead as error:
+            refusal = error
+    voxels = shape[0] * (shape[1] if len(shape) > 1 else 1)
+    length = int(np.prod(shape, dtype=np.float64)) * dtype.itemsize
+    return Volume(
+        dtype=dtype,
+        shape=seen,
+        dimension=dimension,
+        geometry=geometry,
+        blocks=partial(_blocks, content, begin, length, dtype, voxels),
+        check=partial(content.check, begin, length),
+        slope=1.0 if slope is None else float(slope),
+        inter=0.0 if inter is None else float(inter),
+        form=form,
+        refusal=refusal,
+    )
+
+
+def _parse(head: bytes) -> Any:
+    from nibabel.nifti1 import Nifti1Header
+    from nibabel.nifti2 import Nifti2Header
+
+    size = {int.from_bytes(head[:4], 'little'), int.from_bytes(head[:4], 'big')}
+    kind = Nifti2Header if _NIFTI_2 in size else Nifti1Header
+    length = _NIFTI_2 if _NIFTI_2 in size else _NIFTI_1
+    if not size & {_NIFTI_1, _NIFTI_2} or len(head) < length:
+        raise CannotRead('no NIfTI', 'it does not begin with a NIfTI header')
+    return kind(head[:length], check=False)
+
+
+def _kind(dtype: np.dtype) -> str:
+    return 'colours' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
+
+
+def _blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:
+    for piece in content.blocks(begin, length, voxels * dtype.itemsize * slices_at_once(voxels)):
+        yield np.frombuffer(piece, dtype).reshape(-1, voxels)
+
+
+def _as_nibabel(
+    shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray, reader: str
+) -> Tuple[Tuple[int, ...], int, Geometry]:
+    if 'Reorient' in reader and len(shape) == 3:
+        shape, zooms = _reoriented(shape, zooms, affine)
+    # nnU-Net compares the affine of the file, not the reoriented one.
+    geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
+    return (*shape[3:], *_three(shape)[::-1]) if len(shape) > 3 else (1, *_three(shape)[::-1]), len(shape), geometry
+
+
+def _three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    return (*shape, 1, 1)[:3]
+
+
+def _reoriented(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], List[float]]:
+    """Axes in the order right, anterior, superior."""
+    from nibabel.orientations import io_orientation
+
+    axes = io_orientation(affine)[:, 0]
+    if np.isnan(axes).any():
+        raise CannotRead('damaged', 'header: the affine matrix has an axis without direction')
+    order = np.argsort(axes)
+    return tuple(shape[axis] for axis in order), [zooms[axis] for axis in order]
+
+
+def _as_itk(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], int, Geometry]:
+    """As SimpleITK would tell it, where it is not installed: from nibabel's affine."""
+    while len(shape) > 3 and shape[-1] == 1:
+        shape = shape[:-1]
+    lengths = np.linalg.norm(affine[:3, :3], axis=0)
+    direction = affine[:3, :3] / np.where(lengths == 0, 1, lengths) * _TO_ITK[:, None]
+    origin = affine[:3, 3] * _TO_ITK
+    spacing = [abs(zoom) for zoom in zooms[:3]][::-1]
+    if len(shape) == 2:
+        spacing = [max(spacing) * 999, *spacing]
+    geometry = Geometry(spacing, origin.tolist(), direction.ravel().tolist())
+    channels = shape[3:] if len(shape) > 3 else (1,)
+    return (*channels[::-1], *_three(shape)[::-1]), len(shape), geometry

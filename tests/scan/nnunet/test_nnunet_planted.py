@@ -1,0 +1,80 @@
+"""A data set with faults of many kinds: the scan names all of them; nnU-Net's own check stops at the first."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+pytest.importorskip('nibabel')
+
+from nnunet_sets import CLEAN, PLANTED, Planted, plant
+
+from mmguard.cli import main
+
+
+@pytest.fixture(scope='module')
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plant(tmp_path_factory.mktemp('nnunet') / 'Dataset001_Planted')
+
+
+@pytest.fixture(scope='module')
+def told(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
+    out = tmp_path_factory.mktemp('out')
+    words = ['scan', str(planted), '--processes', '1', '--json', str(out / 'told.json'), '--journal', str(out / 'j')]
+    assert main(words) == 1
+    [dataset] = json.loads((out / 'told.json').read_text())['datasets']
+    return dataset
+
+
+@pytest.mark.parametrize('fault', PLANTED, ids=lambda fault: fault.case)
+def test_each_fault_is_named_with_its_file_and_voxels(fault: Planted, told: Dict[str, Any]) -> None:
+    found = [
+        (kind, entry)
+        for kind, entries in told['facts']['volumes']['faults'].items()
+        for entry in entries
+        if entry['case'] == fault.case
+    ]
+    assert [(kind, entry['file']) for kind, entry in found] == [(fault.kind, fault.file)], 'this one, and no other'
+    [(_, entry)] = found
+    assert fault.told in entry['detail']
+    if fault.voxels >= 0:
+        assert entry.get('voxels', 0) == fault.voxels
+    else:
+        assert entry['voxels'] > 0
+    assert fault.code in {finding['code'] for finding in told['findings']}
+
+
+def test_there_are_at_least_twelve_kinds_and_no_clean_case_is_blamed(told: Dict[str, Any]) -> None:
+    faults = told['facts']['volumes']['faults']
+    assert len(PLANTED) >= 12
+    assert len({(fault.kind, fault.told.split()[0]) for fault in PLANTED}) >= 12
+    assert not {entry['case'] for entries in faults.values() for entry in entries} & set(CLEAN)
+    assert sum(map(len, faults.values())) == len(PLANTED)
+
+
+def test_the_data_set_is_judged_as_a_whole(told: Dict[str, Any]) -> None:
+    codes = {finding['code'] for finding in told['findings']}
+    assert 'MG183' not in codes, 'numTraining counts the cases that nnU-Net sees'
+    assert not codes & {'MG180', 'MG181', 'MG182', 'MG194', 'MG195'}
+
+
+@pytest.mark.slow
+def test_nnunets_own_check_names_at_most_one(planted: Path) -> None:
+    pytest.importorskip('nnunetv2')
+    code = (
+        'import sys\n'
+        'from nnunetv2.experiment_planning.verify_dataset_integrity import verify_dataset_integrity\n'
+        "if __name__ == '__main__':\n"
+        '    verify_dataset_integrity(sys.argv[1], 1)\n'
+    )
+    script = planted.parent / 'their_check.py'
+    script.write_text(code)
+    ran = subprocess.run([sys.executable, str(script), str(planted)], capture_output=True, text=True)
+    assert ran.returncode != 0
+    named = {fault.case for fault in PLANTED if f'{fault.case}' in ran.stdout + ran.stderr}
+    assert len(named) <= 2
