@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import os.path as osp
+import random
 import socket
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from typing import List, NamedTuple
 
 #: What a child begins with: mmengine is told of the process group, which the child makes itself.
 PREAMBLE = """
-import hashlib, sys
+import hashlib, os, sys
 import torch
 import torch.distributed as dist
 dist.init_process_group('gloo')
@@ -30,7 +32,22 @@ def say_parameters(model):
         digest.update(parameter.detach().numpy().tobytes())
         assert parameter.isfinite().all()
     print('PARAMETERS', digest.hexdigest(), flush=True)
+
+def leave():
+    # Not by destroy_process_group: where the model goes after the group, torch's reducer may wait for ever, with the
+    # GIL, for a thread of gloo's that waits for the GIL.
+    sys.stdout.flush()
+    os._exit(0)
 """
+
+
+def free_port() -> int:
+    """A port for a process group. Below those that the system gives to connections: nothing takes it in between."""
+    while True:
+        port = random.SystemRandom().randrange(15000, 30000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(('127.0.0.1', port))
+            return port
 
 
 class Rank(NamedTuple):
@@ -44,18 +61,20 @@ class Rank(NamedTuple):
         return [line[len(word) + 1 :] for line in self.output.splitlines() if line.startswith(f'{word} ')]
 
 
-def run_ranks(child: str, *arguments: str, ranks: int = 2, timeout: float = 240) -> List[Rank]:
+def run_ranks(
+    child: str, *arguments: str, ranks: int = 2, timeout: float = 240, preamble: str = PREAMBLE
+) -> List[Rank]:
     """Runs a script in several processes, which find each other by the usual variables.
 
     Args:
-        child (str): Python source, run behind ``PREAMBLE``.
+        child (str): Python source, run behind ``preamble``.
         arguments (str): Its ``sys.argv[1:]``.
         ranks (int): Number of processes.
         timeout (float): Seconds until all of them are killed: a hang is a failure.
+        preamble (str): Empty for a script that makes the process group itself: made twice, at one port, a rank may
+            meet the first one's store.
     """
-    with socket.socket() as probe:
-        probe.bind(('127.0.0.1', 0))
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     here = osp.dirname(__file__)
     env = {
         **os.environ,
@@ -67,7 +86,7 @@ def run_ranks(child: str, *arguments: str, ranks: int = 2, timeout: float = 240)
     }
     children = [
         subprocess.Popen(
-            [sys.executable, '-c', PREAMBLE + child, *arguments],
+            [sys.executable, '-c', preamble + child, *arguments],
             env={**env, 'RANK': str(rank), 'LOCAL_RANK': str(rank)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 import torch.distributed as dist
 
@@ -24,16 +24,18 @@ class AbsentRankError(RuntimeError):
         self.ranks = ranks
 
 
-def absent_ranks(rank: int, size: int, timeout: float, cause: Exception) -> AbsentRankError:
+def absent_ranks(rank: int, ranks: Sequence[int], timeout: float, call: int, cause: Exception) -> AbsentRankError:
     """The error of a collective that failed, after a roll call over the ranks' common store.
 
     Args:
         rank (int): This rank.
-        size (int): Number of ranks.
+        ranks (Sequence[int]): All that take part, this one among them.
         timeout (float): Seconds that the collective may take.
+        call (int): Number of the collective: who answered an earlier roll call may be gone since.
         cause (Exception): What it raised.
     """
-    absent = _roll_call(rank, size, min(PATIENCE, timeout))
+    place = f'mmguard/here/{"-".join(map(str, ranks)) if len(ranks) < dist.get_world_size() else "all"}/{call}'
+    absent = _roll_call(place, rank, ranks, min(PATIENCE, timeout))
     if absent is None:
         who = 'the rank that started the process group (rank 0) is gone, and with it the list of the others'
         absent = [0]
@@ -48,15 +50,15 @@ def absent_ranks(rank: int, size: int, timeout: float, cause: Exception) -> Abse
     )
 
 
-def _roll_call(rank: int, size: int, patience: float) -> Optional[List[int]]:
+def _roll_call(place: str, rank: int, ranks: Sequence[int], patience: float) -> Optional[List[int]]:
     """The ranks that do not answer; ``None`` where the store itself is gone."""
     try:
         store = dist.distributed_c10d._get_default_store()
-        store.set(f'mmguard/here/{rank}', 'yes')
-        others = [other for other in range(size) if other != rank]
+        store.set(f'{place}/{rank}', 'yes')
+        others = [other for other in ranks if other != rank]
         end = time.monotonic() + patience
         while True:
-            absent = [other for other in others if not store.check([f'mmguard/here/{other}'])]
+            absent = [other for other in others if not store.check([f'{place}/{other}'])]
             if not absent or time.monotonic() > end:
                 return absent
             time.sleep(0.05)

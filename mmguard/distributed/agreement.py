@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from mmguard.distributed.control import Control, world_size
+from mmguard.distributed.control import DIGEST_BITS, Control, world
 from mmguard.distributed.layout import Layout, Losses, digest, layout_of, tensors_of, union
 from mmguard.errors import LabelGuardError
 
@@ -49,7 +49,10 @@ class Agreed(NamedTuple):
 
 
 class LossAgreement:
-    """Compares the dictionaries of losses of all ranks, with one reduction of 64 bytes where they agree.
+    """Compares the dictionaries of losses of all ranks, 8 bytes of each where they agree.
+
+    The bytes go from host to host, through shared memory on one machine and by gloo between several; a GPU neither
+    sends them nor is waited for.
 
     Ranks that have the same keys with a graph go on as they are. Where one lacks a key (a head that skips a branch
     without targets), or has a constant in its place, it gets a zero that hangs on every trainable parameter: the
@@ -99,14 +102,13 @@ class LossAgreement:
         nonfinite = [] if self.on_nonfinite == 'keep' else _nonfinite_of(losses)
         if self._control.size == 1:
             return self._judged(losses, [(0, nonfinite, list(samples))] if nonfinite else [], [])
-        mine = digest(layout)
-        # The largest and (negated) the smallest digest are the same where all are.
-        largest, smallest, any_nonfinite, *_ = self._control.largest([mine, -mine, int(bool(nonfinite)), 0, 0, 0, 0, 0])
+        # From here on every rank goes the same way: what decides is the same number on all of them.
+        same, any_nonfinite = self._control.compared(digest(layout, DIGEST_BITS), bool(nonfinite))
         layouts: Sequence[Layout] = [layout]
-        if largest != -smallest:
+        if not same:
             layouts, all_samples = zip(*self._control.gathered((layout, list(samples))))
             if self.on_mismatch == 'raise':
-                raise LabelGuardError(describe_mismatch(layouts, all_samples))
+                raise LabelGuardError(describe_mismatch(layouts, all_samples, self._control.ranks))
         # What was known before is the same on every rank, so they agree on this, too.
         self._known = union([self._known, *layouts])
         losses, filled = self._filled(losses, layout)
@@ -114,6 +116,10 @@ class LossAgreement:
             return Agreed(losses, False, [], filled)
         reports = self._control.gathered((self._control.rank, nonfinite, list(samples)))
         return self._judged(losses, [report for report in reports if report[1]], filled)
+
+    def leave(self, why: str) -> None:
+        """Says that this rank comes no more, and why: those on its machine that wait for it are told at once."""
+        self._control.leave(why)
 
     def _filled(self, losses: Losses, layout: Layout) -> Tuple[Losses, List[str]]:
         """The losses with every known key; what was missing, or constant, hangs on the parameters with a zero."""
@@ -164,7 +170,7 @@ def align_losses(
         True
     """
     made = _AGREEMENTS.setdefault(module, {})
-    key = (group, on_mismatch, timeout, world_size(group))
+    key = (world(), group, on_mismatch, timeout)
     if key not in made:
         made[key] = LossAgreement(module, group, on_mismatch, timeout=timeout)
     return made[key](losses, samples).losses
@@ -187,11 +193,11 @@ def zero_of(module: Any) -> Tensor:
     ).sum()
 
 
-def describe_mismatch(layouts: Sequence[Layout], samples: Sequence[Sequence[str]]) -> str:
+def describe_mismatch(layouts: Sequence[Layout], samples: Sequence[Sequence[str]], ranks: Sequence[int]) -> str:
     """Which rank lacks which key, and which samples it had."""
     whole = union(layouts)
     lines = []
-    for rank, (layout, files) in enumerate(zip(layouts, samples)):
+    for rank, layout, files in zip(ranks, layouts, samples):
         missing = [key for key in whole if key not in layout]
         constant = [key for key, entry in layout.items() if whole[key].graph and not entry.graph]
         parts = [
@@ -217,10 +223,8 @@ def describe_nonfinite(reports: Sequence[Tuple[int, Sequence[str], Sequence[str]
 def _nonfinite_of(losses: Losses) -> List[str]:
     """Names of the losses that are trained on and not finite; one wait for the device."""
     trained = {key: tensors_of(key, value) for key, value in losses.items() if 'loss' in key}
-    flags = [
-        torch.stack([part.detach().isfinite().all() for part in parts]).all() for parts in trained.values() if parts
-    ]
-    if not flags or bool(torch.stack(flags).all()):
+    named = [(key, part.detach().isfinite().all()) for key, parts in trained.items() for part in parts]
+    if not named:
         return []
-    names = [key for key, parts in trained.items() if parts]
-    return [name for name, finite in zip(names, torch.stack(flags).tolist()) if not finite]
+    flags = torch.stack([finite.to(named[0][1].device) for _, finite in named]).tolist()
+    return list(dict.fromkeys(key for (key, _), finite in zip(named, flags) if not finite))

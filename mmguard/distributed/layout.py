@@ -49,10 +49,13 @@ def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
     raise TypeError(f'{key!r} in the dictionary of losses must be a tensor or a list of tensors, got {value!r:.200}')
 
 
-def digest(layout: Layout) -> int:
-    """63 bits that differ where layouts do (but for one chance in 10^18); the order of the keys does not matter."""
-    text = repr(sorted((key, tuple(entry)) for key, entry in layout.items()))
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
+def digest(layout: Layout, bits: int) -> int:
+    """A number of so many bits (64 at most) that differs where layouts do, but for one chance in ``2**bits``.
+
+    The order of the keys does not matter, nor whether one is a list: backward sees no difference.
+    """
+    text = repr(sorted((key, entry.graph) for key, entry in layout.items()))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> (64 - bits)
 
 
 def union(layouts: Sequence[Layout]) -> Layout:

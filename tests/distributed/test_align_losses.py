@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path as osp
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,37 +19,35 @@ from mmguard.distributed.layout import Entry, digest, layout_of, union
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
 RUN_EXAMPLE = """
+import os, runpy
+from ranks import free_port
+path, *trainings = sys.argv[1:]
+ports = [free_port() for _ in trainings]
+dist.broadcast_object_list(ports)
 dist.destroy_process_group()  # the example makes its own
-import runpy
-path, sys.argv = sys.argv[1], sys.argv[1:]
-runpy.run_path(path, run_name='__main__')
+for port, training in zip(ports, trainings):
+    # A port each: a rank that is early must not meet the end of the group before.
+    os.environ['MASTER_PORT'], sys.argv = str(port), [path, *training.split()]
+    runpy.run_path(path, run_name='__main__')
 """
-
-
-def example(*arguments: str, timeout: float = 60) -> list:
-    return run_ranks(RUN_EXAMPLE, EXAMPLE, *arguments, timeout=timeout)
 
 
 @pytest.mark.slow
 def test_without_alignment_the_example_dies() -> None:
-    ranks = example('--stock')
+    ranks = run_ranks(RUN_EXAMPLE, EXAMPLE, '--stock', timeout=100)
     assert all(rank.returncode for rank in ranks)
     assert any('Expected to have finished reduction' in rank.output for rank in ranks)
 
 
 @pytest.mark.slow
 def test_with_alignment_it_trains_and_ranks_stay_bit_equal() -> None:
-    ranks = example()
+    """And on clean data the trajectory is that without it."""
+    ranks = run_ranks(RUN_EXAMPLE, EXAMPLE, '', '--targets-everywhere', '--targets-everywhere --stock', timeout=200)
     for rank in ranks:
         assert rank.returncode == 0, rank.output[-3000:]
-    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
-
-
-@pytest.mark.slow
-def test_on_clean_data_the_trajectory_is_that_without_it() -> None:
-    guarded, stock = example('--targets-everywhere'), example('--targets-everywhere', '--stock')
-    (parameters,) = guarded[0].said('PARAMETERS')
-    assert [rank.said('PARAMETERS') for rank in (*guarded, *stock)] == [[parameters]] * 4, stock[0].output[-2000:]
+    aligned, clean, stock = ranks[0].said('PARAMETERS')
+    assert ranks[1].said('PARAMETERS') == [aligned, clean, stock]
+    assert clean == stock != aligned
 
 
 CHILD = """
@@ -73,9 +72,11 @@ def say(losses):
 """
 
 KINDS = """
+from mmguard.distributed.control import _CHANNELS
 for mine in eval(sys.argv[1]):
     losses = forward(mine[rank])
     aligned = align_losses(losses, both)
+    print('BOARD', [channel.board is not None for channel in _CHANNELS.values()])
     print('SAME', aligned is losses)
     say(aligned)
     total = sum(sum(v) if isinstance(v, list) else v for k, v in aligned.items() if 'loss' in k)
@@ -86,8 +87,15 @@ for mine in eval(sys.argv[1]):
 """
 
 
+@pytest.fixture(params=['shared memory', 'gloo'])
+def over(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the ranks that a test starts compare their losses over."""
+    monkeypatch.setenv('MMGUARD_NO_BOARD', str(int(request.param == 'gloo')))
+    return request.param
+
+
 @pytest.mark.slow
-def test_missing_constant_and_forgotten_losses_are_filled() -> None:
+def test_missing_constant_and_forgotten_losses_are_filled(over: str) -> None:
     iterations = [
         (['a', 'b', 'acc'], ['a', 'b', 'acc']),  # equal: nothing is touched
         (['a', 'b', 'acc'], ['a']),  # rank 1 lacks a list and a number
@@ -99,6 +107,7 @@ def test_missing_constant_and_forgotten_losses_are_filled() -> None:
     for rank in ranks:
         assert rank.returncode == 0, rank.output[-3000:]
         assert rank.said('GRADS') == ['[True, True, True, True]'] * len(iterations)
+        assert rank.said('BOARD') == [str([over != 'gloo'])] * len(iterations)
     first, second = ranks
     assert first.said('SAME') == ['True', 'True', 'True', 'False', 'True']
     assert second.said('SAME') == ['True', 'False', 'False', 'False', 'False']
@@ -110,24 +119,65 @@ def test_missing_constant_and_forgotten_losses_are_filled() -> None:
     assert second.said('ZERO')[4] == '[True, True, True, True]'
 
 
-RAISES = """
-agreement = LossAgreement(both, on_mismatch='raise')
-agreement(forward(['a', 'b']))
-try:
-    agreement(forward(['a', 'b'] if rank == 0 else ['c']), [f'image{rank}.jpg'])
-except LabelGuardError as error:
-    print('ERROR', error)
+GROUPS = """
+import os
+
+def refused(agreement, losses):
+    try:
+        agreement(losses, [f'image{rank}.jpg'])
+    except LabelGuardError as error:
+        return error
+
+for no_board in '10':
+    os.environ['MMGUARD_NO_BOARD'] = no_board
+    # Two agreements over the same ranks in turns, one of two ranks beside another, all of them in one process.
+    all_three = LossAgreement(both, on_mismatch='raise', timeout=50 + int(no_board))
+    again = LossAgreement(both, on_nonfinite='raise', timeout=50 + int(no_board))
+    if no_board == '1':
+        pairs = dist.new_group([1, 2])
+    for _ in range(3):
+        all_three(forward(['a', 'b']))
+        again(forward(['a', 'b'] if rank else ['a']))
+    print('ERROR', refused(all_three, forward(['a', 'b'] if rank < 2 else ['c'])))
+    losses = forward(['a', 'b'])
+    if rank == 1:
+        losses['loss_a'] = losses['loss_a'] / 0
+    print('NONFINITE', refused(again, losses))
+    if rank:
+        pair = LossAgreement(both, group=pairs, on_mismatch='raise', timeout=50 + int(no_board))
+        pair(forward(['a']))
+        print('PAIR', refused(pair, forward(['a'] if rank == 1 else ['b'])))
+    all_three(forward(['a', 'b']))
+dist.barrier()
+# A process group of its own for each training of one process; model and arguments are the same.
+align_losses(forward(['a']), both)
+dist.destroy_process_group()
+dist.init_process_group('gloo', init_method=sys.argv[1], rank=rank, world_size=3)
+for _ in range(3):
+    say(align_losses(forward(['a', 'b'] if rank else ['b']), both))
+dist.barrier()
+dist.destroy_process_group()
 """
 
 
 @pytest.mark.slow
-def test_raise_says_the_same_on_every_rank() -> None:
-    ranks = run_ranks(CHILD + RAISES)
-    (said,) = ranks[0].said('ERROR')
-    assert ranks[1].said('ERROR') == [said]
-    assert said.startswith(
-        'ranks differ in their losses: rank 1 lacks loss_b; has no gradient for loss_a (samples: image1.jpg). A head'
+def test_several_agreements_groups_and_trainings_in_one_process(tmp_path: Path) -> None:
+    """And: an error is the same on every rank; ranks have the numbers they have among all."""
+    ranks = run_ranks(CHILD + GROUPS, f'file://{tmp_path}/store', ranks=3, timeout=120)
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+        assert rank.said('KEYS') == ["{'loss_a': True, 'loss_b': [True, True]}"] * 3
+    mismatch, nonfinite = ranks[0].said('ERROR')[0], ranks[0].said('NONFINITE')[0]
+    assert [rank.said('ERROR') for rank in ranks] == [[mismatch] * 2] * 3
+    assert mismatch.startswith(
+        'ranks differ in their losses: rank 2 lacks loss_b; has no gradient for loss_a (samples: image2.jpg). A head'
     )
+    assert [rank.said('NONFINITE') for rank in ranks] == [[nonfinite] * 2] * 3
+    assert nonfinite == 'losses that are not finite: rank 1: loss_a (samples: image1.jpg)'
+    (pair, same) = ranks[1].said('PAIR')
+    assert [rank.said('PAIR') for rank in ranks] == [[], [pair, same], [pair, same]]
+    assert pair == same
+    assert pair.startswith('ranks differ in their losses: rank 1 lacks loss_b (samples: image1.jpg). rank 2 lacks los')
 
 
 # ---- one process
@@ -201,11 +251,14 @@ def test_layouts() -> None:
         'c': Entry(False, False),
         'd': Entry(True, False),
     }
-    assert digest(layout) == digest(dict(reversed(list(layout.items()))))
-    assert len({digest(layout), digest({}), digest({'a': Entry(False, False)}), digest({'a': Entry(True, True)})}) == 4
-    assert 0 <= digest(layout) < 2**63
+    assert digest(layout, 47) == digest(dict(reversed(list(layout.items()))), 47)
+    others = [{}, {'a': Entry(False, False)}, {'a': Entry(False, True)}]
+    assert len({digest(other, 47) for other in [layout, *others]}) == 4
+    assert all(0 <= digest(layout, bits) < 2**bits for bits in (1, 47, 64))
     assert union([{'a': Entry(False, False)}, {'a': Entry(False, True), 'b': Entry(True, False)}]) == {
         'a': Entry(False, True),
         'b': Entry(True, False),
     }
-    assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch([layout, {}], [['x'], []])
+    lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
+    assert digest(lists, 47) == digest(tensors, 47), 'backward sees no difference, and there is none to tell'
+    assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch([layout, {}], [['x'], []], [0, 1])
