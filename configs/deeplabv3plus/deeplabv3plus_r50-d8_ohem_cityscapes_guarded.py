@@ -1,5 +1,8 @@
 # DeepLabV3+ with online hard example mining on Cityscapes, guarded.
-_base_ = ['mmseg::deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py']
+# 'mmseg::deeplabv3plus/...' in both stacks: onedl's mmengine cannot resolve the short form.
+_base_ = [
+    __import__('mmseg').__path__[0] + '/.mim/configs/deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py'
+]
 
 custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
 custom_hooks = [dict(type='LabelGuardHook')]

@@ -1,5 +1,6 @@
 # Mask2Former on Cityscapes, guarded.
-_base_ = ['mmseg::mask2former/mask2former_r50_8xb2-90k_cityscapes-512x1024.py']
+# 'mmseg::mask2former/...' in both stacks: onedl's mmengine cannot resolve the short form.
+_base_ = [__import__('mmseg').__path__[0] + '/.mim/configs/mask2former/mask2former_r50_8xb2-90k_cityscapes-512x1024.py']
 
 custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
 custom_hooks = [dict(type='LabelGuardHook')]

@@ -1,5 +1,6 @@
 # PIDNet-S on Cityscapes, guarded: mmseg's config, and nothing in it that a label can bring down.
-_base_ = ['mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py']
+# 'mmseg::pidnet/...' in both stacks: onedl's mmengine cannot resolve the short form.
+_base_ = [__import__('mmseg').__path__[0] + '/.mim/configs/pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py']
 
 custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
 custom_hooks = [dict(type='LabelGuardHook')]

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import List
 
+from mmguard.files import write_whole
 from mmguard.version import __version__
 
 FAILED = 2
@@ -26,7 +27,7 @@ def apply(source: str, out: Path, force: bool = False, quiet: bool = False) -> i
     """
     from mmguard.apply.difference import show, unified
     from mmguard.apply.guarded import guard_tree
-    from mmguard.apply.written import by_name, config_text, load, write_config
+    from mmguard.apply.written import by_name, config_text, load
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     refusal = _refusal(source, out)
@@ -55,7 +56,7 @@ def apply(source: str, out: Path, force: bool = False, quiet: bool = False) -> i
         print(f'unchanged: {out}')
         return 0
     try:
-        write_config(text, out)
+        write_whole(out, text.encode('utf-8'))
     except OSError as error:
         return _fail(f'{out} cannot be written: {error}')
     print(f'written: {out} ({_how(text)})')

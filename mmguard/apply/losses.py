@@ -42,9 +42,9 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
         loss (dict): Its config, with ``type``.
         scope (str): The scope that it is built in.
     """
-    from mmguard.losses.guards import _BY_NAME
+    from mmguard.losses.guards import GUARD_BY_NAME
     from mmguard.losses.guards.dense import DenseGuard
-    from mmguard.losses.guards.refused import _OWN_CLASS, REASONS
+    from mmguard.losses.guards.refused import REASONS, USE_OWN_CLASS
 
     if type_name(loss['type']) in GUARDED:
         return Verdict(None)
@@ -56,11 +56,11 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
     framework = package if package in FRAMEWORKS else scope if scope in FRAMEWORKS else 'mmseg'
     if name == 'CrossEntropyLoss' and package in FRAMEWORKS:
         return Verdict({**loss, 'type': _guarded_type(loss['type'], GUARDED[0], framework)})
-    known = next((n for n in names if n in REASONS or n in _BY_NAME), None)
-    if known in REASONS and REASONS[known] is not _OWN_CLASS:
+    known = next((n for n in names if n in REASONS or n in GUARD_BY_NAME), None)
+    if known in REASONS and REASONS[known] is not USE_OWN_CLASS:
         harmless = package == 'mmdet' or known in ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
         return Verdict(None, '' if harmless else REASONS[known])
-    if known is not None and _BY_NAME.get(known) is DenseGuard:
+    if known is not None and GUARD_BY_NAME.get(known) is DenseGuard:
         return Verdict(None)
     config = _wrapped(loss, framework)
     refusal = _refusal(config, scope)

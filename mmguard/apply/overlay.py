@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple, Union
 
-from mmguard.apply.source_text import Code, Items, Source, dict_source, is_name, source_of, statement
+from mmguard.apply.source_text import Code, Items, Source, dict_source, is_name, one_line, source_of, statement
 from mmguard.apply.tree import Path
 
 #: Names that a ConfigDict answers itself.
@@ -19,11 +19,11 @@ _COMMENTS = {
 _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
-def overlay_text(base: str, old: Dict[str, Any], new: Dict[str, Any]) -> str:
+def overlay_text(base: Union[str, Code], old: Dict[str, Any], new: Dict[str, Any]) -> str:
     """A config text of what differs.
 
     Args:
-        base (str): What ``_base_`` names.
+        base (str or Code): What ``_base_`` names; code evaluates to it.
         old (dict): The config that it loads.
         new (dict): The config wanted.
 
@@ -38,7 +38,7 @@ def overlay_text(base: str, old: Dict[str, Any], new: Dict[str, Any]) -> str:
     ordered = [key for key in _FIRST if key in changed]
     ordered += [key for key in changed if key not in ordered and isinstance(new[key], list)]
     ordered += [key for key in changed if key not in ordered]
-    lines = [f'_base_ = [{base!r}]', '']
+    lines = [f'_base_ = [{one_line(source_of(base))}]', '']
     named: List[Tuple[str, Any]] = []
     for key in ordered:
         if key in _COMMENTS:

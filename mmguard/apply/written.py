@@ -7,12 +7,16 @@ import os.path as osp
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 from mmguard.apply.guarded import is_lazy, tree_of
 from mmguard.apply.overlay import overlay_text
-from mmguard.apply.source_text import full_text
+from mmguard.apply.source_text import Code, full_text
 from mmguard.apply.tree import FRAMEWORKS, full_name
+from mmguard.stack import base_source, config_file
+
+#: The name of a config, or source that evaluates to it.
+Base = Union[str, Code]
 
 _HEADER = '# Written by `mmguard apply`, mmguard {version}: {source}, guarded against invalid labels.\n'
 
@@ -25,28 +29,31 @@ def load(source: str) -> Dict[str, Any]:
     """
     from mmengine.config import Config
 
-    if '::' in source:
-        return tree_of(Config.fromstring(f'_base_ = [{source!r}]\n', '.py'))
-    return tree_of(Config.fromfile(source))
+    return tree_of(Config.fromfile(config_file(source)))
 
 
-def bases_for(source: str, out: Path) -> List[str]:
+def bases_for(source: str, out: Path) -> List[Base]:
     """What ``_base_`` of ``out`` may call ``source``, the most portable first."""
     if '::' in source:
-        return [source]
+        return _shipped(source)
     parts = Path(source).resolve().as_posix().split('/')
-    bases = []
+    bases: List[Base] = []
     for package in FRAMEWORKS:
         shipped = [package, '.mim', 'configs']
         at = next((n for n in range(len(parts)) if parts[n : n + 3] == shipped), None)
         if at is not None:
-            bases.append(f'{package}::{"/".join(parts[at + 3 :])}')
+            bases += _shipped(f'{package}::{"/".join(parts[at + 3 :])}')
     try:
         relative = osp.relpath(osp.realpath(source), osp.realpath(out.parent)).replace(os.sep, '/')
         bases.append(relative if relative.startswith('.') else f'./{relative}')
     except ValueError:  # another drive
         pass
     return [*bases, osp.realpath(source).replace(os.sep, '/')]
+
+
+def _shipped(name: str) -> List[Base]:
+    """The short name where this mmengine can resolve it, then the one that every mmengine can."""
+    return [name, Code(base_source(name))]
 
 
 def config_text(source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str) -> str:
@@ -65,7 +72,7 @@ def config_text(source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Pat
     for base in () if is_lazy(tree) else bases_for(source, out):
         text = _inheriting(base, old, tree, out)
         if text is not None:
-            return _HEADER.format(version=version, source=base) + text
+            return _HEADER.format(version=version, source=base if isinstance(base, str) else source) + text
     plain = by_name(tree)
     text = full_text(plain)
     with _written(text, out) as path:
@@ -77,7 +84,7 @@ def config_text(source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Pat
     return _HEADER.format(version=version, source=source) + text
 
 
-def _inheriting(base: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path) -> Optional[str]:
+def _inheriting(base: Base, old: Dict[str, Any], tree: Dict[str, Any], out: Path) -> Optional[str]:
     try:
         text = overlay_text(base, without_scopes(old), without_scopes(tree))
         with _written(text, out) as path:
@@ -96,21 +103,6 @@ def _written(text: str, out: Path) -> Iterator[Path]:
         yield Path(name)
     finally:
         os.unlink(name)
-
-
-def write_config(text: str, out: Path) -> None:
-    """Writes a config to a temporary file, then gives it its name."""
-    handle, name = tempfile.mkstemp(prefix='mmguard_', suffix='.py', dir=out.parent)
-    try:
-        with os.fdopen(handle, 'w', encoding='utf-8') as file:
-            file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, out)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def _same(one: Dict[str, Any], other: Dict[str, Any]) -> bool:

@@ -7,11 +7,12 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional
-
-from mmengine.config import Config
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from mmguard.check.classes import SCOPES, scope_in
+
+if TYPE_CHECKING:  # `mmguard explain` tells the rules without mmengine, too
+    from mmengine.config import Config
 
 
 @dataclass
@@ -57,6 +58,8 @@ def read_config(file: str) -> ReadConfig:
     Raises:
         Exception: Whatever mmengine raises for a file that is no config.
     """
+    from mmengine.config import Config
+
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         config = Config.fromfile(file, import_custom_modules=False)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Union
+from typing import TYPE_CHECKING, Any, Dict, Union
 
-from mmengine.config import Config
-
+from mmguard.check.class_weights import class_weights
 from mmguard.check.classes import SCOPES
 from mmguard.check.config import ReadConfig, from_mmengine
 from mmguard.check.head_classes import counts
@@ -13,6 +12,10 @@ from mmguard.check.ignored import ignored_labels
 from mmguard.check.one_channel import one_channel_softmax
 from mmguard.check.parts import Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.diagnosis.facts import ConfigFacts
+from mmguard.stack import ignored_labels_weigh
+
+if TYPE_CHECKING:
+    from mmengine.config import Config
 
 
 def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
@@ -29,11 +32,12 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
         ignore_index={place.path: place.value for place in ignored_labels(read)},
         dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
         one_channel_softmax=[loss.path for loss in one_channel_softmax(read)],
+        ignored_labels_weigh=ignored_labels_weigh(),
     )
     for loss in losses(read):
-        weights = loss.config.get('class_weight')
-        if isinstance(weights, (list, tuple)) and all(isinstance(weight, (int, float)) for weight in weights):
-            facts.class_weights[loss.at('class_weight')] = [float(weight) for weight in weights]
+        weights = class_weights(loss)
+        if weights.values and len(weights.values) == weights.length:
+            facts.class_weights[loss.at('class_weight')] = weights.values
     facts.heads = {head.path: head.name for head in heads(read)}
     facts.losses = {loss.path: loss.name for loss in losses(read)}
     for dataset in sets:

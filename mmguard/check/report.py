@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import SEVERITIES, ConfigFinding
+from mmguard.files import write_whole
 from mmguard.version import __version__
 
 
@@ -52,12 +51,4 @@ def write_json(record: Dict[str, Any], file: Path) -> None:
     Raises:
         OSError: The folder does not exist or cannot be written to.
     """
-    descriptor, temporary = tempfile.mkstemp(dir=str(file.parent), prefix=f'.{file.name}.')
-    try:
-        with os.fdopen(descriptor, 'w', encoding='utf-8') as out:
-            json.dump(record, out, indent=1, ensure_ascii=False)
-            out.write('\n')
-        os.replace(temporary, file)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_whole(file, (json.dumps(record, indent=1, ensure_ascii=False) + '\n').encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping, Optional
 
 from mmguard.diagnosis.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
+from mmguard.diagnosis.volume_examples import VOLUME_EXAMPLES
 
 FILES = 200
 
@@ -202,4 +203,27 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG152': lambda: instances(_THREE, 3, {'negative_boxes': 12}),
     'MG153': lambda: instances(_THREE, 3, {'without_key': {'annotations.area': 15_000}}),
     'MG154': lambda: instances(even(0, 1), 2, {'left_out_names': {'cow': 50}}),
+    **VOLUME_EXAMPLES,
+    'MG170': lambda: pixels(
+        {0: 90_000, **even(*range(1, 10), count=900)},
+        2,
+        maps={'files_with': {0: FILES, **{value: FILES - 20 * value for value in range(1, 10)}}},
+    ),
+    'MG171': lambda: pixels(
+        {0: 90_000, 1: 5000, 255: 5000}, 2, maps={'files_with': {0: FILES, 1: FILES // 2, 255: FILES // 2}}
+    ),
+    'MG172': lambda: instances(
+        _THREE,
+        3,
+        {'inside_as_corners': 15_000, 'over_edge': 9000, 'box_examples': {'over_edge': ['7.jpg: 400, 300, 500, 420']}},
+    ),
+    'MG173': lambda: instances(_THREE, 3, {'inside_unit': 15_000}),
+    'MG174': lambda: instances({}, 3, {'annotations': 15_000, 'crowds': 15_000, 'images_without_target': FILES}),
+    'MG175': lambda: instances(
+        _THREE, 3, {'sizes_compared': 200, 'size_mismatches': [('7.jpg', (480, 640), (960, 1280))]}
+    ),
+    'MG176': lambda: instances(
+        _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
+    ),
+    'MG177': lambda: instances(_THREE, 3, {'categories': {1: 'cat', 2: 'dog', 3: 'Dog'}}),
 }

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
+from mmguard.diagnosis.volumes import VolumeFacts
 from mmguard.instances import describe_reasons
 from mmguard.tally import Tally
+
+#: Values that an evidence spells out.
+_FEW = 6
 
 
 @dataclass
@@ -29,6 +33,7 @@ class MapFacts:
         missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
         unreadable (dict[str, list[str]]): What is wrong -> files.
         examples (dict[int, list[str]]): Value as stored -> first files that hold it.
+        form_examples (dict[str, list[str]]): Form -> first files of it.
         fractions (dict[float, int]): Of float files: values that are no integers -> pixels; the first few.
         void_files (int): How many files ``all_void`` stands for, where the list was cut short.
         image_forms (dict[str, int]): As ``forms``, of the images.
@@ -60,6 +65,7 @@ class MapFacts:
     files_with_class: Dict[int, int] = field(default_factory=dict)
     colours: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
     gray_in_colour: int = 0
+    form_examples: Dict[str, List[str]] = field(default_factory=dict)
     counts: Dict[str, int] = field(default_factory=dict)
 
 
@@ -79,7 +85,8 @@ class AnnotationFacts:
         unnamed (dict[int, int]): Category id without a name -> annotations.
         unused (list[str]): Names without an annotation.
         missing_files (list[str]): Listed images that are not on disk.
-        box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``) -> ``'file: x, y, w, h'``.
+        box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
+            counted below) -> ``'file: x, y, w, h'``; ``'file: x1, y1, x2, y2'`` where the format stores corners.
         unreadable (dict[str, list[str]]): What is wrong -> files.
         labelled_by (str): Where the labels of ``LabelFacts.values`` and ``histogram`` come from: ``'file order'`` (as
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
@@ -93,7 +100,7 @@ class AnnotationFacts:
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside of it.
         left_out (dict[str, int]): Why mmdet leaves annotations out without a word -> how many: ``'category not in the
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
-            ``'area is 0'``.
+            ``'area is 0'``, ``'no box'``.
         left_out_names (dict[str, int]): Category that is not in the class list -> its annotations.
         not_in_file (list[str]): Names of the class list that the annotation files do not know.
         renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
@@ -101,6 +108,11 @@ class AnnotationFacts:
         duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
         duplicate_files (list[str]): Images listed under two ids; the first few.
         without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
+        inside_as_corners (int): Boxes of COCO that lie inside of their image when their four numbers are read as two
+            corners; counted where boxes reach beyond their images.
+        inside_unit (int): Boxes whose numbers all lie in [0, 1], as those that were divided by the size of the image.
+        sizes_compared (int): Images whose size was compared with that in the annotations.
+        size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
     """
 
     format: str = 'coco'
@@ -134,6 +146,10 @@ class AnnotationFacts:
     duplicate_names: List[str] = field(default_factory=list)
     duplicate_files: List[str] = field(default_factory=list)
     without_key: Dict[str, int] = field(default_factory=dict)
+    inside_as_corners: int = 0
+    inside_unit: int = 0
+    sizes_compared: int = 0
+    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
 
 
 @dataclass
@@ -152,6 +168,8 @@ class ConfigFacts:
         heads (dict[str, str]): Path -> type of a head, ``'DINOHead'``.
         losses (dict[str, str]): Path -> type of a loss, ``'OhemCrossEntropy'``.
         filter_empty_gt (dict[str, bool]): Path of a training data set -> whether it leaves out images without targets.
+        ignored_labels_weigh (bool): Whether mmseg's stock cross entropy looks up the class weight of ignored labels:
+            OpenMMLab's does, onedl's does not.
     """
 
     framework: str = ''
@@ -165,6 +183,7 @@ class ConfigFacts:
     heads: Dict[str, str] = field(default_factory=dict)
     losses: Dict[str, str] = field(default_factory=dict)
     filter_empty_gt: Dict[str, bool] = field(default_factory=dict)
+    ignored_labels_weigh: bool = True
 
 
 @dataclass
@@ -178,15 +197,18 @@ class LabelFacts:
         total (int): Elements seen.
         files (int): Files seen.
         offending_files (int): Files with an invalid value.
-        kind (str): What the values are labels of, ``'pixels'`` or ``'instances'``.
+        kind (str): What the values are labels of, ``'pixels'``, ``'instances'`` or ``'voxels'``.
         reasons (dict[str, int]): Of instances, why they are invalid -> count.
         class_names (list[str]): The classes of the data set, where it names them.
         histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty where only invalid
             ones are known (in training).
         maps (MapFacts, optional): Of label maps, from a scan.
         annotations (AnnotationFacts, optional): Of annotation files, from a scan.
+        volumes (VolumeFacts, optional): Of volumes, from a scan.
         config (ConfigFacts, optional): Of the config, where there is one.
         split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty where it is not known.
+        stored (dict[int, list[int]]): Invalid value -> the values in the files that become it, the lowest few, where
+            they are others: after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
     """
 
     values: Dict[int, int] = field(default_factory=dict)
@@ -201,10 +223,20 @@ class LabelFacts:
     histogram: Dict[int, int] = field(default_factory=dict)
     maps: Optional[MapFacts] = None
     annotations: Optional[AnnotationFacts] = None
+    volumes: Optional[VolumeFacts] = None
     config: Optional[ConfigFacts] = None
     split: str = ''
+    stored: Dict[int, List[int]] = field(default_factory=dict)
 
     @property
     def evidence(self) -> str:
         where = f' in {self.offending_files} of {self.files} files' if self.files and self.offending_files else ''
-        return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}'
+        return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}{self._as_stored()}'
+
+    def _as_stored(self) -> str:
+        others = {label: stored for label, stored in self.stored.items() if label in self.values}
+        if not others:
+            return ''
+        pairs = [f'{" or ".join(map(str, stored))} for {label}' for label, stored in sorted(others.items())]
+        more = ', ...' if len(pairs) > _FEW else ''
+        return f'; as training sees them: the files hold {", ".join(pairs[:_FEW])}{more}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Dict, List, Optional, Sequence, Tuple, Type
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Type
 
 from mmguard.diagnosis.facts import LabelFacts
 
@@ -12,6 +12,9 @@ SEVERITIES = ('error', 'warning', 'info')
 
 #: Files that a finding names; the scan's report lists them all.
 NAMED = 5
+
+#: From here on a finding explains those that follow from it.
+CERTAIN = 0.5
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Cause:
     severity: ClassVar[str] = 'error'
     #: Whether it speaks against the labels; the others leave the verdict 'your labels are fine' standing.
     blames_labels: ClassVar[bool] = True
+    #: Codes of causes that merely follow from this one: where it is likelier, they are not told.
+    explains: ClassVar[Tuple[str, ...]] = ()
     code: ClassVar[str]
     summary: ClassVar[str]
     #: What becomes of a training that has it.
@@ -90,6 +95,9 @@ class Cause:
 
     # ---- what a subclass may say differently from case to case
 
+    def explained(self, facts: LabelFacts) -> Sequence[str]:
+        return self.explains
+
     def summarise(self, facts: LabelFacts) -> str:
         return self.summary
 
@@ -112,8 +120,10 @@ class Cause:
     def files(self, facts: LabelFacts) -> List[str]:
         if facts.maps is None:
             return []
-        examples = facts.maps.examples
-        named = [path for value in self.values(facts) for path in examples.get(value, [])]
+        values, examples = self.values(facts), facts.maps.examples
+        # Examples are by what the files hold, and that is not always what training sees.
+        as_stored = facts.stored if values is facts.values else {}
+        named = [path for v in values for stored in as_stored.get(v, [v]) for path in examples.get(stored, [])]
         return list(dict.fromkeys(named))
 
 
@@ -145,6 +155,7 @@ def diagnose(facts: LabelFacts, causes: Sequence[Type[Cause]]) -> List[Finding]:
             found.append(finding)
             blamed = blamed or cause.blames_labels
     found.sort(key=lambda f: (-f.likelihood, f.code))
+    found = _without_consequences(found, {kind.code: kind().explained(facts) for kind in causes})
     if not blamed:
         verdicts = [kind().find(facts) for kind in causes if issubclass(kind, Verdict)]
         # Behind what was found beside the labels.
@@ -153,6 +164,18 @@ def diagnose(facts: LabelFacts, causes: Sequence[Type[Cause]]) -> List[Finding]:
             if verdict is not None:
                 found.append(replace(verdict, likelihood=min(verdict.likelihood, limit)))
     return found
+
+
+def _without_consequences(found: Sequence[Finding], explains: Mapping[str, Sequence[str]]) -> List[Finding]:
+    """Leaves out findings that follow from a likelier one: two advices for one fault contradict each other."""
+    told: List[Finding] = []
+    follow: Set[str] = set()
+    for finding in found:
+        if finding.code not in follow:
+            told.append(finding)
+            if finding.likelihood >= CERTAIN:
+                follow.update(explains[finding.code])
+    return told
 
 
 class Verdict(Cause):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
 from mmguard.diagnosis.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
@@ -11,6 +12,9 @@ VOID = 255
 
 #: With fewer files a few are no small part.
 ENOUGH_FILES = 20
+
+#: Form of a label file -> what is wrong with it.
+MANY_CHANNELS = {'rgb': '3 channels', 'rgba': '4 channels (with alpha)', 'gray_alpha': 'gray with an alpha channel'}
 
 BACKGROUND = ('background', '_background_', '__background__', 'bg')
 
@@ -63,6 +67,11 @@ def stored(facts: LabelFacts) -> Dict[int, int]:
 def ids_of(counts: Mapping[int, int]) -> Set[int]:
     """The values that can be meant as ids: neither void nor negative."""
     return {value for value in counts if value >= 0 and value != VOID}
+
+
+def has_many_channels(facts: LabelFacts) -> bool:
+    """Whether label files hold more than one channel."""
+    return any(maps_of(facts).forms.get(form) for form in MANY_CHANNELS)
 
 
 def is_whole(facts: LabelFacts) -> bool:
@@ -119,6 +128,16 @@ def as_map(pairs: Mapping[int, int], limit: int = 40) -> str:
     ranked = sorted(pairs.items())
     rest = ', ...' if len(ranked) > limit else ''
     return '{' + ', '.join(f'{raw}: {label}' for raw, label in ranked[:limit]) + rest + '}'
+
+
+def folded(name: str) -> str:
+    """A name without what typists change: case, blanks, underscores and hyphens.
+
+    Example:
+        >>> folded(' Traffic_Light')
+        'trafficlight'
+    """
+    return re.sub(r'[\s_-]+', '', name).casefold()
 
 
 def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:

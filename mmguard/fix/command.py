@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
+from mmguard.files import write_whole
 from mmguard.fix.maps import Mended
 from mmguard.fix.options import CannotMend, FixOptions, NotMended, as_label_map
-from mmguard.fix.output import MANIFEST, check_places, digest, link, manifest_text, read_manifest, write_bytes
+from mmguard.fix.output import MANIFEST, check_places, digest, link, manifest_text, read_manifest
 
 Mend = Callable[[bytes, str], Mended]
 COMPLETE, LEFT_OUT, FAILED = 0, 1, 2
@@ -123,7 +124,7 @@ def _write(target: Path, out: Path, options: FixOptions, files: List[Tuple[Path,
             left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
             continue
         taken[new_name] = name
-        write_bytes(mended.data, out / new_name)
+        write_whole(out / new_name, mended.data)
         done.append(
             {
                 'file': name,
@@ -135,7 +136,7 @@ def _write(target: Path, out: Path, options: FixOptions, files: List[Tuple[Path,
                 'sha256_after': digest(mended.data),
             }
         )
-    write_bytes(manifest_text(target, options, done, left_out), out / MANIFEST)
+    write_whole(out / MANIFEST, manifest_text(target, options, done, left_out))
     _tell(out, done, left_out, linked)
     return LEFT_OUT if left_out else COMPLETE
 

@@ -6,10 +6,10 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
+from mmguard.files import write_whole
 from mmguard.fix.options import CannotMend, FixOptions
 from mmguard.version import __version__
 
@@ -58,22 +58,6 @@ def manifest_text(
     return (json.dumps(record, indent=1, ensure_ascii=False) + '\n').encode()
 
 
-def write_bytes(data: bytes, path: Path) -> None:
-    """Writes a file beside its place, then gives it its name: it is there whole, or not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix='.mmguard_', dir=path.parent)
-    try:
-        with os.fdopen(handle, 'wb') as file:
-            file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
@@ -94,4 +78,4 @@ def link(source: Path, path: Path) -> None:
     try:
         os.link(source.resolve(), path)
     except OSError:
-        write_bytes(source.read_bytes(), path)
+        write_whole(path, source.read_bytes())

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
+import time
 from dataclasses import dataclass
-from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, TypeVar
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional
 
 import numpy as np
 
+from mmguard.scan.chunks import TaskSize, in_chunks
 from mmguard.scan.journal import Journal
 from mmguard.scan.read import read_map, stamp_of
 from mmguard.scan.record import MapItem
 from mmguard.scan.settings import MapSettings
 from mmguard.scan.summary import MapSummary
-
-Element = TypeVar('Element')
-
-#: Files per task: a third of a second of decoding, so that little is lost when a task is.
-CHUNK = 16
 
 
 class ChunkResult(NamedTuple):
@@ -26,10 +22,13 @@ class ChunkResult(NamedTuple):
     Attributes:
         lines (list[str]): The records, as lines of JSON.
         summary (MapSummary): The same, added up.
+        work, clock (float): How long it took, in seconds of a core and by the clock.
     """
 
     lines: List[str]
     summary: MapSummary
+    work: float = 0.0
+    clock: float = 0.0
 
 
 #: Runs ``scan_chunk`` over chunks, in any order, with a bounded number of them on the way.
@@ -53,6 +52,9 @@ class Scanned:
 
 def scan_chunk(items: List[MapItem], settings: MapSettings) -> ChunkResult:
     """One task: reads some files."""
+    if not isinstance(settings, MapSettings):  # cases of volumes: their settings know how they are read
+        return settings.scan(items)
+    work, clock = time.thread_time(), time.perf_counter()
     invalid = np.array(settings.invalid_values())
     summary = MapSummary(settings)
     lines = []
@@ -60,7 +62,7 @@ def scan_chunk(items: List[MapItem], settings: MapSettings) -> ChunkResult:
         record = read_map(item, settings, invalid)
         summary.add(record)
         lines.append(record.to_line())
-    return ChunkResult(lines, summary)
+    return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
 
 
 def scan_here(chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
@@ -87,6 +89,7 @@ def scan_maps(
     """
     done = Scanned(MapSummary(settings))
     invalid = settings.invalid_values()
+    size = TaskSize()
 
     def unknown() -> Iterator[MapItem]:
         for item in items:
@@ -101,20 +104,11 @@ def scan_maps(
             done.reused += 1
             on_files(1)
 
-    for result in mapper(in_chunks(unknown(), CHUNK), settings):
+    for result in mapper(in_chunks(unknown(), size), settings):
         if journal is not None:
             journal.append(result.lines)
         done.summary.merge(result.summary)
         done.decoded += len(result.lines)
+        size.learn(len(result.lines), result.work, result.clock)
         on_files(len(result.lines))
     return done
-
-
-def in_chunks(elements: Iterable[Element], size: int) -> Iterator[List[Element]]:
-    """Lists of ``size`` elements; the last may be shorter."""
-    source = iter(elements)
-    while True:
-        chunk = list(itertools.islice(source, size))
-        if not chunk:
-            return
-        yield chunk

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 
-from PIL import Image, UnidentifiedImageError
-
 MISSING = 'missing'
 EMPTY = 'empty'
 NOT_A_FILE = 'not a file'
@@ -33,9 +31,11 @@ def fault_of(error: BaseException, head: bytes = b'') -> str:
         error (Exception): What was raised.
         head (bytes): The first bytes of the file, to tell a damaged image from no image at all.
     """
-    if isinstance(error, UnidentifiedImageError):
+    # Pillow's errors by their names: folders and annotation files are read without it, too.
+    kind = type(error).__name__
+    if kind == 'UnidentifiedImageError':
         return 'damaged' if head.startswith(_SIGNATURES) else NOT_AN_IMAGE
-    if isinstance(error, (Image.DecompressionBombError, MemoryError)):
+    if kind == 'DecompressionBombError' or isinstance(error, MemoryError):
         return TOO_LARGE
     if isinstance(error, OSError) and error.errno is not None:
         return _BY_NUMBER.get(error.errno, 'unreadable')

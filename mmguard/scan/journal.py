@@ -69,13 +69,11 @@ class Journal:
                 has not been looked at more closely.
             backend (str): The decoder of the loader.
         """
-        # The last line about a file counts.
-        at = int(np.searchsorted(self._keys, np.uint64(_key(item.path)), side='right')) - 1
-        if self._lines is None or at < 0 or int(self._keys[at]) != _key(item.path):
+        line = self.line_of(item.path)
+        if line is None:
             return None
-        self._lines.seek(int(self._places[at]))
         try:
-            record = MapRecord.from_line(self._lines.readline().decode())
+            record = MapRecord.from_line(line)
         except ValueError:
             return None
         same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
@@ -84,6 +82,14 @@ class Journal:
         if 'colours' not in record.changes and any(invalid[v] and v not in record.between for v in record.as_loaded):
             return None
         return record
+
+    def line_of(self, path: str) -> Optional[str]:
+        """The last line about a file; ``None`` where there is none."""
+        at = int(np.searchsorted(self._keys, np.uint64(_key(path)), side='right')) - 1
+        if self._lines is None or at < 0 or int(self._keys[at]) != _key(path):
+            return None
+        self._lines.seek(int(self._places[at]))
+        return self._lines.readline().decode(errors='replace')
 
     @property
     def resumed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -95,6 +96,8 @@ class LocalProcesses:
 
 def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
     """The record of a file that ended the process that read it."""
+    if not isinstance(settings, MapSettings):  # cases of volumes, as in the engine
+        return settings.crashed(item)
     image_stamp = None if item.image is None else stamp_of(item.image)
     record = MapRecord(item.path, stamp_of(item.path), item.image, image_stamp, settings.backend, fault=CRASHES)
     summary = MapSummary(settings)
@@ -105,8 +108,11 @@ def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
 def _pool(processes: int) -> ProcessPoolExecutor:
     # A fork starts at once; a fresh interpreter would import torch first. The children touch neither torch nor locks.
     context: Any = multiprocessing.get_context('fork' if sys.platform == 'linux' else None)
-    return ProcessPoolExecutor(processes, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    return ProcessPoolExecutor(processes, mp_context=context, initializer=_settle_in)
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _settle_in() -> None:
+    """The first thing in each process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent takes it
+    # Garbage collection would go through, and with that copy, all that was forked.
+    gc.freeze()

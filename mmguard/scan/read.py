@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
-from PIL import Image
 
 from mmguard.labels import value_counts
 from mmguard.scan.edges import count_between
@@ -41,6 +40,8 @@ def stamp_of(path: str) -> Optional[Stamp]:
 @lru_cache(maxsize=None)
 def _known_formats() -> Tuple[str, ...]:
     """The formats that this build of pillow can read."""
+    from PIL import Image  # not at the top: annotation files are scanned without pillow
+
     Image.init()
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
@@ -53,6 +54,8 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
         settings (MapSettings): How the labels are loaded.
         invalid (np.ndarray): bool (256,), ``settings.invalid_values()``.
     """
+    from PIL import Image
+
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # of large, odd or damaged files: they are told in the record
@@ -83,6 +86,8 @@ def _fault_of_status(status: os.stat_result) -> str:
 
 
 def _look_at_image(record: MapRecord) -> None:
+    from PIL import Image
+
     head = b''
     assert record.image is not None
     try:

@@ -9,6 +9,7 @@ from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
 from mmguard.diagnosis.facts import ConfigFacts
 from mmguard.scan.engine import Mapper, scan_maps
 from mmguard.scan.journal import Journal
+from mmguard.scan.nnunet.source import CaseSource
 from mmguard.scan.options import SPLITS
 from mmguard.scan.sources.base import MapSource
 from mmguard.scan.target import Plan, Source
@@ -63,6 +64,12 @@ def run_plan(
         on_start(source)
         if isinstance(source, MapSource):
             results.append(_scan_maps(source, plan.config, mapper, journal, on_files))
+        elif isinstance(source, CaseSource):
+            cases = source.scan(mapper, journal, on_files)
+            findings = diagnose(cases.facts, CAUSES)
+            results.append(
+                SetResult(source.name, cases.facts, findings, cases.worst, source.notes, cases.decoded, cases.reused)
+            )
         else:
             try:
                 facts = source.read()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, List
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from mmguard.console import Console, Table, Text
 from mmguard.diagnosis import Finding, LabelFacts
 from mmguard.scan.names import printable
+from mmguard.scan.nnunet.screen import show_cases
 from mmguard.scan.run import SetResult
 
 _STYLES = {'error': 'bold red', 'warning': 'bold yellow', 'info': 'bold green'}
@@ -35,7 +33,9 @@ def show(console: Console, result: SetResult) -> None:
             console.print(Text(f'{fault}: {number:,} files, first: {", ".join(files[:3])}', style='yellow'))
     if facts.histogram:
         console.print(_histogram(facts))
-    if result.worst:
+    if facts.volumes is not None:
+        show_cases(console, facts.volumes)
+    elif result.worst:
         console.print(_worst(result))
 
 
@@ -65,7 +65,8 @@ def _finding(finding: Finding) -> Text:
 
 
 def _histogram(facts: LabelFacts) -> Table:
-    by_label = facts.maps.files_with_class if facts.maps is not None else {}
+    seen = facts.maps or facts.volumes
+    by_label = seen.files_with_class if seen is not None else {}
     table = Table(title='labels as training sees them', title_justify='left', show_edge=False, pad_edge=False)
     for heading in ('label', 'name'):
         table.add_column(heading)
@@ -101,8 +102,9 @@ def _worst(result: SetResult) -> Table:
     table = Table(title='worst files', title_justify='left', show_edge=False, pad_edge=False)
     table.add_column('file', overflow='fold')
     table.add_column('invalid', justify='right')
-    table.add_column('values (times)')
+    table.add_column('values in the file (times)')
     for file in result.worst[:_MOST_FILES]:
-        values = ', '.join(f'{value} ({count:,})' for value, count in file['values'].items())
+        # Of colour files nothing is known but what the loader makes of them.
+        values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
         table.add_row(Text(file['file']), Text(f'{file["invalid"]:,}'), Text(values))
     return table

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from typing import Any, Optional
 
-from rich.console import Console
-from rich.text import Text
-
+from mmguard.console import Console, Text
+from mmguard.files import write_or_print
 from mmguard.scan.engine import Mapper, scan_here
 from mmguard.scan.journal import Journal, default_journal
 from mmguard.scan.names import printable
+from mmguard.scan.nnunet.source import CaseSource
 from mmguard.scan.options import ScanOptions
 from mmguard.scan.processes import LocalProcesses, cores
 from mmguard.scan.progress import ScanProgress
@@ -44,16 +44,17 @@ def scan_and_tell(args: Any, options: ScanOptions) -> int:
     """
     # Standard output belongs to the JSON where it was asked for.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)
-    plan = plan_of(args.target, options)
     with ExitStack() as stack:
+        stack.enter_context(redirect_stdout(sys.stderr))  # frameworks print; standard output may be for JSON
+        plan = plan_of(args.target, options)
         mapper = _mapper(args.dask, args.processes or cores(), stack)
         journal: Optional[Journal] = None
-        if any(isinstance(source, MapSource) for source in plan.sources):
+        if any(isinstance(source, (MapSource, CaseSource)) for source in plan.sources):
             journal = stack.enter_context(_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
     if args.json:
-        _write_json(args.json, as_json(args.target, results, plan.failed))
+        write_or_print(args.json, as_json(args.target, results, plan.failed))
     if args.html:
         write_page(args.html, args.target, results)
     for result in results:
@@ -85,13 +86,3 @@ def _journal(args: Any) -> Journal:
             raise
         # No home to write to (a container): the scan is worth more than its journal.
         return Journal(os.devnull, False)
-
-
-def _write_json(path: str, text: str) -> None:
-    if path == '-':
-        sys.stdout.write(text + '\n')
-        return
-    temporary = f'{path}.part'
-    with open(temporary, 'w', encoding='utf-8') as file:
-        file.write(text + '\n')
-    os.replace(temporary, path)

@@ -46,6 +46,9 @@ class MapSummary:
         self.files_with: Dict[int, int] = {}
         self.examples: Dict[int, Examples] = {}
         self.forms: Dict[str, int] = {}
+        self.form_examples: Dict[str, Examples] = {}
+        #: Invalid label -> the lowest few values in files that become it.
+        self.stored: Dict[int, List[int]] = {}
         self.image_forms: Dict[str, int] = {}
         self.changes: Dict[str, int] = {}
         self.fractions: Dict[str, int] = {}
@@ -72,6 +75,7 @@ class MapSummary:
                 self.missing_labels.add(record.path)
             return
         _count(self.forms, record.form)
+        self.form_examples.setdefault(record.form, Examples(_FEW)).add(record.path)
         self.lossy += record.lossy
         for change in record.changes:
             _count(self.changes, change)
@@ -103,11 +107,16 @@ class MapSummary:
         if invalid:
             self.offending_files += 1
             stored = {value: n for value, n in record.raw.items() if self._is_invalid(record.decoded(value))}
+            for value in stored:
+                self._add_stored(self.table[record.decoded(value)], [value])
             where = (record.path, record.image or '')
             self.worst.add((-sum(invalid.values()), *where, _most(stored), _most(invalid)))
             if record.between:
                 self.invalid_looked_at += sum(invalid.values())
                 self.invalid_between += sum(record.between.values())
+
+    def _add_stored(self, label: int, values: List[int]) -> None:
+        self.stored[label] = sorted({*self.stored.get(label, ()), *values})[:_FEW]
 
     def _is_invalid(self, decoded: int) -> bool:
         return not self.settings.is_valid(self.table[decoded])
@@ -137,6 +146,10 @@ class MapSummary:
         _add_counts(self.colours, other.colours, MAX_COLOURS)
         for name in ('all_void', 'size_mismatches', 'missing_labels', 'missing_images', 'duplicates', 'worst'):
             getattr(self, name).merge(getattr(other, name))
+        for label, values in other.stored.items():
+            self._add_stored(label, values)
+        for form, files in other.form_examples.items():
+            self.form_examples.setdefault(form, Examples(_FEW)).merge(files)
         for fault, files in other.unreadable.items():
             self.unreadable.setdefault(fault, Examples()).merge(files)
         for value, files in other.examples.items():
@@ -179,6 +192,7 @@ class MapSummary:
             image_forms=_by_count(self.image_forms),
             colours={_rgb(colour): count for colour, count in _by_count(self.colours).items()},
             gray_in_colour=self.gray_in_colour,
+            form_examples={form: names(files) for form, files in sorted(self.form_examples.items())},
             counts=counts,
         )
         return LabelFacts(
@@ -191,6 +205,7 @@ class MapSummary:
             class_names=list(class_names),
             histogram=_sorted(self.trained),
             maps=maps,
+            stored={label: values for label, values in sorted(self.stored.items()) if values != [label]},
         )
 
     def worst_files(self, root: Optional[str] = None) -> List[Dict[str, Any]]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Callable, List, Union
 
 from mmguard.diagnosis.facts import ConfigFacts, LabelFacts
+from mmguard.scan.nnunet.source import CaseSource, missing_package, raw_datasets
 from mmguard.scan.options import ScanOptions
 from mmguard.scan.sources.base import MapSource
 from mmguard.scan.sources.config import ConfigSource, heads_say, split_sets
@@ -39,7 +40,7 @@ class AnnotationSource:
     files: List[Any] = field(default_factory=list)
 
 
-Source = Union[MapSource, AnnotationSource]
+Source = Union[MapSource, AnnotationSource, CaseSource]
 
 
 @dataclass
@@ -61,7 +62,8 @@ def plan_of(target: str, options: ScanOptions) -> Plan:
     """Finds out what a target is, by its name and its first files.
 
     Args:
-        target (str): An mm config, a COCO or LVIS JSON, a VOC folder, a folder of label maps, or one label map.
+        target (str): An mm config, a COCO or LVIS JSON, a VOC folder, a folder of label maps, one label map, a raw
+            data set of nnU-Net, or a folder of such.
         options (ScanOptions): What the user says about it.
 
     Raises:
@@ -69,6 +71,9 @@ def plan_of(target: str, options: ScanOptions) -> Plan:
     """
     if not os.path.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
+    volumes = raw_datasets(target)
+    if volumes:
+        return _volume_plan(volumes)
     ending = os.path.splitext(target)[1].lower()
     if os.path.isdir(target):
         return _voc_plan(target, options) if _is_voc(target) else _folder_plan(target, options)
@@ -84,7 +89,18 @@ def plan_of(target: str, options: ScanOptions) -> Plan:
     )
 
 
+def _volume_plan(folders: List[str]) -> Plan:
+    sources = [CaseSource(folder) for folder in folders]
+    for source in sources:
+        package = missing_package(source.reader, source.spec.file_ending)
+        if package:
+            ending = source.spec.file_ending
+            raise CannotScan(f'{source.name}: {ending} files are read by {package}: pip install {package}')
+    return Plan(list(sources), ConfigFacts())
+
+
 def _folder_plan(target: str, options: ScanOptions) -> Plan:
+    _import_pillow(target)
     notes = []
     if os.path.isdir(target) and options.images is None:
         folders = label_and_image_folders(target)
@@ -102,6 +118,17 @@ def _folder_plan(target: str, options: ScanOptions) -> Plan:
     return Plan([source], _facts_of(options))
 
 
+def _import_pillow(target: str) -> None:
+    """Here, because processes that are forked later need not import it again."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise CannotScan(
+            f'{target}: label maps are read with pillow, which does not import ({error}): pip install pillow. COCO, '
+            f'LVIS and VOC annotations are read without it'
+        ) from error
+
+
 def _facts_of(options: ScanOptions) -> ConfigFacts:
     facts = ConfigFacts(framework='mmseg', label_map=dict(options.label_map))
     if options.reduce_zero_label:
@@ -110,8 +137,9 @@ def _facts_of(options: ScanOptions) -> ConfigFacts:
 
 
 def _is_voc(folder: str) -> bool:
-    """A VOC folder has its annotations in XML: in itself, or in Annotations."""
-    for place in (os.path.join(folder, 'Annotations'), folder):
+    """A VOC folder has its annotations in XML: in itself, in Annotations, or in those of the folders in it."""
+    below = [os.path.join(entry, 'Annotations') for entry in _folders_in(folder)]
+    for place in (os.path.join(folder, 'Annotations'), folder, *below):
         try:
             with os.scandir(place) as entries:
                 if any(entry.name.endswith('.xml') for _, entry in zip(range(1000), entries)):
@@ -119,6 +147,15 @@ def _is_voc(folder: str) -> bool:
         except OSError:
             continue
     return False
+
+
+def _folders_in(folder: str, most: int = 20) -> List[str]:
+    """The first folders in a folder: VOCdevkit has one for each year."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for _, entry in zip(range(1000), entries) if entry.is_dir())[:most]
+    except OSError:
+        return []
 
 
 def _voc_plan(target: str, options: ScanOptions) -> Plan:
@@ -137,6 +174,8 @@ def _coco_plan(target: str, options: ScanOptions) -> Plan:
 
 
 def _config_plan(target: str, options: ScanOptions) -> Plan:
+    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
     from mmguard.check.config import read_config
     from mmguard.check.facts import facts_of_config
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any, Dict, List, Sequence
 
+from mmguard.scan.nnunet.pictures import section_of_cases
 from mmguard.scan.run import SetResult
 
 
@@ -35,21 +37,25 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
     """
     from mmguard.report.page import Section, WorstFile, write_scan_page
 
-    sections: List[Section] = []
-    for result in results:
-        worst = [
-            WorstFile(
-                source=file['file'],
-                image_path=file['image'],
-                label_path=file['path'],
-                values={int(value): count for value, count in file['stored'].items()},
-                skipped=file['invalid'],
-                ignored=result.ignored,
-            )
-            for file in result.worst
-        ]
-        sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
-    write_scan_page(path, f'Labels of {target}', sections)
+    with ExitStack() as stack:
+        sections: List[Section] = []
+        for result in results:
+            if result.facts.volumes is not None:
+                sections.append(section_of_cases(result, stack))
+                continue
+            worst = [
+                WorstFile(
+                    source=file['file'],
+                    image_path=file['image'],
+                    label_path=file['path'],
+                    values={int(value): count for value, count in file['stored'].items()},
+                    skipped=file['invalid'],
+                    ignored=result.ignored,
+                )
+                for file in result.worst
+            ]
+            sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
+        write_scan_page(path, f'Labels of {target}', sections)
 
 
 def _plain(value: Any) -> Any:

@@ -36,7 +36,7 @@ def trace(
         num_classes (int, optional): ``None``: as the config's guards or heads say.
         json_file (str, optional): Where to write the story; ``'-'``: standard output, and nothing else there.
     """
-    from rich.console import Console
+    from mmguard.console import Console
 
     console = Console(file=sys.stderr if json_file == '-' else sys.stdout, markup=False, emoji=False, highlight=False)
     try:
@@ -149,11 +149,6 @@ def _finite(corner: float) -> Any:
 
 
 def _write(target: str, record: Dict[str, Any]) -> None:
-    from mmguard.report.page import write_whole
+    from mmguard.files import write_or_print
 
-    text = json.dumps(record, indent=1) + '\n'
-    if target == '-':
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    else:
-        write_whole(Path(target), text.encode('utf-8'))
+    write_or_print(target, json.dumps(record, indent=1))

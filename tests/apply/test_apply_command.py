@@ -10,11 +10,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mmengine.config import Config
+from this_stack import base_line
 
 import mmguard
 from mmguard.apply.overlay import overlay_text
 from mmguard.apply.written import without_scopes
 from mmguard.cli import main
+from mmguard.stack import config_file
 
 PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 NEW_STYLE = Path(__file__).parents[2] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py'
@@ -66,13 +68,11 @@ def test_the_same_again_changes_nothing(mine: Path, tmp_path: Path, capsys: Any)
 
 
 def test_a_shipped_file_is_inherited_from_by_its_framework(tmp_path: Path) -> None:
-    import mmseg
-
-    path = Path(mmseg.__file__).parent / '.mim' / 'configs' / PIDNET.replace('mmseg::', '')
+    path = config_file(PIDNET)
     out = tmp_path / 'out.py'
-    assert main(['apply', str(path), '-o', str(out), '--quiet']) == 0
+    assert main(['apply', path, '-o', str(out), '--quiet']) == 0
     text = out.read_text()
-    assert f'_base_ = [{PIDNET!r}]' in text
+    assert base_line(PIDNET) in text
     assert "dict(_base_.model.decode_head.loss_decode[0], type='GuardedCrossEntropyLoss')" in text
     assert "dict(type='GuardedLoss', loss=_base_.model.decode_head.loss_decode[1])" in text
 

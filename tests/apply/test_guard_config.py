@@ -12,6 +12,7 @@ from mmengine.config import Config
 import mmguard
 from mmguard.apply.guarded import guard_tree, tree_of
 from mmguard.apply.tree import type_name
+from mmguard.stack import config_file
 
 ROOT = osp.join(osp.dirname(__file__), '..', '..', 'configs')
 
@@ -44,7 +45,7 @@ READ = ('model', 'custom_hooks', 'custom_imports', 'train_dataloader', 'val_data
 
 
 def stock(base: str, more: str = '') -> Config:
-    return Config.fromstring(f'_base_ = ["{base}"]\n{more}\n', '.py')
+    return Config.fromstring(f'_base_ = [{config_file(base)!r}]\n{more}\n', '.py')
 
 
 def plain(node: Any) -> Any:

@@ -52,8 +52,15 @@ def test_val_and_test_are_told_together(tmp_path, capsys):
     assert out.endswith('2 warnings\n')
 
 
-def test_select_ignore_and_all(capsys):
-    file = str(official_file(PIDNET))
+def test_select_ignore_and_all(tmp_path, capsys):
+    config = tmp_path / 'mine.py'  # onedl's loss fails with avg_non_ignore alone
+    config.write_text(
+        f'_base_ = [{str(official_file(PIDNET))!r}]\n'
+        'losses = _base_.model.decode_head.loss_decode\n'
+        "losses[0]['avg_non_ignore'] = True\n"
+        'model = dict(decode_head=dict(loss_decode=losses))\n'
+    )
+    file = str(config)
     assert main(['check', file, '--ignore', 'MG214']) == 0
     assert main(['check', file, '--select', 'mg218']) == 1
     assert 'MG214' not in capsys.readouterr().out
@@ -102,7 +109,8 @@ def test_what_cannot_be_read_is_code_2(text, said, tmp_path, capsys):
 def test_other_misuse_is_code_2(wrong, tmp_path, capsys):
     assert main(['check', wrong, '--select', 'MG999']) == 2
     assert 'no rule has the code MG999' in capsys.readouterr().err
-    assert main(['check', wrong, '--json', str(tmp_path / 'no' / 'folder.json')]) == 2
+    (tmp_path / 'file').write_text('mine')
+    assert main(['check', wrong, '--json', str(tmp_path / 'file' / 'found.json')]) == 2
     assert 'cannot be written' in capsys.readouterr().err
 
 
@@ -162,7 +170,7 @@ def test_the_pure_python_style(tmp_path, capsys):
     plain = 'loss_decode=dict(type=CrossEntropyLoss'
     assert plain in official
     file = tmp_path / 'mine.py'
-    file.write_text(official.replace(plain, f'{plain}, class_weight=[1.0] * 18'))
+    file.write_text(official.replace(plain, f'{plain}, avg_non_ignore=True, class_weight=[1.0] * 18'))
     assert main(['check', str(file)]) == 1
     out = capsys.readouterr().out
     assert 'error MG207 model.decode_head.loss_decode.class_weight = [1.0, ..., 1.0] (18 entries)' in out

@@ -12,6 +12,8 @@ import pytest
 from mmengine.config import Config
 from small_runs import expected_samples, shrink, train, type_name
 
+from mmguard.stack import config_file
+
 ROOT = osp.join(osp.dirname(__file__), '..', '..', 'configs')
 FAMILIES = {'pidnet', 'mask2former', 'deeplabv3plus', 'new_style'}
 #: Those of mmsegmentation; test_det_configs.py has the others.
@@ -32,19 +34,19 @@ NO_GUARD_IN_PIPELINE = pytest.mark.parametrize(
 )
 
 
-#: Guarded config -> the text of the unguarded one that it must agree with on clean labels.
+#: Guarded config -> the unguarded one that it must agree with on clean labels.
 STOCK = {
-    'pidnet/pidnet-s_cityscapes_guarded.py': '_base_ = ["mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py"]',
+    'pidnet/pidnet-s_cityscapes_guarded.py': 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py',
     'mask2former/mask2former_r50_cityscapes_guarded.py': (
-        '_base_ = ["mmseg::mask2former/mask2former_r50_8xb2-90k_cityscapes-512x1024.py"]'
+        'mmseg::mask2former/mask2former_r50_8xb2-90k_cityscapes-512x1024.py'
     ),
     'deeplabv3plus/deeplabv3plus_r50-d8_ohem_cityscapes_guarded.py': (
-        '_base_ = ["mmseg::deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py"]\n'
-        'sampler = dict(type="OHEMPixelSampler", thresh=0.7, min_kept=100000)\n'
-        'model = dict(decode_head=dict(sampler=sampler))'
+        'mmseg::deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py'
     ),
-    'new_style/fcn_r50_cityscapes_guarded.py': '',
+    'new_style/fcn_r50_cityscapes_guarded.py': osp.join(ROOT, 'new_style/fcn_r50_cityscapes.py'),
 }
+#: And what else is said of it.
+SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=100000)
 
 
 def load(name: str) -> Config:
@@ -53,8 +55,10 @@ def load(name: str) -> Config:
 
 def load_stock(name: str) -> Config:
     """The config without mmguard."""
-    text = STOCK[name]
-    return Config.fromstring(text, '.py') if text else load('new_style/fcn_r50_cityscapes.py')
+    config = Config.fromfile(config_file(STOCK[name]))
+    if 'ohem' in name:
+        config.model.decode_head.sampler = SAMPLER
+    return config
 
 
 def steps_of(config: Config, name: str) -> List[int]:

@@ -19,6 +19,7 @@ WORDS = st.sampled_from([
     'mmseg', 'mmdet', 'background', 'cat', 'dog', '{x}', '', 'gray8', 'rgb', 'palette8', 'gray16', 'float', 'wrapped',
     'colours', 'label', 'box_no_area', 'box_new', 'category id', 'model.head.num_classes', 'model.head.class_weight',
     'x_gtFine_labelIds.png', 'all_void', 'OhemCrossEntropy', 'DINOHead', 'panoptic_head.num_things_classes', 'coco',
+    'keys', 'labels', 'regions', 'count', 'unexpected', 'fractions', 'not finite', 'shape', 'form', 'unreadable',
 ])  # fmt: skip
 
 
@@ -43,7 +44,7 @@ def facts_of(kind: Type[Any]) -> st.SearchStrategy:
     fields = {name: values_of(hint) for name, hint in get_type_hints(kind).items()}
     if kind is LabelFacts:
         fields.update(
-            kind=st.sampled_from(['pixels', 'instances']),
+            kind=st.sampled_from(['pixels', 'instances', 'voxels']),
             num_classes=st.sampled_from([1, 2, 3, 4, 11, 19, 80, 150]),
             ignore_index=st.none() | LABELS,
         )

@@ -46,13 +46,13 @@ BLOOD = ['RBC', 'WBC', 'Platelets']
 @pytest.mark.parametrize(
     ('facts', 'codes'),
     [
-        (LabelFacts({2: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG108', 'MG102', 'MG107']),
+        (LabelFacts({2: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG108']),
         (LabelFacts({4: 9}, 3, class_names=BLOOD, reasons={'label': 9}), ['MG107']),
         (LabelFacts({7: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG107']),
         (LabelFacts({}, 2, class_names=BLOOD, reasons={'box_no_area': 1}), ['MG109']),
-        (LabelFacts({2: 9}, 2, class_names=[], reasons={'label': 9, 'box_outside': 1}), ['MG102', 'MG107', 'MG109']),
+        (LabelFacts({2: 9}, 2, class_names=[], reasons={'label': 9, 'box_outside': 1}), ['MG102', 'MG109']),
         (LabelFacts({2: 1}, 2, class_names=[], reasons={'label': 1, 'box_outside': 9}), ['MG109', 'MG107', 'MG102']),
-        (LabelFacts({-1: 1}, 2, class_names=[], reasons={'label': 1}), ['MG105', 'MG107']),
+        (LabelFacts({-1: 1}, 2, class_names=[], reasons={'label': 1}), ['MG105']),
     ],
 )
 def test_causes_of_instances(facts: LabelFacts, codes: list) -> None:

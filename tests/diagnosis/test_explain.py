@@ -50,7 +50,7 @@ def test_an_unknown_code_is_an_error_that_names_the_known_ones(capsys: pytest.Ca
     assert 'MG102' in err
 
 
-def test_causes_need_neither_a_framework_nor_torch() -> None:
+def test_no_code_needs_a_framework() -> None:
     code = (
         'import sys\n'
         'for name in ("mmengine", "mmcv", "mmseg", "mmdet"): sys.modules[name] = None\n'
@@ -58,7 +58,7 @@ def test_causes_need_neither_a_framework_nor_torch() -> None:
         'from argparse import Namespace\n'
         'assert run(Namespace(code="MG103")) == 0\n'
         'assert run(Namespace(code=None)) == 0\n'
-        'assert run(Namespace(code="MG201")) == 2\n'
+        'assert run(Namespace(code="MG201")) == 0\n'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -23,6 +23,7 @@ from report_files import (
     write_labels,
     write_seg_config,
 )
+from this_stack import IS_ONEDL, is_here
 
 from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
 
@@ -282,7 +283,7 @@ def findings_of(report: str) -> Tuple[Finding, ...]:
         return tuple(REPORTS[report].rebuild(Path(root)))
 
 
-@pytest.mark.parametrize('report', sorted(REPORTS))
+@pytest.mark.parametrize('report', [name for name in sorted(REPORTS) if is_here(REPORTS[name].codes)])
 def test_the_first_finding_names_the_true_cause(report: str) -> None:
     first = findings_of(report)[0]
     assert first.code in REPORTS[report].codes, first
@@ -321,6 +322,7 @@ def test_where_the_labels_are_right_it_is_said(report: str) -> None:
     assert findings_of(report)[-1].cause == 'Your labels are fine.'
 
 
+@pytest.mark.skipif(IS_ONEDL, reason="onedl's mmseg looks up no class weight of an ignored label")
 def test_a_config_alone_tells_what_needs_no_files(tmp_path: Path) -> None:
     from mmguard.check.config import read_config
     from mmguard.check.facts import facts_of_config

@@ -113,6 +113,7 @@ def test_coco_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
 
 
 def test_a_detection_config_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    pytest.importorskip('mmdet')
     annotation = dict(id=1, image_id=1, category_id=7, bbox=[0, 0, 50, 50], area=2500, iscrowd=0)
     image = dict(id=1, file_name='a.jpg', width=64, height=64)
     coco = dict(images=[image], annotations=[annotation], categories=[dict(id=7, name='cat')])

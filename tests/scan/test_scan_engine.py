@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from label_files import BLOCKS, write
 from PIL import Image, ImageFile
 
-from mmguard.scan.engine import in_chunks, scan_chunk, scan_maps
+from mmguard.scan.chunks import in_chunks
+from mmguard.scan.engine import scan_chunk, scan_maps
 from mmguard.scan.examples import Examples
 from mmguard.scan.journal import Journal
 from mmguard.scan.processes import LocalProcesses
@@ -95,7 +96,7 @@ def test_chunks_may_be_merged_in_any_order(folder: str, order: random.Random, si
     whole = scan_chunk(items, LABELS).summary.totals()
     order.shuffle(items)
     merged = MapSummary(LABELS)
-    for chunk in in_chunks(items, size):
+    for chunk in in_chunks(items, lambda: size):
         merged.merge(scan_chunk(chunk, LABELS).summary)
     assert merged.totals() == whole
 
@@ -207,15 +208,16 @@ def test_a_file_that_kills_its_process_is_told(folder: str, monkeypatch: pytest.
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
     labels = tmp_path / 'labels'
-    big = write(labels / 'first.png', np.tile(BLOCKS, (40, 40)))
-    for number in range(1500):
+    # Large files, so that a few of them leave the time to be interrupted in.
+    big = write(labels / 'first.png', np.tile(BLOCKS, (128, 128)))
+    for number in range(120):
         os.link(big, labels / f'{number:04d}.png')
     journal = tmp_path / 'journal.jsonl'
     command = [sys.executable, '-m', 'mmguard.cli', 'scan', str(labels), '--num-classes', '5', '--processes', '2']
     command += ['--journal', str(journal)]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size > 5000):
+    while time.monotonic() < deadline and not (journal.exists() and journal.stat().st_size):
         time.sleep(0.02)
     os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
     _out, error = running.communicate(timeout=60)
@@ -223,7 +225,7 @@ def test_ctrl_c_keeps_what_was_done(tmp_path: Path) -> None:
     assert b'--resume' in error
     assert b'Traceback' not in error
     kept = len(journal.read_bytes().splitlines())
-    assert 16 <= kept < 1501
+    assert 1 <= kept < 121
     done = subprocess.run([*command, '--resume', '--json', '-'], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     assert f'"reused": {kept}'.encode() in done.stdout

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from typing import Iterator, Optional, Tuple
 
+from mmguard.check.class_weights import class_weights
 from mmguard.check.config import ReadConfig
-from mmguard.check.finding import ConfigFinding
+from mmguard.check.finding import WARNING, ConfigFinding
 from mmguard.check.head_classes import classes_in
 from mmguard.check.one_channel import output_channels
 from mmguard.check.parts import Part, losses
@@ -27,16 +28,25 @@ class ClassWeightLength(Rule):
 
     def find(self, config: ReadConfig) -> Iterator[ConfigFinding]:
         for loss in losses(config):
-            weights = loss.config.get('class_weight')
-            if not isinstance(weights, (list, tuple)):
-                continue
+            given, weights = loss.config.get('class_weight'), class_weights(loss)
+            if weights.problem:
+                yield self.at(
+                    loss.at('class_weight'),
+                    given,
+                    f'The file of the class weights cannot be read: {weights.problem}.',
+                    'Write the path as it is seen from where training starts, and a list of one number per class into '
+                    'the file (.npy, .json, .yaml or .pkl).',
+                    WARNING,
+                )
             expected, extra = expected_weights(loss)
-            if expected is None or len(weights) == expected:
+            if weights.length is None or expected is None or weights.length == expected:
                 continue
+            inside = ' in the file' if isinstance(given, str) else ''
+            head = loss.owner.name if loss.owner else 'the head'
             yield self.at(
                 loss.at('class_weight'),
-                weights,
-                f'{len(weights)} weights, but {loss.owner.name if loss.owner else "the head"} needs {expected}{extra}.',
+                given,
+                f'{weights.length} weights{inside}, but {head} needs {expected}{extra}.',
                 f'Write {expected} weights{extra and ", the last one for the extra entry"}, or num_classes to match.',
             )
 

@@ -5,6 +5,7 @@ from typing import List, Type
 from mmguard.diagnosis.causes.ade_not_reduced import AdeNotReduced
 from mmguard.diagnosis.causes.background_counted import BackgroundCounted
 from mmguard.diagnosis.causes.binary_mask import BinaryMask
+from mmguard.diagnosis.causes.boxes_as_corners import BoxesAsCorners
 from mmguard.diagnosis.causes.boxes_beyond_image import BoxesBeyondImage
 from mmguard.diagnosis.causes.categories_left_out import CategoriesLeftOut
 from mmguard.diagnosis.causes.class_lists_differ import ClassListsDiffer
@@ -22,16 +23,22 @@ from mmguard.diagnosis.causes.huge_ids import HugeIds
 from mmguard.diagnosis.causes.ids_as_labels import IdsAsLabels
 from mmguard.diagnosis.causes.ignored_differs import IgnoredDiffers
 from mmguard.diagnosis.causes.ignored_is_class import IgnoredIsClass
+from mmguard.diagnosis.causes.image_size_differs import ImageSizeDiffers
 from mmguard.diagnosis.causes.images_without_target import ImagesWithoutTarget
+from mmguard.diagnosis.causes.instance_maps import InstanceMaps
 from mmguard.diagnosis.causes.label_map_before_shift import LabelMapBeforeShift
 from mmguard.diagnosis.causes.label_map_leads_out import LabelMapLeadsOut
 from mmguard.diagnosis.causes.labels_fine import LabelsFine
 from mmguard.diagnosis.causes.lossy import LossyOrInterpolated
 from mmguard.diagnosis.causes.minus_one_workaround import MinusOneWorkaround
 from mmguard.diagnosis.causes.missing_images import MissingImages
+from mmguard.diagnosis.causes.mixed_conventions import MixedConventions
 from mmguard.diagnosis.causes.more_classes_than_head import MoreClassesThanHead
+from mmguard.diagnosis.causes.names_nearly_equal import NamesNearlyEqual
 from mmguard.diagnosis.causes.names_not_in_file import NamesNotInFile
 from mmguard.diagnosis.causes.negative import NegativeLabels
+from mmguard.diagnosis.causes.no_usable_instance import NoUsableInstance
+from mmguard.diagnosis.causes.normalised_boxes import NormalisedBoxes
 from mmguard.diagnosis.causes.nothing_to_train_on import NothingToTrainOn
 from mmguard.diagnosis.causes.one_channel_softmax import OneChannelSoftmax
 from mmguard.diagnosis.causes.one_too_many import OneTooMany
@@ -56,7 +63,9 @@ from mmguard.diagnosis.causes.unpaired_files import UnpairedFiles
 from mmguard.diagnosis.causes.unreadable_files import UnreadableFiles
 from mmguard.diagnosis.causes.unusable_boxes import UnusableBoxes
 from mmguard.diagnosis.causes.void_not_ignored import VoidNotIgnored
+from mmguard.diagnosis.causes.volumes import VOLUME_CAUSES
 from mmguard.diagnosis.causes.wider_than_8_bits import WiderThanEightBits
+from mmguard.diagnosis.causes.wrong_records import WrongRecords
 from mmguard.diagnosis.finding import Cause
 
 CAUSES: List[Type[Cause]] = [
@@ -115,4 +124,13 @@ CAUSES: List[Type[Cause]] = [
     BoxesBeyondImage,
     RecordsWithoutKey,
     CategoriesLeftOut,
+    InstanceMaps,
+    MixedConventions,
+    BoxesAsCorners,
+    NormalisedBoxes,
+    NoUsableInstance,
+    ImageSizeDiffers,
+    WrongRecords,
+    NamesNearlyEqual,
+    *VOLUME_CAUSES,
 ]

@@ -5,7 +5,7 @@ from typing import Dict
 from mmguard.diagnosis.class_counts import classes_of_heads
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import class_lists, config_of, listing
+from mmguard.diagnosis.views import annotations_of, class_lists, config_of, listing
 
 
 class BackgroundCounted(Cause):
@@ -24,6 +24,9 @@ class BackgroundCounted(Cause):
             return 0.0
         listed = {len(names) for names in class_lists(facts).values()}
         heads = set(classes_of_heads(config_of(facts)).values())
+        # The annotations know as many categories as the heads: then a name is missing in the list.
+        if annotations_of(facts).left_out_names and len(annotations_of(facts).categories) in heads:
+            return 0.0
         return 0.93 if len(listed) == 1 and heads == {listed.pop() + 1} else 0.0
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:

@@ -4,13 +4,25 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import VOID, config_of, ids_of, is_whole, maps_of, share, stored, subtracts_one, trained
+from mmguard.diagnosis.views import (
+    VOID,
+    config_of,
+    has_many_channels,
+    ids_of,
+    is_whole,
+    maps_of,
+    share,
+    stored,
+    subtracts_one,
+    trained,
+)
 
 
 class BinaryMask(Cause):
     """A mask of 0 and 255, drawn to be looked at."""
 
     code = 'MG103'
+    explains = ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
     summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
     why = (
@@ -25,6 +37,9 @@ class BinaryMask(Cause):
     def likelihood(self, facts: LabelFacts) -> float:
         # Mapped already: training sees the foreground as a class.
         if 255 in config_of(facts).label_map or ids_of(trained(facts)) - {0}:
+            return 0.0
+        # What comes first is to make one channel of them (MG120); no label_map does that.
+        if has_many_channels(facts):
             return 0.0
         counts = stored(facts)
         told = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))

@@ -24,7 +24,8 @@ class BoxesBeyondImage(Cause):
     )
     advice = (
         "Corners below 0: VOC's minus-one was applied to corners that count from 0 already; add 1 again, or do not "
-        'subtract. Corners beyond the size: compare width and height with the image (swapped, or turned by EXIF?). '
+        'subtract. Corners beyond the size: is bbox x, y of the upper left corner (not the centre), width, height? Are '
+        'width and height those of the image (swapped, turned by EXIF, another scale)? If all that is right: '
         '`x1, y1 = max(x1, 0), max(y1, 0)` and `x2, y2 = min(x2, width), min(y2, height)` clip them; drop what has no '
         'area then.'
     )

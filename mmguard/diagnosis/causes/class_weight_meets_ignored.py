@@ -26,7 +26,7 @@ class ClassWeightMeetsIgnored(Cause):
 
     def likelihood(self, facts: LabelFacts) -> float:
         config = config_of(facts)
-        if config.framework not in ('', 'mmseg') or not self._weighted(facts):
+        if config.framework not in ('', 'mmseg') or not config.ignored_labels_weigh or not self._weighted(facts):
             return 0.0
         ignored = self._ignored(facts)
         if 0 <= ignored < min(map(len, self._weighted(facts).values())):

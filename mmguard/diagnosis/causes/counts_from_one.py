@@ -11,6 +11,7 @@ class CountsFromOne(Cause):
     """Labels 1..N where 0..N-1 are meant."""
 
     code = 'MG115'
+    explains = ('MG102', 'MG107')
     kinds = ('pixels', 'instances')
     needs = ('histogram',)
     summary = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'

@@ -20,8 +20,20 @@ class DuplicateIds(Cause):
         'image ids likewise, together with the image_id of the annotations.'
     )
 
+    names = (
+        'Merge them: give all annotations the id of one of the two, '
+        '`ann["category_id"] = {{twice: kept}}.get(ann["category_id"], ann["category_id"])`, and remove the other from '
+        '"categories". num_classes stays.'
+    )
+
     def likelihood(self, facts: LabelFacts) -> float:
+        # A name with two ids gets two labels: one label more than names, which is then out of range.
+        if annotations_of(facts).duplicate_names and facts.values:
+            return 0.93
         return 0.7 if self._parts(facts) else 0.0
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.names if annotations_of(facts).duplicate_names else self.advice
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))

@@ -11,6 +11,7 @@ class Fractions(Cause):
     """Labels that are no integers."""
 
     code = 'MG123'
+    explains = ('MG107', 'MG122', 'MG135')
     needs = ('maps',)
     summary = 'Labels are fractions: they went through an image transform (ToTensor divides by 255), or an average.'
     why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learnt.'

@@ -11,6 +11,7 @@ class GapsInIds(Cause):
     """As many ids as classes, but not 0..N-1."""
 
     code = 'MG116'
+    explains = ('MG107', 'MG125')
     kinds = ('pixels', 'instances')
     needs = ('values', 'histogram')
     summary = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'

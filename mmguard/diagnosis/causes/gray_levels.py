@@ -16,6 +16,7 @@ class GrayLevels(Cause):
     """Many values all over the range."""
 
     code = 'MG106'
+    explains = ('MG107',)
     needs = ()
     summary = 'Many different values ({values}, ...): colours, gray levels or interpolated labels.'
     why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which it is.'

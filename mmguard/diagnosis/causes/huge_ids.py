@@ -14,6 +14,7 @@ class HugeIds(Cause):
     """Ids of a database, of instances or of panoptic segments."""
 
     code = 'MG137'
+    explains = ('MG106', 'MG107', 'MG138')
     kinds = ('pixels', 'instances')
     summary = 'Ids such as {values} are no class labels.'
     why = (

@@ -11,6 +11,7 @@ class IdsAsLabels(Cause):
     """Category ids of a COCO file, used as labels as they are."""
 
     code = 'MG138'
+    explains = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('instances',)
     needs = ('values', 'annotations')
     summary = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means 0..{last}.'

@@ -4,7 +4,7 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import config_of, listing, predicts_classes
+from mmguard.diagnosis.views import config_of, knows_classes, listing, predicts_classes
 
 
 class IgnoredIsClass(Cause):
@@ -40,7 +40,7 @@ class IgnoredIsClass(Cause):
         return {}
 
     def _inside(self, facts: LabelFacts) -> Dict[str, int]:
-        if not predicts_classes(facts):
+        if not predicts_classes(facts) or not knows_classes(facts):
             return {}
         places = dict(config_of(facts).ignore_index)
         if facts.ignore_index is not None and facts.ignore_index not in places.values():

@@ -11,6 +11,7 @@ class LabelMapBeforeShift(Cause):
     """A label_map of raw values, where mmseg maps after it subtracted 1."""
 
     code = 'MG126'
+    explains = ('MG102', 'MG107')
     needs = ('config',)
     summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
     why = 'Every entry of the map meets the neighbour of the value that it was written for.'

@@ -11,6 +11,7 @@ class LabelMapLeadsOut(Cause):
     """A label_map whose targets are no classes."""
 
     code = 'MG134'
+    explains = ('MG102', 'MG107')
     needs = ('config',)
     summary = 'label_map maps to labels that the head does not know: {wrong}.'
     why = 'The files may be right: the map itself makes the invalid labels.'

@@ -38,7 +38,8 @@ class LabelsFine(Verdict):
         '`valid = label != {void}`.'
     )
     unknown = 'Every file can be read, and nothing about the labels is odd; how many classes there are was not said.'
-    say_it = 'Say how many classes there are, to find invalid values: `mmguard scan TARGET --num-classes N`. '
+    say_it = 'Say how many classes there are, to find invalid values: `mmguard scan TARGET --num-classes N`{guess}. '
+    guess = ' (here N is {number}, or {most} with `--ignore-index {most}` if {most} is void)'
     palette = (
         ' The files are palette PNGs: right for mmseg and Pillow, but cv2.imread reads their colours; in own loaders '
         'write `np.array(Image.open(path))`.'
@@ -55,7 +56,7 @@ class LabelsFine(Verdict):
         palette = maps_of(facts).forms.get('palette8') and not has_config(facts)
         return {
             'remark': self._on_ignored(facts) + (self.palette if palette else ''),
-            'more_to_say': '' if knows_classes(facts) else self.say_it,
+            'more_to_say': '' if knows_classes(facts) else self.say_it.format(guess=self._guess(facts)),
         }
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -74,6 +75,13 @@ class LabelsFine(Verdict):
         if found.images:
             texts.append(f'{counted(found.annotations, "annotation")} in {counted(found.images, "image")}')
         return '; '.join(texts)
+
+    def _guess(self, facts: LabelFacts) -> str:
+        """How many classes there seem to be: with all values from 0 to one of them."""
+        ids = ids_of(trained(facts))
+        if facts.kind != 'pixels' or len(ids) < 2 or ids != set(range(len(ids))):
+            return ''
+        return self.guess.format(number=len(ids), most=len(ids) - 1)
 
     def _values(self, facts: LabelFacts) -> str:
         return f'values {listing(sorted(trained(facts)), 24)}'

@@ -24,6 +24,8 @@ class MinusOneWorkaround(Cause):
         config = config_of(facts)
         if config.framework not in ('', 'mmseg') or -1 not in config.ignore_index.values():
             return 0.0
+        if not config.ignored_labels_weigh:
+            return 0.0
         guarded = config.losses and all(kind.startswith('Guarded') for kind in config.losses.values())
         return 0.88 if config.class_weights and not guarded else 0.0
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import List
 
+from mmguard.diagnosis.causes.wrong_records import NO_FOLDER
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import annotations_of, counted, listing
@@ -22,12 +23,15 @@ class MissingImages(Cause):
 
     def likelihood(self, facts: LabelFacts) -> float:
         found = annotations_of(facts)
-        return 0.65 if found.missing_files or found.missing else 0.0
+        everything = found.images > 0 and max(found.missing, len(found.missing_files)) >= found.images
+        return 0.94 if everything else 0.65 if found.missing_files or found.missing else 0.0
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         number = max(found.missing, len(found.missing_files))
-        return f'{counted(number, "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}'
+        folders = found.unreadable.get(NO_FOLDER, [])
+        where = f'; there is no folder {listing(folders, 2)}' if folders else ''
+        return f'{counted(number, "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).missing_files

@@ -8,6 +8,7 @@ class MoreClassesThanHead(Cause):
     """Data sets number the names in their class list, whatever the head."""
 
     code = 'MG108'
+    explains = ('MG102', 'MG107')
     kinds = ('pixels', 'instances')
     summary = 'The data set lists {classes} classes, the head knows {num_classes}. Too many for it: {extra}.'
     why = (

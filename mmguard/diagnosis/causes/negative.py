@@ -8,6 +8,7 @@ class NegativeLabels(Cause):
     """Labels below 0."""
 
     code = 'MG105'
+    explains = ('MG107',)
     kinds = ('pixels', 'instances')
     summary = 'Labels below 0 ({values}): an ignored value of another framework, or 1 subtracted twice.'
     why = 'A negative label is out of range in a softmax loss, and counts from the end where it indexes a table.'

@@ -9,6 +9,7 @@ class OneChannelSoftmax(Cause):
     """A softmax over a single output channel."""
 
     code = 'MG112'
+    explains = ('MG102', 'MG107')
     needs = ()
     blames_labels = False
     summary = 'One output channel together with a softmax loss, or with OHEM.'

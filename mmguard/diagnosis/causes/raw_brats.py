@@ -9,6 +9,7 @@ class RawBratsIds(Cause):
     """BraTS numbers its tumour parts 1, 2, 4."""
 
     code = 'MG118'
+    explains = ('MG102', 'MG107', 'MG116')
     needs = ('values', 'histogram')
     summary = 'These look like raw BraTS labels: 0, 1, 2 and 4, without 3.'
     why = 'Enhancing tumour, 4, is out of range for the four classes; where it is ignored it is never learnt.'

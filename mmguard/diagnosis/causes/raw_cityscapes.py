@@ -14,6 +14,7 @@ class RawCityscapesIds(Cause):
     """Cityscapes' labelIds run to 33, its trainIds to 18."""
 
     code = 'MG101'
+    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     summary = 'These look like raw Cityscapes ids (labelIds), not train ids.'
     why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
     advice = (

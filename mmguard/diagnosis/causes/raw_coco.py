@@ -14,6 +14,7 @@ class RawCocoIds(Cause):
     """COCO's 80 categories have ids 1..90, its 171 things and stuff ids up to 182."""
 
     code = 'MG117'
+    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG138')
     kinds = ('pixels', 'instances')
     summary = 'These look like raw COCO category ids ({span}, with gaps), not the {num_classes} contiguous labels.'
     why = 'Raw ids exceed the classes and, below that, mean other classes: every label behind a gap is displaced.'
@@ -38,7 +39,7 @@ class RawCocoIds(Cause):
         # A full count of at least half the ids without a single gap id leaves little doubt.
         if is_whole(facts) and len(ids) > facts.num_classes / 2:
             return 0.94
-        return 0.92 if len(beyond) >= 2 else 0.91 if beyond == {90} else 0.0
+        return 0.92 if len(beyond) >= 2 else 0.91 if beyond == {most} else 0.0
 
     def words(self, facts: LabelFacts) -> dict:
         return {'span': '0..181' if facts.num_classes == 171 else '1..90'}

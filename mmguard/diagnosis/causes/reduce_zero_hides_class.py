@@ -25,6 +25,7 @@ class ReduceZeroHidesClass(Cause):
     """``reduce_zero_label=True`` where 0 is a class."""
 
     code = 'MG124'
+    explains = ('MG128', 'MG135')
     needs = ('config',)
     summary = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
     why = 'Nothing crashes: class 0 is never trained on, all others are displaced, and the last one never occurs (nan).'
@@ -42,6 +43,9 @@ class ReduceZeroHidesClass(Cause):
         if raw:
             if 0 not in raw or max(raw) > facts.num_classes:
                 return 0.0
+            # As many names as values without 0: the list was made for the shift, whatever the head says.
+            if len(facts.class_names) == max(raw) < facts.num_classes and not background:
+                return 0.75 if self._ignored(facts) >= MUCH else 0.0
             if max(raw) == facts.num_classes - 1:
                 return 0.96
             if max(raw) < facts.num_classes and background:

@@ -15,6 +15,7 @@ class ScaledGray(Cause):
     """One gray level per class, far enough apart that a human sees them."""
 
     code = 'MG125'
+    explains = ('MG106', 'MG107', 'MG116', 'MG121')
     needs = ()
     summary = 'The values are gray levels of a picture, one per class: {levels}.'
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'

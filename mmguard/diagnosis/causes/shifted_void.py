@@ -9,6 +9,7 @@ class ShiftedVoid(Cause):
     """255 minus 1."""
 
     code = 'MG133'
+    explains = ('MG102', 'MG107', 'MG116')
     summary = '254 is void 255 after somebody subtracted 1.'
     why = 'A minus-one copied from elsewhere (`label -= 1`) moves the ignored value into the invalid ones.'
     advice = (

@@ -11,6 +11,7 @@ class StrayValue(Cause):
     """A value that only a few files hold."""
 
     code = 'MG127'
+    explains = ('MG102', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     summary = 'Only a few files hold {values}: a slip of the annotator, not a class.'
     why = 'One such pixel ends a stock training, at the iteration that happens to draw its file.'

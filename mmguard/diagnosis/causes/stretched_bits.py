@@ -9,6 +9,7 @@ class StretchedBits(Cause):
     """PNGs of 1, 2 or 4 bits, which loaders stretch over 0..255."""
 
     code = 'MG151'
+    explains = ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125')
     needs = ('maps',)
     summary = 'Label files of fewer than 8 bits: the loader stretches their values over 0 to 255.'
     why = 'Class 1 of a 4-bit file becomes 17, of a 2-bit file 85, of a 1-bit file 255, which is ignored.'

@@ -4,7 +4,7 @@ from typing import List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import counted, listing, maps_of, number_of
+from mmguard.diagnosis.views import counted, has_config, listing, maps_of, number_of
 
 
 class UnpairedFiles(Cause):
@@ -20,8 +20,33 @@ class UnpairedFiles(Cause):
         'complete the files listed, or name the complete pairs in `ann_file=...`.'
     )
 
+    none = (
+        'No label file has the name that the config makes up: that of the image without `img_suffix`, plus '
+        '`seg_map_suffix`. Compare one image with its label file and write both endings as they are, e.g. '
+        "`img_suffix='.jpg', seg_map_suffix='_mask.png'`; names must agree letter by letter (case, leading zeros), and "
+        '`data_prefix` must name both folders.'
+    )
+
     def likelihood(self, facts: LabelFacts) -> float:
+        if self._none(facts):
+            return 0.95
         return 0.55 if self._parts(facts) else 0.0
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        # An image without its label file ends a training; a label file too many does not.
+        return 'error' if has_config(facts) and number_of(maps_of(facts), 'missing_labels') else self.severity
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.none if self._none(facts) else self.advice
+
+    def _none(self, facts: LabelFacts) -> bool:
+        """Whether no pair was found at all, in a config or in two folders."""
+        maps = maps_of(facts)
+        lacking = number_of(maps, 'missing_labels') or number_of(maps, 'missing_images')
+        if has_config(facts):
+            return bool(lacking) and not maps.forms
+        labels = sum(maps.forms.values())
+        return bool(labels) and number_of(maps, 'missing_images') == labels
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 from typing import Dict, List
 
+from mmguard.diagnosis.causes.wrong_records import NO_FOLDER, is_about_records
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import annotations_of, listing, maps_of
+
+#: A file that is not there has a cause of its own.
+MISSING = 'missing'
 
 
 class UnreadableFiles(Cause):
@@ -37,8 +41,10 @@ class UnreadableFiles(Cause):
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
         found: Dict[str, List[str]] = {}
-        for unreadable in (maps_of(facts).unreadable, annotations_of(facts).unreadable):
-            for reason, paths in unreadable.items():
-                if paths:
-                    found.setdefault(reason, []).extend(paths)
+        for reason, paths in maps_of(facts).unreadable.items():
+            if paths and reason != MISSING:
+                found.setdefault(reason, []).extend(paths)
+        for reason, paths in annotations_of(facts).unreadable.items():
+            if paths and reason != NO_FOLDER and not is_about_records(reason):
+                found.setdefault(reason, []).extend(paths)
         return found

@@ -18,6 +18,9 @@ PART = {
     'or do not subtract.',
 }
 
+#: Share of the boxes from which on it is a convention, not a few slips; of so many boxes at least.
+MANY, ENOUGH = 0.2, 10
+
 
 class UnusableBoxes(Cause):
     """Boxes that no assigner can match."""
@@ -34,9 +37,20 @@ class UnusableBoxes(Cause):
         'moved the boxes: it lost the image that they belong to.'
     )
 
+    many = (
+        'So many are no slips: look at the convention before you delete any. COCO stores x, y (upper left corner), '
+        'width, height; VOC and OpenImages two corners; YOLO the centre, divided by the size of the image. Or the '
+        'boxes were drawn on images of another scale, or width and height of the images are swapped: '
+        '`sx = width_on_disk / width_annotated` tells. Draw one image with its boxes. {parts}'
+    )
+
     def likelihood(self, facts: LabelFacts) -> float:
         boxes = sum(self._boxes(facts).values())
         return 0.9 * share(boxes, sum(facts.reasons.values()))
+
+    def advise(self, facts: LabelFacts) -> str:
+        whole = annotations_of(facts).annotations
+        return self.many if share(sum(self._boxes(facts).values()), whole) >= MANY and whole >= ENOUGH else self.advice
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         ranked = sorted(self._boxes(facts).items(), key=lambda item: -item[1])

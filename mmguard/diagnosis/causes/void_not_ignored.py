@@ -8,6 +8,7 @@ class VoidNotIgnored(Cause):
     """255, the usual ignore value, under another ``ignore_index``."""
 
     code = 'MG104'
+    explains = ('MG107', 'MG116', 'MG125')
     summary = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
     why = 'Every unlabelled or padded pixel is out of range for the loss: a device-side assert.'
     advice = (

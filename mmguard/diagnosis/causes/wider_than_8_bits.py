@@ -4,7 +4,7 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import as_map, has_config, listing, maps_of
+from mmguard.diagnosis.views import as_map, has_config, listing, maps_of, named_like
 
 WIDE = ('gray16', 'gray32')
 
@@ -13,12 +13,27 @@ class WiderThanEightBits(Cause):
     """16-bit label files."""
 
     code = 'MG122'
+    explains = ('MG106', 'MG107', 'MG116', 'MG125', 'MG137')
     needs = ('maps',)
     summary = 'Label files have 16 bits or more; what reads 8 of them sees other labels.'
     why = "mmseg's loader keeps the value modulo 256 (261 becomes 5), OpenCV's default divides by 256 (1 becomes 0)."
     advice = (
         'Save them with 8 bits: `Image.fromarray(label.astype(np.uint8)).save(path)`, after the ids were renumbered to '
         '0..{last} if any is larger than 255.'
+    )
+
+    white = (
+        'White of 16 bits is the foreground of a mask that was drawn to be looked at: save it with 8 bits, as 0 and 1, '
+        '`Image.fromarray((mask > 0).astype(np.uint8)).save(path)`.'
+    )
+    negative = (
+        'A negative value (often "no data" of a GIS) wraps into 0..255: write the ignored value instead, '
+        '`label[label < 0] = {void}`, and save 8 bits: `Image.fromarray(label.astype(np.uint8)).save(path)`.'
+    )
+    instance = (
+        'These are instance files: a value is {factor} x class + number of the object. Cityscapes: '
+        "use *_gtFine_labelTrainIds.png, `seg_map_suffix='_gtFine_labelTrainIds.png'`. KITTI and others: use the "
+        'semantic files, or `label = value // {factor}`, then renumber the ids to 0..{last}.'
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
@@ -34,6 +49,28 @@ class WiderThanEightBits(Cause):
 
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self.likelihood(facts) > 0.9 else 'warning'
+
+    def advise(self, facts: LabelFacts) -> str:
+        raw = maps_of(facts).raw
+        if raw and min(raw) < 0:
+            return self.negative
+        if set(raw) == {0, 65535}:
+            return self.white
+        return self.instance if self._factor(facts) else self.advice
+
+    def words(self, facts: LabelFacts) -> Dict[str, int]:
+        return {'factor': self._factor(facts)}
+
+    def _factor(self, facts: LabelFacts) -> int:
+        """What the class is multiplied by: 1000 in Cityscapes, 256 in KITTI; 0: by nothing that is known."""
+        wide = [value for value in maps_of(facts).raw if value > 255]
+        if not wide or max(wide) > 65535:
+            return 0
+        if named_like(facts, '_instanceids') or (min(wide) >= 24_000 and max(wide) < 34_000):
+            return 1000
+        # The numbers of objects are small: the low byte says little.
+        low = max(value % 256 for value in wide)
+        return 256 if low < 64 and len({value // 256 for value in wide}) > 1 else 0
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {value: count for value, count in maps_of(facts).raw.items() if value > 255} or facts.values

@@ -11,10 +11,12 @@ import numpy as np
 from mmguard.diagnosis.facts import AnnotationFacts, LabelFacts
 from mmguard.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.scan.annotations.coco_records import ABSENT, NO_NUMBER
-from mmguard.scan.annotations.disk import missing_files
+from mmguard.scan.annotations.disk import missing_files, other_sizes
 from mmguard.scan.annotations.faults import Faults
 from mmguard.scan.annotations.table import EXAMPLES, Table, counts_of, facts_of, places, repeated
 
+#: Beyond it an id is none that could be a label: a text, or nothing at all.
+LARGEST_LABEL = 1 << 53
 #: The shorter side, in pixels, below which mmdet's own configs leave images out.
 MIN_SIZE = 32
 
@@ -78,6 +80,9 @@ def scan_coco(
     if images is not None:
         names = [name for name in coco.images.name if name]
         annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(
+            os.fspath(images), coco.images.name, coco.images.sizes
+        )
     del coco  # half of the memory, and not needed for counting
     if num_classes is None:
         num_classes = max(len(numbering.names), 1)
@@ -112,7 +117,8 @@ def _table(coco: CocoFile, numbering: Numbering) -> Table:
         corners = np.concatenate([columns.box[:, :2], columns.box[:, :2] + columns.box[:, 2:]], axis=1)
     if numbering.by == 'category id':
         labels = columns.category_id
-        unlisted = labels == ABSENT
+        # Ids that are no integers cannot be trained as labels; they are told as faults.
+        unlisted = labels < -LARGEST_LABEL
     else:
         labels = np.array([*numbering.labels, -1], np.int64)[category]
         unlisted = labels < 0

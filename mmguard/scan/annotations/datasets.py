@@ -85,6 +85,16 @@ def scan_detection_config(cfg: Any, split: str = 'train', num_classes: Optional[
 
 def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> LabelFacts:
     """Scans the files of one data set, as its type reads them."""
+    facts = _scan_files(dataset, num_classes)
+    metainfo = dataset.settings.get('metainfo')
+    classes = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
+    if isinstance(classes, str) and dataset.class_names == [classes]:
+        # COCO's names are looked up in it, and found, as parts of the text. All else counts its letters.
+        facts.class_names = list(classes)
+    return facts
+
+
+def _scan_files(dataset: DetDataset, num_classes: Optional[int]) -> LabelFacts:
     min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None

@@ -1,12 +1,65 @@
-"""Which of the listed images are on disk: one look into each folder, not one at each file."""
+"""Which of the listed images are on disk, by one look into each folder; and whether they have the size that is told."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
-from typing import Dict, List, Sequence, Tuple
+import warnings
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
 
 from mmguard.scan.annotations.faults import Faults
 from mmguard.scan.annotations.table import EXAMPLES
+
+#: So many images are opened to compare their size: whole sets are resized or turned, not single images.
+LOOKED_AT = 200
+_EXIF_ORIENTATION = 0x0112
+_TURNED = (5, 6, 7, 8)
+Size = Tuple[int, int]
+
+
+def other_sizes(root: str, names: Sequence[str], sizes: np.ndarray) -> Tuple[int, List[Tuple[str, Size, Size]]]:
+    """Compares the size of images, spread evenly over the list, with that in the annotations.
+
+    Args:
+        root (str): The folder that the names are relative to.
+        names (sequence of str): (M,) the files.
+        sizes (np.ndarray): (M, 2), height and width as they are told; what is not above 0 is not known.
+
+    Returns:
+        tuple[int, list]: How many were compared (none without pillow), and (file, size on disk, size told) of those
+        that differ.
+    """
+    if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow, too
+        return 0, []
+    compared, found = 0, []
+    for place in np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist():
+        if not names[place] or not (np.isfinite(sizes[place]).all() and (sizes[place] > 0).all()):
+            continue
+        own = _size_of(os.path.join(root, names[place]))
+        if own is not None:
+            told = (int(sizes[place][0]), int(sizes[place][1]))
+            compared += 1
+            if own != told:
+                found.append((names[place], own, told))
+    return compared, found
+
+
+def _size_of(path: str) -> Optional[Size]:
+    """Height and width of an image as loaders show it: turned, if its EXIF tag says so."""
+    from PIL import Image
+
+    try:
+        if not os.path.isfile(path):  # opening a pipe would wait for ever
+            return None
+        with warnings.catch_warnings(), Image.open(path, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
+            warnings.simplefilter('ignore')
+            width, height = image.size
+            turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
+            return (width, height) if turned else (height, width)
+    except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
+        return None
 
 
 def missing_files(root: str, names: Sequence[str], faults: Faults) -> Tuple[int, List[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from itertools import groupby
 from typing import Dict, List, Optional, Tuple
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy as np
 from mmguard.diagnosis.facts import AnnotationFacts, LabelFacts
 from mmguard.scan.annotations.coco_file import open_regular
 from mmguard.scan.annotations.coco_records import NO_NUMBER
-from mmguard.scan.annotations.disk import missing_files
+from mmguard.scan.annotations.disk import missing_files, other_sizes
 from mmguard.scan.annotations.faults import Faults, short
+from mmguard.scan.annotations.openimages_metas import compare_metas, read_metas, sizes_of
 from mmguard.scan.annotations.table import Table, facts_of
 
 #: Columns that mmdet reads by place, whatever the header calls them.
@@ -28,15 +30,15 @@ def scan_openimages(
 ) -> LabelFacts:
     """Reads OpenImages' boxes. Never raises for what the files hold.
 
-    Boxes are judged as fractions: inside an image is (0, 1). ``meta_file`` is not read: it is a pickle, and
-    unpickling runs whatever it holds.
+    Boxes are judged as fractions: inside an image is (0, 1).
 
     Args:
         ann_file (str): ``*-annotations-bbox.csv``.
         label_file (str): ``class-descriptions-boxable.csv``: a label is the place of its line.
-        meta_file (str): Not read.
+        meta_file (str): The pickle with the sizes of the images; it must name the images of ``ann_file`` in their
+            order. Empty: not looked at.
         num_classes (int, optional): Classes of the head. Default: the lines of ``label_file``.
-        images (str, optional): Folder of the images; given, missing files are looked for.
+        images (str, optional): Folder of the images; given, missing files are looked for, and sizes compared.
 
     Returns:
         LabelFacts: ``kind='instances'``; examples show fractions, as the file does.
@@ -90,6 +92,14 @@ def scan_openimages(
     annotations.left_out_names = {mid: mids.count(mid) for mid in unknown}
     if images is not None:
         annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
+    if meta_file:
+        metas = read_metas(meta_file, faults)
+        if metas:
+            listed = [table.images[place] for place, _ in groupby(image)]
+            compare_metas(metas, listed, os.path.basename(meta_file), faults)
+        if metas and images is not None:
+            sizes = sizes_of(metas, table.images)
+            annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, table.images, sizes)
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     annotations.over_edge = 0  # an edge of one pixel is no fraction
     annotations.box_examples.pop('over_edge', None)

@@ -196,6 +196,26 @@ def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annota
         first = np.flatnonzero(flags)[:EXAMPLES].tolist()
         if first:
             annotations.box_examples[reason] = [_example(table, place) for place in first]
+    _describe_convention(table, looked_at, extents, annotations)
+
+
+def _describe_convention(
+    table: Table, looked_at: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
+) -> None:
+    """Counts boxes that are written as another format writes them."""
+    first, second = table.corners[:, :2], table.corners[:, 2:]
+    if not table.shows_size:
+        # VOC's fractions are cut off when they are read, and one is taken from them.
+        unit = ((table.corners >= -1) & (table.corners <= 0)).all(axis=1)
+        annotations.inside_unit = int((unit & looked_at).sum())
+        return
+    with np.errstate(invalid='ignore', over='ignore'):
+        sizes = second - first  # as they are written: width and height
+        inside = (sizes > first).all(axis=1) & (sizes <= extents[:, ::-1] + EDGE).all(axis=1)
+        unit = ((first >= 0) & (first <= 1) & (sizes > 0) & (sizes <= 1)).all(axis=1)
+    if annotations.over_edge or annotations.box_examples.get('box_outside'):
+        annotations.inside_as_corners = int((inside & looked_at & np.isfinite(extents).all(axis=1)).sum())
+    annotations.inside_unit = int((unit & looked_at).sum())
 
 
 def _example(table: Table, place: int) -> str:

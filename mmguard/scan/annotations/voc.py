@@ -11,7 +11,7 @@ import numpy as np
 from mmguard.diagnosis.facts import AnnotationFacts, LabelFacts
 from mmguard.scan.annotations.coco_file import open_regular
 from mmguard.scan.annotations.coco_records import NO_NUMBER
-from mmguard.scan.annotations.disk import missing_files
+from mmguard.scan.annotations.disk import missing_files, other_sizes
 from mmguard.scan.annotations.faults import Faults
 from mmguard.scan.annotations.table import EXAMPLES, Table, facts_of
 from mmguard.scan.annotations.voc_xml import VocFile, read_voc
@@ -105,6 +105,8 @@ def scan_voc_files(
     annotations.without_key = {'object.bndbox': boxless} if boxless else {}
     if images:
         annotations.missing, annotations.missing_files = missing_files(root, [image.name for image in listed], faults)
+        names_read = [image.name for image, _ in read]
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(root, names_read, table.sizes)
     for name in names:
         annotations.instances_of.setdefault(name, 0)
         annotations.images_of.setdefault(name, 0)

@@ -118,8 +118,8 @@ class _Reader:
             # A second box of the same object is not read by mmdet.
             self._box = self._current if 'bndbox' not in self._current else None
             self._current['bndbox'] = ''
-        elif depth == 4 and self._path[2] != 'bndbox':
-            return
+        elif depth > 4 or (depth == 4 and self._path[2] != 'bndbox'):
+            return  # nothing is wanted there, and a path as long as a file is deep would be copied for every tag
         path = tuple(self._path[1:])
         if path in _WANTED:
             self._into = self._box if depth == 4 else self._current

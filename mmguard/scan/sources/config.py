@@ -114,7 +114,8 @@ class ConfigSource(MapSource):
 
     def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
         dataset = _build(split.config)
-        classes = list(dataset.metainfo.get('classes') or ())
+        named = dataset.metainfo.get('classes') or ()
+        classes = [named] if isinstance(named, str) else list(named)
         loading = _loading(split.pipeline)
         settings = MapSettings(
             num_classes=num_classes or len(classes) or 256,
@@ -135,6 +136,11 @@ class ConfigSource(MapSource):
         if loading.loader not in ('LoadAnnotations', ''):
             self.notes.append(
                 f'{split.name}: {loading.loader} is not a loader that this scan knows; files are read as label maps'
+            )
+        if isinstance(named, str):
+            self.notes.append(
+                f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '
+                f'one is missing. Write classes=({named!r},)'
             )
         without = len(dataset.data_list) - len(self._files)
         if without:

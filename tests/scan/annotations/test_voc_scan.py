@@ -223,7 +223,8 @@ def test_corners_that_are_not_finite(tmp_path: Path, box: Sequence[Any]) -> None
 
 
 def test_deep_and_wide_files(tmp_path: Path) -> None:
-    deep = xml(obj(), '<a>' * 50_000 + '</a>' * 50_000)
+    # Deep enough for a reader that copies its path at each tag to run into the time limit of tests.
+    deep = xml(obj(), '<a>' * 500_000 + '</a>' * 500_000)
     wide = xml(*[obj()] * 2000, '<x>' + 'y' * 1_000_000 + '</x>')
     facts = scan_voc(write(tmp_path, {'a': deep, 'b': wide}))
     assert facts.histogram == {0: 2001}

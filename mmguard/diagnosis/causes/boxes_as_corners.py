@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Dict, List
+
+from mmguard.diagnosis.facts import LabelFacts
+from mmguard.diagnosis.finding import Cause
+from mmguard.diagnosis.views import annotations_of, counted, share
+
+#: A few slips may be neither.
+NEARLY_ALL = 0.98
+#: Of good boxes some lie near the upper left, where width and height exceed x and y; of a few boxes perhaps all.
+ENOUGH = 8
+
+
+class BoxesAsCorners(Cause):
+    """x1, y1, x2, y2 where COCO has x, y, width, height."""
+
+    code = 'MG172'
+    explains = ('MG109', 'MG146', 'MG152')
+    kinds = ('instances',)
+    needs = ('annotations',)
+    summary = 'bbox seems to hold two corners (x1, y1, x2, y2); COCO wants x, y, width, height.'
+    why = 'Every box is too large and reaches beyond its image. Training runs, and learns boxes that are all wrong.'
+    advice = (
+        'Convert them: `x1, y1, x2, y2 = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and '
+        '`ann["area"] = (x2 - x1) * (y2 - y1)`. Do not clip the boxes at the edge of the image: that hides it.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        found = annotations_of(facts)
+        if found.format != 'coco' or found.annotations < ENOUGH:
+            return 0.0
+        # Above the boxes outside of their images, which it explains.
+        return 0.96 if share(found.inside_as_corners, found.annotations) >= NEARLY_ALL else 0.0
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        return (
+            f'{found.inside_as_corners:,} of {counted(found.annotations, "box", "boxes")} lie inside their image when '
+            f'read as corners; as x, y, width, height {found.over_edge:,} end outside'
+        )
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return annotations_of(facts).box_examples.get('over_edge', [])

@@ -1,0 +1,15 @@
+"""Of data sets without a fault nothing is found: the verdict alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from clean_sets import CLEAN
+from situation import findings_of
+
+
+@pytest.mark.parametrize('name', list(CLEAN))
+def test_a_clean_set_gets_the_verdict_alone(name: str, tmp_path: Path) -> None:
+    findings = findings_of(CLEAN[name], tmp_path)
+    assert [finding.code for finding in findings] == ['MG100'], [str(finding) for finding in findings]
