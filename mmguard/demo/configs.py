@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mmguard.demo.folder import write_text
+from mmguard.files import write_whole
+from mmguard.stack import base_source
 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 BATCH_SIZE = 4
@@ -12,7 +13,7 @@ BATCH_SIZE = 4
 SMALL = """\
 # PIDNet-S on Cityscapes as MMSegmentation ships it, made small enough for two CPU cores: its model, its four losses and
 # their class weights are untouched. Run from this folder:  python -m mmguard.demo.train stock.py
-_base_ = '{stock}'
+_base_ = {stock}
 
 data_root = 'cityscapes'
 crop_size = (256, 512)  # whole images, so that every count can be compared with the label files
@@ -90,7 +91,7 @@ train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
 
 def write_configs(folder: Path, iters: int) -> None:
     """Writes ``stock.py``, ``stock_clean.py`` and ``guarded.py``."""
-    small = SMALL.format(stock=STOCK, batch_size=BATCH_SIZE, iters=iters, beyond=iters + 1)
-    write_text(folder / 'stock.py', small)
-    write_text(folder / 'stock_clean.py', CLEAN)
-    write_text(folder / 'guarded.py', GUARDED)
+    small = SMALL.format(stock=base_source(STOCK), batch_size=BATCH_SIZE, iters=iters, beyond=iters + 1)
+    write_whole(folder / 'stock.py', small.encode())
+    write_whole(folder / 'stock_clean.py', CLEAN.encode())
+    write_whole(folder / 'guarded.py', GUARDED.encode())

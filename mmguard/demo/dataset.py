@@ -9,8 +9,8 @@ from typing import Callable, Dict, List, Tuple
 import cv2
 import numpy as np
 
-from mmguard.demo.folder import write_text, write_whole
 from mmguard.demo.street import street_scene
+from mmguard.files import write_whole
 
 NUM_CLASSES = 19
 IGNORE_INDEX = 255
@@ -95,7 +95,7 @@ def write_dataset(root: Path, seed: int = 0, written: Callable[[], None] = lambd
                         dataset.clean.append(file)
                         names.append(name)
                 written()
-    write_text(root / 'clean.txt', '\n'.join(names) + '\n')
+    write_whole(root / 'clean.txt', ('\n'.join(names) + '\n').encode())
     return dataset
 
 
@@ -147,4 +147,4 @@ def _write_png(path: Path, pixels: np.ndarray) -> None:
     encoded, content = cv2.imencode('.png', pixels)
     if not encoded:
         raise OSError(f'{path}: OpenCV cannot encode it as PNG')
-    write_whole(path, lambda file: file.write(content.tobytes()))
+    write_whole(path, content.tobytes())

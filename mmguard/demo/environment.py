@@ -8,6 +8,7 @@ import warnings
 from typing import Optional
 
 from mmguard.demo.configs import STOCK
+from mmguard.stack import config_file
 
 NEEDED = ('cv2', 'matplotlib', 'mmcv', 'mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine')
 
@@ -21,14 +22,15 @@ def what_is_missing() -> Optional[str]:
             for name in NEEDED:
                 importlib.import_module(name)
             name = f'reading the config {STOCK}'
-            importlib.import_module('mmengine').Config.fromstring(f'_base_ = {STOCK!r}', '.py')
+            importlib.import_module('mmengine').Config.fromfile(config_file(STOCK))
     except Exception as error:  # a version assertion, a shared library that does not load, anything
         where = name if ' ' in name else f'`import {name}`'
         reason = f'{type(error).__name__}: {" ".join(str(error).split())}'
         return textwrap.fill(
             f'mmguard demo trains PIDNet from MMSegmentation, which does not work here: {where} fails with {reason}. '
-            f'Install what is missing: `pip install mmsegmentation ftfy regex`, and an mmcv that fits it and has its '
-            f'compiled ops (`pip install openmim`, then `mim install "mmcv>=2.0.0,<2.2.0"`; mmcv-lite is not enough). '
+            f'Install what is missing, of one stack: `pip install mmsegmentation ftfy regex`, and an mmcv that fits it '
+            f'and has its compiled ops (`pip install openmim`, then `mim install "mmcv>=2.0.0,<2.2.0"`; mmcv-lite is '
+            f'not enough); or `pip install onedl-mmengine onedl-mmcv onedl-mmsegmentation`. '
             f'Then run the demo again. The rest of mmguard works without mmsegmentation.',
             width=100,
             break_long_words=False,

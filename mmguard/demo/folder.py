@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from pathlib import Path
-from typing import IO, Any, Callable
+
+from mmguard.files import write_whole
 
 #: Says that a folder was made by the demo and may be made anew.
 MARK = '.mmguard_demo'
@@ -30,7 +29,7 @@ def make_anew(folder: Path) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     # The mark goes in first and never out: an interrupted run leaves a folder that the next one may empty.
-    write_text(folder / MARK, 'made by mmguard demo, which empties this folder each time\n')
+    write_whole(folder / MARK, b'made by mmguard demo, which empties this folder each time\n')
     for path in folder.iterdir():
         if path.name == MARK:
             continue
@@ -39,27 +38,3 @@ def make_anew(folder: Path) -> Path:
         else:
             path.unlink()
     return folder
-
-
-def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Writes a file beside its place and then moves it there.
-
-    Args:
-        path (Path): Where the file is wanted; its folder is made.
-        write (callable): Writes the content to the open file it is given.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, draft = tempfile.mkstemp(prefix='.' + path.name, suffix='.part', dir=str(path.parent))
-    try:
-        with os.fdopen(descriptor, 'wb') as file:
-            write(file)
-        os.chmod(draft, 0o644)
-        os.replace(draft, path)
-    except BaseException:
-        os.unlink(draft)
-        raise
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a text file, whole or not at all."""
-    write_whole(path, lambda file: file.write(text.encode()))

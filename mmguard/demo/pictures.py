@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence
 
@@ -13,7 +14,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from mmguard.demo.dataset import MEANING, DataSet, read_png
-from mmguard.demo.folder import write_whole
+from mmguard.files import write_whole
 
 LOUD = ['#ff1fd1', '#ffe600', '#00e5ff', '#ff7a00', '#7dff2a', '#ff3b3b', '#b58cff', '#ffffff']
 PANELS = 6
@@ -145,4 +146,6 @@ def draw_history(records: List[Dict[str, Any]], losses: Mapping[int, float], val
 
 
 def _save(figure: Figure, path: Path) -> None:
-    write_whole(path, lambda file: figure.savefig(file, format='png', dpi=110))
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format='png', dpi=110)
+    write_whole(path, drawn.getvalue())

@@ -9,6 +9,7 @@ from mmengine.structures import BaseDataElement
 from torch import nn
 
 from mmguard.hooks.ledger import ByKind, by_kind
+from mmguard.hooks.run_record import space_to_json
 from mmguard.hooks.source import source_of
 from mmguard.instances import InstanceRule
 from mmguard.labels import LabelRule, LabelSpace
@@ -104,6 +105,33 @@ def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
             yield from rules_in(inner)
         elif inner is not None:
             yield from rules_in(getattr(inner, 'transforms', ()))
+
+
+def rules_of(dataset: Any) -> List[LabelSpace]:
+    """The rules of all guards in the pipelines of a dataset."""
+    return [rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)]
+
+
+def kind_of(rule: LabelSpace) -> str:
+    """What a rule is about."""
+    return 'instances' if isinstance(rule, InstanceRule) else 'pixels'
+
+
+def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
+    """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses.
+
+    Args:
+        model (nn.Module): With the losses.
+        dataset: Of the loop.
+        with_losses (bool): Whether the loop computes any: a training.
+    """
+    spaces = {name: label_space(model, name) for name in (guarded_losses(model) if with_losses else ())}
+    return {
+        'guards': [space_to_json(kind_of(rule), rule) for rule in rules_of(dataset)],
+        'losses': {name: {'num_classes': n, 'ignore_index': ignored} for name, (n, ignored) in spaces.items()},
+        'classes': class_names_of(dataset),
+        'data_roots': list(data_roots_of(dataset)),
+    }
 
 
 def data_roots_of(dataset: Any) -> Iterator[str]:

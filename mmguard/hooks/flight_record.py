@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
+from pathlib import Path
 from typing import Any, Dict, Optional
+
+from mmguard.files import write_whole
 
 #: Counts up when a field changes its meaning.
 FORMAT = 1
@@ -21,16 +22,10 @@ def write_record(path: str, record: Dict[str, Any]) -> Optional[Exception]:
     Returns:
         Exception, optional: why it could not be written. Nothing is raised: the training's own end counts more.
     """
-    temporary = f'{path}.{os.getpid()}.tmp'
     try:
-        os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
         text = json.dumps(_plain(record), indent=1, ensure_ascii=False, allow_nan=False, default=str)
-        with open(temporary, 'wb') as file:
-            file.write(text.encode(errors='backslashreplace'))
-        os.replace(temporary, path)
+        write_whole(Path(path), text.encode(errors='backslashreplace'))
     except Exception as error:
-        with contextlib.suppress(OSError, ValueError):
-            os.remove(temporary)
         return error
     return None
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import signal
 import threading
 import time
 import traceback
 from collections import deque
-from types import FrameType
-from typing import Any, Callable, Deque, Dict, List, Optional, Union
+from typing import Any, Callable, Deque, Dict, List, Optional
 
 from mmengine import dist
 from mmengine.hooks import Hook
@@ -17,6 +16,8 @@ from mmengine.runner import BaseLoop
 
 from mmguard.hooks.discovery import data_roots_of, samples_of
 from mmguard.hooks.flight_record import FORMAT, write_record
+from mmguard.hooks.json_lines import name_for_rank
+from mmguard.hooks.sigterm import SigtermWatch
 from mmguard.hooks.source import relative_to, source_of
 from mmguard.labels import check_int
 from mmguard.tally import LABEL_GUARD
@@ -56,9 +57,11 @@ class FlightRecorderHook(Hook):
         self._batches: Deque[Dict[str, Any]] = deque(maxlen=capacity)
         self._roots: List[str] = []
         self._path = self._reason = ''
+        self._rank = 0
         self._place: Dict[str, int] = {}
         self._runner: Any = None
-        self._before_sigterm: Union[Callable[[int, Optional[FrameType]], Any], int, None] = None
+        self._sigterm: Optional[SigtermWatch] = None
+        self._writing = threading.RLock()
         self._watchdog: Optional[_Watchdog] = None
 
     # ---- mmengine calls
@@ -68,9 +71,8 @@ class FlightRecorderHook(Hook):
         if not isinstance(loop, BaseLoop):
             return
         self._runner = runner
-        stem, suffix = os.path.splitext(self.out_file)
-        rank = dist.get_rank()
-        self._path = os.path.join(runner.log_dir, self.out_file if rank == 0 else f'{stem}.rank{rank}{suffix}')
+        self._rank = dist.get_rank()
+        self._path = os.path.join(runner.log_dir, name_for_rank(self.out_file, self._rank))
         self._roots = list(data_roots_of(getattr(loop.dataloader, 'dataset', None)))
         run = loop.run
 
@@ -79,7 +81,8 @@ class FlightRecorderHook(Hook):
             try:
                 return run()
             except BaseException as error:  # Ctrl-C and SystemExit, too
-                self._write('exception', error)
+                with self._sigterm.put_off() if self._sigterm else contextlib.nullcontext():
+                    self._write('exception', error)
                 raise
             finally:
                 self._end()
@@ -108,7 +111,7 @@ class FlightRecorderHook(Hook):
     def _begin(self) -> None:
         self._reason = ''
         if threading.current_thread() is threading.main_thread():  # Python takes signals nowhere else
-            self._before_sigterm = signal.signal(signal.SIGTERM, self._on_sigterm)
+            self._sigterm = SigtermWatch(lambda: self._write('SIGTERM'))
         if self.timeout is not None:
             self._watchdog = _Watchdog(self.timeout, self._on_timeout)
 
@@ -116,32 +119,41 @@ class FlightRecorderHook(Hook):
         if self._watchdog is not None:
             self._watchdog.stop()
             self._watchdog = None
-        if self._before_sigterm is not None:
-            signal.signal(signal.SIGTERM, self._before_sigterm)
-            self._before_sigterm = None
-
-    def _on_sigterm(self, number: int, frame: Optional[FrameType]) -> None:
-        self._write('SIGTERM')
-        self._end()
-        os.kill(os.getpid(), signal.SIGTERM)  # and then as it would have been
+        if self._sigterm is not None:
+            self._sigterm.stop()
+            self._sigterm = None
 
     def _on_timeout(self, seconds: float) -> None:
         self._write(f'an iteration takes longer than timeout={seconds:g} s; training was left to go on')
 
     def _write(self, reason: str, error: Optional[BaseException] = None) -> None:
-        if self._reason in ('exception', 'SIGTERM'):
-            return  # an exit that follows says less
-        self._reason = reason
+        """Writes the record; whatever goes wrong with it, the training's own end counts more."""
+        # Not for ever: a thread that is stuck in a disk's write may hold it.
+        if not self._writing.acquire(timeout=5):
+            return
+        try:
+            # An exit that follows says less.
+            if self._reason not in ('exception', 'SIGTERM'):
+                self._reason = reason
+                self._told(self._written(reason, error), reason)
+        except Exception:
+            pass  # a message that cannot be made into text, a logger that is closed
+        finally:
+            self._writing.release()
+
+    def _written(self, reason: str, error: Optional[BaseException]) -> Optional[Exception]:
         record = {
             'format': FORMAT,
             'reason': reason,
             'time': time.strftime('%Y-%m-%dT%H:%M:%S%z'),
-            'rank': dist.get_rank(),
+            'rank': self._rank,
             **self._place,
-            'exception': None if error is None else _told(error),
+            'exception': None if error is None else _described(error),
             'batches': list(self._batches),
         }
-        problem = write_record(self._path, record)
+        return write_record(self._path, record)
+
+    def _told(self, problem: Optional[Exception], reason: str) -> None:
         if self._runner is not None:
             told = f'cannot be written: {problem}' if problem else f'written: {reason}, last batches and their samples'
             self._runner.logger.error(f'guard: {self._path} {told}')
@@ -155,9 +167,13 @@ class FlightRecorderHook(Hook):
         return {'source': relative_to(source, self._roots), 'path': source, **({'tallies': tallies} if tallies else {})}
 
 
-def _told(error: BaseException) -> Dict[str, Any]:
-    lines = traceback.format_exception(type(error), error, error.__traceback__)
-    return {'type': type(error).__name__, 'message': str(error), 'traceback': ''.join(lines)}
+def _described(error: BaseException) -> Dict[str, Any]:
+    try:
+        message = str(error)
+        lines = traceback.format_exception(type(error), error, error.__traceback__)
+    except Exception as problem:  # an exception whose own text raises
+        message, lines = f'(its text cannot be made: {problem!r})', traceback.format_tb(error.__traceback__)
+    return {'type': type(error).__name__, 'message': message, 'traceback': ''.join(lines)}
 
 
 class _Watchdog:

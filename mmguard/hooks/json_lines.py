@@ -52,3 +52,14 @@ class JsonLines:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def name_for_rank(name: str, rank: int) -> str:
+    """The file of a rank.
+
+    Example:
+        >>> name_for_rank('label_guard.jsonl', 0), name_for_rank('label_guard.jsonl', 2)
+        ('label_guard.jsonl', 'label_guard.rank2.jsonl')
+    """
+    stem, suffix = os.path.splitext(name)
+    return name if rank == 0 else f'{stem}.rank{rank}{suffix}'

@@ -11,34 +11,30 @@ from mmengine.hooks import Hook
 from mmengine.logging import HistoryBuffer
 from mmengine.runner import BaseLoop
 
-from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import (
-    class_names_of,
     culprits,
     data_roots_of,
     guarded_losses,
     label_space,
     pipelines_of,
     rules_in,
+    rules_of,
     samples_of,
-    unwrapped,
+    valid_labels,
 )
-from mmguard.hooks.ignore_regions import ignored_as_background
-from mmguard.hooks.json_lines import JsonLines
+from mmguard.hooks.first_offence import warnings_of
+from mmguard.hooks.json_lines import JsonLines, name_for_rank
 from mmguard.hooks.ledger import KINDS, SCALARS, ByKind, Ledger, LossCount, Span, by_kind
+from mmguard.hooks.run_record import RunRecord, record_name
 from mmguard.hooks.source import source_of
-from mmguard.hooks.wording import Pace, closing_table, iteration_line
-from mmguard.instances import InstanceRule
-from mmguard.labels import LabelRule, LabelSpace, check_int
+from mmguard.hooks.wording import Pace, all_valid, closing_table, iteration_line
+from mmguard.labels import check_int
 from mmguard.losses.counting import CountsLabels
-from mmguard.tally import LABEL_GUARD, Tally
+from mmguard.tally import LABEL_GUARD
 
 #: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
 HISTORY = 10_000
-
-#: Kind -> the rule of the guards that count it.
-RULES = {'pixels': LabelRule, 'instances': InstanceRule}
 
 
 class LabelGuardHook(Hook):
@@ -48,15 +44,16 @@ class LabelGuardHook(Hook):
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped`` and ``guard/empty_images``, images
     without any instance (sums over all ranks), a line for the reader when something was skipped (all of the first 20,
     then one per 10 s), and one JSON line per such iteration in ``<runner.log_dir>/<out_file>`` (on rank 1
-    ``label_guard.rank1.jsonl``, and so on). At the first offence it names the likely cause; after training it prints a
-    table. In val and test loops, too.
+    ``label_guard.rank1.jsonl``, and so on). Beside it, ``label_guard.json`` says which labels were valid and holds the
+    sums over all iterations. At the first offence the hook names the likely cause; after training it prints a table. In
+    val and test loops, too.
 
     Args:
         interval (int): Report every so many iterations; the counts between are added up. Defaults to 1.
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
             skipped pixels, instances or loss elements since the start exceeds it.
         top_k (int): Files in the closing table. Defaults to 20.
-        out_file (str, optional): Name of the JSON-lines file; ``None``: no file.
+        out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none beside it.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -88,7 +85,8 @@ class LabelGuardHook(Hook):
         self._ledgers: Dict[str, Ledger] = {}
         self._losses: Dict[str, CountsLabels] = {}
         self._lines: Optional[JsonLines] = None
-        self._lines_lost = False
+        self._record: Optional[RunRecord] = None
+        self._lines_lost = self._record_lost = False
         self._place: Dict[str, int] = {}
         self._pace = Pace()
         self._hinted: Set[str] = set()
@@ -101,7 +99,7 @@ class LabelGuardHook(Hook):
         for loss in self._losses.values():
             loss.take_counts()
         _show_loss_counts_as_they_are(runner.log_processor)
-        if not self._losses and not self._rules('train', runner):
+        if not self._losses and not rules_of(_dataset_of(runner, 'train')):
             runner.logger.warning(
                 'guard: nothing to report: the training pipeline holds no guard (GuardSegLabels, ...) and the model no '
                 'guarded loss'
@@ -139,6 +137,7 @@ class LabelGuardHook(Hook):
         ledger.add_everywhere(numbers)
         _write_scalars(runner, 'train', numbers)
         self._log(runner, 'train', span, self._place)
+        self._keep(runner, 'train', self._place)
         limit = self.max_skipped_ratio
         if limit is not None and ledger.skipped_ratio() > limit:
             self._close(runner, 'train')
@@ -193,6 +192,7 @@ class LabelGuardHook(Hook):
         ledger = self._ledgers[mode]
         ledger.pending = ledger.see(samples_of(data_batch))
         self._log(runner, mode, ledger.take_pending(), place)
+        self._keep(runner, mode, place)
 
     def _after_eval_epoch(self, runner: Any, mode: str) -> None:
         ledger = self._ledgers[mode]
@@ -211,7 +211,25 @@ class LabelGuardHook(Hook):
         if first:
             _warn_if_counts_are_lost(runner.logger, dataset)
         if self.out_file is not None and self._lines is None:
-            self._lines = JsonLines(os.path.join(runner.log_dir, _name_for_rank(self.out_file, dist.get_rank())))
+            rank = dist.get_rank()
+            self._lines = JsonLines(os.path.join(runner.log_dir, name_for_rank(self.out_file, rank)))
+            name = os.path.join(runner.log_dir, name_for_rank(record_name(self.out_file), rank))
+            self._record = RunRecord(name, runner.cfg.filename, rank, dist.get_world_size())
+        if self._record is not None:
+            valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
+            self._record.begin(mode, self._ledgers[mode], valid)
+            self._warn_if_unwritten(runner)
+
+    def _keep(self, runner: Any, mode: str, place: Dict[str, int]) -> None:
+        if self._record is not None:
+            self._record.see(mode, place)
+            self._warn_if_unwritten(runner)
+
+    def _warn_if_unwritten(self, runner: Any) -> None:
+        record = self._record
+        if record is not None and record.error is not None and not self._record_lost:
+            self._record_lost = True
+            runner.logger.warning(f'guard: {record.path} cannot be written: {record.error}')
 
     def _log(self, runner: Any, mode: str, span: Span, place: Dict[str, int]) -> None:
         """Console line, JSON line and, at the first offence, the likely cause."""
@@ -230,64 +248,23 @@ class LabelGuardHook(Hook):
             more = f' (and {held_back} such iterations since the last line)' if held_back else ''
             runner.logger.info(iteration_line(f'guard: {where}iter {place["iter"]}', span, shorten) + more)
         for kind in KINDS:
-            if kind not in self._hinted and self._hint(runner, mode, kind, span):
-                self._hinted.add(kind)
-
-    def _hint(self, runner: Any, mode: str, kind: str, span: Span) -> bool:
-        """Names the likely cause, where the values can tell."""
-        offending = span.offending[kind] or span.loss_samples[kind]
-        if not offending:
-            return False
-        found = sum(offending, Tally())
-        rules = [rule for rule in self._rules(mode, runner) if isinstance(rule, RULES[kind])]
-        dataset = _dataset_of(runner, mode)
-        facts = LabelFacts(
-            values=found.values,
-            kind=kind,
-            reasons=found.reasons,
-            class_names=class_names_of(dataset),
-            total=found.total,
-            files=span.samples,
-            offending_files=len(offending),
-        )
-        if span.offending[kind] and rules:
-            facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
-            # What a label_map names is no surprise to the user.
-            facts.values = {value: n for value, n in found.values.items() if value not in rules[0].label_map}
-        else:
-            loss_name = next((name for name, count in span.losses.items() if count), '')
-            num_classes, facts.ignore_index = label_space(runner.model, loss_name)
-            if num_classes is None:
-                return False
-            facts.num_classes = num_classes
-        findings = diagnose(facts, CAUSES)
-        if not findings:
-            return False
-        text = f'  likely cause: {findings[0]}'
-        text += ''.join(f'\n  or: {f.code} {f.cause} {f.advice}' for f in findings[1:2])
-        what = 'labels' if kind == 'pixels' else 'instances'
-        goes_on = f'without these {what}' if any(t.skipped for t in offending) else 'with these labels clamped'
-        runner.logger.warning(
-            f'guard: first offence. {"Training" if mode == "train" else "The run"} goes on {goes_on}, but they are '
-            f'wrong, and so may be others that no guard can tell:\n{text}'
-        )
-        if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
-            warning = ignored_as_background(unwrapped(runner.model))
-            if warning:
+            if kind in self._hinted:
+                continue
+            for warning in warnings_of(mode, kind, span, runner.model, _dataset_of(runner, mode)):
                 runner.logger.warning(f'guard: {warning}')
-        return True
-
-    def _rules(self, mode: str, runner: Any) -> List[LabelSpace]:
-        return [rule for pipeline in pipelines_of(_dataset_of(runner, mode)) for rule in rules_in(pipeline)]
+                self._hinted.add(kind)
 
     def _close(self, runner: Any, mode: str) -> None:
         ledger = self._ledgers[mode]
+        if self._record is not None:
+            self._record.end(mode)
         if ledger.tallies() or any(ledger.losses.values()):
             out_file = None if self._lines is None else self._lines.path
             runner.logger.info(f'guard: summary\n{closing_table(mode, ledger, self.top_k, out_file)}')
-        elif ledger.pixels.total or ledger.instances.total:
-            seen = f'{ledger.pixels.total:,} px' if ledger.pixels.total else f'{ledger.instances.total:,} instances'
-            runner.logger.info(f'guard: {mode}: all labels valid ({seen} in {len(ledger.sources):,} files)')
+        else:
+            told = all_valid(mode, ledger.totals())
+            if told:
+                runner.logger.info(f'guard: {told}')
 
     def after_run(self, runner: Any) -> None:
         if self._lines is not None:
@@ -339,11 +316,6 @@ def _warn_if_counts_are_lost(logger: Any, dataset: Any) -> None:
                 f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are mended, but '
                 f'their counts are lost here. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
             )
-
-
-def _name_for_rank(name: str, rank: int) -> str:
-    stem, suffix = os.path.splitext(name)
-    return name if rank == 0 else f'{stem}.rank{rank}{suffix}'
 
 
 def _sum_over_ranks(numbers: List[int]) -> List[int]:

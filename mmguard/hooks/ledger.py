@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, List, Set
-
-from mmengine.structures import BaseDataElement
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Set
 
 from mmguard.hooks.source import relative_to, source_of
+from mmguard.hooks.totals import KINDS, LoopTotals, LossCount, added
 from mmguard.tally import LABEL_GUARD, Tally
+
+if TYPE_CHECKING:  # without mmengine the ledger serves other trainers, and `mmguard report`
+    from mmengine.structures import BaseDataElement
 
 #: Scalars, in the fixed order in which ranks add them up.
 SCALARS = (
@@ -23,26 +25,8 @@ SCALARS = (
 #: What else is added up over ranks, behind the scalars.
 SEEN = ('pixels', 'instances', 'loss_elements')
 
-#: What a tally may count, as samples name it.
-KINDS = ('pixels', 'instances')
-
 #: Kind -> tallies of single images.
 ByKind = Dict[str, List[Tally]]
-
-
-@dataclass
-class LossCount:
-    """Label elements that a guarded loss saw, skipped and remapped."""
-
-    seen: int = 0
-    skipped: int = 0
-    remapped: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.skipped or self.remapped)
-
-    def __add__(self, other: LossCount) -> LossCount:
-        return LossCount(self.seen + other.seen, self.skipped + other.skipped, self.remapped + other.remapped)
 
 
 @dataclass
@@ -116,7 +100,7 @@ class Span:
         self.pixels = _total(self.pixels, other.pixels)
         self.instances = _total(self.instances, other.instances)
         self.offending = joined(self.offending, other.offending)
-        self.losses = _added(self.losses, other.losses)
+        self.losses = added(self.losses, other.losses)
         self.loss_samples = joined(self.loss_samples, other.loss_samples)
         self.empty_images += other.empty_images
 
@@ -210,7 +194,7 @@ class Ledger:
             for tally in tallies:
                 seen = files.get(tally.source)
                 files[tally.source] = tally if seen is None else seen + tally
-        self.losses = _added(self.losses, span.losses)
+        self.losses = added(self.losses, span.losses)
         return span
 
     def add_everywhere(self, numbers: List[int]) -> None:
@@ -223,6 +207,22 @@ class Ledger:
     def tallies(self) -> List[Tally]:
         """All files with something skipped or remapped."""
         return [tally for kind in KINDS for tally in self.files[kind].values()]
+
+    def offending_sources(self) -> Set[Any]:
+        """The files with something skipped or remapped."""
+        return {source for kind in KINDS for source in self.files[kind]}
+
+    def totals(self) -> LoopTotals:
+        """The sums of what was reported so far."""
+        return LoopTotals(
+            self.iterations,
+            self.offending_iterations,
+            len(self.sources),
+            len(self.offending_sources()),
+            {'pixels': self.pixels, 'instances': self.instances},
+            dict(self.losses),
+            self.empty_images,
+        )
 
     def over_all_files(self, kind: str) -> Tally:
         """The sum over the files: its ``values`` and ``reasons`` are those of the whole loop."""
@@ -248,10 +248,3 @@ def _total(left: Tally, right: Tally) -> Tally:
     total = left + right
     # Which values, and in which file, is told file by file.
     return Tally(total.total, total.skipped, total.remapped, reasons=total.reasons)
-
-
-def _added(left: Dict[str, LossCount], right: Dict[str, LossCount]) -> Dict[str, LossCount]:
-    added = dict(left)
-    for name, count in right.items():
-        added[name] = added.get(name, LossCount()) + count
-    return added

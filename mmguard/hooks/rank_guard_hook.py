@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 import torch
 from mmengine import dist
 from mmengine.hooks import Hook
+from mmengine.runner import BaseLoop
 from torch import nn
 
 from mmguard.distributed.agreement import TIMEOUT, LossAgreement, check_words, describe_nonfinite
@@ -19,18 +20,19 @@ from mmguard.labels import check_int
 class RankGuardHook(Hook):
     """Keeps ranks in step: losses that only some of them have, and losses that are not finite.
 
-    Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, one reduction of 64
-    bytes between hosts). What a rank lacks becomes a zero that hangs on every trainable parameter, so that
-    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. On one GPU only
-    the checks for finite losses are left.
+    Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 8 bytes of each rank,
+    from host to host; no GPU waits). What a rank lacks becomes a zero that hangs on every trainable parameter, so that
+    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. A rank that ends
+    by an error says so to the others, which then do not wait for it. On one GPU only the checks for finite losses are
+    left.
 
     Args:
         on_mismatch (str): ``'fill'`` (default) as above, or ``'raise'``: every rank raises the same ``LabelGuardError``
             that says which rank lacks which loss and which samples it had.
         on_nonfinite (str): ``'keep'`` (default): losses are not looked at. ``'skip'``: where a loss of any rank is not
-            finite, all ranks leave the iteration out: parameters, buffers, optimizer state, gradient scaler and
-            schedulers are as if it had not been (an average of the weights, EMA, is taken once more). ``'raise'``. The
-            last two wait for the device once per iteration.
+            finite, all ranks leave the iteration out: parameters, buffers, optimizer state, gradient scaler, schedulers
+            and the average of the weights (``EMAHook``) are as if it had not been. ``'raise'``. The last two wait for
+            the device once per iteration.
         check_interval (int): Check every so many iterations; those between are as unprotected as without the hook.
         timeout (float): Seconds after which a rank that does not come is named, by ``AbsentRankError``.
         max_skipped (int): So many iterations in a row may be skipped; one more stops the run.
@@ -71,12 +73,31 @@ class RankGuardHook(Hook):
         self._samples: List[str] = []
         self._roots: List[str] = []
         self._restore: List[Any] = []
+        self._held_averages: List[Any] = []
         self._undo: List[Any] = []
         self._skipped = self._in_a_row = 0
         self._iteration = 0
         self._filled_before = False
 
     # ---- mmengine calls
+
+    def before_run(self, runner: Any) -> None:
+        loop = runner._train_loop  # runner.train_loop would build it where only validation runs
+        if not isinstance(loop, BaseLoop):
+            return
+        run = loop.run
+
+        def run_or_say_why() -> Any:
+            try:
+                return run()
+            except BaseException as error:  # whatever ends it: loading, a step, validation, Ctrl-C
+                if self._agreement is not None:
+                    self._agreement.leave(f'{type(error).__name__}: {error}')
+                raise
+            finally:
+                self._put_back()
+
+        loop.run = run_or_say_why
 
     def before_train(self, runner: Any) -> None:
         self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
@@ -95,11 +116,12 @@ class RankGuardHook(Hook):
                 for buffer, before in buffers:
                     buffer.copy_(before)
                 self._restore = _schedules_of(runner)
+                self._held_averages = list(self._hold_averages(runner))
                 return {}
 
         # Backward follows directly in the same call, so there is no other place to stand in between.
-        model.parse_losses, runner.model.train_step = parse_agreed_losses, train_or_skip
-        self._undo = [(model, 'parse_losses'), (runner.model, 'train_step')]
+        self._put_in(model, 'parse_losses', _not_compiled(parse_agreed_losses))
+        self._put_in(runner.model, 'train_step', train_or_skip)
         if self.grad_report:
             self._watch_gradients(runner, model)
 
@@ -114,13 +136,36 @@ class RankGuardHook(Hook):
             load = getattr(schedule, 'load_state_dict', None) or schedule.update  # a scheduler, or a parameter group
             load(state)
         self._restore = []
+        for average in self._held_averages:
+            del average.update_parameters
+        self._held_averages = []
         if self.on_nonfinite == 'skip':
             runner.message_hub.update_scalar('train/guard/skipped_iterations', self._skipped)
 
     def after_train(self, runner: Any) -> None:
-        for owner, name in self._undo:
-            owner.__dict__.pop(name, None)  # the method of the class is there again
-        self._undo = []
+        self._put_back()
+
+    # ---- methods of others
+
+    def _put_in(self, owner: Any, name: str, method: Any) -> None:
+        self._undo.append((owner, name, vars(owner).get(name)))
+        setattr(owner, name, method)
+
+    def _put_back(self) -> None:
+        while self._undo:
+            owner, name, before = self._undo.pop()
+            if before is None:
+                vars(owner).pop(name, None)  # the method of the class is there again
+            else:
+                setattr(owner, name, before)  # a compiled step, another hook's
+
+    def _hold_averages(self, runner: Any) -> Iterator[Any]:
+        """Averages of the weights that would count this iteration's weights, which did not change, once more."""
+        for hook in runner.hooks:
+            average = getattr(hook, 'ema_model', None)
+            if average is not None and 'update_parameters' not in vars(average):
+                average.update_parameters = lambda *_, **__: None
+                yield average
 
     # ---- what happens between forward and backward
 
@@ -166,12 +211,16 @@ class RankGuardHook(Hook):
                 )
             step(*args, **kwargs)
 
-        wrapper.step = watched_step
-        self._undo.append((wrapper, 'step'))
+        self._put_in(wrapper, 'step', watched_step)
 
 
 class _Skip(Exception):
     """Leaves the training step before backward."""
+
+
+def _not_compiled(call: Any) -> Any:
+    """Where the training step is compiled: what talks to other processes stands between two graphs."""
+    return torch._dynamo.disable(call) if hasattr(torch, '_dynamo') else call  # torch >= 2.0
 
 
 def _in_order_of_arrival(model: nn.Module) -> Dict[str, None]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import List
+from typing import TYPE_CHECKING, List
 
-from mmengine.structures import BaseDataElement
+if TYPE_CHECKING:
+    from mmengine.structures import BaseDataElement
 
 
 def source_of(sample: BaseDataElement) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import logging
-import os
 import sys
 import warnings
 from collections import Counter
@@ -200,15 +199,10 @@ def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[st
 
 
 def _write(target: str, report: Dict[str, Any]) -> None:
-    from mmguard.report.page import write_whole
+    from mmguard.files import write_or_print
 
     plain = {key: value for key, value in report.items() if key not in ('outcomes', 'failing', 'not_found')}
     plain['failing'] = list(dict.fromkeys(outcome.path for outcome in report['failing']))
     plain['not_found'] = [outcome.recorded.path for outcome in report['not_found']]
     plain['samples'] = [outcome.to_json() for outcome in report['outcomes']]
-    text = json.dumps(plain, indent=1) + '\n'
-    if target == '-':
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    else:
-        write_whole(Path(os.path.abspath(target)), text.encode())
+    write_or_print(target, json.dumps(plain, indent=1))

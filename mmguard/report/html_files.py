@@ -43,7 +43,7 @@ def table_of_files(section: Section, number: int) -> Markup:
                 element('td', _why(file)),
             )
         )
-    what = 'pixels' if section.facts.kind == 'pixels' else 'instances'
+    what = section.facts.kind
     head = element(
         'tr', element('th', 'file'), element('th', f'invalid {what}', class_='number'), element('th', 'values')
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import List, Sequence
+from typing import List, Optional, Sequence
 
+from mmguard.report.crash import Crash
 from mmguard.report.html import Markup, element, join
+from mmguard.report.html_crash import crash_section
 from mmguard.report.html_files import drawn_files, table_of_files
 from mmguard.report.html_findings import finding_card, verdict
 from mmguard.report.html_histogram import histogram
@@ -18,13 +20,15 @@ from mmguard.version import __version__
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def page(title: str, sections: Sequence[Section]) -> Markup:
+def page(title: str, sections: Sequence[Section], crash: Optional[Crash] = None) -> Markup:
     """The page as one HTML document."""
-    many = len(sections) > 1
+    many = len(sections) > 1 or crash is not None
     body: List[Markup] = [
         element('h1', title),
         element('p', f'mmguard {__version__}, {time.strftime("%Y-%m-%d %H:%M")}', class_='soft small'),
     ]
+    if crash is not None:
+        body.append(crash_section(crash))
     for number, section in enumerate(sections):
         body.append(_section(section, number, named=many))
     head = join(
@@ -56,7 +60,7 @@ def _section(section: Section, number: int, named: bool) -> Markup:
 
 def _tiles(section: Section) -> Markup:
     facts = section.facts
-    what = 'pixels' if facts.kind == 'pixels' else 'instances'
+    what = facts.kind
     invalid = sum(facts.values.values()) + sum(n for why, n in facts.reasons.items() if why != 'label')
     tiles = []
     if facts.files:

@@ -52,6 +52,10 @@ code, .mono { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaV
   padding: 5px 10px; margin: 3px 0; white-space: pre-wrap; border-left: 3px solid var(--tone) }
 dd > code:not(.write), .cause code { background: var(--code); border-radius: 4px; padding: 1px 4px }
 .file-name { display: block }
+.trace { background: var(--code); border-radius: 6px; padding: 10px 12px; margin: 6px 0; overflow-x: auto;
+  font: .82rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+  white-space: pre-wrap }
+summary { cursor: pointer; color: var(--soft) }
 .scroll { overflow-x: auto }
 table { border-collapse: collapse; width: 100%; font-size: .92rem }
 th { text-align: left; color: var(--soft); font-weight: 560; font-size: .84rem }

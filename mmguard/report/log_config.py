@@ -25,14 +25,14 @@ class LoggedSpace:
         ignore_index (int, optional): Of label maps, the label that is not trained on.
         label_map (dict[int, int]): Raw value -> class, as the guard maps it.
         class_names (list[str]): Where the config names them.
-        data_root (str): Where the files are.
+        data_roots (list[str]): Where the files are.
     """
 
     num_classes: int
     ignore_index: Optional[int] = None
     label_map: Dict[int, int] = field(default_factory=dict)
     class_names: List[str] = field(default_factory=list)
-    data_root: str = ''
+    data_roots: List[str] = field(default_factory=list)
 
 
 def read_config(path: Path) -> Dict[str, Any]:
@@ -78,8 +78,8 @@ def logged_space(config: Dict[str, Any], mode: str, kind: str) -> Optional[Logge
         return None
     for part in parts:
         root, meta = part.get('data_root'), part.get('metainfo')
-        if isinstance(root, str) and not space.data_root:
-            space.data_root = root
+        if isinstance(root, str) and root not in space.data_roots:
+            space.data_roots.append(root)
         names = meta.get('classes') if isinstance(meta, dict) else None
         if isinstance(names, (list, tuple)) and not space.class_names:
             space.class_names = [str(name) for name in names]

@@ -1,23 +1,18 @@
-"""The lines of a training's ``label_guard.jsonl``: where the files are, and what of them can be understood."""
+"""The lines of a training's ``label_guard.jsonl``: what of them can be understood."""
 
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List
 
 from mmguard.hooks.ledger import KINDS, ByKind, LossCount, by_kind
+from mmguard.report.run_files import NotALog
 from mmguard.tally import Tally
 
-NAME = 'label_guard.jsonl'
 #: A line of more bytes is none of the hook's.
 _LONGEST = 1 << 26
-
-
-class NotALog(Exception):
-    """Why there is nothing to report on, in words for the user."""
 
 
 @dataclass
@@ -55,40 +50,6 @@ class Unread:
     lines: int = 0
     first: str = ''
     cut_off: List[str] = field(default_factory=list)
-
-
-def find_logs(target: Path) -> Tuple[List[Path], List[Path]]:
-    """The log files of one run, rank 0 first, and those of other runs below the same folder.
-
-    Args:
-        target (Path): A log, or a folder with one below it; of several runs the newest is taken.
-
-    Raises:
-        NotALog: There is none.
-    """
-    if target.is_dir():
-        # Every rank's file counts: rank 0 may have met nothing.
-        names = sorted(path for path in target.rglob('label_guard*.jsonl') if path.is_file())
-        runs: Dict[Path, List[Path]] = {}
-        for path in names:
-            runs.setdefault(path.parent, []).append(path)
-        if not runs:
-            raise NotALog(
-                f'{target}: no {NAME} below this folder. LabelGuardHook writes it at the first invalid label, into the '
-                f"run's log folder (work_dirs/CONFIG/DATE_TIME)"
-            )
-        newest = max(runs, key=lambda folder: (max(path.stat().st_mtime for path in runs[folder]), str(folder)))
-        return runs[newest], [folder for folder in runs if folder != newest]
-    if not target.exists():
-        raise NotALog(f'{target}: there is no such file or folder')
-    ranks = [path for path in target.parent.glob('*') if _is_rank_of(path.name, target)]
-    return [target, *sorted(ranks)], []
-
-
-def _is_rank_of(name: str, target: Path) -> bool:
-    """Whether it is ``label_guard.rank1.jsonl`` of ``label_guard.jsonl``."""
-    start, end = f'{target.stem}.rank', target.suffix
-    return name.startswith(start) and name.endswith(end) and name[len(start) : len(name) - len(end)].isdigit()
 
 
 def read_lines(paths: List[Path], unread: Unread) -> Iterator[Line]:
@@ -204,12 +165,3 @@ def _counts(record: Any, key_type: Any) -> Dict[Any, int]:
     if not isinstance(record, dict):
         raise ValueError(f'counts are no object: {record!r:.40}')
     return {key_type(key): _integer(record, key) for key in record}
-
-
-def newest_config(folder: Path) -> Optional[Path]:
-    """The config that mmengine wrote beside the log of a run."""
-    for name in ('vis_data/config.py', 'config.py'):
-        path = folder / name
-        if os.path.isfile(path):
-            return path
-    return None

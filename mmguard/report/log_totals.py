@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List
 
-from mmguard.hooks.ledger import KINDS, LossCount
+from mmguard.hooks.totals import KINDS, LoopTotals, LossCount
+from mmguard.hooks.wording import worst_first
 from mmguard.report.log_lines import Line
 from mmguard.tally import Tally
 
@@ -58,7 +59,17 @@ class ModeTotals:
 
     def worst(self, kind: str) -> List[Tally]:
         """Its files, the one with the most skipped or remapped elements first."""
-        return sorted(self.files[kind].values(), key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
+        return worst_first(self.files[kind].values())
+
+    def totals(self) -> LoopTotals:
+        """The sums of what the lines say; how many iterations and files there were in all they do not say."""
+        return LoopTotals(
+            offending_iterations=self.iterations,
+            offending_files=len({source for files in self.files.values() for source in files}),
+            kinds=dict(self.kinds),
+            losses=dict(self.losses),
+            empty_images=self.empty_images,
+        )
 
     def over_all_files(self, kind: str) -> Tally:
         # Not sum(): adding copies the values, at every file anew.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union
 
 from mmguard.diagnosis import Finding, LabelFacts
+from mmguard.files import write_whole
+
+if TYPE_CHECKING:
+    from mmguard.report.crash import Crash
 
 
 @dataclass
@@ -76,7 +78,9 @@ class Section:
     history: Dict[str, Dict[int, int]] = field(default_factory=dict)
 
 
-def write_scan_page(path: Union[str, Path], title: str, sections: Sequence[Section]) -> None:
+def write_scan_page(
+    path: Union[str, Path], title: str, sections: Sequence[Section], crash: Optional[Crash] = None
+) -> None:
     """Writes one self-contained HTML page: no script, nothing from the network.
 
     The page is written to a temporary file beside ``path`` and renamed, so that a reader never meets half of it.
@@ -85,31 +89,11 @@ def write_scan_page(path: Union[str, Path], title: str, sections: Sequence[Secti
         path (str or Path): The file; its folder is made.
         title (str): What was scanned.
         sections (sequence of Section): In the order of the page.
+        crash (Crash, optional): How a training ended; shown first.
 
     Raises:
         OSError: The file cannot be written.
     """
     from mmguard.report.html_page import page
 
-    write_whole(Path(path), page(title, sections).encode('utf-8'))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file, or leaves the one that is there as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=str(path.parent), prefix=f'.{path.name}.'[:40], suffix='.tmp')
-    try:
-        with os.fdopen(descriptor, 'wb') as file:
-            file.write(content)
-        # mkstemp's file is for its owner alone; a report is to be shown to others, as any new file is.
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    write_whole(Path(path), page(title, sections, crash).encode('utf-8'))

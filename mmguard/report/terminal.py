@@ -2,93 +2,92 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, Sequence
 
+from mmguard.console import Table, Text
 from mmguard.diagnosis import Finding
-from mmguard.hooks.ledger import KINDS
-from mmguard.hooks.wording import percent
-from mmguard.instances import describe_boxes, describe_reasons
+from mmguard.hooks.totals import KINDS, LoopTotals
+from mmguard.hooks.wording import amounts, files_table, reasons_by_kind
 from mmguard.report.bars import bars
+from mmguard.report.crash import Crash, RankCrash, described, silent_ranks
 from mmguard.report.html import visible
 from mmguard.report.html_history import binned
 from mmguard.report.log_totals import ModeTotals
 
-_UNITS = {'pixels': 'px', 'instances': 'instances'}
+#: What the terminal shows of a crash; the page and the JSON show all.
+_BATCHES, _FILES = 5, 8
 
 
-def print_mode(console: Any, mode: str, totals: ModeTotals, top_k: int) -> None:
+def print_mode(console: Any, mode: str, totals: ModeTotals, in_all: LoopTotals, ranks: int, top_k: int) -> None:
     """Prints what one mode skipped.
 
     Args:
         console (rich.console.Console): With markup off, because names hold brackets.
         mode (str): ``'train'``, ...
-        totals (ModeTotals): Of the mode.
+        totals (ModeTotals): Of the mode, from its lines.
+        in_all (LoopTotals): Its sums.
+        ranks (int): That they are added up over.
         top_k (int): Files per table.
     """
     for kind in KINDS:
         if totals.files[kind]:
-            console.print(_table(mode, kind, totals, top_k))
-    for line in _amounts(totals):
-        console.print(line)
+            title = f'mmguard: {mode}, {kind}'
+            console.print(files_table(title, totals.worst(kind), top_k, visible, name_width=60))
+    for line in amounts(in_all, ranks) + reasons_by_kind({kind: totals.over_all_files(kind) for kind in KINDS}):
+        console.print(visible(line))
     for what, counts in totals.history.items():
         _print_plot(console, f'{mode}: {what}', counts)
     console.print()
 
 
-def print_findings(console: Any, mode: str, kind: str, findings: Sequence[Finding]) -> None:
-    from rich.text import Text
+def print_crash(console: Any, crash: Crash) -> None:
+    """Prints how a run ended: the rank that ended first with its last batches, the others in a line each."""
+    first = crash.ranks[0]
+    console.print(Text.assemble(('crash: ', 'bold red'), visible(first.told)))
+    for line in (first.error, f'at {first.place}' if first.place else ''):
+        if line:
+            console.print(Text(f'  {_shortened(visible(line))}'))
+    for rank in crash.ranks[1:]:
+        console.print(
+            Text(f'       {visible(rank.told)}{f": {_shortened(visible(rank.error))}" if rank.error else ""}')
+        )
+    if crash.silent:
+        console.print(Text(f'       {silent_ranks(crash.silent)}'))
+    if first.batches:
+        console.print(_batches(first))
+    console.print(Text.assemble('  which sample it is: ', (visible(crash.replay), 'bold cyan')), soft_wrap=True)
+    console.print()
 
+
+def _batches(rank: RankCrash) -> Table:
+    table = Table(title=f'last batches of rank {rank.rank}, the newest first', title_justify='left')
+    table.add_column('iteration', justify='right')
+    table.add_column('losses', overflow='fold')
+    table.add_column('files', overflow='fold')
+    for batch in rank.batches[:_BATCHES]:
+        losses = '\n'.join(f'{name} {value:.4g}' for name, value in (batch.losses or {}).items())
+        files = [f'{source}{f" ({words})" if words else ""}' for source, words in described(batch)]
+        files = [name.replace('\n', '\\n') for name in files]
+        shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
+        iteration = '' if batch.iteration is None else f'{batch.iteration:,}'
+        ended = losses if batch.losses is not None else 'did not end'
+        table.add_row(iteration, Text(visible(ended)), Text('\n'.join(map(visible, shown))))
+    if len(rank.batches) > _BATCHES:
+        table.add_row('...', f'{len(rank.batches) - _BATCHES} more', '')
+    return table
+
+
+def _shortened(text: str) -> str:
+    lines = text.split('\n')
+    return lines[0] + (' ...' if len(lines) > 1 else '')
+
+
+def print_findings(console: Any, mode: str, kind: str, findings: Sequence[Finding]) -> None:
     for place, finding in enumerate(findings):
         head = f'{mode}, {kind}: likely cause: ' if place == 0 else '  or: '
         console.print(Text.assemble((head, ''), (finding.code, 'bold red'), f' {visible(finding.cause)}'))
         console.print(Text(f'    seen: {visible(finding.evidence)}', style='dim'))
         console.print(Text(f'    {visible(finding.advice)}'))
-
-
-def _table(mode: str, kind: str, totals: ModeTotals, top_k: int) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=f'mmguard: {mode}, {kind}', title_justify='left')
-    worst = totals.worst(kind)
-    names = [visible(str(tally.source)) for tally in worst[:top_k]]
-    # A file name is there to be copied: rather break the values than the name.
-    table.add_column('file', overflow='fold', min_width=min(max(map(len, names), default=0), 60))
-    for title in ('skipped', 'remapped'):
-        table.add_column(title, justify='right')
-    table.add_column('values', overflow='fold')
-    for name, tally in zip(names, worst):
-        values = [f'{v}: {n:,}' for v, n in sorted(tally.values.items(), key=lambda item: -item[1])[:6]]
-        row = ', '.join(values + describe_boxes(tally.reasons))
-        table.add_row(Text(name), f'{tally.skipped:,}', f'{tally.remapped:,}', row)
-    if len(worst) > top_k:
-        table.add_row(f'... and {len(worst) - top_k:,} more files', '', '', '')
-    return table
-
-
-def _amounts(totals: ModeTotals) -> List[str]:
-    lines = []
-    for kind in KINDS:
-        total = totals.kinds[kind]
-        if total.total:
-            lines.append(
-                f'{_UNITS[kind]}: {total.skipped:,} of {total.total:,} skipped '
-                f'({percent(total.skipped, total.total)}), {total.remapped:,} remapped'
-            )
-    lines += [
-        f'loss {name}: {count.skipped:,} labels skipped, {count.remapped:,} remapped'
-        for name, count in totals.losses.items()
-        if count
-    ]
-    if totals.empty_images:
-        lines.append(f'{totals.empty_images:,} images seen without any instance')
-    files = {source for kind in KINDS for source in totals.files[kind]}
-    lines.append(f'{len(files):,} files, in the {totals.iterations:,} iterations that the log holds (those with any)')
-    for kind in KINDS:
-        reasons = describe_reasons(totals.over_all_files(kind))
-        if reasons:
-            lines.append(f'{kind}: {reasons}')
-    return lines
 
 
 def _print_plot(console: Any, title: str, counts: Dict[int, int]) -> None:

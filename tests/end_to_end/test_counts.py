@@ -281,9 +281,9 @@ def test_a_pipeline_that_guards_some_of_its_data_sets_leaves_the_rest_to_the_los
 # ---- clean runs
 
 
-def test_a_clean_run_writes_nothing_and_trains_as_without_a_guard(clean_cityscapes: str, tmp_path: Path) -> None:
+def test_a_clean_run_writes_no_line_and_trains_as_without_a_guard(clean_cityscapes: str, tmp_path: Path) -> None:
     run = train(tiny_config(clean_cityscapes, str(tmp_path / 'guarded')))
-    assert not list(Path(run.log_dir).glob('label_guard*'))
+    assert not list(Path(run.log_dir).glob('label_guard*.jsonl'))
     assert run.guard_lines == []
     assert f'guard: train: all labels valid ({TRAIN_IMAGES * PIXELS:,} px in {TRAIN_IMAGES} files)' in run.log
     stock = tiny_config(clean_cityscapes, str(tmp_path / 'stock'), pipeline=[*LOAD, PACK])

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from glob import glob
 from typing import Any, Dict, List
 
@@ -93,7 +94,10 @@ def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str
     assert record['batches'] == []
 
 
-def test_ctrl_c_is_recorded(cityscapes: str, work_dir: str) -> None:
+def test_ctrl_c_is_recorded(cityscapes: str, work_dir: str, request: pytest.FixtureRequest) -> None:
+    # Shells start what runs in the background with Ctrl-C ignored.
+    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
         Run(config_of(cityscapes, work_dir, 'SIGINT')).train()
     record = record_in(work_dir)

@@ -8,8 +8,9 @@ from typing import Any, Dict, Tuple
 import pytest
 import torch
 from mmengine.config import Config
-from mmengine.hooks import Hook
-from mmengine.registry import HOOKS
+from mmengine.hooks import EMAHook, Hook
+from mmengine.optim import AmpOptimWrapper
+from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 from ranks import run_ranks
 from small_runs import Run, tiny_config
 
@@ -47,12 +48,29 @@ def config_of(root: str, work_dir: str, iters: int = ITERS, **guard: Any) -> Con
     return config
 
 
+@OPTIM_WRAPPERS.register_module()
+class CpuAmpOptimWrapper(AmpOptimWrapper):
+    """mmengine's, which is for GPUs alone, with torch's gradient scaler for the CPU."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super(AmpOptimWrapper, self).__init__(**arguments)
+        self.cast_dtype = torch.bfloat16
+        self._scale_update_param = None
+        self.loss_scaler = torch.amp.GradScaler('cpu', init_scale=256.0, growth_interval=2)
+
+
 def state_of(run: Run) -> Dict[str, Any]:
-    """Weights, buffers, momentum buffers and learning rate."""
+    """Weights, buffers, momentum buffers, learning rate, gradient scaler and the average of the weights."""
     optimizer = run.runner.optim_wrapper.optimizer
     state = {name: value.clone() for name, value in run.runner.model.state_dict().items()}
     for number, buffers in optimizer.state_dict()['state'].items():
         state[f'momentum {number}'] = buffers['momentum_buffer'].clone()
+    scaler = getattr(run.runner.optim_wrapper, 'loss_scaler', None)
+    if scaler is not None:
+        state['scaler'] = torch.tensor([scaler.get_scale(), scaler.state_dict()['_growth_tracker']])
+    for hook in run.runner.hooks:
+        if isinstance(hook, EMAHook):
+            state.update({f'average {name}': value.clone() for name, value in hook.ema_model.state_dict().items()})
     state['lr'] = torch.tensor([group['lr'] for group in optimizer.param_groups])
     return state
 
@@ -63,24 +81,36 @@ def assert_same(left: Dict[str, Any], right: Dict[str, Any]) -> None:
     assert not different
 
 
-def test_a_skipped_iteration_leaves_no_trace(clean_cityscapes: str, work_dir: str) -> None:
-    config = config_of(clean_cityscapes, osp.join(work_dir, 'skipped'), on_nonfinite='skip')
-    config.custom_hooks.append(dict(type='PoisonHook', iterations=(2, 3)))
-    skipped = Run(config).train()
+@pytest.mark.parametrize(
+    'training',
+    [
+        dict(),
+        dict(accumulative_counts=2),
+        dict(type='CpuAmpOptimWrapper'),
+        dict(type='CpuAmpOptimWrapper', accumulative_counts=2),
+    ],
+    ids=['plain', 'accumulated', 'mixed precision', 'mixed precision, accumulated'],
+)
+def test_a_skipped_iteration_leaves_no_trace(clean_cityscapes: str, work_dir: str, training: Dict[str, Any]) -> None:
+    """The 2nd and the 3rd: with gradients accumulated over two, the end of one step and the begin of the next."""
+
+    def config(name: str, iters: int) -> Config:
+        config = config_of(clean_cityscapes, osp.join(work_dir, name), iters=iters, on_nonfinite='skip')
+        config.optim_wrapper.update(training)
+        config.custom_hooks.append(dict(type='EMAHook', momentum=0.5))
+        return config
+
+    spoilt = config('skipped', ITERS)
+    spoilt.custom_hooks.append(dict(type='PoisonHook', iterations=(1, 2)))
+    skipped = Run(spoilt).train()
     # The same run without the iterations: the sampler deals out the images that are left.
-    reference = config_of(clean_cityscapes, osp.join(work_dir, 'reference'), iters=ITERS - 2)
-    reference.train_dataloader.dataset.indices = [0, 1, 2, 3, 0, 1, 2, 3]
+    reference = config('reference', ITERS - 2)
+    reference.train_dataloader.dataset.indices = [0, 1, 6, 7, 0, 1, 2, 3]
     assert_same(state_of(skipped), state_of(Run(reference).train()))
-    assert 'guard: iter 3 skipped, losses that are not finite: rank 0: decode.loss_ce (samples: ' in skipped.log
-    assert 'aachen_000004_000019_gtFine_labelTrainIds.png' in skipped.log
-    assert skipped.runner.message_hub.get_scalar('train/guard/skipped_iterations').data[0].tolist() == [
-        0,
-        0,
-        1,
-        2,
-        2,
-        2,
-    ]
+    assert 'guard: iter 2 skipped, losses that are not finite: rank 0: decode.loss_ce (samples: ' in skipped.log
+    assert 'aachen_000002_000019_gtFine_labelTrainIds.png' in skipped.log
+    counted = skipped.runner.message_hub.get_scalar('train/guard/skipped_iterations').data[0].tolist()
+    assert counted == [0, 1, 2, 2, 2, 2]
 
 
 def test_without_it_the_weights_are_lost(clean_cityscapes: str, work_dir: str) -> None:
@@ -95,6 +125,22 @@ def test_clean_data_trains_as_without_the_hook(clean_cityscapes: str, work_dir: 
     plain = config_of(clean_cityscapes, osp.join(work_dir, 'plain'))
     plain.custom_hooks.pop()
     assert_same(state_of(Run(guarded).train()), state_of(Run(plain).train()))
+
+
+def test_a_compiled_step_is_guarded_and_given_back(clean_cityscapes: str, work_dir: str) -> None:
+    """The agreement stands between two graphs; behind the training there is the compiled step, not the class's."""
+    config = config_of(clean_cityscapes, osp.join(work_dir, 'compiled'), iters=4, on_nonfinite='skip')
+    config.custom_hooks.append(dict(type='PoisonHook', iterations=(1, 2)))
+    config.compile = dict(backend='eager')
+    compiled = Run(config).train()
+    config = config_of(clean_cityscapes, osp.join(work_dir, 'plain'), iters=4, on_nonfinite='skip')
+    config.custom_hooks.append(dict(type='PoisonHook', iterations=(1, 2)))
+    plain = state_of(Run(config).train())
+    for name, value in state_of(compiled).items():
+        torch.testing.assert_close(value, plain[name], msg=lambda told, name=name: f'{name}: {told}')
+    assert compiled.log.count('skipped, losses that are not finite') == 2
+    assert hasattr(vars(compiled.runner.model)['train_step'], '_torchdynamo_orig_callable')
+    assert 'parse_losses' not in vars(compiled.runner.model)
 
 
 def test_too_many_in_a_row_stop_the_run(clean_cityscapes: str, work_dir: str) -> None:
@@ -120,31 +166,77 @@ def test_gradients_that_are_not_finite_are_named(clean_cityscapes: str, work_dir
 
 
 TWO_RANKS = """
-sys.path.insert(0, sys.argv[4])
+sys.path.insert(0, sys.argv[3])
 from test_rank_guard import PoisonHook, config_of, state_of
 from small_runs import Run
-iters, indices, poisoned = eval(sys.argv[3])
-config = distributed(config_of(sys.argv[1], sys.argv[2], iters=iters, on_nonfinite='skip'))
-config.train_dataloader.dataset.indices = indices
-config.custom_hooks.append(dict(type='PoisonHook', iterations=poisoned, rank=1))
-run = Run(config).train()
-digest = hashlib.sha256()
-for name, value in state_of(run).items():
-    if 'running' not in name and 'tracked' not in name:  # batch statistics are those of each rank's own images
-        digest.update(value.numpy().tobytes())
-print('STATE', digest.hexdigest(), flush=True)
-dist.destroy_process_group()
+for number, (iters, indices, poisoned) in enumerate(eval(sys.argv[4])):
+    config = distributed(config_of(sys.argv[1], f'{sys.argv[2]}/{number}', iters=iters, on_nonfinite='skip'))
+    config.experiment_name = config.visualizer.name = f'two-ranks-{number}'
+    config.train_dataloader.dataset.indices = indices
+    config.custom_hooks.append(dict(type='PoisonHook', iterations=poisoned, rank=1))
+    run = Run(config).train()
+    digest = hashlib.sha256()
+    for name, value in state_of(run).items():
+        if 'running' not in name and 'tracked' not in name:  # batch statistics are those of each rank's own images
+            digest.update(value.numpy().tobytes())
+    print('STATE', digest.hexdigest(), flush=True)
+leave()
 """
 
 
 def test_two_ranks_leave_it_out_together(clean_cityscapes: str, work_dir: str) -> None:
     """Only rank 1 has a loss that is not finite; parameters, momentum and learning rate are those without it."""
-    whole, without = [0, 1, 2, 3, 4, 5, 6, 7, 0, 2, 4, 6], [0, 1, 2, 3, 0, 2, 4, 6]
-    skipped = run_ranks(TWO_RANKS, clean_cityscapes, osp.join(work_dir, 'a'), repr((3, whole, (1,))), HERE)
-    reference = run_ranks(TWO_RANKS, clean_cityscapes, osp.join(work_dir, 'b'), repr((2, without, ())), HERE)
-    for rank in (*skipped, *reference):
+    skipped = (3, [0, 1, 2, 3, 4, 5, 6, 7, 0, 2, 4, 6], (1,))
+    reference = (2, [0, 1, 2, 3, 0, 2, 4, 6], ())
+    another = (2, [0, 1, 2, 3, 4, 5, 6, 7], ())
+    ranks = run_ranks(TWO_RANKS, clean_cityscapes, work_dir, HERE, repr([skipped, reference, another]))
+    for rank in ranks:
         assert rank.returncode == 0, rank.output[-3000:]
-    (state,) = reference[0].said('STATE')
-    assert [rank.said('STATE') for rank in (*skipped, *reference)] == [[state]] * 4
+    skipped_state, reference_state, another_state = ranks[0].said('STATE')
+    assert ranks[1].said('STATE') == [skipped_state, reference_state, another_state]
+    assert skipped_state == reference_state != another_state
     # The other ranks of mmengine log errors alone.
-    assert 'guard: iter 2 skipped, losses that are not finite: rank 1: decode.loss_ce (samples: ' in skipped[0].output
+    assert 'guard: iter 2 skipped, losses that are not finite: rank 1: decode.loss_ce (samples: ' in ranks[0].output
+
+
+ONE_RAISES = """
+sys.path.insert(0, sys.argv[3])
+import time
+from test_rank_guard import config_of
+from mmguard.distributed import AbsentRankError
+from small_runs import Run
+config = distributed(config_of(sys.argv[1], sys.argv[2], iters=4))
+if rank == 1:
+    config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
+    config.custom_hooks.insert(0, dict(type='SpoilLabelsHook', iteration=2))
+start = time.monotonic()
+try:
+    Run(config).train()
+except AbsentRankError as error:
+    print('ABSENT', error.ranks, str(error), flush=True)
+except IndexError:
+    time.sleep(6)  # its process lives on, as one does that waits for a communicator to end
+    print('SAID it', flush=True)
+import os
+os._exit(0)
+"""
+
+
+@HOOKS.register_module()
+class SpoilLabelsHook(Hook):
+    """A label that the stock loss dies of."""
+
+    def __init__(self, iteration: int) -> None:
+        self.iteration = iteration
+
+    def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        if runner.iter == self.iteration:
+            data_batch['data_samples'][0].gt_sem_seg.data[:] = 77
+
+
+def test_a_rank_that_dies_of_an_error_tells_the_other_which(clean_cityscapes: str, work_dir: str) -> None:
+    quiet, dies = run_ranks(ONE_RAISES, clean_cityscapes, work_dir, HERE)
+    assert dies.said('SAID') == ['it'], dies.output[-3000:]
+    (told,) = quiet.said('ABSENT')
+    assert told.startswith('[1] rank 0 waited ')
+    assert 'rank 1 ended training: IndexError: Target 77 is out of bounds' in told

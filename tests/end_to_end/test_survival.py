@@ -7,14 +7,17 @@ import math
 import pytest
 from mmengine.config import Config
 from small_runs import dataset_config, expected_samples, shrink, train
+from this_stack import IS_ONEDL, WEIGHTS_FAIL
+
+from mmguard.stack import config_file
 
 pytestmark = pytest.mark.slow
 
-STOCK = '_base_ = ["mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py"]'
+STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 
 
 def stock_pidnet(root: str, work_dir: str) -> Config:
-    config = shrink(Config.fromstring(STOCK, '.py'), root, work_dir, iters=4)
+    config = shrink(Config.fromfile(config_file(STOCK)), root, work_dir, iters=4)
     config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
     return config
 
@@ -36,9 +39,11 @@ def test_stock_pidnet_trains_where_that_image_is_left_out(cityscapes: str, work_
 
 
 def test_stock_pidnet_with_its_class_weights_dies_of_an_ignored_pixel(clean_cityscapes: str, work_dir: str) -> None:
-    """F1."""
-    with pytest.raises((IndexError, RuntimeError), match=r'out of (bounds|range)'):
-        train(stock_pidnet(clean_cityscapes, work_dir))
+    """F1, F3."""
+    config = stock_pidnet(clean_cityscapes, work_dir)
+    config.model.decode_head.loss_decode[0].avg_non_ignore = IS_ONEDL
+    with pytest.raises((IndexError, RuntimeError), match=WEIGHTS_FAIL):
+        train(config)
 
 
 def test_three_lines_and_guarded_losses_keep_the_same_run_alive(cityscapes: str, work_dir: str) -> None:

@@ -19,7 +19,7 @@ config.custom_hooks[0].interval = 2
 config.train_dataloader.dataset.indices = [0, 6, 2, 4, 3, 7, 5, 7, 0, 1, 2, 4]
 run = Run(config).train()
 print('SUMS', run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data[0].tolist(), flush=True)
-dist.destroy_process_group()
+leave()
 """
 
 

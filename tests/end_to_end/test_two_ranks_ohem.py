@@ -11,23 +11,24 @@ from PIL import Image
 from ranks import run_ranks
 from small_runs import make_cityscapes
 
+from mmguard.stack import config_file
+
 pytestmark = pytest.mark.slow
 
 CONFIG = osp.join(osp.dirname(__file__), '..', '..', 'configs', 'pidnet', 'pidnet-s_cityscapes_guarded.py')
-STOCK = '_base_ = ["mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py"]'
+STOCK = config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py')
 
 CHILD = """
 from mmengine.config import Config
 from small_runs import Run, shrink
-config = Config.fromfile(sys.argv[3]) if sys.argv[3].endswith('.py') else Config.fromstring(sys.argv[3], '.py')
-config = distributed(shrink(config, sys.argv[1], sys.argv[2], iters=4))
+config = distributed(shrink(Config.fromfile(sys.argv[3]), sys.argv[1], sys.argv[2], iters=4))
 config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
-if not sys.argv[3].endswith('.py'):
+if not sys.argv[3].endswith('_guarded.py'):
     config.model.decode_head.loss_decode[0].class_weight = None  # or it dies of F1 before F6 shows
 config.custom_hooks = [dict(type=name) for name in sys.argv[4:]]
 run = Run(config).train()
 say_parameters(run.runner.model)
-dist.destroy_process_group()
+leave()
 """
 
 

@@ -59,3 +59,32 @@ def test_what_is_no_record_is_told(text: str, message: str, tmp_path: Path) -> N
 def test_wrong_arguments_of_the_recorder_are_named(arguments: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         FlightRecorderHook(**arguments)
+
+
+def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same(tmp_path: Path) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError('no text')
+
+    hook = FlightRecorderHook()
+    hook._path = str(tmp_path / 'crash.json')
+    try:
+        raise Mute
+    except Mute as error:
+        hook._write('exception', error)
+    told = read_record(hook._path)['exception']
+    assert told['type'] == 'Mute'
+    assert told['message'] == "(its text cannot be made: RuntimeError('no text'))"
+    assert 'raise Mute' in told['traceback']
+
+
+def test_nothing_that_fails_in_writing_is_raised(tmp_path: Path) -> None:
+    class Closed:
+        @property
+        def logger(self) -> Any:
+            raise ValueError('I/O operation on closed file')
+
+    hook = FlightRecorderHook()
+    hook._path, hook._runner = str(tmp_path / 'crash.json'), Closed()
+    hook._write('exception', ValueError('x'))
+    assert read_record(hook._path)['exception']['message'] == 'x'

@@ -16,10 +16,12 @@ from mmengine.model.utils import _BatchNormXd as BatchNormXd
 from mmengine.registry import HOOKS
 from PIL import Image
 from small_runs import LOAD, PACK, Run, make_cityscapes, shrink, tiny_config, write_pair
+from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
 
 from mmguard.cli import main
 from mmguard.replay.network import build_model
+from mmguard.stack import config_file
 
 pytestmark = pytest.mark.slow
 
@@ -165,13 +167,13 @@ def test_wrapped_data_sets_and_random_crops(tmp_path: Path, capsys: Any) -> None
 
 def pidnet(root: str, work_dir: str) -> Tuple[str, str]:
     """Config and record of a stock PIDNet; the config is then as users have it: SyncBN, weights from the web."""
-    config = Config.fromstring('_base_ = ["mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py"]', '.py')
-    config_file, record = crash(shrink(config, root, work_dir), work_dir, match='out of bounds')
-    user = Config.fromfile(config_file)
+    config = Config.fromfile(config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'))
+    file, record = crash(shrink(config, root, work_dir), work_dir, match='out of bounds')
+    user = Config.fromfile(file)
     user.model.backbone.init_cfg = dict(type='Pretrained', checkpoint='https://download.example.org/none.pth')
     user.model.backbone.norm_cfg = dict(type='SyncBN', requires_grad=True)
-    user.dump(config_file)
-    return config_file, record
+    user.dump(file)
+    return file, record
 
 
 def test_stock_pidnet(tmp_path: Path, capsys: Any) -> None:
@@ -192,6 +194,7 @@ def test_stock_pidnet(tmp_path: Path, capsys: Any) -> None:
     assert failing['causes'][0]['code'] in shown
 
 
+@pytest.mark.skipif(IS_ONEDL, reason="onedl's mmseg looks up no class weight of an ignored label")
 def test_class_weight_and_an_ignored_pixel_are_the_config_s_fault(
     clean_cityscapes: str, work_dir: str, capsys: Any
 ) -> None:

@@ -36,7 +36,7 @@ def test_the_guard_says_what_is_valid(config: dict) -> None:
     space = logged_space(config, 'train', 'pixels')
     assert space is not None
     assert (space.num_classes, space.ignore_index, space.label_map) == (5, 9, {11: 9, -1: 0})
-    assert (space.data_root, space.class_names) == ('data/x', ['a', 'b'])
+    assert (space.data_roots, space.class_names) == (['data/x'], ['a', 'b'])
 
 
 def test_without_a_guard_the_heads_do(config: dict) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.report.log_lines import Line, NotALog, Unread, find_logs, parse_line, read_lines
+from mmguard.report.log_lines import Line, Unread, parse_line, read_lines
 from mmguard.report.log_totals import totals_of
 from mmguard.tally import Tally
 
@@ -116,31 +116,3 @@ def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
         assert one['train'].history == other['train'].history
         assert one['train'].kinds['pixels'].skipped == sum(n for *_, n in found)
         assert one['train'].iterations == len({place for _, place, _ in found})
-
-
-def test_the_ranks_of_a_log_are_found_beside_it(tmp_path: Path) -> None:
-    for name in ('g.jsonl', 'g.rank1.jsonl', 'g.rank12.jsonl', 'g.rankx.jsonl', 'h.rank1.jsonl'):
-        (tmp_path / name).touch()
-    logs, others = find_logs(tmp_path / 'g.jsonl')
-    assert [path.name for path in logs] == ['g.jsonl', 'g.rank1.jsonl', 'g.rank12.jsonl']
-    assert others == []
-
-
-def test_of_several_runs_the_newest_is_read(tmp_path: Path) -> None:
-    import os
-
-    for age, run in enumerate(('20260102_000000', '20260101_000000')):
-        path = tmp_path / run / 'label_guard.rank1.jsonl'
-        path.parent.mkdir()
-        path.touch()
-        os.utime(path, (1000 - age, 1000 - age))
-    logs, others = find_logs(tmp_path)
-    assert [path.parent.name for path in logs] == ['20260102_000000']
-    assert [path.name for path in others] == ['20260101_000000']
-
-
-def test_no_log_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotALog, match='LabelGuardHook writes it'):
-        find_logs(tmp_path)
-    with pytest.raises(NotALog, match='no such file'):
-        find_logs(tmp_path / 'x.jsonl')

@@ -18,7 +18,6 @@ from mmguard.report import Box, Section, WorstFile, write_scan_page
 from mmguard.report.html import element, text, visible
 from mmguard.report.html_history import binned
 from mmguard.report.html_page import page
-from mmguard.report.page import write_whole
 
 HOSTILE = (
     '<script>alert(1)</script>.png',
@@ -150,24 +149,3 @@ def test_the_plot_keeps_the_highest_peak(counts: dict, columns: int) -> None:
     assert len(heights) <= columns
     assert heights[0] > 0
     assert heights[-1] > 0
-
-
-def test_a_page_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / 'page.html'
-    write_whole(target, b'old')
-    assert oct(target.stat().st_mode & 0o777) == oct(0o666 & ~_umask())
-
-    def no_replace(*_: Any) -> None:
-        raise OSError('disk full')
-
-    monkeypatch.setattr('os.replace', no_replace)
-    with pytest.raises(OSError, match='disk full'):
-        write_whole(target, b'new')
-    assert target.read_bytes() == b'old'
-    assert os.listdir(tmp_path) == ['page.html']
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

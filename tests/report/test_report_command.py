@@ -12,6 +12,7 @@ import pytest
 from small_runs import add_loop, expected_samples, tiny_config, train
 
 from mmguard.cli import main
+from mmguard.hooks.totals import LoopTotals
 
 pytestmark = pytest.mark.slow  # trains a small model
 
@@ -82,6 +83,74 @@ def test_ranks_are_added_up(run_dir: str, tmp_path: Path, capsys: Any) -> None:
     two = json.loads(capsys.readouterr().out)['modes']['train']
     assert two['pixels']['skipped'] == 2 * one['pixels']['skipped']
     assert two['iterations'] == one['iterations']
+
+
+def test_the_record_alone_says_shares_and_valid_labels(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    for name in ('label_guard.jsonl', 'label_guard.json'):
+        shutil.copy(osp.join(run_dir, name), tmp_path / name)
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'px: 1,106 of 65,536 skipped (1.69 %), 0 remapped' in out
+    assert '5 of 8 files, 8 of 8 iterations' in out
+    assert 'train, pixels: likely cause: MG101' in out
+    assert 'did not come to its end' not in out
+
+
+def test_a_record_that_was_not_closed_says_up_to_where_it_counts(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), tmp_path)
+    record = json.loads(Path(run_dir, 'label_guard.json').read_text())
+    train = record['runs'][0]['modes']['train']
+    train.update(ended=False, iter=7)
+    train['totals'].update(iterations=7)
+    (tmp_path / 'label_guard.json').write_text(json.dumps(record))
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'train did not come to its end: the sums are those up to iteration 7' in out
+    assert 'of 7 iterations' in out
+
+
+def test_a_clean_run_is_told_with_what_was_seen(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    record = json.loads(Path(run_dir, 'label_guard.json').read_text())
+    modes = record['runs'][0]['modes']
+    del modes['val']
+    modes['train']['totals'].update(offending_iterations=0, offending_files=0, losses={})
+    modes['train']['totals']['pixels']['skipped'] = 0
+    (tmp_path / 'label_guard.json').write_text(json.dumps(record))
+    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
+    assert 'train: all labels valid (65,536 px in 8 files)' in capsys.readouterr().out
+    assert 'Your labels are fine' in (tmp_path / 'page.html').read_text()
+
+
+def test_records_of_ranks_add_up(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    for name in ('label_guard.jsonl', 'label_guard.json'):
+        stem, suffix = osp.splitext(name)
+        shutil.copy(osp.join(run_dir, name), tmp_path / name)
+        shutil.copy(osp.join(run_dir, name), tmp_path / f'{stem}.rank1{suffix}')
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'px: 2,212 of 131,072 skipped (1.69 %)' in out
+    assert '16 of 16 iterations of 2 ranks' in out
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{"runs": 3}', '{"format": 9}', '{"format": 1, "runs": [{"modes": 3}]}'])
+def test_a_record_that_is_none_is_told_and_the_log_still_read(
+    run_dir: str, tmp_path: Path, capsys: Any, text: str
+) -> None:
+    shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), tmp_path)
+    (tmp_path / 'label_guard.json').write_text(text)
+    assert main(['report', str(tmp_path), '--num-classes', '19']) == 1
+    out = ''.join(capsys.readouterr().out.split())  # lines are wrapped anywhere in a long path
+    assert 'label_guard.jsonisleftout' in out
+    assert 'likelycause:MG101' in out
+
+
+def test_where_no_label_was_counted_nothing_is_called_fine(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    record = json.loads(Path(run_dir, 'label_guard.json').read_text())
+    record['runs'][0]['modes'] = {'train': dict(guards=[], totals=LoopTotals(iterations=3).to_json(), ended=True)}
+    (tmp_path / 'label_guard.json').write_text(json.dumps(record))
+    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
+    assert 'train: no label was counted' in capsys.readouterr().out
+    assert 'fine' not in (tmp_path / 'page.html').read_text().partition('<body>')[2]
 
 
 def test_a_watched_run_without_a_log_is_clean(run_dir: str, tmp_path: Path, capsys: Any) -> None:

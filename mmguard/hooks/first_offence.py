@@ -1,0 +1,69 @@
+"""What is said once, at the first invalid label of a kind: the likely cause, and what the model makes of it."""
+
+from __future__ import annotations
+
+from typing import Any, List, Sequence
+
+from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
+from mmguard.hooks.discovery import class_names_of, kind_of, label_space, rules_of, unwrapped
+from mmguard.hooks.ignore_regions import ignored_as_background
+from mmguard.hooks.ledger import Span
+from mmguard.labels import LabelSpace
+from mmguard.tally import Tally
+
+
+def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> List[str]:
+    """What to tell the reader; nothing where the values say nothing.
+
+    Args:
+        mode (str): ``'train'``, ``'val'`` or ``'test'``.
+        kind (str): ``'pixels'`` or ``'instances'``.
+        span (Span): What was found.
+        model (nn.Module): With the losses that found it, where no guard in the pipeline did.
+        dataset: Of the loop: its classes, and the guards in its pipelines.
+    """
+    offending = span.offending[kind] or span.loss_samples[kind]
+    if not offending:
+        return []
+    rules = [rule for rule in rules_of(dataset) if kind_of(rule) == kind]
+    findings = _likely_causes(kind, span, offending, model, dataset, rules)
+    if not findings:
+        return []
+    text = f'  likely cause: {findings[0]}'
+    text += ''.join(f'\n  or: {f.code} {f.cause} {f.advice}' for f in findings[1:2])
+    what = 'labels' if kind == 'pixels' else 'instances'
+    goes_on = f'without these {what}' if any(t.skipped for t in offending) else 'with these labels clamped'
+    told = [
+        f'first offence. {"Training" if mode == "train" else "The run"} goes on {goes_on}, but they are wrong, and so '
+        f'may be others that no guard can tell:\n{text}'
+    ]
+    if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
+        background = ignored_as_background(unwrapped(model))
+        told += [background] if background else []
+    return told
+
+
+def _likely_causes(
+    kind: str, span: Span, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
+) -> List[Finding]:
+    found = sum(offending, Tally())
+    facts = LabelFacts(
+        values=found.values,
+        kind=kind,
+        reasons=found.reasons,
+        class_names=class_names_of(dataset),
+        total=found.total,
+        files=span.samples,
+        offending_files=len(offending),
+    )
+    if span.offending[kind] and rules:
+        facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
+        # What a label_map names is no surprise to the user.
+        facts.values = {value: n for value, n in found.values.items() if value not in rules[0].label_map}
+    else:
+        loss_name = next((name for name, count in span.losses.items() if count), '')
+        num_classes, facts.ignore_index = label_space(model, loss_name)
+        if num_classes is None:
+            return []
+        facts.num_classes = num_classes
+    return diagnose(facts, CAUSES)

@@ -1,0 +1,159 @@
+"""``label_guard.json``, beside the JSON lines: what was valid in a run, and the sums over all of its iterations."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Set
+
+from mmguard.files import write_whole
+from mmguard.hooks.ledger import Ledger
+from mmguard.hooks.totals import LoopTotals
+from mmguard.labels import LabelSpace
+from mmguard.version import __version__
+
+#: Counts up when a field changes its meaning.
+FORMAT = 1
+#: Seconds between two writings while a loop runs: a run that is killed has lost the counts of so long, at most.
+EVERY = 60.0
+
+
+class RunRecord:
+    """Keeps ``label_guard.json`` up to date: at the start and the end of a loop, and once a minute in between.
+
+    A file of its own, not a first line of the log: there every line is an iteration, which is what readers
+    (``pandas.read_json(lines=True)``, ``jq``) count on. A run that goes on in the same folder adds its own record to
+    those of the file. A disk that is full never hurts a training: ``error`` says why nothing was written.
+
+    Args:
+        path (str): The file; its folder is made.
+        config (str, optional): The config of the run.
+        rank, world_size (int): Of this process.
+        every (float): Least time between two writings while a loop runs, seconds.
+    """
+
+    def __init__(
+        self, path: str, config: Optional[str] = None, rank: int = 0, world_size: int = 1, every: float = EVERY
+    ) -> None:
+        self.path = path
+        self.error: Optional[OSError] = None
+        self._run: Dict[str, Any] = {
+            'mmguard': __version__,
+            'config': config,
+            'started': time.strftime('%Y-%m-%dT%H:%M:%S%z'),
+            'rank': rank,
+            'world_size': world_size,
+            'modes': {},
+        }
+        self._modes: Dict[str, _Mode] = {}
+        self._earlier: Optional[List[Any]] = None
+        self._every = every
+        self._written = 0.0
+
+    def begin(self, mode: str, ledger: Ledger, valid: Optional[Dict[str, Any]] = None) -> None:
+        """A loop begins.
+
+        Args:
+            mode (str): ``'train'``, ``'val'`` or ``'test'``.
+            ledger (Ledger): Where it is counted.
+            valid (dict, optional): What is valid in it, see :func:`valid_labels`; kept from its first time.
+        """
+        first = mode not in self._modes
+        state = self._modes.setdefault(mode, _Mode())
+        state.take(ledger)
+        if first:
+            self._run['modes'][mode] = {**(valid or {}), 'ended': False}
+            self.write()
+
+    def see(self, mode: str, place: Dict[str, int]) -> None:
+        """The loop goes on; ``place`` is the iteration, as in the lines of the log."""
+        self._run['modes'][mode].update(place)
+        if time.monotonic() - self._written >= self._every:
+            self.write()
+
+    def end(self, mode: str) -> None:
+        """The loop came to its end."""
+        self._modes[mode].fold()
+        self._run['modes'][mode]['ended'] = True
+        self.write()
+
+    def write(self) -> bool:
+        """Writes the file, whole or not at all. Returns False where it could not."""
+        self._written = time.monotonic()
+        if self._earlier is None:
+            self._earlier = _runs_in(self.path)
+        for mode, state in self._modes.items():
+            self._run['modes'][mode]['totals'] = state.totals().to_json()
+        record = {'format': FORMAT, 'runs': [*self._earlier, self._run]}
+        try:
+            # File names that are no UTF-8 are lone surrogates, which JSON can hold as an escape alone.
+            text = json.dumps(record, ensure_ascii=False, indent=1).encode(errors='backslashreplace')
+            write_whole(Path(self.path), text)
+        except OSError as error:
+            self.error = error
+            return False
+        return True
+
+
+class _Mode:
+    """The loops of one mode: those that ended, and the one that runs."""
+
+    def __init__(self) -> None:
+        self._ended = LoopTotals()
+        self._running: Optional[Ledger] = None
+        self._files: Set[str] = set()
+        self._offending: Set[Any] = set()
+
+    def take(self, ledger: Ledger) -> None:
+        self.fold()
+        self._running = ledger
+
+    def fold(self) -> None:
+        if self._running is not None:
+            self._ended = self._ended + self._running.totals()
+            self._files |= self._running.sources
+            self._offending |= self._running.offending_sources()
+            self._running = None
+
+    def totals(self) -> LoopTotals:
+        running = self._running or Ledger()
+        totals = self._ended + running.totals()
+        # Not the sum: a validation sees the same files each time.
+        totals.files = len(self._files | running.sources) if self._files else len(running.sources)
+        totals.offending_files = len(self._offending | running.offending_sources())
+        return totals
+
+
+def _runs_in(path: str) -> List[Any]:
+    """The runs of a file that is there already; one that is none of this format is replaced."""
+    try:
+        record = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):
+        return []
+    runs = record.get('runs') if isinstance(record, dict) and record.get('format') == FORMAT else None
+    return runs if isinstance(runs, list) else []
+
+
+def record_name(out_file: str) -> str:
+    """The name beside that of the JSON lines.
+
+    Example:
+        >>> record_name('label_guard.jsonl'), record_name('guard.json')
+        ('label_guard.json', 'guard.run.json')
+    """
+    stem = os.path.splitext(out_file)[0]
+    return f'{stem}.json' if f'{stem}.json' != out_file else f'{stem}.run.json'
+
+
+def space_to_json(kind: str, space: LabelSpace) -> Dict[str, Any]:
+    """What a guard takes for valid, as plain data; ``kind`` is ``'pixels'`` or ``'instances'``."""
+    return {
+        'kind': kind,
+        'num_classes': space.num_classes,
+        **({'min_label': space.min_label} if getattr(space, 'min_label', 0) else {}),
+        'ignore_index': space.ignore_index,
+        'on_invalid': space.on_invalid,
+        'label_map': {str(raw): label for raw, label in sorted(space.label_map.items())},
+    }

@@ -1,0 +1,157 @@
+"""One mode of a run, from all that is known of it: its lines, its record, the config beside them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Sequence
+
+from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
+from mmguard.hooks.totals import KINDS, LoopTotals
+from mmguard.report.log_config import LoggedSpace, logged_space
+from mmguard.report.log_totals import ModeTotals
+from mmguard.report.logged_run import LoggedMode, LoggedRun
+from mmguard.report.page import Section, WorstFile
+from mmguard.tally import Tally
+
+
+@dataclass
+class ModeReport:
+    """One mode of a run.
+
+    Args:
+        mode (str): ``'train'``, ``'val'`` or ``'test'``.
+        lines (ModeTotals): What the log says: the iterations with anything.
+        logged (LoggedMode, optional): What the record says: all iterations.
+        spaces (dict[str, LoggedSpace]): Kind -> which labels were valid; ``None`` where nothing says so.
+        findings (dict[str, list[Finding]]): Kind -> the likely causes.
+    """
+
+    mode: str
+    lines: ModeTotals
+    logged: Optional[LoggedMode] = None
+    spaces: Dict[str, Optional[LoggedSpace]] = field(default_factory=dict)
+    findings: Dict[str, List[Finding]] = field(default_factory=dict)
+
+    @property
+    def in_all(self) -> LoopTotals:
+        """The sums: over all iterations where there is a record, else over those of the log."""
+        return self.lines.totals() if self.logged is None else self.logged.totals
+
+    @property
+    def skipped_nothing(self) -> bool:
+        return not (self.in_all or self.lines.totals())
+
+    @property
+    def note(self) -> str:
+        """Up to where the sums reach, where that is not the end."""
+        if self.logged is None or self.logged.ended:
+            return ''
+        upto = (
+            f'the sums are those up to iteration {self.logged.place:,}' if self.logged.place else 'nothing was counted'
+        )
+        return f'{self.mode} did not come to its end: {upto}'
+
+    def facts(self, kind: str) -> LabelFacts:
+        """For the diagnosis and the page."""
+        space, seen, total = self.spaces[kind], self.lines.over_all_files(kind), self.in_all.kinds[kind]
+        facts = LabelFacts(
+            # What a label_map names is no surprise to the user.
+            values={v: n for v, n in seen.values.items() if space is None or v not in space.label_map},
+            total=total.total,
+            files=self.in_all.files,
+            offending_files=len(self.lines.files[kind]),
+            kind=kind,
+            reasons=seen.reasons,
+        )
+        if space is not None:
+            facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
+            facts.class_names = space.class_names
+        return facts
+
+
+def mode_reports(
+    lines: Dict[str, ModeTotals],
+    run: LoggedRun,
+    config: Dict[str, Any],
+    num_classes: Optional[int],
+    ignore_index: Optional[int],
+) -> List[ModeReport]:
+    """The modes of a run.
+
+    Args:
+        lines (dict[str, ModeTotals]): Of the log.
+        run (LoggedRun): Of the records.
+        config (dict): Of the config beside them, for runs without a record.
+        num_classes, ignore_index (int, optional): What the user says; goes before all of these.
+    """
+    reports = []
+    for mode in dict.fromkeys((*lines, *run.modes)):
+        report = ModeReport(mode, lines.get(mode, ModeTotals()), run.modes.get(mode))
+        for kind in KINDS:
+            space = report.logged.space(kind) if report.logged is not None else None
+            space = space or logged_space(config, mode, kind)
+            report.spaces[kind] = space = _as_told(space, kind, num_classes, ignore_index)
+            offending = space is not None and report.lines.files[kind]
+            report.findings[kind] = diagnose(report.facts(kind), CAUSES) if offending else []
+        reports.append(report)
+    return reports
+
+
+def _as_told(
+    space: Optional[LoggedSpace], kind: str, num_classes: Optional[int], ignore_index: Optional[int]
+) -> Optional[LoggedSpace]:
+    if num_classes is not None:
+        space = space or LoggedSpace(num_classes, 255 if kind == 'pixels' else None)
+        space.num_classes = num_classes
+    if space is not None and ignore_index is not None and kind == 'pixels':
+        space.ignore_index = ignore_index
+    return space
+
+
+def sections_of(report: ModeReport, told: Sequence[str]) -> List[Section]:
+    """The sections of the page for a mode, one per kind of label.
+
+    Args:
+        report (ModeReport): The mode.
+        told (list[str]): What could not be read.
+    """
+    totals = report.in_all
+    kinds = [kind for kind in KINDS if report.lines.files[kind]]
+    # A mode of which only losses told something, or nothing at all, has a section, too.
+    kinds = kinds or [kind for kind in KINDS if totals.kinds[kind].total][:1] or ['pixels']
+    if totals.iterations:
+        seen = f'in {totals.offending_iterations:,} of {totals.iterations:,} iterations.'
+    else:
+        seen = f'in {totals.offending_iterations:,} iterations; the log holds no others.'
+    notes = [note for note in ('A file counts each time that it was trained on.', report.note, *told) if note]
+    sections = []
+    for kind in kinds:
+        space, total = report.spaces[kind], totals.kinds[kind]
+        roots = [] if space is None else space.data_roots
+        amount = f'{total.skipped:,} {kind} skipped and {total.remapped:,} remapped, {seen}'
+        history = {w: dict(counts) for w, counts in report.lines.history.items() if kind in w or 'loss' in w}
+        sections.append(
+            Section(
+                name=f'{report.mode}, {kind}',
+                facts=report.facts(kind),
+                findings=report.findings[kind],
+                worst=[_worst_file(tally, kind, roots) for tally in report.lines.worst(kind)],
+                notes=[amount, *notes],
+                history=history,
+            )
+        )
+    return sections
+
+
+def _worst_file(tally: Tally, kind: str, roots: Sequence[str]) -> WorstFile:
+    paths = (os.path.join(root, str(tally.source)) for root in (*roots, ''))
+    there = next((path for path in paths if os.path.isfile(path)), None)
+    return WorstFile(
+        source=str(tally.source),
+        image_path=there if kind == 'instances' else None,
+        label_path=there if kind == 'pixels' else None,
+        values=tally.values,
+        skipped=tally.skipped + tally.remapped,
+        reasons=tally.reasons,
+    )

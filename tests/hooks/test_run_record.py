@@ -1,0 +1,144 @@
+"""``label_guard.json``: the sums over all iterations, whatever stops the writing."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmguard.hooks.ledger import Ledger, Span, by_kind
+from mmguard.hooks.run_record import RunRecord, record_name, space_to_json
+from mmguard.hooks.totals import LoopTotals, LossCount
+from mmguard.instances import InstanceRule
+from mmguard.labels import LabelRule
+from mmguard.tally import Tally
+
+COUNTS = st.integers(0, 10**12)
+TALLIES = st.builds(Tally, COUNTS, COUNTS, COUNTS, reasons=st.dictionaries(st.sampled_from(['label', 'box']), COUNTS))
+TOTALS = st.builds(
+    LoopTotals,
+    COUNTS,
+    COUNTS,
+    COUNTS,
+    COUNTS,
+    st.fixed_dictionaries({'pixels': TALLIES, 'instances': TALLIES}),
+    st.dictionaries(st.sampled_from('ab'), st.builds(LossCount, COUNTS, COUNTS, COUNTS)),
+    COUNTS,
+)
+
+
+@given(TOTALS, TOTALS, TOTALS)
+def test_totals_add_up_in_any_order_and_survive_json(a: LoopTotals, b: LoopTotals, c: LoopTotals) -> None:
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + LoopTotals() == a
+    assert LoopTotals.from_json(json.loads(json.dumps(a.to_json()))) == a
+
+
+def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> Ledger:
+    """A loop of one iteration, of two files."""
+    made = Ledger(sources={file, 'clean.png'})
+    found = [Tally(total, skipped, 0, {11: skipped}, file)] if skipped else []
+    made.pending = Span(1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=by_kind(pixels=found))
+    made.take_pending()
+    return made
+
+
+def runs(path: Path) -> List[Any]:
+    record = json.loads(path.read_text())
+    assert record['format'] == 1
+    return record['runs']
+
+
+def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
+    path = tmp_path / 'new' / 'label_guard.json'
+    guards = [
+        space_to_json('pixels', LabelRule(11, label_map={12: 3, 11: 255})),
+        space_to_json('instances', InstanceRule(5, 'drop', min_label=1)),
+    ]
+    RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', Ledger(), {'guards': guards})
+    (run,) = runs(path)
+    assert (run['config'], run['rank'], run['world_size']) == ('configs/a.py', 1, 2)
+    train = run['modes']['train']
+    assert train['guards'] == [
+        dict(kind='pixels', num_classes=11, ignore_index=255, on_invalid='ignore', label_map={'11': 255, '12': 3}),
+        dict(kind='instances', num_classes=5, min_label=1, ignore_index=None, on_invalid='drop', label_map={}),
+    ]
+    assert train['ended'] is False
+    assert LoopTotals.from_json(train['totals']) == LoopTotals()
+
+
+def test_loops_of_a_mode_add_up_and_files_count_once(tmp_path: Path) -> None:
+    path = tmp_path / 'label_guard.json'
+    record = RunRecord(str(path))
+    for number, skipped in enumerate((3, 4, 0)):
+        record.begin('val', ledger(skipped), {'number': number})
+        record.see('val', {'iter': 1, 'step': number})
+        record.end('val')
+    (run,) = runs(path)
+    assert run['modes']['val']['number'] == 0, 'said at the first'
+    assert (run['modes']['val']['step'], run['modes']['val']['ended']) == (2, True)
+    totals = LoopTotals.from_json(run['modes']['val']['totals'])
+    assert (totals.iterations, totals.offending_iterations) == (3, 2)
+    assert (totals.files, totals.offending_files) == (2, 1)
+    assert totals.kinds['pixels'] == Tally(600, 7)
+
+
+def test_a_running_loop_is_written_once_per_period(tmp_path: Path) -> None:
+    path = tmp_path / 'label_guard.json'
+    often, seldom = RunRecord(str(path), every=0), RunRecord(str(tmp_path / 'other.json'), every=1000)
+    for record in (often, seldom):
+        running = Ledger()
+        record.begin('train', running, {})
+        running.pending = Span(1, pixels=Tally(50))
+        running.take_pending()
+        record.see('train', {'iter': 1})
+    assert runs(path)[0]['modes']['train']['totals']['pixels']['total'] == 50
+    assert runs(path)[0]['modes']['train']['iter'] == 1
+    assert runs(tmp_path / 'other.json')[0]['modes']['train']['totals']['pixels']['total'] == 0
+    seldom.end('train')
+    assert runs(tmp_path / 'other.json')[0]['modes']['train']['totals']['pixels']['total'] == 50
+
+
+def test_a_run_in_the_same_folder_keeps_the_one_before(tmp_path: Path) -> None:
+    path = tmp_path / 'label_guard.json'
+    for skipped in (3, 4):
+        record = RunRecord(str(path))
+        record.begin('train', ledger(skipped), {})
+        record.end('train')
+    assert [run['modes']['train']['totals']['pixels']['skipped'] for run in runs(path)] == [3, 4]
+
+
+@pytest.mark.parametrize('content', [b'', b'{', b'[]', b'{"format": 99, "runs": [1]}', b'{"format": 1, "runs": 3}'])
+def test_what_is_no_record_is_replaced(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / 'label_guard.json'
+    path.write_bytes(content)
+    RunRecord(str(path)).begin('train', Ledger())
+    assert len(runs(path)) == 1
+
+
+def test_a_disk_that_cannot_be_written_is_told_not_raised(tmp_path: Path) -> None:
+    (tmp_path / 'file').write_text('')
+    record = RunRecord(str(tmp_path / 'file' / 'label_guard.json'), every=0)
+    record.begin('train', Ledger())
+    record.see('train', {'iter': 1})
+    record.end('train')
+    assert isinstance(record.error, OSError)
+
+
+def test_names_of_any_bytes(tmp_path: Path) -> None:
+    path = tmp_path / 'label_guard.json'
+    name = os.fsdecode(b'stra\xdfe')
+    RunRecord(str(path)).begin('train', Ledger(), {'data_roots': [name]})
+    assert runs(path)[0]['modes']['train']['data_roots'] == [name]
+
+
+@pytest.mark.parametrize('out_file', ['label_guard.jsonl', 'guard.json', 'log', 'a.b.jsonl'])
+def test_it_never_takes_the_name_of_the_log(out_file: str) -> None:
+    assert record_name(out_file) != out_file
+    assert record_name(out_file).endswith('.json')

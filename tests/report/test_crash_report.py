@@ -1,0 +1,177 @@
+"""How a training died: all ranks together, on the terminal, as JSON and on the page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_runs import LOAD, PACK, Run, tiny_config
+
+from mmguard.cli import main
+from mmguard.hooks.flight_record import FORMAT, write_record
+from mmguard.report.crash import read_crash
+
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
+    '  File "/site/losses/ce.py", line 45, in cross_entropy\n    loss = F.cross_entropy(\nIndexError: Target 77\n'
+)
+TALLIES = {'pixels': dict(total=64, skipped=9, remapped=0, values={'11': 9})}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def crash_file(folder: Path, rank: int = 0, reason: str = 'SIGTERM', **more: Any) -> Path:
+    """What a rank leaves: two batches, the newer without losses."""
+    name = 'label_guard_crash.json' if rank == 0 else f'label_guard_crash.rank{rank}.json'
+    batches = [
+        {'iter': 36, 'epoch': 1, 'samples': [dict(source='a.png', path='/d/a.png')], 'losses': {'loss': float('nan')}},
+        {'iter': 37, 'epoch': 1, 'samples': [dict(source='b.png', path='/d/b.png', tallies=TALLIES)], 'losses': None},
+    ]
+    record = dict(format=FORMAT, reason=reason, time='2026-01-01T12:00:00', rank=rank, iter=37, epoch=1)
+    error = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
+    record.update(exception=error if reason == 'exception' else None, batches=batches, **more)
+    assert write_record(str(folder / name), record) is None
+    return folder / name
+
+
+def run_record(folder: Path, world_size: int) -> None:
+    run = dict(mmguard='1', config=None, rank=0, world_size=world_size, modes={})
+    (folder / 'label_guard.json').write_text(json.dumps(dict(format=1, runs=[run])))
+
+
+def as_json(capsys: Any, *args: str) -> Dict[str, Any]:
+    capsys.readouterr()
+    main(['report', *args, '--json', '-'])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Path, capsys: Any) -> None:
+    crash_file(tmp_path)
+    raised = crash_file(tmp_path, rank=1, reason='exception')
+    run_record(tmp_path, world_size=4)
+    (tmp_path / 'vis_data').mkdir()
+    (tmp_path / 'vis_data' / 'config.py').write_text('')
+    crash = as_json(capsys, str(tmp_path))['crash']
+    assert [rank['rank'] for rank in crash['ranks']] == [1, 0]
+    assert crash['silent_ranks'] == [2, 3]
+    assert shlex.split(crash['replay']) == ['mmguard', 'replay', str(tmp_path / 'vis_data' / 'config.py'), str(raised)]
+    first = crash['ranks'][0]
+    assert (first['iter'], first['epoch'], first['place']) == (37, 1, '/site/losses/ce.py:45 in cross_entropy')
+    newest, before = first['batches']
+    assert (newest['iter'], newest['losses']) == (37, None)
+    assert newest['samples'][0]['pixels']['values'] == {'11': 9}
+    assert before['losses'] == {'loss': 'nan'}
+
+
+def test_the_terminal_says_what_there_is_to_know(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COLUMNS', '140')
+    crash_file(tmp_path, reason='exception')
+    run_record(tmp_path, world_size=2)
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'crash: rank 0 ended by IndexError in iteration 37 (epoch 1), 2026-01-01T12:00:00' in out
+    assert 'IndexError: Target 77 is out of bounds. ...' in out
+    assert 'rank 1 left no file' in out
+    assert 'b.png (9 pixels skipped: value 11 (9 times))' in out
+    assert 'did not end' in out
+    assert 'loss nan' in out
+    assert f'mmguard replay CONFIG {tmp_path}/label_guard_crash.json' in out
+
+
+def test_without_a_record_beside_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
+    path = crash_file(tmp_path, rank=3, reason='an iteration takes longer than timeout=5 s; training was left to go on')
+    assert as_json(capsys, str(path))['crash']['silent_ranks'] == []
+
+
+def test_the_crash_file_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> None:
+    path = crash_file(tmp_path)
+    (tmp_path / 'label_guard.jsonl').write_text('{"mode": "train", "iter": 1, "skipped_pixels": 3, "total": 9}\n')
+    assert as_json(capsys, str(path))['modes'] == {}
+    both = as_json(capsys, str(tmp_path / 'label_guard.jsonl'))
+    assert both['modes']['train']['pixels']['skipped'] == 3
+    assert len(both['crash']['ranks']) == 1
+
+
+def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> None:
+    evil = '<script>alert(1)</script>\x1b[31m'
+    error = dict(type='Error', message=evil, traceback=f'  File "{evil}", line 3, in f\n')
+    batch = {'iter': 1, 'samples': [dict(source=evil, path=evil)], 'losses': {evil: 1.0}}
+    record = dict(format=FORMAT, reason='exception', time=evil, rank=0, iter=1, exception=error, batches=[batch])
+    write_record(str(tmp_path / 'label_guard_crash.json'), record)
+    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
+    page = (tmp_path / 'page.html').read_text()
+    assert '<script' not in page
+    assert '&lt;script&gt;' in page
+    assert 'How it ended' in page
+    assert '\x1b[31m' not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('text', 'why'),
+    [
+        ('{"format": 1, "batches": [3]}', 'damaged'),
+        ('{"format": 1, "batches": [{"samples": [{}], "losses": {"loss": []}}]}', 'damaged'),
+        ('{"format": 99, "batches": []}', 'format 99'),
+        ('{"batches": ', 'not a crash record'),
+    ],
+)
+def test_a_damaged_file_is_told_and_hides_no_other(tmp_path: Path, capsys: Any, text: str, why: str) -> None:
+    crash_file(tmp_path)
+    (tmp_path / 'label_guard_crash.rank1.json').write_text(text)
+    crash = as_json(capsys, str(tmp_path))['crash']
+    assert [rank['rank'] for rank in crash['ranks']] == [0]
+    (problem,) = crash['problems']
+    assert why in problem
+    assert 'label_guard_crash.rank1.json' in problem
+
+
+@given(record=JSON, place=st.sampled_from(['batches', 'exception', 'iter', 'rank', 'batch', 'sample', None]))
+def test_no_json_crashes_the_reader(
+    tmp_path_factory: pytest.TempPathFactory, record: Any, place: Optional[str]
+) -> None:
+    path = tmp_path_factory.mktemp('any') / 'label_guard_crash.json'
+    content: Dict[str, Any] = dict(format=FORMAT, batches=[dict(samples=[dict(source='a', tallies=TALLIES)])])
+    if place == 'batch':
+        content['batches'] = [record]
+    elif place == 'sample':
+        content['batches'][0]['samples'] = [record]
+    elif place is not None:
+        content[place] = record
+    else:
+        content = record
+    path.write_text(json.dumps(content))
+    crash = read_crash([path])
+    assert len(crash.ranks) + len(crash.problems) == 1
+    for rank in crash.ranks:
+        assert rank.told
+
+
+@pytest.mark.slow
+def test_from_a_real_crash_to_the_sample(tmp_path: Path, cityscapes: str, capsys: Any) -> None:
+    """A stock loss dies of a label; the report names the command, and the command names the file."""
+    config = tiny_config(cityscapes, str(tmp_path), pipeline=[*LOAD, PACK])
+    config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
+    config.custom_hooks = [dict(type='LabelGuardHook'), dict(type='FlightRecorderHook')]
+    config.train_dataloader.dataset.indices = [1, 4, 0, 7]  # clean, clean; 24 and 33, clean
+    with pytest.raises(IndexError):
+        Run(config).train()
+    report = as_json(capsys, str(tmp_path))
+    (rank,) = report['crash']['ranks']
+    assert (rank['iter'], rank['error']) == (2, 'IndexError: Target 24 is out of bounds.')
+    assert [Path(sample['source']).name[:13] for sample in rank['batches'][0]['samples']] == [
+        'aachen_000000',
+        'aachen_000007',
+    ]
+    command = shlex.split(report['crash']['replay'])
+    assert command[0] == 'mmguard'
+    assert main([*command[1:], '--json', '-']) == 1
+    (failing,) = json.loads(capsys.readouterr().out)['failing']
+    assert failing.endswith('aachen_000000_000019_gtFine_labelTrainIds.png')
