@@ -46,7 +46,6 @@ def main() -> None:
     parser.add_argument('--targets-everywhere', action='store_true', help='clean data: every rank has targets')
     parser.add_argument('--iters', type=int, default=20)
     args = parser.parse_args()
-    dist.init_process_group('gloo')
     rank = dist.get_rank()
     torch.manual_seed(0)
     model = DistributedDataParallel(SmallDETR(), find_unused_parameters=False)
@@ -63,8 +62,9 @@ def main() -> None:
         optimizer.step()
     numbers = torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
     print('PARAMETERS', hashlib.sha256(numbers.numpy().tobytes()).hexdigest(), flush=True)
-    dist.destroy_process_group()
 
 
 if __name__ == '__main__':
+    dist.init_process_group('gloo')
     main()
+    dist.destroy_process_group()  # the model is gone by now: torch may wait for ever if it goes later

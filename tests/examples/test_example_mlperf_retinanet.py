@@ -1,0 +1,162 @@
+"""The recipe for MLPerf's RetinaNet, beside what people do today: skip the whole image, divide by the images left."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, List, Tuple
+
+import pytest
+import torch
+from example_scripts import output_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_retinanet import SmallRetinaNet
+from torch import Tensor
+
+from mmguard.functional import guard_batch, guard_targets
+
+NUM_CLASSES = 264
+Batch = Tuple[List[Tensor], List[Dict[str, Tensor]]]
+
+
+@pytest.mark.slow
+def test_the_script_dies_and_trains_and_counts() -> None:
+    said = output_of('mlperf_retinanet.py')
+    assert 'stock: dies, IndexError: index 600 is out of bounds for dimension 1 with size 264' in said
+    first, last = map(float, re.findall(r'guarded: loss (\S+) -> (\S+) in 40 iterations', said)[0])
+    assert last < 0.7 * first
+    assert 'left out: 32 of 320 instances, values {600: 32}' in said  # every fifth of 160 images has one
+
+
+def batch(*labels: List[int]) -> Batch:
+    """One image per list, one box per label."""
+    generator = torch.Generator().manual_seed(len(labels))
+    images, targets = [], []
+    for one in labels:
+        corner = torch.randint(0, 44, (len(one), 2), generator=generator).float()
+        images.append(torch.randn(3, 64, 64, generator=generator))
+        targets.append({'boxes': torch.cat([corner, corner + 18], 1), 'labels': torch.tensor(one, dtype=torch.int64)})
+    return images, targets
+
+
+def model() -> SmallRetinaNet:
+    torch.manual_seed(0)
+    return SmallRetinaNet(NUM_CLASSES)
+
+
+def reference(images: List[Tensor], targets: List[Dict[str, Tensor]], net: SmallRetinaNet) -> Tensor:
+    return sum(net(images, targets).values())
+
+
+def workaround(images: List[Tensor], targets: List[Dict[str, Tensor]], net: SmallRetinaNet) -> Tensor:
+    """All images run; one with any invalid label adds no loss, and the sum is divided by how many did."""
+    features = net.backbone(torch.stack(images))
+    outputs = [head(features).flatten(2).transpose(1, 2) for head in (net.cls_logits, net.bbox_reg)]
+    losses = []
+    for target, logits, offsets in zip(targets, *outputs):
+        if ((target['labels'] < 0) | (target['labels'] >= NUM_CLASSES)).any():
+            continue
+        losses.append(sum(net.losses_of_image(target, logits, offsets)))
+    return sum(losses) / len(losses)
+
+
+def step(loss_of: Callable[..., Tensor], images: Any, targets: Any) -> Tensor:
+    """The loss and the whole gradient, one behind the other."""
+    net = model()
+    loss = loss_of(list(images), targets, net)
+    loss.backward()
+    return torch.cat([loss.detach()[None], *(parameter.grad.flatten() for parameter in net.parameters())])
+
+
+def guarded(*labels: List[int]) -> Any:
+    images, targets, _ = guard_batch(*batch(*labels), NUM_CLASSES, box_format='xyxy', return_tally=True)
+    return images, targets
+
+
+def distance(left: Tensor, right: Tensor) -> float:
+    assert left.isfinite().all()
+    return float((left - right).abs().max() / right.abs().max())
+
+
+@pytest.mark.parametrize('label', [264, 600, -265])
+def test_the_reference_dies_of_a_label_beyond_the_classes(label: int) -> None:
+    with pytest.raises(IndexError, match='out of bounds for dimension 1 with size 264'):
+        step(reference, *batch([1, 2], [3, label]))
+
+
+def test_the_reference_takes_minus_one_for_the_last_class_in_silence() -> None:
+    silent = step(reference, *batch([1, 2], [3, -1]))
+    assert torch.equal(silent, step(reference, *batch([1, 2], [3, NUM_CLASSES - 1])))
+    assert distance(step(reference, *guarded([1, 2], [3, -1])), silent) > 0.01
+
+
+INVALID = st.sampled_from([264, 600, -1, -300])
+CLEAN_OR_ALL_INVALID = st.one_of(
+    st.lists(st.integers(0, NUM_CLASSES - 1), max_size=3), st.lists(INVALID, min_size=1, max_size=3)
+)
+
+
+@given(st.lists(CLEAN_OR_ALL_INVALID, min_size=1, max_size=4), st.lists(st.integers(0, 5), min_size=1, max_size=3))
+@settings(deadline=None, max_examples=15, derandomize=True)
+def test_it_equals_the_workaround_where_every_label_of_an_image_is_invalid(
+    labels: List[List[int]], clean: List[int]
+) -> None:
+    labels = [*labels, clean]  # the workaround divides by zero without one
+    assert distance(step(reference, *guarded(*labels)), step(workaround, *batch(*labels))) < 1e-5
+
+
+def test_it_keeps_the_good_instances_that_the_workaround_throws_away() -> None:
+    ours = step(reference, *guarded([1, 2], [600, 5, 7]))
+    images, targets = batch([1, 2], [600, 5, 7])
+    theirs = step(workaround, images, targets)
+    by_hand = [targets[0], {key: value[1:] for key, value in targets[1].items()}]
+    assert torch.equal(ours, step(reference, images, by_hand))
+    assert distance(ours, theirs) > 0.01
+
+    # Classes that are wanted somewhere: the gradient of their bias is negative.
+    def wanted(numbers: Tensor) -> List[int]:
+        sizes = [1, *(parameter.numel() for parameter in model().parameters())]
+        names = ['loss', *(name for name, _ in model().named_parameters())]
+        bias = dict(zip(names, numbers.split(sizes)))['cls_logits.bias']
+        return (bias < 0).nonzero().flatten().tolist()
+
+    assert wanted(ours) == [1, 2, 5, 7]
+    assert wanted(theirs) == [1, 2]
+
+
+def test_where_no_image_is_left_there_is_still_a_loss() -> None:
+    with pytest.raises(ZeroDivisionError):
+        step(workaround, *batch([600], [264, 300]))
+    background = step(reference, *guarded([600], [264, 300]))
+    images, _ = batch([600], [264, 300])
+    _, nothing = batch([], [])
+    assert torch.equal(background, step(reference, images, nothing))
+    assert background.isfinite().all()
+
+
+def test_without_leaving_images_out_they_are_background() -> None:
+    """guard_targets keeps the batch as large as it was: the other choice."""
+    images, targets = batch([1, 2], [600])
+    kept, _ = guard_targets(targets, NUM_CLASSES, return_tally=True)
+    assert [len(target['labels']) for target in kept] == [2, 0]
+    with_background, without = step(reference, images, kept), step(reference, *guarded([1, 2], [600]))
+    assert distance(with_background, without) > 0.01
+
+
+def test_a_box_without_area_ends_the_training_there_and_is_left_out_here() -> None:
+    images, targets = batch([1, 2], [3])
+    targets[0]['boxes'][1, 2] = targets[0]['boxes'][1, 0]
+    with pytest.raises(ValueError, match='must have a width and a height'):
+        step(reference, images, targets)
+    kept, targets, (tally, _) = guard_batch(images, targets, NUM_CLASSES, box_format='xyxy', return_tally=True)
+    assert step(reference, kept, targets).isfinite().all()
+    assert tally.reasons == {'box_no_area': 1}
+
+
+def test_a_box_outside_of_the_image_takes_every_anchor_there_and_is_left_out_here() -> None:
+    images, targets = batch([1, 2], [3])
+    for shift, best in ((0, 1), (200, 64)):  # no anchor overlaps it: all are equally good, all 64 are the best
+        targets[1]['boxes'] = targets[1]['boxes'] + shift
+        assert int((model().match(targets[1]['boxes']) >= 0).sum()) >= best
+    _, _, tallies = guard_batch(images, targets, NUM_CLASSES, box_format='xyxy', return_tally=True)
+    assert [tally.reasons for tally in tallies] == [{}, {'box_outside': 1}]

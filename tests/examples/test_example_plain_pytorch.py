@@ -1,0 +1,49 @@
+"""examples/plain_pytorch.py: the stock loop dies, the guarded one learns and counts, the check says why."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from example_scripts import EXAMPLES, output_of
+
+SCRIPT = 'plain_pytorch.py'
+#: Every fourth of 64 masks has a corner of 4 x 4.
+PLANTED, PIXELS = 16 * 16, 64 * 32 * 32
+
+
+def error_of(option: str) -> str:
+    ended = subprocess.run(
+        [sys.executable, str(EXAMPLES / SCRIPT), option],
+        env={**os.environ, 'PYTHONPATH': str(EXAMPLES.parent), 'OMP_NUM_THREADS': '1'},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.returncode == 1
+    return ended.stderr
+
+
+@pytest.mark.slow
+def test_the_guarded_loop_learns_and_counts() -> None:
+    lines = output_of(SCRIPT).splitlines()
+    assert len(lines) == 3
+    assert all(line.endswith(f'{PLANTED:,} of {PIXELS:,} pixels left out') for line in lines)
+    losses = [float(re.search(r'loss ([\d.]+)', line).group(1)) for line in lines]
+    assert losses[-1] < losses[0] < 1.1
+
+
+@pytest.mark.slow
+def test_the_stock_loop_dies() -> None:
+    assert 'IndexError: Target 3 is out of bounds.' in error_of('--stock')
+
+
+@pytest.mark.slow
+def test_the_check_says_why() -> None:
+    text = error_of('--check')
+    assert 'LabelGuardError: 32 of 8,192 targets are invalid: value 3 (32 times); first at (3, 0, 0)' in text
+    assert 'MG102' in text
