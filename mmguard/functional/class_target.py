@@ -9,6 +9,8 @@ from torch import Tensor
 
 from mmguard.functional.mend import raise_if_invalid
 
+_NO_SIGN = 2**63 - 1
+
 
 class ClassTarget(NamedTuple):
     """What ``mend_class_target`` returns.
@@ -16,13 +18,18 @@ class ClassTarget(NamedTuple):
     Attributes:
         target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
             takes no part, to be passed to PyTorch as ``ignore_index``.
-        kept (Tensor): int64, 0-d: how many elements take part.
+        num_classes (int): As given.
         counts (Tensor, optional): int64, shape (3,): elements seen, skipped, remapped; ``None`` where nobody asked.
     """
 
     target: Tensor
-    kept: Tensor
+    num_classes: int
     counts: Optional[Tensor]
+
+    def kept(self) -> Tensor:
+        """int64, 0-d: how many elements take part."""
+        # Each element adds the last class, one that takes no part adds 1 more.
+        return self.target.numel() * self.num_classes - self.target.clamp(min=self.num_classes - 1).sum()
 
 
 def mend_class_target(
@@ -31,7 +38,8 @@ def mend_class_target(
     """Turns invalid and ignored labels into one value that PyTorch ignores.
 
     :func:`~mmguard.functional.mend_target` says the same in masks, which the losses of the frameworks need. Beside
-    ``F.cross_entropy`` every pass over the target can be measured, so there are four here, and two more to count.
+    ``F.cross_entropy`` every pass over the target can be measured, so it stays int64 throughout: on a CPU a comparison,
+    which writes another dtype, takes four to ten times as long as a clamp.
 
     Args:
         target (Tensor): Labels of any integer dtype and shape.
@@ -45,28 +53,32 @@ def mend_class_target(
 
     Example:
         >>> mended = mend_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore', counted=True)
-        >>> mended.target.tolist(), mended.kept.item(), mended.counts.tolist()
+        >>> mended.target.tolist(), mended.kept().item(), mended.counts.tolist()
         ([0, 3, 3, 2], 2, [4, 1, 0])
     """
     target = target.long()
-    clamped = target.clamp(0, num_classes - 1)
-    is_class = clamped == target
     ignore_is_class = 0 <= ignore_index < num_classes
     if on_invalid == 'raise':
-        invalid = ~is_class if ignore_is_class else ~is_class & (target != ignore_index)
-        raise_if_invalid(target, invalid, num_classes, ignore_index)
+        invalid = target.clamp(0, num_classes - 1) != target
+        raise_if_invalid(
+            target, invalid if ignore_is_class else invalid & (target != ignore_index), num_classes, ignore_index
+        )
     if on_invalid == 'clip':
-        # A clamped label may land on the ignored class.
-        takes_part = (clamped if ignore_is_class else target) != ignore_index
+        mended = target.clamp(0, num_classes - 1)
     else:
-        takes_part = is_class & (target != ignore_index) if ignore_is_class else is_class
-    counts = _count(target, is_class, None if ignore_is_class else ignore_index, on_invalid) if counted else None
-    return ClassTarget(torch.where(takes_part, clamped, num_classes), takes_part.count_nonzero(), counts)
+        # Beyond the classes are -1 and num_classes; without its sign -1 is beyond them, too.
+        mended = target.clamp(-1, num_classes).bitwise_and_(_NO_SIGN).clamp_(max=num_classes)
+    if ignore_is_class:
+        mended.masked_fill_(mended == ignore_index, num_classes)  # a label may have been clamped onto it
+    elif on_invalid == 'clip':
+        mended.masked_fill_(target == ignore_index, num_classes)
+    counts = _count(target, num_classes, None if ignore_is_class else ignore_index, on_invalid) if counted else None
+    return ClassTarget(mended, num_classes, counts)
 
 
-def _count(target: Tensor, is_class: Tensor, ignored_value: Optional[int], on_invalid: str) -> Tensor:
-    valid = is_class.count_nonzero()
+def _count(target: Tensor, num_classes: int, ignored_value: Optional[int], on_invalid: str) -> Tensor:
+    invalid = target.clamp(0, num_classes - 1).bitwise_xor_(target).count_nonzero()
     if ignored_value is not None:
-        valid = valid + (target == ignored_value).count_nonzero()
-    seen, none = torch.full_like(valid, target.numel()), torch.zeros_like(valid)
-    return torch.stack((seen, none, seen - valid) if on_invalid == 'clip' else (seen, seen - valid, none))
+        invalid = invalid - (target.numel() - (target ^ ignored_value).count_nonzero())
+    seen, none = torch.full_like(invalid, target.numel()), torch.zeros_like(invalid)
+    return torch.stack((seen, none, invalid) if on_invalid == 'clip' else (seen, invalid, none))

@@ -151,7 +151,7 @@ def _of_classes(
         return loss, mended.counts
     total = loss if inner == 'sum' else sum_float32(loss)
     if reduction == 'mean':
-        total = total / (mended.kept.clamp(min=1) if weight is None else _weight_of(mended.target, weight))
+        total = total / (mended.kept().clamp(min=1) if weight is None else _weight_of(mended.target, weight))
     return total.to(loss.dtype), mended.counts
 
 

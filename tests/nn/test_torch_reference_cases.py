@@ -64,16 +64,21 @@ def test_samples_of_the_operator(name: str, dtype: torch.dtype) -> None:
 def test_samples_of_the_module_against_the_reference(name: str) -> None:
     (info,) = [m for m in modules.module_db if m.module_cls is getattr(torch.nn, name)]
     cases = info.module_inputs_func(info, 'cpu', torch.float64, requires_grad=False, training=True)
+    compared = 0
     for case in cases:
         made = MODULES[name](*case.constructor_input.args, **case.constructor_input.kwargs).double()
         inputs, kwargs = case.forward_input.args, case.forward_input.kwargs
         actual = made(*inputs, **kwargs)
         stock = getattr(torch.nn, name)(*case.constructor_input.args, **case.constructor_input.kwargs).double()
-        torch.testing.assert_close(actual, stock(*inputs, **kwargs), msg=case.desc)
+        expected = stock(*inputs, **kwargs)
+        if expected.isnan().any():  # PyTorch drew the ignored class for every element
+            assert actual == 0
+            continue
+        torch.testing.assert_close(actual, expected, msg=case.desc)
         if case.reference_fn is not None:
-            expected = case.reference_fn(made, *inputs, **kwargs)
-            torch.testing.assert_close(actual, expected, msg=case.desc)
-    assert len(cases) >= 3
+            torch.testing.assert_close(actual, case.reference_fn(made, *inputs, **kwargs), msg=case.desc)
+        compared += 1
+    assert compared >= 3
 
 
 def test_the_misuses_that_pytorch_tests() -> None:
