@@ -13,7 +13,7 @@ from mmguard.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.scan.annotations.coco_records import ABSENT, NO_NUMBER
 from mmguard.scan.annotations.disk import missing_files, other_sizes
 from mmguard.scan.annotations.faults import Faults
-from mmguard.scan.annotations.table import EXAMPLES, Table, counts_of, facts_of, places, repeated
+from mmguard.scan.annotations.table import EXAMPLES, Table, counts_of, facts_of, places, repeated, side_by_side
 
 #: Beyond it an id is none that could be a label: a text, or nothing at all.
 LARGEST_LABEL = 1 << 53
@@ -112,9 +112,10 @@ def _table(coco: CocoFile, numbering: Numbering) -> Table:
     image[columns.image_id == ABSENT] = -1
     category = places(columns.category_id, np.array([code for code, _ in coco.categories], np.int64))
     category[columns.category_id == ABSENT] = -1
-    boxed = ~(columns.box == NO_NUMBER).all(axis=1)
+    left, top, width, height = columns.box.T
+    boxed = ~((left == NO_NUMBER) & (top == NO_NUMBER) & (width == NO_NUMBER) & (height == NO_NUMBER))
     with np.errstate(over='ignore', invalid='ignore'):
-        corners = np.concatenate([columns.box[:, :2], columns.box[:, :2] + columns.box[:, 2:]], axis=1)
+        corners = side_by_side(left, top, left + width, top + height)
     if numbering.by == 'category id':
         labels = columns.category_id
         # Ids that are no integers cannot be trained as labels; they are told as faults.
@@ -152,7 +153,7 @@ def _left_out_by_mmdet(
             inside &= ends > np.maximum(corners[:, axis], 0)
     return {
         'no part inside the image': boxed & ~inside,
-        'thinner than one pixel': boxed & (columns.box[:, 2:] < 1).any(axis=1),
+        'thinner than one pixel': boxed & ((columns.box[:, 2] < 1) | (columns.box[:, 3] < 1)),
         'area is 0': (columns.area <= 0) & (columns.area != NO_NUMBER),
     }
 

@@ -14,7 +14,8 @@ from mmguard.scan.annotations.coco_records import (
     AnnotationColumns,
     Ids,
     ImageColumns,
-    add_images,
+    add_plain_images,
+    add_typed_images,
     annotation_columns,
     are_panoptic,
     plain_columns,
@@ -124,8 +125,10 @@ def _begin(
 def _take(
     batch: Batch, coco: CocoFile, parts: List[AnnotationColumns], faults: Faults, source: str, by_url: bool
 ) -> None:
-    if batch.key == 'images':
-        add_images(coco.images, batch.records, batch.first, coco.ids, faults, source, by_url)
+    if batch.key == 'images' and batch.typed:
+        add_typed_images(coco.images, batch.records, coco.ids, by_url)
+    elif batch.key == 'images':
+        add_plain_images(coco.images, batch.records, batch.first, coco.ids, faults, source, by_url)
     elif batch.key == 'categories':
         _add_categories(coco, batch, faults, source)
     elif batch.typed:
