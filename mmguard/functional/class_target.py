@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple, Optional
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.mend import raise_if_invalid
-
-_NO_SIGN = 2**63 - 1
 
 
 class ClassTarget(NamedTuple):
@@ -66,8 +65,7 @@ def mend_class_target(
     if on_invalid == 'clip':
         mended = target.clamp(0, num_classes - 1)
     else:
-        # Beyond the classes are -1 and num_classes; without its sign -1 is beyond them, too.
-        mended = target.clamp(-1, num_classes).bitwise_and_(_NO_SIGN).clamp_(max=num_classes)
+        mended = F.threshold(target, -1, num_classes).clamp_(max=num_classes)  # negative ones first
     if ignore_is_class:
         mended.masked_fill_(mended == ignore_index, num_classes)  # a label may have been clamped onto it
     elif on_invalid == 'clip':

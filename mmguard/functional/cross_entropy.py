@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Literal, Optional, Tuple, Union, overload
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import _reduction
@@ -141,6 +143,8 @@ def _of_classes(
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
     mended = mend_class_target(target, classes, ignore_index, on_invalid, counted)
+    if reduction == 'mean' and not label_smoothing and logits.dtype not in HALF:
+        return _mean(logits, mended.target, weight), mended.counts
     # The mean is taken here: PyTorch's is NaN where nothing is kept, and adds up in half precision, where a count of
     # 65,520 is infinite. Its sum beyond half precision has neither fault.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
@@ -153,6 +157,20 @@ def _of_classes(
     if reduction == 'mean':
         total = total / (mended.kept().clamp(min=1) if weight is None else _weight_of(mended.target, weight))
     return total.to(loss.dtype), mended.counts
+
+
+def _mean(logits: Tensor, target: Tensor, weight: Optional[Tensor]) -> Tensor:
+    """``F.cross_entropy``'s two steps; the second one gives the denominator along, which is a pass less over labels."""
+    scores = torch.log_softmax(logits, class_dim(logits))
+    nll_loss, by_sum = torch.ops.aten.nll_loss_forward.default, 2
+    if logits.dim() > 2:
+        nll_loss = torch.ops.aten.nll_loss2d_forward.default
+        if logits.dim() != 4:  # for the kernel any number of spatial dimensions is one image
+            size = prod(target.shape[1:])
+            scores, target = scores.reshape(*logits.shape[:2], 1, size), target.reshape(target.shape[0], 1, size)
+    total, denominator = nll_loss(scores, target, weight, by_sum, number_of_classes(logits))
+    # Infinite instead of 0: then nothing is 0 and not NaN, and so is its gradient.
+    return total / denominator.masked_fill(denominator == 0, float('inf'))
 
 
 def _of_probabilities(
