@@ -8,10 +8,10 @@ from typing import Optional, Sequence
 
 import torch.distributed as dist
 
-from mmguard.hooks.json_lines import JsonLines, name_for_rank
-from mmguard.hooks.ledger import Span
-from mmguard.hooks.totals import KINDS
 from mmguard.labels import check_int
+from mmguard.log.json_lines import JsonLines, name_for_rank
+from mmguard.log.ledger import Span
+from mmguard.log.totals import KINDS
 from mmguard.tally import Tally
 
 

@@ -1,12 +1,7 @@
-"""Registered mmengine hooks. Without mmengine their parts that need none (ledger, JSON lines, wording) still import."""
+"""Registered mmengine hooks."""
 
-import importlib.util as _util
+from mmguard.hooks.flight_recorder_hook import FlightRecorderHook
+from mmguard.hooks.label_guard_hook import LabelGuardHook
+from mmguard.hooks.rank_guard_hook import RankGuardHook
 
-__all__ = []
-
-if _util.find_spec('mmengine') is not None:
-    from mmguard.hooks.flight_recorder_hook import FlightRecorderHook
-    from mmguard.hooks.label_guard_hook import LabelGuardHook
-    from mmguard.hooks.rank_guard_hook import RankGuardHook
-
-    __all__ += ['FlightRecorderHook', 'LabelGuardHook', 'RankGuardHook']
+__all__ = ['FlightRecorderHook', 'LabelGuardHook', 'RankGuardHook']

@@ -8,11 +8,11 @@ from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import nn
 
-from mmguard.hooks.ledger import ByKind, by_kind
-from mmguard.hooks.run_record import space_to_json
-from mmguard.hooks.source import source_of
 from mmguard.instances import InstanceRule
 from mmguard.labels import LabelRule, LabelSpace
+from mmguard.log.ledger import ByKind, by_kind
+from mmguard.log.run_record import space_to_json
+from mmguard.log.source import source_of
 from mmguard.losses.counting import CountsLabels
 
 

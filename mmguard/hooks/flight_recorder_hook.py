@@ -15,11 +15,11 @@ from mmengine.hooks import Hook
 from mmengine.runner import BaseLoop
 
 from mmguard.hooks.discovery import data_roots_of, samples_of
-from mmguard.hooks.flight_record import FORMAT, write_record
-from mmguard.hooks.json_lines import name_for_rank
 from mmguard.hooks.sigterm import SigtermWatch
-from mmguard.hooks.source import relative_to, source_of
 from mmguard.labels import check_int
+from mmguard.log.flight_record import FORMAT, write_record
+from mmguard.log.json_lines import name_for_rank
+from mmguard.log.source import relative_to, source_of
 from mmguard.tally import LABEL_GUARD
 
 

@@ -24,12 +24,12 @@ from mmguard.hooks.discovery import (
     valid_labels,
 )
 from mmguard.hooks.first_offence import warnings_of
-from mmguard.hooks.json_lines import JsonLines, name_for_rank
-from mmguard.hooks.ledger import KINDS, SCALARS, ByKind, Ledger, LossCount, Span, by_kind
-from mmguard.hooks.run_record import RunRecord, record_name
-from mmguard.hooks.source import source_of
-from mmguard.hooks.wording import Pace, all_valid, closing_table, iteration_line
 from mmguard.labels import check_int
+from mmguard.log.json_lines import JsonLines, name_for_rank
+from mmguard.log.ledger import KINDS, SCALARS, ByKind, Ledger, LossCount, Span, by_kind
+from mmguard.log.run_record import RunRecord, record_name
+from mmguard.log.source import source_of
+from mmguard.log.wording import Pace, all_valid, closing_table, iteration_line
 from mmguard.losses.counting import CountsLabels
 from mmguard.tally import LABEL_GUARD
 

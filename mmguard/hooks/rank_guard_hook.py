@@ -13,8 +13,8 @@ from torch import nn
 from mmguard.distributed.agreement import TIMEOUT, LossAgreement, check_words, describe_nonfinite
 from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import data_roots_of, samples_of, unwrapped
-from mmguard.hooks.source import relative_to, source_of
 from mmguard.labels import check_int
+from mmguard.log.source import relative_to, source_of
 
 
 class RankGuardHook(Hook):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional
 
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
-from mmguard.hooks.json_lines import JsonLines, name_for_rank
-from mmguard.hooks.ledger import Ledger, Span
-from mmguard.hooks.wording import Pace, percent
 from mmguard.labels import LabelRule, describe_values
+from mmguard.log.json_lines import JsonLines, name_for_rank
+from mmguard.log.ledger import Ledger, Span
+from mmguard.log.wording import Pace, percent
 from mmguard.nnunet.label_space import MARK
 from mmguard.tally import Tally
 

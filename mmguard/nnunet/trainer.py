@@ -10,8 +10,8 @@ from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from torch import nn
 
 from mmguard.errors import LabelGuardError
-from mmguard.hooks.ledger import LossCount, Span, by_kind
 from mmguard.labels import LabelRule, check_on_invalid, describe_values
+from mmguard.log.ledger import LossCount, Span, by_kind
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,

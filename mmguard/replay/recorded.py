@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional
 
-from mmguard.hooks.flight_record import read_record
+from mmguard.log.flight_record import read_record
 from mmguard.replay.errors import CannotReplay
 from mmguard.replay.paths import common_tail, parts_of
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.hooks.flight_record import read_record
-from mmguard.hooks.totals import KINDS
 from mmguard.instances import describe_reasons
+from mmguard.log.flight_record import read_record
+from mmguard.log.totals import KINDS
 from mmguard.report.run_files import config_of
 from mmguard.tally import Tally
 

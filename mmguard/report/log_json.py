@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
-from mmguard.hooks.totals import KINDS
+from mmguard.log.totals import KINDS
 from mmguard.report.crash import Crash, RankCrash
 from mmguard.report.log_lines import Unread
 from mmguard.report.mode_report import ModeReport

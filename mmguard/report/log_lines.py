@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
-from mmguard.hooks.ledger import KINDS, ByKind, LossCount, by_kind
+from mmguard.log.ledger import KINDS, ByKind, LossCount, by_kind
 from mmguard.report.run_files import NotALog
 from mmguard.tally import Tally
 

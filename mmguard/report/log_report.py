@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from mmguard.files import write_or_print
-from mmguard.hooks.totals import KINDS
-from mmguard.hooks.wording import all_valid
+from mmguard.log.totals import KINDS
+from mmguard.log.wording import all_valid
 from mmguard.report.crash import read_crash
 from mmguard.report.html import visible
 from mmguard.report.log_config import has_hook, read_config

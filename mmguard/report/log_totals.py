@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List
 
-from mmguard.hooks.totals import KINDS, LoopTotals, LossCount
-from mmguard.hooks.wording import worst_first
+from mmguard.log.totals import KINDS, LoopTotals, LossCount
+from mmguard.log.wording import worst_first
 from mmguard.report.log_lines import Line
 from mmguard.tally import Tally
 

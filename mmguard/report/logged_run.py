@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-from mmguard.hooks.run_record import FORMAT
-from mmguard.hooks.totals import LoopTotals
+from mmguard.log.run_record import FORMAT
+from mmguard.log.totals import LoopTotals
 from mmguard.report.log_config import LoggedSpace
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
-from mmguard.hooks.totals import KINDS, LoopTotals
+from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.report.log_config import LoggedSpace, logged_space
 from mmguard.report.log_totals import ModeTotals
 from mmguard.report.logged_run import LoggedMode, LoggedRun

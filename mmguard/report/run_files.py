@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from mmguard.hooks.run_record import record_name
+from mmguard.log.run_record import record_name
 
 NAME = 'label_guard.jsonl'
 CRASH = 'label_guard_crash'

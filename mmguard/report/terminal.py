@@ -6,8 +6,8 @@ from typing import Any, Dict, Sequence
 
 from mmguard.console import Table, Text
 from mmguard.diagnosis import Finding
-from mmguard.hooks.totals import KINDS, LoopTotals
-from mmguard.hooks.wording import amounts, files_table, reasons_by_kind
+from mmguard.log.totals import KINDS, LoopTotals
+from mmguard.log.wording import amounts, files_table, reasons_by_kind
 from mmguard.report.bars import bars
 from mmguard.report.crash import Crash, RankCrash, described, silent_ranks
 from mmguard.report.html import visible

@@ -18,7 +18,7 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from small_runs import Run, expected_samples, tiny_config
 
-from mmguard.hooks.flight_record import read_record
+from mmguard.log.flight_record import read_record
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from mmguard.hooks.discovery import (
     rules_in,
     samples_of,
 )
-from mmguard.hooks.source import relative_to, source_of
+from mmguard.log.source import relative_to, source_of
 
 
 class Head(nn.Module):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
-from mmguard.hooks.flight_record import FORMAT, write_record
+from mmguard.log.flight_record import FORMAT, write_record
 from mmguard.report.crash import read_crash
 
 TRACEBACK = (

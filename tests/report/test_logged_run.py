@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.hooks.totals import KINDS, LoopTotals, LossCount
+from mmguard.log.totals import KINDS, LoopTotals, LossCount
 from mmguard.report.logged_run import read_run
 from mmguard.tally import Tally
 

@@ -12,7 +12,7 @@ import pytest
 from small_runs import add_loop, expected_samples, tiny_config, train
 
 from mmguard.cli import main
-from mmguard.hooks.totals import LoopTotals
+from mmguard.log.totals import LoopTotals
 
 pytestmark = pytest.mark.slow  # trains a small model
 

@@ -54,7 +54,7 @@ def coco(tmp_path: Path) -> str:
 def test_the_parts_without_a_framework_import_and_work() -> None:
     done = alone("""
 import torch, mmguard, mmguard.diagnosis, mmguard.distributed, mmguard.functional, mmguard.labels, mmguard.nn
-import mmguard.hooks.ledger, mmguard.instances, mmguard.report.log_report, mmguard.scan.story
+import mmguard.log.ledger, mmguard.instances, mmguard.report.log_report, mmguard.scan.story
 from mmguard.functional import softmax_cross_entropy
 logits = torch.zeros(3, 2, requires_grad=True)
 loss, counts = softmax_cross_entropy(logits, torch.tensor([0, 19, 1]))

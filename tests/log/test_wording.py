@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from mmguard.hooks.ledger import Ledger, LossCount, Span, by_kind
-from mmguard.hooks.wording import Pace, closing_table, iteration_line, percent
+from mmguard.log.ledger import Ledger, LossCount, Span, by_kind
+from mmguard.log.wording import Pace, closing_table, iteration_line, percent
 from mmguard.tally import Tally
 
 

@@ -9,7 +9,7 @@ from typing import Any, List
 
 import pytest
 
-from mmguard.hooks.json_lines import JsonLines
+from mmguard.log.json_lines import JsonLines
 
 
 def read(path: Path) -> List[Any]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Set
 
 from mmguard.files import write_whole
-from mmguard.hooks.ledger import Ledger
-from mmguard.hooks.totals import LoopTotals
 from mmguard.labels import LabelSpace
+from mmguard.log.ledger import Ledger
+from mmguard.log.totals import LoopTotals
 from mmguard.version import __version__
 
 #: Counts up when a field changes its meaning.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mmguard import FlightRecorderHook
-from mmguard.hooks.flight_record import FORMAT, read_record, write_record
+from mmguard.log.flight_record import FORMAT, read_record, write_record
 
 
 def test_round_trip_with_what_json_does_not_know(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Set
 
-from mmguard.hooks.source import relative_to, source_of
-from mmguard.hooks.totals import KINDS, LoopTotals, LossCount, added
+from mmguard.log.source import relative_to, source_of
+from mmguard.log.totals import KINDS, LoopTotals, LossCount, added
 from mmguard.tally import LABEL_GUARD, Tally
 
 if TYPE_CHECKING:  # without mmengine the ledger serves other trainers, and `mmguard report`

@@ -7,9 +7,9 @@ import time
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.console import Console, Table, Text
-from mmguard.hooks.ledger import Ledger, Span
-from mmguard.hooks.totals import KINDS, LoopTotals
 from mmguard.instances import describe_boxes, describe_reasons
+from mmguard.log.ledger import Ledger, Span
+from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.tally import Tally
 
 Shorten = Callable[[str], str]

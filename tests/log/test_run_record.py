@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.hooks.ledger import Ledger, Span, by_kind
-from mmguard.hooks.run_record import RunRecord, record_name, space_to_json
-from mmguard.hooks.totals import LoopTotals, LossCount
 from mmguard.instances import InstanceRule
 from mmguard.labels import LabelRule
+from mmguard.log.ledger import Ledger, Span, by_kind
+from mmguard.log.run_record import RunRecord, record_name, space_to_json
+from mmguard.log.totals import LoopTotals, LossCount
 from mmguard.tally import Tally
 
 COUNTS = st.integers(0, 10**12)

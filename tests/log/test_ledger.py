@@ -8,7 +8,7 @@ import pytest
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
 
-from mmguard.hooks.ledger import SCALARS, SEEN, Ledger, LossCount, Span, by_kind
+from mmguard.log.ledger import SCALARS, SEEN, Ledger, LossCount, Span, by_kind
 from mmguard.tally import LABEL_GUARD, Tally
 
 

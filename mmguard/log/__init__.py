@@ -1,0 +1,1 @@
+"""What a run leaves behind: counts added up, written as JSON lines and records, and put into words."""
