@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.labels import LabelRule, describe_values
 from mmguard.log.json_lines import JsonLines, name_for_rank
 from mmguard.log.ledger import Ledger, Span
+from mmguard.log.run_record import RunRecord, record_name, space_to_json
 from mmguard.log.wording import Pace, percent
 from mmguard.nnunet.label_space import MARK
 from mmguard.tally import Tally
 
+NAME = 'label_guard.jsonl'
 #: Cases that a line, and the table at the end, name.
 NAMED = 3
 WORST = 20
@@ -35,39 +37,54 @@ class _Sums:
 
 
 class CaseLog:
-    """Writes ``label_guard.jsonl`` as mmengine's hook does, so that ``mmguard report`` reads it, and tells in words.
+    """Writes ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook does, so that ``mmguard report`` reads
+    them, and tells in words.
 
     A line is told for each of the first 20 iterations with something to tell, then one per 10 s. What is told stands in
     the file all the same, each iteration with its cases and values.
 
     Args:
-        folder (str): Where the file is made, at the first line.
-        rank (int): Of this process; each has a file of its own.
+        folder (str): Where the files are made, that of the lines at the first one.
+        rank, world_size (int): Of this process; each has files of its own.
         rule (LabelRule): What is valid.
+        classes (sequence of str): Names of the labels, from 0 on.
         tell (Callable[[str], None]): Takes a line for the reader.
         raw_folder (str): Where the data set's raw files are, for the advice.
     """
 
-    def __init__(self, folder: str, rank: int, rule: LabelRule, tell: Callable[[str], None], raw_folder: str) -> None:
-        self.lines = JsonLines(os.path.join(folder, name_for_rank('label_guard.jsonl', rank)))
+    def __init__(
+        self,
+        folder: str,
+        rank: int,
+        world_size: int,
+        rule: LabelRule,
+        classes: Sequence[str],
+        tell: Callable[[str], None],
+        raw_folder: str,
+    ) -> None:
+        self.lines = JsonLines(os.path.join(folder, name_for_rank(NAME, rank)))
+        record = os.path.join(folder, name_for_rank(record_name(NAME), rank))
+        self.record = RunRecord(record, rank=rank, world_size=world_size)
         self._rule = rule
+        self._classes = list(classes)
         self._tell = tell
         self._raw_folder = raw_folder
         self._ledgers: Dict[str, Ledger] = {}
         self._epoch: Dict[str, _Sums] = {}
         self._pace = Pace()
         self._hinted = False
-        self._lost = False
+        self._told_lost = False
 
     def start_anew(self) -> None:
-        """Puts the file of an earlier training in this folder aside, as ``label_guard.jsonl.old``."""
-        try:
-            if os.path.exists(self.lines.path):
-                os.replace(self.lines.path, f'{self.lines.path}.old')
-        except OSError as error:
-            self._tell(f'guard: {self.lines.path} of an earlier training cannot be put aside: {error}')
+        """Puts the files of an earlier training in this folder aside, as ``label_guard.jsonl.old``."""
+        for path in (self.lines.path, self.record.path):
+            try:
+                if os.path.exists(path):
+                    os.replace(path, f'{path}.old')
+            except OSError as error:
+                self._tell(f'guard: {path} of an earlier training cannot be put aside: {error}')
 
-    def see(self, mode: str, place: Dict[str, int], span: Span) -> None:
+    def see(self, mode: str, place: Dict[str, int], span: Span, cases: Sequence[str] = ()) -> None:
         """Takes an iteration.
 
         Args:
@@ -75,16 +92,22 @@ class CaseLog:
             place (dict[str, int]): ``iter`` in the epoch, counted from 1, ``epoch`` as nnU-Net counts, and ``step``,
                 the training iterations so far.
             span (Span): What was found.
+            cases (sequence of str): Those of the batch.
         """
-        ledger = self._ledgers.setdefault(mode, Ledger())
+        if mode not in self._ledgers:
+            self._ledgers[mode] = Ledger()
+            self.record.begin(mode, self._ledgers[mode], self._valid())
+        ledger = self._ledgers[mode]
         self._epoch.setdefault(mode, _Sums()).add(span)
+        ledger.sources.update(cases)
         ledger.pending.add(span)
         ledger.take_pending()
+        self.record.see(mode, place)
+        if span:
+            self.lines.write({'mode': mode, **place, **span.to_json(str)})
+        self._tell_what_is_lost()
         if not span:
             return
-        if not self.lines.write({'mode': mode, **place, **span.to_json(str)}) and not self._lost:
-            self._lost = True
-            self._tell(f'guard: {self.lines.path} cannot be written: {self.lines.error}')
         if self._pace.lets_pass():
             held_back = self._pace.take_held_back()
             more = f' (and {held_back} such iterations since the last line)' if held_back else ''
@@ -107,6 +130,7 @@ class CaseLog:
     def close(self) -> None:
         """Tells the sums of the training and its worst cases."""
         for mode, ledger in self._ledgers.items():
+            self.record.end(mode)
             if not ledger.offending_iterations:
                 self._tell(f'guard: {mode}: all labels valid ({ledger.pixels.total:,} voxels)')
                 continue
@@ -123,14 +147,29 @@ class CaseLog:
             self._tell(f'guard: every iteration: {self.lines.path} (mmguard report reads it)')
         self.lines.close()
 
+    def _valid(self) -> Dict[str, Any]:
+        """What is valid, for the record."""
+        guard = {**space_to_json('pixels', self._rule), 'ignore_index': self._ignored()}
+        return {'guards': [guard], 'classes': self._classes, 'data_roots': [self._raw_folder]}
+
+    def _ignored(self) -> Optional[int]:
+        return None if self._rule.ignore_index == MARK else self._rule.ignore_index
+
+    def _tell_what_is_lost(self) -> None:
+        if self._told_lost:
+            return
+        for file in (self.lines, self.record):
+            if file.error is not None:
+                self._told_lost = True
+                self._tell(f'guard: {file.path} cannot be written: {file.error}')
+
     def _hint(self, span: Span) -> None:
         found = span.offending['pixels'] or span.loss_samples['pixels']
         values = sum(found, Tally()).values
-        ignored = None if self._rule.ignore_index == MARK else self._rule.ignore_index
         facts = LabelFacts(
             values=values,
             num_classes=self._rule.num_classes,
-            ignore_index=ignored,
+            ignore_index=self._ignored(),
             total=span.pixels.total,
             files=span.samples,
             offending_files=len(found),

@@ -33,6 +33,14 @@ def labels_without_output(label_manager: Any) -> List[int]:
     return [int(label) for label in label_manager.all_labels if int(label) not in valid]
 
 
+def class_names(label_manager: Any) -> List[str]:
+    """The names of the labels from 0 to the last valid one; the number where no name is for one label alone, as with
+    regions.
+    """
+    names = {label: name for name, label in label_manager.label_dict.items() if isinstance(label, int)}
+    return [names.get(label, str(label)) for label in range(valid_labels(label_manager)[-1] + 1)]
+
+
 def ignored_label(label_manager: Any) -> int:
     """The label of voxels that are left out: the declared ignore label, or :data:`MARK`."""
     return MARK if label_manager.ignore_label is None else int(label_manager.ignore_label)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
+from torch import distributed as dist
 from torch import nn
 
 from mmguard.errors import LabelGuardError
@@ -15,13 +16,14 @@ from mmguard.log.ledger import LossCount, Span, by_kind
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,
+    class_names,
     ignored_label,
     label_rule,
     labels_without_output,
     valid_labels,
 )
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
-from mmguard.nnunet.sample_tally import mend_batch, take_tallies
+from mmguard.nnunet.sample_tally import case_names, mend_batch, take_tallies
 from mmguard.nnunet.transforms import GuardedTransforms
 from mmguard.tally import Tally
 
@@ -170,7 +172,7 @@ class GuardsLabels:
         step = self.current_epoch * self.num_iterations_per_epoch + self._iteration
         trained = step if mode == 'train' else (self.current_epoch + 1) * self.num_iterations_per_epoch
         place = {'iter': self._iteration, 'epoch': self.current_epoch, 'step': trained}
-        self._log_of_cases().see(mode, place, span)
+        self._log_of_cases().see(mode, place, span, [case for case in case_names(batch) if case is not None])
 
     def _counting_losses(self) -> List[GuardedLabelLoss]:
         parts = self.loss.modules() if isinstance(self.loss, nn.Module) else ()
@@ -190,7 +192,9 @@ class GuardsLabels:
             self._case_log = CaseLog(
                 self.output_folder,
                 self.local_rank,
+                dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1,
                 self._rule(),
+                class_names(self.label_manager),
                 self._tell,
                 raw_folder_of(self.plans_manager.dataset_name, os.environ.get('nnUNet_raw')),  # noqa: SIM112
             )
@@ -225,5 +229,5 @@ def _chosen(on_invalid: str) -> str:
 class nnUNetTrainerGuarded(GuardsLabels, nnUNetTrainer):
     """nnU-Net's default trainer, guarded: ``nnUNetv2_train DATASET CONFIGURATION FOLD -tr nnUNetTrainerGuarded``.
 
-    Writes ``label_guard.jsonl`` beside nnU-Net's own log, see :class:`GuardsLabels`.
+    Writes ``label_guard.jsonl`` and ``label_guard.json`` beside nnU-Net's own log, see :class:`GuardsLabels`.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
@@ -296,7 +297,8 @@ def test_a_training_from_the_beginning_has_a_log_of_its_own(preprocessed: Dict[s
     seed()
     again.run_training()
     assert len(lines_of(again.output_folder)) < 2 * len(first)
-    assert (Path(again.output_folder) / 'label_guard.jsonl.old').is_file()
+    for name in ('label_guard.jsonl', 'label_guard.json'):
+        assert (Path(again.output_folder) / f'{name}.old').is_file()
     continued = trainer(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres', ITERATIONS)
     continued.current_epoch, continued.num_epochs = 1, 2
     for name, values in continued.logger.local_logger.my_fantastic_logging.items():
@@ -311,9 +313,29 @@ def test_a_training_from_the_beginning_has_a_log_of_its_own(preprocessed: Dict[s
 
 def test_report_reads_the_log(preprocessed: Dict[str, Path], capsys: pytest.CaptureFixture) -> None:
     made = run(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres')
-    assert main(['report', str(made.output_folder), '--num-classes', '3']) == 1
+    assert main(['report', str(made.output_folder)]) == 1  # how many classes there are stands in the record
     shown = capsys.readouterr().out
     told = Counter(case for line in lines_of(made.output_folder) for case, _ in told_voxels(line).elements())
     for case, count in told.items():
         assert case in shown
         assert count
+
+
+def test_the_record_says_what_was_valid_and_counts_clean_iterations(
+    preprocessed: Dict[str, Path], capsys: pytest.CaptureFixture
+) -> None:
+    made = run(nnUNetTrainerGuarded, preprocessed['clean'], '3d_fullres')
+    (record,) = json.loads((Path(made.output_folder) / 'label_guard.json').read_text())['runs']
+    train = record['modes']['train']
+    assert train['ended']
+    assert train['classes'] == list(made.dataset_json['labels'])
+    assert train['guards'][0]['num_classes'] == len(train['classes'])
+    assert train['guards'][0]['ignore_index'] is None
+    totals = train['totals']
+    assert (totals['iterations'], totals['offending_iterations']) == (ITERATIONS, 0)
+    assert totals['files'] <= len(made.get_dataloaders()[0].data_loader.indices)
+    assert totals['files'] >= 1
+    assert not lines_of(made.output_folder)
+    capsys.readouterr()
+    assert main(['report', str(made.output_folder)]) == 0
+    assert 'all labels valid' in capsys.readouterr().out

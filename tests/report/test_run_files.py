@@ -76,7 +76,7 @@ def test_of_several_runs_the_newest_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('files', [dict(label_guard__json=RECORD), dict(label_guard_crash__json=CRASH)])
 def test_one_file_makes_a_run(tmp_path: Path, files: Any) -> None:
-    make(tmp_path / 'a' / 'b', **files)
+    make(tmp_path / 'a' / 'b', **files, label_guard__jsonl__old=LOG, label_guard__json__old=RECORD)
     assert sum(map(len, told(find_run(tmp_path)))) == 1
 
 
