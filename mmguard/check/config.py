@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from mmguard.check.classes import SCOPES, scope_in
+from mmguard.stack import config_file
 
 if TYPE_CHECKING:  # `mmguard explain` tells the rules without mmengine, too
     from mmengine.config import Config
@@ -50,7 +51,7 @@ class ReadConfig:
 
 
 def read_config(file: str) -> ReadConfig:
-    """Reads a config file, of the text or of the pure-Python style.
+    """Reads a config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
 
     Its ``custom_imports`` are honoured, those of the working directory included, as ``python tools/train.py`` in a
     project does. One that fails becomes a note: the rest of the config can still be checked.
@@ -62,7 +63,7 @@ def read_config(file: str) -> ReadConfig:
 
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        config = Config.fromfile(file, import_custom_modules=False)
+        config = Config.fromfile(config_file(file), import_custom_modules=False)
     return from_mmengine(config, file)
 
 

@@ -20,7 +20,7 @@ def add_to(commands: Any) -> None:
         'sets, pipelines, metrics. Builds nothing and reads no data. Exit code: 0 nothing found, 1 findings, 2 could '
         'not run. `mmguard explain CODE` says more about a finding.',
     )
-    parser.add_argument('config', metavar='CONFIG', help='a config file')
+    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
     parser.add_argument(
         '--select', type=codes, default=[], metavar='CODES', help='only these rules, e.g. MG201,MG214 (or MG21)'
     )

@@ -62,13 +62,15 @@ def plan_of(target: str, options: ScanOptions) -> Plan:
     """Finds out what a target is, by its name and its first files.
 
     Args:
-        target (str): An mm config, a COCO or LVIS JSON, a VOC folder, a folder of label maps, one label map, a raw
-            data set of nnU-Net, or a folder of such.
+        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a VOC folder, a folder
+            of label maps, one label map, a raw data set of nnU-Net, or a folder of such.
         options (ScanOptions): What the user says about it.
 
     Raises:
         CannotScan: It is none of them, or does not exist.
     """
+    if '::' in target and not os.path.exists(target):  # a config that ships with a framework
+        return _config_plan(target, options)
     if not os.path.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
     volumes = raw_datasets(target)

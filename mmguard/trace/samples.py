@@ -12,6 +12,7 @@ from typing import Any, Iterator, List, Optional, Set, Tuple, Union
 
 import numpy as np
 
+from mmguard.stack import config_file
 from mmguard.trace.recorder import Recorder, Run, Step
 from mmguard.trace.snapshot import take
 from mmguard.trace.story import Story, story_of
@@ -36,7 +37,7 @@ def load_config(path: Union[str, Path]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            return Config.fromfile(str(path))
+            return Config.fromfile(config_file(str(path)))
     except Exception as error:  # a config is a program
         raise CannotTrace(f'{path}: the config cannot be loaded: {_words(error)}') from error
 

@@ -106,6 +106,14 @@ def test_what_cannot_be_read_is_code_2(text, said, tmp_path, capsys):
     assert 'Traceback' not in err
 
 
+def test_a_config_that_ships_is_named_in_either_stack(capsys):
+    assert main(['check', 'mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py']) == 0
+    assert main(['check', 'mmseg::pspnet/no_such.py']) == 2
+    assert 'mmseg ships no such config' in capsys.readouterr().err
+    assert main(['check', 'no_such_package::pspnet/pspnet.py']) == 2
+    assert 'no_such_package is not installed' in capsys.readouterr().err
+
+
 def test_other_misuse_is_code_2(wrong, tmp_path, capsys):
     assert main(['check', wrong, '--select', 'MG999']) == 2
     assert 'no rule has the code MG999' in capsys.readouterr().err

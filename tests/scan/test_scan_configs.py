@@ -168,6 +168,17 @@ def test_what_cannot_be_opened_is_told_and_the_rest_is_scanned(
         plan_of(config, ScanOptions(splits=('val',)))
 
 
+def test_a_config_that_ships_is_read(cityscapes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / 'data').mkdir()
+    (tmp_path / 'data' / 'cityscapes').symlink_to(cityscapes)  # where that config has it
+    monkeypatch.chdir(tmp_path)
+    plan = plan_of('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', ScanOptions())
+    assert plan.sources
+    assert not plan.failed
+    with pytest.raises(CannotScan, match='mmseg ships no such config'):
+        plan_of('mmseg::pspnet/no_such.py', ScanOptions())
+
+
 def test_a_config_that_is_none(tmp_path: Path) -> None:
     (tmp_path / 'broken.py').write_text('model = dict(')
     with pytest.raises(CannotScan, match='no config that mmengine can read'):

@@ -78,6 +78,9 @@ def test_a_sample_by_its_file(cityscapes: str, write_config: Write, capsys: Any)
     ('args', 'why'),
     [
         (['no_such_config.py'], 'cannot be loaded'),
+        (['mmseg::pspnet/no_such.py'], 'mmseg ships no such config'),
+        # It is read; that the data are not here is what cannot be helped.
+        (['mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', '--sample', '9'], 'data set'),
         (['CONFIG', '--split', 'test'], 'no test_dataloader'),
         (['CONFIG', '--sample', '99'], 'holds samples 0 to 7'),
     ],
