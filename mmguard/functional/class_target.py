@@ -17,23 +17,40 @@ class ClassTarget(NamedTuple):
     Attributes:
         target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
             takes no part, to be passed to PyTorch as ``ignore_index``.
-        num_classes (int): As given.
-        counts (Tensor, optional): int64, shape (3,): elements seen, skipped, remapped; ``None`` where nobody asked.
+        given (Tensor): The input, int64.
+        num_classes, ignore_index (int), on_invalid (str): As given.
     """
 
     target: Tensor
+    given: Tensor
     num_classes: int
-    counts: Optional[Tensor]
+    ignore_index: int
+    on_invalid: str
 
     def kept(self) -> Tensor:
         """int64, 0-d: how many elements take part."""
         # Each element adds the last class, one that takes no part adds 1 more.
         return self.target.numel() * self.num_classes - self.target.clamp(min=self.num_classes - 1).sum()
 
+    def counts(self, kept: Optional[Tensor] = None) -> Tensor:
+        """int64, shape (3,): elements seen, skipped, remapped.
 
-def mend_class_target(
-    target: Tensor, num_classes: int, ignore_index: int, on_invalid: str, counted: bool
-) -> ClassTarget:
+        Args:
+            kept (Tensor, optional): How many elements take part, where that is known already: saves two passes.
+        """
+        seen = self.given.numel()
+        ignored = seen - (self.given ^ self.ignore_index).count_nonzero()
+        if self.on_invalid == 'clip':
+            moved = self.given.clamp(0, self.num_classes - 1).bitwise_xor_(self.given).count_nonzero()
+            invalid = moved if 0 <= self.ignore_index < self.num_classes else moved - ignored
+        else:
+            invalid = seen - ignored - (self.kept() if kept is None else kept.long())
+        none = torch.zeros_like(invalid)
+        counts = (none, invalid) if self.on_invalid == 'clip' else (invalid, none)
+        return torch.stack((torch.full_like(invalid, seen), *counts))
+
+
+def mend_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
     """Turns invalid and ignored labels into one value that PyTorch ignores.
 
     :func:`~mmguard.functional.mend_target` says the same in masks, which the losses of the frameworks need. Beside
@@ -45,14 +62,13 @@ def mend_class_target(
         num_classes (int): Valid classes are ``[0, num_classes)``.
         ignore_index (int): The label that takes no part in the loss; it may be one of the classes.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'`` (which synchronises).
-        counted (bool): Whether the counts are wanted.
 
     Raises:
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
 
     Example:
-        >>> mended = mend_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore', counted=True)
-        >>> mended.target.tolist(), mended.kept().item(), mended.counts.tolist()
+        >>> mended = mend_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
+        >>> mended.target.tolist(), mended.kept().item(), mended.counts().tolist()
         ([0, 3, 3, 2], 2, [4, 1, 0])
     """
     target = target.long()
@@ -70,13 +86,4 @@ def mend_class_target(
         mended.masked_fill_(mended == ignore_index, num_classes)  # a label may have been clamped onto it
     elif on_invalid == 'clip':
         mended.masked_fill_(target == ignore_index, num_classes)
-    counts = _count(target, num_classes, None if ignore_is_class else ignore_index, on_invalid) if counted else None
-    return ClassTarget(mended, num_classes, counts)
-
-
-def _count(target: Tensor, num_classes: int, ignored_value: Optional[int], on_invalid: str) -> Tensor:
-    invalid = target.clamp(0, num_classes - 1).bitwise_xor_(target).count_nonzero()
-    if ignored_value is not None:
-        invalid = invalid - (target.numel() - (target ^ ignored_value).count_nonzero())
-    seen, none = torch.full_like(invalid, target.numel()), torch.zeros_like(invalid)
-    return torch.stack((seen, none, invalid) if on_invalid == 'clip' else (seen, invalid, none))
+    return ClassTarget(mended, target, num_classes, ignore_index, on_invalid)

@@ -28,6 +28,9 @@ from mmguard.functional.target_checks import (
 )
 from mmguard.labels import check_int, check_on_invalid
 
+#: Whole numbers below it are floats without a gap.
+_WHOLE_FLOATS = 1 << 24
+
 
 @overload
 def cross_entropy(
@@ -142,25 +145,28 @@ def _of_classes(
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
-    mended = mend_class_target(target, classes, ignore_index, on_invalid, counted)
+    mended = mend_class_target(target, classes, ignore_index, on_invalid)
     if reduction == 'mean' and not label_smoothing and logits.dtype not in HALF:
-        return _mean(logits, mended.target, weight), mended.counts
+        loss, denominator = _mean(logits, mended.target, weight)
+        exact = weight is None and target.numel() < _WHOLE_FLOATS
+        return loss, mended.counts(denominator if exact else None) if counted else None
     # The mean is taken here: PyTorch's is NaN where nothing is kept, and adds up in half precision, where a count of
     # 65,520 is infinite. Its sum beyond half precision has neither fault.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
     loss = F.cross_entropy(
         logits, mended.target, weight, ignore_index=classes, reduction=inner, label_smoothing=label_smoothing
     )
+    counts = mended.counts() if counted else None
     if reduction == 'none':
-        return loss, mended.counts
+        return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
     if reduction == 'mean':
         total = total / (mended.kept().clamp(min=1) if weight is None else _weight_of(mended.target, weight))
-    return total.to(loss.dtype), mended.counts
+    return total.to(loss.dtype), counts
 
 
-def _mean(logits: Tensor, target: Tensor, weight: Optional[Tensor]) -> Tensor:
-    """``F.cross_entropy``'s two steps; the second one gives the denominator along, which is a pass less over labels."""
+def _mean(logits: Tensor, target: Tensor, weight: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
+    """``F.cross_entropy``'s two steps; the second one gives the denominator along, which saves passes over labels."""
     scores = torch.log_softmax(logits, class_dim(logits))
     nll_loss, by_sum = torch.ops.aten.nll_loss_forward.default, 2
     if logits.dim() > 2:
@@ -170,7 +176,7 @@ def _mean(logits: Tensor, target: Tensor, weight: Optional[Tensor]) -> Tensor:
             scores, target = scores.reshape(*logits.shape[:2], 1, size), target.reshape(target.shape[0], 1, size)
     total, denominator = nll_loss(scores, target, weight, by_sum, number_of_classes(logits))
     # Infinite instead of 0: then nothing is 0 and not NaN, and so is its gradient.
-    return total / denominator.masked_fill(denominator == 0, float('inf'))
+    return total / denominator.masked_fill(denominator == 0, float('inf')), denominator
 
 
 def _of_probabilities(

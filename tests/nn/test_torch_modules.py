@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-from typing import Any
+from typing import Any, Tuple
 
 import pytest
 import torch
@@ -132,3 +132,16 @@ def test_what_they_print() -> None:
     assert repr(full) == "CrossEntropyLoss(weight=(4,), ignore_index=255, label_smoothing=0.1, on_invalid='clip')"
     binary = mmguard.nn.BCEWithLogitsLoss(pos_weight=WEIGHT, ignore_index=-1, reduction='sum')
     assert repr(binary) == "BCEWithLogitsLoss(pos_weight=(4,), reduction='sum', ignore_index=-1)"
+
+
+@pytest.mark.parametrize('shape', [(5_000_000, 2), (1, 2, 2000, 2500)])
+@pytest.mark.parametrize('on_invalid', ['ignore', 'clip'])
+def test_counts_of_millions_are_exact(shape: Tuple[int, ...], on_invalid: str) -> None:
+    """They come with the denominator, which is a float32."""
+    target = torch.randint(-1, 4, (shape[0], *shape[2:]))
+    criterion = mmguard.nn.CrossEntropyLoss(ignore_index=3, on_invalid=on_invalid)
+    criterion(torch.zeros(shape), target)
+    invalid = int(((target == -1) | (target == 2)).sum())
+    tally = criterion.tally()
+    assert (tally.total, tally.skipped + tally.remapped) == (5_000_000, invalid)
+    assert bool(tally.remapped) == (on_invalid == 'clip')
