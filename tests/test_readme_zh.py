@@ -94,7 +94,7 @@ def rows_of(table: str) -> List[List[str]]:
 def table_facts(table: str) -> Any:
     """Per row: how many cells, and what is in each; the line of dashes as it is."""
     return [
-        row if all(re.fullmatch(r':?-+:?', cell) for cell in row) else [facts(cell) for cell in row]
+        row if all(re.fullmatch(r':?-+:?', cell) for cell in row) else [facts(VERDICTS.get(cell, cell)) for cell in row]
         for row in rows_of(table)
     ]
 
