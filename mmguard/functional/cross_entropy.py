@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import Literal, Optional, Tuple, Union, overload
 
 import torch
@@ -175,8 +175,9 @@ def _mean(logits: Tensor, target: Tensor, weight: Optional[Tensor]) -> Tuple[Ten
             size = prod(target.shape[1:])
             scores, target = scores.reshape(*logits.shape[:2], 1, size), target.reshape(target.shape[0], 1, size)
     total, denominator = nll_loss(scores, target, weight, by_sum, number_of_classes(logits))
-    # Infinite instead of 0: then nothing is 0 and not NaN, and so is its gradient.
-    return total / denominator.masked_fill(denominator == 0, float('inf')), denominator
+    # Infinite instead of 0: then nothing is 0 and not NaN, and so is its gradient. Class weights may be negative.
+    by = F.threshold(denominator, 0, inf) if weight is None else denominator.masked_fill(denominator == 0, inf)
+    return total / by, denominator
 
 
 def _of_probabilities(
