@@ -9,7 +9,7 @@ from typing import Optional, Sequence
 import torch.distributed as dist
 
 from mmguard.labels import check_int
-from mmguard.log.json_lines import JsonLines, name_for_rank
+from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
 from mmguard.log.ledger import Span
 from mmguard.log.totals import KINDS
 from mmguard.tally import Tally
@@ -39,7 +39,7 @@ class TallyLog:
     def __init__(self, folder: str, rank: Optional[int] = None) -> None:
         if rank is None:
             rank = dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
-        self._lines = JsonLines(os.path.join(folder, name_for_rank('label_guard.jsonl', rank)))
+        self._lines = JsonLines(os.path.join(folder, name_for_rank(NAME, rank)))
         self._told = False
 
     @property

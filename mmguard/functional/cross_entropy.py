@@ -28,6 +28,7 @@ from mmguard.functional.target_checks import (
 )
 from mmguard.labels import check_int, check_on_invalid
 
+_SUM = _reduction.get_enum('sum')
 #: Whole numbers below it are floats without a gap.
 _WHOLE_FLOATS = 1 << 24
 
@@ -168,13 +169,13 @@ def _of_classes(
 def _mean(logits: Tensor, target: Tensor, weight: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
     """``F.cross_entropy``'s two steps; the second one gives the denominator along, which saves passes over labels."""
     scores = torch.log_softmax(logits, class_dim(logits))
-    nll_loss, by_sum = torch.ops.aten.nll_loss_forward.default, 2
+    nll_loss = torch.ops.aten.nll_loss_forward.default
     if logits.dim() > 2:
         nll_loss = torch.ops.aten.nll_loss2d_forward.default
         if logits.dim() != 4:  # for the kernel any number of spatial dimensions is one image
             size = prod(target.shape[1:])
             scores, target = scores.reshape(*logits.shape[:2], 1, size), target.reshape(target.shape[0], 1, size)
-    total, denominator = nll_loss(scores, target, weight, by_sum, number_of_classes(logits))
+    total, denominator = nll_loss(scores, target, weight, _SUM, number_of_classes(logits))
     # Infinite instead of 0: then nothing is 0 and not NaN, and so is its gradient. Class weights may be negative.
     by = F.threshold(denominator, 0, inf) if weight is None else denominator.masked_fill(denominator == 0, inf)
     return total / by, denominator

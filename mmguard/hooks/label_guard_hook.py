@@ -25,7 +25,7 @@ from mmguard.hooks.discovery import (
 )
 from mmguard.hooks.first_offence import warnings_of
 from mmguard.labels import check_int
-from mmguard.log.json_lines import JsonLines, name_for_rank
+from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
 from mmguard.log.ledger import KINDS, SCALARS, ByKind, Ledger, LossCount, Span, by_kind
 from mmguard.log.run_record import RunRecord, record_name
 from mmguard.log.source import source_of
@@ -68,7 +68,7 @@ class LabelGuardHook(Hook):
         interval: int = 1,
         max_skipped_ratio: Optional[float] = None,
         top_k: int = 20,
-        out_file: Optional[str] = 'label_guard.jsonl',
+        out_file: Optional[str] = NAME,
     ) -> None:
         if check_int('interval', interval) < 1:
             raise ValueError(f'interval must be at least 1, got {interval}')

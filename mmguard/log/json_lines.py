@@ -6,6 +6,9 @@ import json
 import os
 from typing import Any, Dict, Optional
 
+#: The log of a run, where nobody calls it otherwise.
+NAME = 'label_guard.jsonl'
+
 
 class JsonLines:
     """Appends one JSON object per line, each handed to the operating system at once.

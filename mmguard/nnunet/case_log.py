@@ -8,14 +8,13 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.labels import LabelRule, describe_values
-from mmguard.log.json_lines import JsonLines, name_for_rank
+from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
 from mmguard.log.ledger import Ledger, Span
 from mmguard.log.run_record import RunRecord, record_name, space_to_json
 from mmguard.log.wording import Pace, percent
 from mmguard.nnunet.label_space import MARK
 from mmguard.tally import Tally
 
-NAME = 'label_guard.jsonl'
 #: Cases that a line, and the table at the end, name.
 NAMED = 3
 WORST = 20

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional
 
+from mmguard.log.json_lines import NAME
 from mmguard.log.run_record import record_name
 
-NAME = 'label_guard.jsonl'
 CRASH = 'label_guard_crash'
 #: A file of more bytes is no record of a run or a crash.
 _LARGEST = 1 << 26
