@@ -47,6 +47,29 @@ def test_class_indices(shape: tuple, label_smoothing: float, dtype: torch.dtype)
         assert expected[0].isfinite().all()
 
 
+LAYOUTS: Dict[str, Any] = {
+    'transposed target': lambda: (torch.randn(4, 3, 6, 5), torch.randint(0, 3, (4, 5, 6)).transpose(1, 2)),
+    'expanded target': lambda: (torch.randn(4, 3, 6, 5), torch.randint(0, 3, (4, 1, 5)).expand(4, 6, 5)),
+    'one element, expanded': lambda: (torch.randn(4, 3, 6, 5), torch.tensor([[[2]]]).expand(4, 6, 5)),
+    'transposed logits': lambda: (torch.randn(4, 3, 6, 5).transpose(2, 3), torch.randint(0, 3, (4, 5, 6))),
+    'channels last': lambda: (torch.randn(4, 6, 5, 3).permute(0, 3, 1, 2), torch.randint(0, 3, (4, 6, 5))),
+    'channels last, volume': lambda: (torch.randn(2, 4, 5, 6, 3).movedim(-1, 1), torch.randint(0, 3, (2, 4, 5, 6))),
+    'transposed volume': lambda: (torch.randn(2, 3, 4, 5, 6), torch.randint(0, 3, (2, 6, 5, 4)).transpose(1, 3)),
+    'every other step': lambda: (torch.randn(2, 3, 8)[:, :, ::2], torch.randint(0, 3, (2, 8))[:, ::2]),
+    'batch last': lambda: (torch.randn(7, 3, 2).transpose(0, 2), torch.randint(0, 3, (7, 2)).t()),
+}
+
+
+@pytest.mark.parametrize('reduction', REDUCTIONS)
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_layouts_in_memory(layout: str, reduction: str) -> None:
+    logits, target = LAYOUTS[layout]()
+    for weight in (None, torch.tensor([1.0, -2.0, 0.5])):
+        options: Dict[str, Any] = {'weight': weight, 'reduction': reduction}
+        expected = value_and_grad(F.cross_entropy, logits, target, **options)
+        assert_same(value_and_grad(cross_entropy, logits, target, **options), expected)
+
+
 @pytest.mark.parametrize('label_smoothing', [0.0, 0.15])
 @pytest.mark.parametrize('shape', SHAPES, ids=str)
 def test_probabilities(shape: tuple, label_smoothing: float) -> None:
