@@ -290,5 +290,5 @@ def test_a_clean_run_writes_no_line_and_trains_as_without_a_guard(clean_cityscap
     stock.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
     stock.custom_hooks = []
     theirs = [line['loss'] for line in train(stock).scalars]
-    assert [line['loss'] for line in run.scalars] == pytest.approx(theirs, rel=1e-6)
+    assert [line['loss'] for line in run.scalars] == pytest.approx(theirs, rel=1e-5)
     assert len(set(theirs)) == 4
