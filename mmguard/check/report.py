@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import SEVERITIES, ConfigFinding
-from mmguard.files import write_whole
 from mmguard.version import __version__
 
 
@@ -43,12 +40,3 @@ def as_json(config: ReadConfig, findings: List[ConfigFinding], codes: List[str])
         'notes': config.notes,
         'findings': [finding.to_json() for finding in findings],
     }
-
-
-def write_json(record: Dict[str, Any], file: Path) -> None:
-    """Writes a temporary file and renames it: nobody ever reads half a report.
-
-    Raises:
-        OSError: The folder does not exist or cannot be written to.
-    """
-    write_whole(file, (json.dumps(record, indent=1, ensure_ascii=False) + '\n').encode())

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import Any, List
 
 CLEAN, FOUND, COULD_NOT_RUN = 0, 1, 2
@@ -44,8 +43,9 @@ def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  where it is missing, the command line says how to install it
 
     from mmguard.check.config import read_config
-    from mmguard.check.report import as_json, as_text, write_json
+    from mmguard.check.report import as_json, as_text
     from mmguard.check.run import check_config, chosen_rules
+    from mmguard.files import write_or_print
 
     try:
         rules = chosen_rules(args.select, args.ignore, args.everything)
@@ -59,13 +59,11 @@ def run(args: argparse.Namespace) -> int:
     with redirect_stdout(sys.stderr):
         findings = check_config(config, rules)
     record = as_json(config, findings, [rule.code for rule in rules])
-    if args.json == '-':
-        print(json.dumps(record, indent=1, ensure_ascii=False))
-    else:
+    if args.json != '-':
         print(as_text(config, findings, len(rules)))
-    if args.json not in (None, '-'):
+    if args.json is not None:
         try:
-            write_json(record, Path(args.json))
+            write_or_print(args.json, json.dumps(record, indent=1, ensure_ascii=False))
         except OSError as error:
             return _could_not_run(f'{args.json} cannot be written: {error}')
     return FOUND if findings else CLEAN

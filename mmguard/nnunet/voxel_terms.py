@@ -23,15 +23,7 @@ def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, mended: Mended) ->
         logits (Tensor): Shape (B, C, *), floating point.
         mended (Mended): Of labels of shape (B, *).
     """
-    target = torch.where(mended.keep, mended.target, stock.ignore_index)
-    total = F.cross_entropy(
-        logits,
-        target,
-        weight=stock.weight,
-        ignore_index=stock.ignore_index,
-        reduction='sum',
-        label_smoothing=stock.label_smoothing,
-    )
+    total = _per_voxel(stock, logits, mended, 'sum')
     if stock.weight is None:
         return total / mended.keep.sum().clamp(min=1)
     weights = (stock.weight[mended.target] * mended.keep).sum()
@@ -48,15 +40,7 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, mended: Mended) -> Tensor:
         logits (Tensor): Shape (B, C, *), floating point.
         mended (Mended): Of labels of shape (B, *).
     """
-    target = torch.where(mended.keep, mended.target, stock.ignore_index)
-    loss = F.cross_entropy(
-        logits,
-        target,
-        weight=stock.weight,
-        ignore_index=stock.ignore_index,
-        reduction='none',
-        label_smoothing=stock.label_smoothing,
-    ).flatten()
+    loss = _per_voxel(stock, logits, mended, 'none').flatten()
     # Sorted: how many of them count is known to the device alone.
     hardest, _ = torch.topk(loss, int(loss.numel() * stock.k / 100), sorted=True)
     number = ((loss.numel() - mended.invalid.sum()) * stock.k / 100).long()
@@ -82,3 +66,15 @@ def binary_cross_entropy(
         logits, regions.to(logits.dtype), weight=weight, pos_weight=stock.pos_weight, reduction='sum'
     )
     return total / (keep.sum() * (1 if per_voxel else logits.shape[1])).clamp(min=1)
+
+
+def _per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, mended: Mended, reduction: str) -> Tensor:
+    """What nnU-Net's loss says of the kept voxels, none of them averaged."""
+    return F.cross_entropy(
+        logits,
+        torch.where(mended.keep, mended.target, stock.ignore_index),
+        weight=stock.weight,
+        ignore_index=stock.ignore_index,
+        reduction=reduction,
+        label_smoothing=stock.label_smoothing,
+    )
