@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -32,19 +32,15 @@ class ClassTarget(NamedTuple):
         # Each element adds the last class, one that takes no part adds 1 more.
         return self.target.numel() * self.num_classes - self.target.clamp(min=self.num_classes - 1).sum()
 
-    def counts(self, kept: Optional[Tensor] = None) -> Tensor:
-        """int64, shape (3,): elements seen, skipped, remapped.
-
-        Args:
-            kept (Tensor, optional): How many elements take part, where that is known already: saves two passes.
-        """
+    def counts(self) -> Tensor:
+        """int64, shape (3,): elements seen, skipped, remapped."""
         seen = self.given.numel()
         ignored = seen - (self.given ^ self.ignore_index).count_nonzero()
         if self.on_invalid == 'clip':
             moved = self.given.clamp(0, self.num_classes - 1).bitwise_xor_(self.given).count_nonzero()
             invalid = moved if 0 <= self.ignore_index < self.num_classes else moved - ignored
         else:
-            invalid = seen - ignored - (self.kept() if kept is None else kept.long())
+            invalid = seen - ignored - self.kept()
         none = torch.zeros_like(invalid)
         counts = (none, invalid) if self.on_invalid == 'clip' else (invalid, none)
         return torch.stack((torch.full_like(invalid, seen), *counts))

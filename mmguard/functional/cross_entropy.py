@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf, prod
-from typing import Literal, Optional, Tuple, Union, overload
+from math import inf, isfinite
+from typing import Callable, Literal, Optional, Tuple, Union, overload
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +12,7 @@ from torch.nn import _reduction
 
 from mmguard.functional.class_target import mend_class_target
 from mmguard.functional.distributions import mend_distributions
+from mmguard.functional.eager import is_eager_cpu
 from mmguard.functional.nll import HALF
 from mmguard.functional.reduction import sum_float32
 from mmguard.functional.soft import soft_elements
@@ -27,10 +28,6 @@ from mmguard.functional.target_checks import (
     number_of_classes,
 )
 from mmguard.labels import check_int, check_on_invalid
-
-_SUM = _reduction.get_enum('sum')
-#: Whole numbers below it are floats without a gap.
-_WHOLE_FLOATS = 1 << 24
 
 
 @overload
@@ -146,18 +143,17 @@ def _of_classes(
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
+    nll = _nll(logits, weight, label_smoothing)
+    if is_eager_cpu(logits, target):
+        loss = _asked_first(nll, logits, target, ignore_index, reduction)
+        if loss is not None:
+            return loss, _nothing_found(target) if counted else None
     mended = mend_class_target(target, classes, ignore_index, on_invalid)
-    if reduction == 'mean' and not label_smoothing and logits.dtype not in HALF:
-        loss, denominator = _mean(logits, mended.target, weight)
-        exact = weight is None and target.numel() < _WHOLE_FLOATS
-        return loss, mended.counts(denominator if exact else None) if counted else None
+    counts = mended.counts() if counted else None
     # The mean is taken here: PyTorch's is NaN where nothing is kept, and adds up in half precision, where a count of
     # 65,520 is infinite. Its sum beyond half precision has neither fault.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
-    loss = F.cross_entropy(
-        logits, mended.target, weight, ignore_index=classes, reduction=inner, label_smoothing=label_smoothing
-    )
-    counts = mended.counts() if counted else None
+    loss = nll(mended.target, classes, inner)
     if reduction == 'none':
         return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
@@ -166,19 +162,36 @@ def _of_classes(
     return total.to(loss.dtype), counts
 
 
-def _mean(logits: Tensor, target: Tensor, weight: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
-    """``F.cross_entropy``'s two steps; the second one gives the denominator along, which saves passes over labels."""
+def _nll(logits: Tensor, weight: Optional[Tensor], label_smoothing: float) -> Callable[[Tensor, int, str], Tensor]:
+    """PyTorch's loss as a function of target, ignore_index, reduction: called twice, it takes one softmax."""
+    if label_smoothing or logits.dtype in HALF:  # of half precision, autocast has its say
+        return lambda target, ignore_index, reduction: F.cross_entropy(
+            logits, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
+        )
     scores = torch.log_softmax(logits, class_dim(logits))
-    nll_loss = torch.ops.aten.nll_loss_forward.default
-    if logits.dim() > 2:
-        nll_loss = torch.ops.aten.nll_loss2d_forward.default
-        if logits.dim() != 4:  # for the kernel any number of spatial dimensions is one image
-            size = prod(target.shape[1:])
-            scores, target = scores.reshape(*logits.shape[:2], 1, size), target.reshape(target.shape[0], 1, size)
-    total, denominator = nll_loss(scores, target, weight, _SUM, number_of_classes(logits))
-    # Infinite instead of 0: then nothing is 0 and not NaN, and so is its gradient. Class weights may be negative.
-    by = F.threshold(denominator, 0, inf) if weight is None else denominator.masked_fill(denominator == 0, inf)
-    return total / by, denominator
+    return lambda target, ignore_index, reduction: F.nll_loss(
+        scores, target, weight, ignore_index=ignore_index, reduction=reduction
+    )
+
+
+def _asked_first(
+    nll: Callable[[Tensor, int, str], Tensor], logits: Tensor, target: Tensor, ignore_index: int, reduction: str
+) -> Optional[Tensor]:
+    """PyTorch's own loss, or None where it is not what is promised.
+
+    On a CPU it looks at every label as it goes, and raises. So labels that are all valid need no pass of ours.
+    """
+    if reduction != 'none' and logits.dtype in HALF:
+        return None
+    try:
+        loss = nll(target.long(), ignore_index, reduction)
+    except IndexError:
+        return None
+    return loss if reduction != 'mean' or isfinite(loss.item()) else None  # NaN where there is nothing to train on
+
+
+def _nothing_found(target: Tensor) -> Tensor:
+    return torch.tensor([target.numel(), 0, 0], device=target.device)
 
 
 def _of_probabilities(
@@ -208,4 +221,4 @@ def _weight_of(target: Tensor, weight: Tensor) -> Tensor:
     """What the elements that take part weigh together; infinite instead of 0, by which the mean is 0 and not NaN."""
     padded = F.pad(weight.detach().flatten(), (0, 1))  # what takes no part is in the class behind the last
     total = sum_float32(padded.index_select(0, target.flatten()))
-    return total.masked_fill(total == 0, float('inf'))
+    return total.masked_fill(total == 0, inf)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
+from mmguard.functional.eager import is_eager_cpu
 from mmguard.functional.mend import Mended, kept_and_counted, mend_target
-from mmguard.functional.nll import softmax_nll, weight_per_label
+from mmguard.functional.nll import HALF, softmax_nll, weight_per_label
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
 
 
@@ -68,7 +70,7 @@ def softmax_cross_entropy(
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
     mended = mend_target(target, num_classes, ignore_index, on_invalid)
-    loss = softmax_nll(logits, mended.target, mended.keep, class_weight)
+    loss = _elements(logits, mended, class_weight)
     if reduction != 'mean':
         return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
     if avg_factor is None:
@@ -78,6 +80,20 @@ def softmax_cross_entropy(
         counted = torch.ones_like(mended.invalid) if weight is None else (weight != 0).expand_as(mended.invalid)
         avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.invalid, counted))
     return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
+
+
+def _elements(logits: Tensor, mended: Mended, class_weight: Optional[Tensor]) -> Tensor:
+    """The loss of each element, exactly 0 where it takes no part; float32 for half scores with class weights."""
+    # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer fit the
+    # denominator, and large ones would be infinite.
+    half = logits.dtype in HALF
+    weight = None if class_weight is None or half else class_weight.to(logits.dtype)
+    target, keep, num_classes = mended.target, mended.keep, logits.shape[1]
+    if is_eager_cpu(logits):
+        loss = softmax_nll(logits, target.masked_fill(~keep, num_classes), weight, num_classes)
+    else:  # clamped labels and a mask, not an ignore value: compiled, this fuses into the loop over the channels
+        loss = torch.where(keep, F.cross_entropy(logits, target, weight, reduction='none'), 0.0)
+    return loss * weight_per_label(target, class_weight) if half and class_weight is not None else loss
 
 
 def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: int, avg_non_ignore: bool) -> Tensor:

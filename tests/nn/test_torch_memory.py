@@ -55,6 +55,7 @@ OPTIONS: Dict[str, Dict[str, Any]] = {
 }
 
 
+@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('name', OPTIONS)
 @pytest.mark.parametrize('share_invalid', [0.0, 0.3])
 def test_a_mask_and_the_mended_target(name: str, share_invalid: float) -> None:
@@ -83,3 +84,23 @@ def test_a_mask_and_the_mended_target(name: str, share_invalid: float) -> None:
     assert peak <= (INDEX + MASK) * ELEMENTS + SCALARS
     # It is measured at all: the log-probabilities alone are CLASSES floats per element.
     assert memory_of(lambda: guarded(logits, target, **ours)).kept >= FLOAT * CLASSES * ELEMENTS
+
+
+@pytest.mark.parametrize('name', OPTIONS)
+def test_on_a_cpu_valid_labels_take_no_memory_at_all(name: str) -> None:
+    logits = torch.randn(LOGITS).requires_grad_()
+    target = torch.randint(0, CLASSES, LABELS)
+    ours = OPTIONS[name]
+    theirs = {key: value for key, value in ours.items() if key not in ('on_invalid', 'return_tally')}
+
+    def guarded() -> None:
+        loss = cross_entropy(logits, target, **ours)
+        (loss[0] if isinstance(loss, tuple) else loss).sum().backward()
+        logits.grad = None
+
+    def stock() -> None:
+        loss = F.cross_entropy(logits, target, **theirs)
+        loss.sum().backward()
+        logits.grad = None
+
+    assert memory_of(guarded).peak <= memory_of(stock).peak + SCALARS

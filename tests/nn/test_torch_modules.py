@@ -52,6 +52,7 @@ def test_state_goes_both_ways(name: str) -> None:
     assert ours.to('meta').weight.device.type == 'meta'
 
 
+@pytest.mark.usefixtures('each_way')
 @both
 def test_value_and_gradient(name: str) -> None:
     more = {'label_smoothing': 0.1} if name == 'CrossEntropyLoss' else {'pos_weight': WEIGHT}
@@ -72,6 +73,7 @@ def test_by_keyword() -> None:
     assert mmguard.nn.CrossEntropyLoss()(input=logits, target=target).isfinite()
 
 
+@pytest.mark.usefixtures('each_way')
 def test_running_counts() -> None:
     criterion = mmguard.nn.CrossEntropyLoss(ignore_index=255)
     assert criterion.counts is None
@@ -99,6 +101,7 @@ def test_running_counts_hold_no_graph() -> None:
     assert pickle.loads(pickle.dumps(criterion)).tally().total == 6
 
 
+@pytest.mark.usefixtures('each_way')
 def test_missing_labels() -> None:
     criterion = mmguard.nn.BCEWithLogitsLoss(ignore_index=-1)
     logits = torch.randn(2, 2)

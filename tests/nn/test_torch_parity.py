@@ -25,6 +25,7 @@ REDUCTIONS = ('none', 'mean', 'sum')
 WEIGHT = torch.tensor([0.4, 1.7, 0.0, 2.5], dtype=torch.float64)
 
 
+@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('dtype', [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize('label_smoothing', [0.0, 0.15, 1.0])
 @pytest.mark.parametrize('shape', SHAPES, ids=str)
@@ -60,6 +61,7 @@ LAYOUTS: Dict[str, Any] = {
 }
 
 
+@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('reduction', REDUCTIONS)
 @pytest.mark.parametrize('layout', LAYOUTS)
 def test_layouts_in_memory(layout: str, reduction: str) -> None:
@@ -100,6 +102,7 @@ def test_the_gradient_reaches_the_probabilities() -> None:
     assert grads[0].abs().sum() > 0
 
 
+@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize('shape', [(6, 4), (2, 4, 3, 5)], ids=str)
 def test_half_precision(shape: tuple, dtype: torch.dtype) -> None:

@@ -1,0 +1,41 @@
+"""Where a function may look at values: on a CPU, in plain eager mode."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.nn import Parameter
+
+
+def is_eager_cpu(*tensors: Tensor) -> bool:
+    """Whether all of them lie on a CPU, hold numbers, and nobody traces or transforms what is done to them.
+
+    Not so under torch.compile, torch.export, make_fx, torch.jit.trace, fake tensors, torch.func, forward-mode
+    differentiation, ``is_grads_batched=True`` and subclasses of Tensor.
+    """
+    return (
+        all(tensor.device.type == 'cpu' and type(tensor) in (Tensor, Parameter) for tensor in tensors)
+        and forward_ad._current_level < 0
+        and not torch.jit.is_tracing()
+        and not _is_compiling()
+        and not _is_dispatched()
+        and not _is_functional(*tensors)
+    )
+
+
+def _is_compiling() -> bool:
+    compiler = getattr(torch, 'compiler', None)  # torch < 2.0 has none of these three
+    return compiler is not None and compiler.is_compiling()
+
+
+def _is_dispatched() -> bool:
+    modes = getattr(torch._C, '_len_torch_dispatch_stack', None)
+    return modes is not None and modes() > 0
+
+
+def _is_functional(*tensors: Tensor) -> bool:
+    functorch = getattr(torch._C, '_functorch', None)
+    if functorch is None:
+        return False
+    return functorch.maybe_current_level() is not None or any(map(functorch.is_legacy_batchedtensor, tensors))
