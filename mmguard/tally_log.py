@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import warnings
-from typing import Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 import torch.distributed as dist
 
 from mmguard.labels import check_int
 from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
-from mmguard.log.ledger import Span
+from mmguard.log.ledger import Ledger, Span
+from mmguard.log.run_record import RunRecord, record_name
 from mmguard.log.totals import KINDS
 from mmguard.tally import Tally
 
@@ -18,37 +20,58 @@ from mmguard.tally import Tally
 class TallyLog:
     """Appends one line to ``label_guard.jsonl`` for each iteration in which something was skipped or remapped.
 
-    A line is handed to the operating system at once, so a training that dies loses none. A disk that is full is told
-    once, and the training goes on.
+    A line is handed to the operating system at once, so a training that dies loses none. The sums over all iterations
+    stand beside it, in ``label_guard.json``: they are brought up to date once a minute, by ``close``, and when Python
+    ends. A disk that is full is told once, and the training goes on.
 
     Args:
-        folder (str): Where the file is; made at the first line.
-        rank (int, optional): Of this process; every other than 0 has a file of its own, ``label_guard.rank1.jsonl``.
+        folder (str): Where the files are; made at the first iteration.
+        rank (int, optional): Of this process; every other than 0 has files of its own, ``label_guard.rank1.jsonl``.
             ``None``: that of torch.distributed, 0 where nothing is distributed.
+        num_classes (int, optional): Labels ``[0, num_classes)`` are valid: the report then knows it without being told.
+        ignore_index (int, optional): The label that takes no part.
 
     Example:
         >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     log = TallyLog(folder)
-        ...     log.write(1, [Tally(total=4)])  # nothing to tell
+        >>> with tempfile.TemporaryDirectory() as folder, TallyLog(folder, num_classes=264) as log:
+        ...     log.write(1, [Tally(total=4)])  # no line: nothing to tell
         ...     log.write(2, [Tally(total=4, skipped=1, values={600: 1}, source='image_id 42', reasons={'label': 1})])
         ...     print(open(log.path).read()[:42])
         {"mode": "train", "iter": 2, "skipped_pixe
     """
 
-    def __init__(self, folder: str, rank: Optional[int] = None) -> None:
+    def __init__(
+        self,
+        folder: str,
+        rank: Optional[int] = None,
+        num_classes: Optional[int] = None,
+        ignore_index: Optional[int] = None,
+    ) -> None:
+        distributed = dist.is_available() and dist.is_initialized()
         if rank is None:
-            rank = dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+            rank = dist.get_rank() if distributed else 0
+        world_size = dist.get_world_size() if distributed else rank + 1
+        for name, value in (('num_classes', num_classes), ('ignore_index', ignore_index)):
+            if value is not None:
+                check_int(name, value)
+        self._folder = folder
         self._lines = JsonLines(os.path.join(folder, name_for_rank(NAME, rank)))
+        self._record = RunRecord(
+            os.path.join(folder, name_for_rank(record_name(NAME), rank)), rank=rank, world_size=world_size
+        )
+        self._num_classes = num_classes
+        self._ignore_index = ignore_index
+        self._ledgers: Dict[str, Ledger] = {}
         self._told = False
+        atexit.register(self._close_at_exit)
 
     @property
     def path(self) -> str:
-        """The file."""
+        """The file of lines."""
         return self._lines.path
 
     def write(self, iteration: int, tallies: Sequence[Tally], kind: str = 'instances', mode: str = 'train') -> None:
-        """Takes an iteration.
+        """Takes an iteration, also one without anything to tell: the sums count it.
 
         Args:
             iteration (int): Its number, counted from 1 over the whole training.
@@ -63,14 +86,57 @@ class TallyLog:
         if kind not in KINDS:
             raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))}, got {kind!r}')
         place = check_int('iteration', iteration)
-        offending = [tally for tally in tallies if tally]
-        if not offending:
-            return
-        span = Span(iterations=1, offending_iterations=1, samples=len(tallies), offending_samples=len(offending))
-        setattr(span, kind, sum(tallies, Tally()))
-        span.offending[kind] = offending
-        if kind == 'instances':
-            span.empty_images = sum(tally.total == tally.skipped for tally in tallies)
-        if not self._lines.write({'mode': mode, 'iter': place, **span.to_json(str)}) and not self._told:
-            self._told = True
-            warnings.warn(f'mmguard: {self.path} cannot be written: {self._lines.error}', stacklevel=2)
+        span = _span(tallies, kind)
+        if mode not in self._ledgers:
+            self._ledgers[mode] = Ledger()
+            self._record.begin(mode, self._ledgers[mode], self._valid(kind))
+        ledger = self._ledgers[mode]
+        ledger.sources.update(str(tally.source) for tally in tallies if tally.source is not None)
+        ledger.pending.add(span)
+        ledger.take_pending()
+        self._record.see(mode, {'iter': place})
+        if span:
+            self._lines.write({'mode': mode, 'iter': place, **span.to_json(str)})
+        self._tell_what_is_lost()
+
+    def close(self) -> None:
+        """Writes the sums. An iteration that is written afterwards begins a new count in the same file."""
+        for mode in self._ledgers:
+            self._record.end(mode)
+        self._ledgers.clear()
+        self._lines.close()
+        self._tell_what_is_lost()
+
+    def __enter__(self) -> TallyLog:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+        atexit.unregister(self._close_at_exit)
+
+    def _close_at_exit(self) -> None:
+        if os.path.isdir(self._folder):  # a temporary folder that was taken away is not made again
+            self.close()
+
+    def _valid(self, kind: str) -> Dict[str, Any]:
+        """What is valid, for the record."""
+        if self._num_classes is None:
+            return {}
+        return {'guards': [{'kind': kind, 'num_classes': self._num_classes, 'ignore_index': self._ignore_index}]}
+
+    def _tell_what_is_lost(self) -> None:
+        for file in (self._lines, self._record):
+            if file.error is not None and not self._told:
+                self._told = True
+                warnings.warn(f'mmguard: {file.path} cannot be written: {file.error}', stacklevel=3)
+
+
+def _span(tallies: Sequence[Tally], kind: str) -> Span:
+    offending = [tally for tally in tallies if tally]
+    span = Span(iterations=1, samples=len(tallies), offending_samples=len(offending))
+    setattr(span, kind, sum(tallies, Tally()))
+    span.offending[kind] = offending
+    span.offending_iterations = int(bool(offending))
+    if kind == 'instances':
+        span.empty_images = sum(tally.total == tally.skipped for tally in tallies)
+    return span

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, Tuple
 
 import pytest
 import torch
@@ -81,3 +83,81 @@ def test_wrong_arguments_are_told(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match='iteration must be an int'):
         log.write('1', [])  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())
+
+
+def report(folder: Path, capsys: pytest.CaptureFixture) -> Tuple[int, str]:
+    code = main(['report', str(folder)])
+    return code, ' '.join(capsys.readouterr().out.split())
+
+
+def test_a_clean_run_is_told_to_be_clean(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with TallyLog(str(tmp_path), num_classes=264) as log:
+        for iteration in (1, 2, 3):
+            _, _, tallies = guard_batch(*batch([1, 2], [3], first=2 * iteration), 264, return_tally=True)
+            log.write(iteration, tallies)
+    assert not Path(log.path).exists()
+    code, said = report(tmp_path, capsys)
+    assert code == 0
+    assert '9 instances' in said
+    assert 'did not come to its end' not in said
+
+
+def test_sums_over_all_iterations(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with TallyLog(str(tmp_path), num_classes=19, ignore_index=255) as log:
+        log.write(1, [Tally(100, source='a.png')], kind='pixels')
+        log.write(2, [Tally(100, 7, 0, {31: 7}, 'b.png')], kind='pixels')
+        log.write(1, [Tally(50, source='c.png')], kind='pixels', mode='val')
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    train, val = run['modes']['train'], run['modes']['val']
+    assert (train['ended'], train['iter'], val['ended']) == (True, 2, True)
+    assert train['guards'] == [{'kind': 'pixels', 'num_classes': 19, 'ignore_index': 255}]
+    totals = train['totals']
+    assert (totals['iterations'], totals['offending_iterations'], totals['files']) == (2, 1, 2)
+    code, said = report(tmp_path, capsys)
+    assert code == 1
+    assert '7 of 200 skipped' in said
+
+
+LOOP = """
+import os, sys
+from mmguard import Tally
+from mmguard.tally_log import TallyLog
+log = TallyLog(sys.argv[1])
+log.write(1, [Tally(4)])
+log.write(2, [Tally(4)])
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ('end', 'iterations', 'ended'),
+    [('', 2, True), ('raise SystemExit(3)', 2, True), ('raise KeyError', 2, True), ('os._exit(0)', 1, False)],
+    ids=['to its end', 'exit', 'exception', 'killed'],
+)
+def test_nobody_has_to_close_it(tmp_path: Path, end: str, iterations: int, ended: bool) -> None:
+    """What was written is counted however the program ends; one that is killed says so."""
+    subprocess.run([sys.executable, '-c', LOOP.format(end=end), str(tmp_path)], stderr=subprocess.PIPE, check=False)
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    assert run['modes']['train']['ended'] is ended
+    # Killed, it has what stood there at the start of the loop: the file is written once a minute.
+    assert run['modes']['train']['totals']['iterations'] == (iterations if ended else 0)
+
+
+def test_a_folder_that_was_taken_away_is_not_made_again(tmp_path: Path) -> None:
+    end = 'import shutil; shutil.rmtree(sys.argv[1])'
+    subprocess.run([sys.executable, '-c', LOOP.format(end=end), str(tmp_path / 'run')], check=True)
+    assert not (tmp_path / 'run').exists()
+
+
+def test_after_closing_it_goes_on(tmp_path: Path) -> None:
+    log = TallyLog(str(tmp_path))
+    for iteration in (1, 2):
+        log.write(iteration, [Tally(10, iteration, 0, {7: iteration}, 'a.png')], kind='pixels')
+        log.close()
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    assert run['modes']['train']['totals']['iterations'] == 2
+    assert len(Path(log.path).read_text().splitlines()) == 2
+    log.write(3, [Tally(10)], kind='pixels')
+    log._record.write()
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    assert run['modes']['train']['ended'] is False

@@ -12,6 +12,7 @@ from mmguard.files import write_whole
 from mmguard.fix.maps import Mended
 from mmguard.fix.options import CannotMend, FixOptions, NotMended, as_label_map
 from mmguard.fix.output import MANIFEST, check_places, digest, link, manifest_text, read_manifest
+from mmguard.words import counted
 
 Mend = Callable[[bytes, str], Mended]
 COMPLETE, LEFT_OUT, FAILED = 0, 1, 2
@@ -149,9 +150,11 @@ def _read(path: Path) -> bytes:
 
 def _tell(out: Path, done: List[Dict[str, Any]], left_out: List[Dict[str, str]], linked: int) -> None:
     changed = [record for record in done if record['changes']]
-    print(f'{len(done):,} files in {out}: {len(changed):,} mended, {len(done) - len(changed):,} copied unchanged')
+    print(
+        f'{counted(len(done), "file")} in {out}: {len(changed):,} mended, {len(done) - len(changed):,} copied unchanged'
+    )
     if linked:
-        print(f'{linked:,} images linked, not copied: the same bytes on disk')
+        print(f'{counted(linked, "image")} linked, not copied: the same bytes on disk')
     for record in changed[:_SHOWN]:
         print(f'  {record["file"]}: {"; ".join(record["changes"])}')
     if len(changed) > _SHOWN:

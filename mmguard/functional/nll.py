@@ -31,7 +31,7 @@ def softmax_nll(logits: Tensor, target: Tensor, class_weight: Optional[Tensor], 
 
     Example:
         >>> softmax_nll(torch.zeros(2, 4), torch.tensor([0, 4]), None, ignore_index=4)
-        tensor([1.3863, -0.0000])
+        tensor([1.3863, 0.0000])
     """
     wanted = logits.requires_grad and torch.is_grad_enabled()
     if wanted and logits.dtype not in HALF and is_eager_cpu(logits):  # in half precision, autocast has its say

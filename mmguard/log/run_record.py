@@ -66,6 +66,7 @@ class RunRecord:
         if first:
             self._run['modes'][mode] = {**(valid or {}), 'ended': False}
             self.write()
+        self._run['modes'][mode]['ended'] = False
 
     def see(self, mode: str, place: Dict[str, int]) -> None:
         """The loop goes on; ``place`` is the iteration, as in the lines of the log."""

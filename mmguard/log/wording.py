@@ -11,6 +11,7 @@ from mmguard.instances import describe_boxes, describe_reasons
 from mmguard.log.ledger import Ledger, Span
 from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.tally import Tally
+from mmguard.words import counted
 
 Shorten = Callable[[str], str]
 
@@ -106,7 +107,7 @@ def files_table(title: str, worst: Sequence[Tally], top_k: int, shown: Shorten, 
         # A file name may hold brackets and colons; they are no markup.
         table.add_row(Text(name), f'{tally.skipped:,}', f'{tally.remapped:,}', row)
     if len(worst) > top_k:
-        table.add_row(f'... and {len(worst) - top_k:,} more files', '', '', '')
+        table.add_row(f'... and {counted(len(worst) - top_k, "more file")}', '', '', '')
     return table
 
 
@@ -132,7 +133,7 @@ def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
             seen = f' of {count.seen:,}' if count.seen else ''
             lines.append(f'loss {name}: {count.skipped:,}{seen} labels skipped, {count.remapped:,} remapped')
     if totals.empty_images:
-        lines.append(f'{totals.empty_images:,} images seen without any instance')
+        lines.append(f'{counted(totals.empty_images, "image")} seen without any instance')
     files = f'{totals.offending_files:,}{f" of {totals.files:,}" if totals.files else ""} files'
     if totals.iterations:
         each = f' of {ranks} ranks' if ranks > 1 else ''
@@ -151,7 +152,7 @@ def reasons_by_kind(found: Dict[str, Tally]) -> List[str]:
 def all_valid(mode: str, totals: LoopTotals) -> str:
     """``train: all labels valid (1,179,648 px in 8 files)``; empty where no label was seen."""
     seen = [f'{totals.kinds[kind].total:,} {_UNITS[kind]}' for kind in KINDS if totals.kinds[kind].total]
-    files = f' in {totals.files:,} files' if totals.files else ''
+    files = f' in {counted(totals.files, "file")}' if totals.files else ''
     return f'{mode}: all labels valid ({seen[0]}{files})' if seen else ''
 
 

@@ -9,6 +9,7 @@ from mmguard.diagnosis import Finding, LabelFacts
 from mmguard.scan.names import printable
 from mmguard.scan.nnunet.screen import show_cases
 from mmguard.scan.run import SetResult
+from mmguard.words import counted
 
 _STYLES = {'error': 'bold red', 'warning': 'bold yellow', 'info': 'bold green'}
 _MOST_ROWS = 40
@@ -30,7 +31,7 @@ def show(console: Console, result: SetResult) -> None:
     if facts.maps is not None:
         for fault, files in facts.maps.unreadable.items():
             number = facts.maps.counts.get(f'unreadable {fault}', len(files))
-            console.print(Text(f'{fault}: {number:,} files, first: {", ".join(files[:3])}', style='yellow'))
+            console.print(Text(f'{fault}: {counted(number, "file")}, first: {", ".join(files[:3])}', style='yellow'))
     if facts.histogram:
         console.print(_histogram(facts))
     if facts.volumes is not None:
@@ -43,9 +44,12 @@ def _seen(result: SetResult) -> str:
     facts = result.facts
     known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
+    # Nobody said how many classes there are.
+    unknown = facts.num_classes == 256 and not facts.class_names
+    classes = 'any value below 256 is valid' if unknown else counted(facts.num_classes, 'class')
     return (
-        f'{facts.files:,} files{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '
-        f'{facts.offending_files:,} files; {facts.num_classes} classes'
+        f'{counted(facts.files, "file")}{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '
+        f'{counted(facts.offending_files, "file")}; {classes}'
     )
 
 

@@ -77,7 +77,7 @@ def test_table_ranks_the_worst_files_first() -> None:
     rows = [line.strip('│ ') for line in table.splitlines()]  # without rich: no lines around it
     rows = [row for row in rows if row.split()[:1] == ['...'] or '.png' in row]
     assert [row.split()[0] for row in rows] == ['3.png', '2.png', '1.png', '...']
-    assert '... and 1 more files' in table
+    assert '... and 1 more file' in table
     assert 'px: 40 of 1,000 skipped (4 %), 0 remapped' in table
     assert 'loss head.loss: 5 of 50 labels skipped, 0 remapped' in table
     assert '4 of 10 files, 2 of 3 iterations' in table
@@ -146,4 +146,4 @@ def test_table_of_instances_stands_apart_from_that_of_pixels() -> None:
     assert 'mmguard: train, instances' in table
     assert 'instances: 6 of 57 skipped (10.5 %), 0 remapped' in table
     assert 'instances: values 600 (2 times), 264 (1 times), 2 boxes without area, 1 box outside the image' in table
-    assert '1 images seen without any instance' in table
+    assert '1 image seen without any instance' in table

@@ -71,6 +71,16 @@ def test_the_screen_says_the_same(five: Path, capsys: pytest.CaptureFixture) -> 
     assert '5 of them unchanged' in capsys.readouterr().out
 
 
+def test_the_screen_counts_in_english_and_knows_what_nobody_said(five: Path, capsys: pytest.CaptureFixture) -> None:
+    one = str(five / 'labels' / '1.png')
+    main(['scan', one, '--num-classes', '1', '--processes', '1'])
+    assert 'of them invalid in 1 file; 1 class' in ' '.join(capsys.readouterr().out.split())
+    main(['scan', one, '--processes', '1'])
+    said = ' '.join(capsys.readouterr().out.split())
+    assert '1 file; ' in said
+    assert '0 files; any value below 256 is valid' in said
+
+
 def test_the_page_shows_the_worst_files(five: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     write(five / 'labels' / '<script>.png', np.full_like(BLOCKS, 77))
     page = tmp_path / 'out' / 'page.html'
