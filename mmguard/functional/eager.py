@@ -25,7 +25,7 @@ def is_eager_cpu(*tensors: Tensor) -> bool:
 
 
 def _is_compiling() -> bool:
-    compiler = getattr(torch, 'compiler', None)  # torch < 2.0 has none of these three
+    compiler = getattr(torch, 'compiler', None)  # earlier releases have not all of what is looked for here
     return compiler is not None and compiler.is_compiling()
 
 
@@ -35,7 +35,7 @@ def _is_dispatched() -> bool:
 
 
 def _is_functional(*tensors: Tensor) -> bool:
-    functorch = getattr(torch._C, '_functorch', None)
-    if functorch is None:
-        return False
-    return functorch.maybe_current_level() is not None or any(map(functorch.is_legacy_batchedtensor, tensors))
+    active = getattr(torch._C, '_are_functorch_transforms_active', None)
+    # Those of is_grads_batched=True.
+    is_batched = getattr(getattr(torch._C, '_functorch', None), 'is_legacy_batchedtensor', None)
+    return (active is not None and active()) or (is_batched is not None and any(map(is_batched, tensors)))
