@@ -54,11 +54,12 @@ def _roll_call(place: str, rank: int, ranks: Sequence[int], patience: float) -> 
     """The ranks that do not answer; ``None`` where the store itself is gone."""
     try:
         store = dist.distributed_c10d._get_default_store()
-        store.set(f'{place}/{rank}', 'yes')
+        store.add(f'{place}/{rank}', 1)
         others = [other for other in ranks if other != rank]
         end = time.monotonic() + patience
         while True:
-            absent = [other for other in others if not store.check([f'{place}/{other}'])]
+            # Not `check`, which the store of torch < 2.0 does not have.
+            absent = [other for other in others if not store.add(f'{place}/{other}', 0)]
             if not absent or time.monotonic() > end:
                 return absent
             time.sleep(0.05)

@@ -35,7 +35,7 @@ class ClassTarget(NamedTuple):
     def counts(self) -> Tensor:
         """int64, shape (3,): elements seen, skipped, remapped."""
         seen = self.given.numel()
-        ignored = seen - (self.given ^ self.ignore_index).count_nonzero()
+        ignored = seen - (self.given - self.ignore_index).count_nonzero()
         if self.on_invalid == 'clip':
             moved = self.given.clamp(0, self.num_classes - 1).bitwise_xor_(self.given).count_nonzero()
             invalid = moved if 0 <= self.ignore_index < self.num_classes else moved - ignored

@@ -20,7 +20,7 @@ def is_eager_cpu(*tensors: Tensor) -> bool:
         and not torch.jit.is_tracing()
         and not _is_compiling()
         and not _is_dispatched()
-        and not _is_functional(*tensors)
+        and not _is_functional()
     )
 
 
@@ -34,8 +34,12 @@ def _is_dispatched() -> bool:
     return modes is not None and modes() > 0
 
 
-def _is_functional(*tensors: Tensor) -> bool:
+def _is_functional() -> bool:
     active = getattr(torch._C, '_are_functorch_transforms_active', None)
-    # Those of is_grads_batched=True.
-    is_batched = getattr(getattr(torch._C, '_functorch', None), 'is_legacy_batchedtensor', None)
-    return (active is not None and active()) or (is_batched is not None and any(map(is_batched, tensors)))
+    return (active is not None and active()) or _depth_of_vmap() > 0
+
+
+def _depth_of_vmap() -> int:
+    """Of the older vmap, behind ``is_grads_batched=True``: functorch does not know of it."""
+    torch._C._vmapmode_increment_nesting()
+    return torch._C._vmapmode_decrement_nesting()
