@@ -99,6 +99,17 @@ def test_a_gradient_penalty_equals_that_of_pytorch() -> None:
     torch.testing.assert_close(penalty(ours(target)(logits)), penalty(stock(target)(logits)))
 
 
+def test_a_penalty_on_the_gradient_adds_to_the_loss() -> None:
+    """Both come back through the same step of the graph."""
+    logits, target = case((2, CLASSES, 4))
+
+    def step(loss: Tensor) -> Tensor:
+        (grad,) = torch.autograd.grad(loss, logits, create_graph=True)
+        return torch.autograd.grad(loss + 0.1 * grad.square().sum(), logits)[0]
+
+    torch.testing.assert_close(*(step(side(target, WEIGHT)(logits).sum()) for side in (ours, stock)))
+
+
 def test_a_gradient_that_is_kept_in_the_graph_and_one_that_is_not_agree() -> None:
     logits, target = case((2, CLASSES, 4))
     loss = ours(target, WEIGHT)(logits).sum()

@@ -132,6 +132,17 @@ def test_half_precision_is_averaged_in_float32() -> None:
     assert grad[0, 0] != 0
 
 
+@pytest.mark.usefixtures('each_way')
+@pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize('shape', [(70_000, 3), (1, 3, 7, 10_000)], ids=str)
+def test_half_precision_is_added_up_in_float32(shape: tuple, dtype: torch.dtype) -> None:
+    """Of valid labels, too: PyTorch's mean of so many elements is NaN in float16, and off by a digit in bfloat16."""
+    logits, target = torch.randn(shape).to(dtype), torch.randint(0, 3, (shape[0], *shape[2:]))
+    elements = F.cross_entropy(logits, target, reduction='none').float()
+    assert cross_entropy(logits, target) == elements.mean().to(dtype)
+    assert cross_entropy(logits, target, reduction='sum') == elements.sum().to(dtype)
+
+
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
 def test_autocast(dtype: torch.dtype) -> None:
     logits, target = logits_and_target((2, 4, 3, 5), dtype)
