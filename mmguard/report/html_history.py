@@ -62,6 +62,7 @@ def _one(what: str, counts: Dict[int, int], first: int, last: int) -> Markup:
             )
     each = ' (the most of each stretch)' if last - first + 1 > len(heights) else ''
     view = f'0 0 {_WIDTH:g} {_HEIGHT:g}'
+    end = f'{last:,}' if last > first else ''
     return element(
         'figure',
         element('figcaption', f'{what} per iteration{each}; {sum(counts.values()):,} in all'),
@@ -69,7 +70,7 @@ def _one(what: str, counts: Dict[int, int], first: int, last: int) -> Markup:
             'div',
             element('div', element('span', f'{most:,}'), element('span', '0'), class_='up'),
             element('svg', *parts, viewBox=view, preserveAspectRatio='none', role='img', aria_label=what),
-            element('div', element('span', f'iteration {first:,}'), element('span', f'{last:,}'), class_='along'),
+            element('div', element('span', f'iteration {first:,}'), element('span', end), class_='along'),
             class_='plot',
         ),
     )

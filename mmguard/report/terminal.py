@@ -97,6 +97,6 @@ def _print_plot(console: Any, title: str, counts: Dict[int, int]) -> None:
     console.print(f'\n{title} per iteration, {sum(counts.values()):,} in all')
     for place, row in enumerate(bars(heights)):
         console.print(f'{edge if place == 0 else "":>12} │{row}', style='magenta', overflow='ignore', no_wrap=True)
-    span = f'{first:,}'
     console.print(f'{"0":>12} └{"─" * len(heights)}')
-    console.print(f'{"iteration":>12}  {span}{f"{last:,}":>{max(len(heights) - len(span), 1)}}')
+    begin, end = f'{first:,}', f' {last:,}' if last > first else ''
+    console.print(f'{"iteration":>12}  {begin}{end:>{max(len(heights) - len(begin), 0)}}')
