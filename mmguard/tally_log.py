@@ -112,7 +112,6 @@ class TallyLog:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-        atexit.unregister(self._close_at_exit)
 
     def _close_at_exit(self) -> None:
         if os.path.isdir(self._folder):  # a temporary folder that was taken away is not made again

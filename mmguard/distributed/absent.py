@@ -58,7 +58,7 @@ def _roll_call(place: str, rank: int, ranks: Sequence[int], patience: float) -> 
         others = [other for other in ranks if other != rank]
         end = time.monotonic() + patience
         while True:
-            # Not `check`, which the store of torch < 2.0 does not have.
+            # Not `check`, which the store of torch 1.13 does not have.
             absent = [other for other in others if not store.add(f'{place}/{other}', 0)]
             if not absent or time.monotonic() > end:
                 return absent

@@ -63,10 +63,9 @@ class RunRecord:
         first = mode not in self._modes
         state = self._modes.setdefault(mode, _Mode())
         state.take(ledger)
+        self._run['modes'].setdefault(mode, dict(valid or {}))['ended'] = False
         if first:
-            self._run['modes'][mode] = {**(valid or {}), 'ended': False}
             self.write()
-        self._run['modes'][mode]['ended'] = False
 
     def see(self, mode: str, place: Dict[str, int]) -> None:
         """The loop goes on; ``place`` is the iteration, as in the lines of the log."""

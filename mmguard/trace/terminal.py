@@ -7,6 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from mmguard.report.html import visible
 from mmguard.trace.changes import Change
 from mmguard.trace.story import Leg, Story
+from mmguard.words import counted
 
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
 _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}
@@ -145,8 +146,7 @@ def _summary(leg: Leg, space: Space) -> str:
 
 def amount(count: int, kind: str) -> str:
     """``1,204 px``, ``1 instance``."""
-    unit = 'px' if kind == 'pixels' else 'instance' if count == 1 else 'instances'
-    return f'{count:,} {unit}'
+    return counted(count, 'px' if kind == 'pixels' else 'instance')
 
 
 def ranges(values: List[int]) -> str:

@@ -131,3 +131,16 @@ def test_a_traced_graph_mends() -> None:
     torch.testing.assert_close(
         traced(torch.tensor([0, 7, 2, 0])), F.cross_entropy(logits[[0, 2, 3]], torch.tensor([0, 2, 0]))
     )
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('strict', [True, False])
+def test_an_exported_graph_mends(strict: bool) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, logits: Tensor, target: Tensor) -> Tensor:
+            return cross_entropy(logits, target)
+
+    logits = torch.randn(4, 3)
+    exported = torch.export.export(Model(), (logits, torch.tensor([0, 1, 2, 0])), strict=strict).module()
+    expected = F.cross_entropy(logits[[0, 2, 3]], torch.tensor([0, 2, 0]))
+    torch.testing.assert_close(exported(logits, torch.tensor([0, 7, 2, 0])), expected)

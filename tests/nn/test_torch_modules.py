@@ -101,7 +101,6 @@ def test_running_counts_hold_no_graph() -> None:
     assert pickle.loads(pickle.dumps(criterion)).tally().total == 6
 
 
-@pytest.mark.usefixtures('each_way')
 def test_missing_labels() -> None:
     criterion = mmguard.nn.BCEWithLogitsLoss(ignore_index=-1)
     logits = torch.randn(2, 2)
