@@ -55,6 +55,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'scan/test_scan_stored.py',
     ),
     'distributed': ('scan/on_dask.py', 'scan/test_scan_dask.py'),
+    'torchvision': ('peers/test_torchvision_detectors.py', 'peers/torchvision_models.py'),
 }
 
 
