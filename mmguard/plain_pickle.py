@@ -6,9 +6,15 @@ import pickle
 from typing import IO, Any
 
 
-class _PlainData(pickle.Unpickler):
+class RefusedName(pickle.UnpicklingError):
+    """A pickle names a class or a function that is not to be called."""
+
+
+class PlainData(pickle.Unpickler):
+    """Refuses every class and function; a subclass may know some that are harmless."""
+
     def find_class(self, module: str, name: str) -> Any:
-        raise pickle.UnpicklingError(f'it names {module}.{name}, which is no plain data')
+        raise RefusedName(f'it names {module}.{name}, which is no plain data')
 
 
 def load_plain_pickle(file: IO[bytes]) -> Any:
@@ -18,7 +24,8 @@ def load_plain_pickle(file: IO[bytes]) -> Any:
         file (file): Open for reading bytes.
 
     Raises:
-        pickle.UnpicklingError: It names anything else (a class, a function, a numpy array), or is damaged.
+        RefusedName: It names anything else (a class, a function, a numpy array).
+        pickle.UnpicklingError: It is damaged.
         Exception: Whatever else a damaged pickle raises.
 
     Example:
@@ -26,4 +33,4 @@ def load_plain_pickle(file: IO[bytes]) -> Any:
         >>> load_plain_pickle(io.BytesIO(pickle.dumps([1.0, 2.5])))
         [1.0, 2.5]
     """
-    return _PlainData(file).load()
+    return PlainData(file).load()

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Optional
 
-import numpy as np
 import torch
 from mmengine.registry import MODELS
 from torch import nn
 
+from mmguard.replay.checkpoint import read_checkpoint
 from mmguard.replay.errors import CannotReplay, words_of
 from mmguard.replay.scope import in_scope
-
-
-@contextlib.contextmanager
-def without_gpu() -> Iterator[None]:
-    """Hides the GPUs from whatever looks for one."""
-    before = os.environ.get('CUDA_VISIBLE_DEVICES')
-    os.environ['CUDA_VISIBLE_DEVICES'] = ''
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ['CUDA_VISIBLE_DEVICES']
-        else:
-            os.environ['CUDA_VISIBLE_DEVICES'] = before
 
 
 def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
@@ -77,20 +62,12 @@ def leave_out_files(config: Any) -> None:
 
 
 def _load(model: nn.Module, file: str) -> None:
-    try:
-        with _known_types():
-            state: Any = torch.load(file, map_location='cpu', weights_only=True)
-    except OSError as error:
-        raise CannotReplay(f'--weights {file}: {error.strerror or error}') from error
-    except Exception as error:  # a damaged file raises anything
-        raise CannotReplay(
-            f'--weights {file}: not loaded, it holds more than tensors, or is damaged ({words_of(error, 200)}). A file '
-            f"that you trust can be made plain: torch.save(torch.load(FILE, weights_only=False)['state_dict'], NEW)"
-        ) from error
+    state = read_checkpoint(file)
     for key in ('state_dict', 'model'):
         state = state.get(key, state) if isinstance(state, dict) else {}
+    state = state if isinstance(state, dict) else {}
     found: Dict[str, torch.Tensor] = {
-        (name[7:] if name.startswith('module.') else name): value
+        (name[7:] if str(name).startswith('module.') else name): value
         for name, value in state.items()
         if isinstance(value, torch.Tensor)
     }
@@ -104,30 +81,3 @@ def _load(model: nn.Module, file: str) -> None:
             f'shape, first {missing[0]}. Is it a checkpoint of this config?'
         )
     model.load_state_dict(fitting, strict=False)
-
-
-@contextlib.contextmanager
-def _known_types() -> Iterator[None]:
-    """What checkpoints of mmengine hold beside tensors: the history of the log, in numpy arrays."""
-    if not hasattr(torch.serialization, 'safe_globals'):  # torch < 2.5
-        yield
-        return
-    from mmengine.logging import HistoryBuffer
-
-    types: List[Any] = [HistoryBuffer, np.ndarray, np.dtype, np.zeros(1).__reduce__()[0], np.float64(0).__reduce__()[0]]
-    types += [type(np.dtype(name)) for name in ('float64', 'float32', 'int64', 'int32')]
-    # It holds its own methods, too, by their names. The real getattr would let a file reach anything.
-    types += [(_no_method, f'{module}.getattr') for module in ('builtins', '__builtin__')]
-    methods: Dict[str, Any] = getattr(HistoryBuffer, '_statistics_methods', {})
-    before = dict(methods)
-    try:
-        with torch.serialization.safe_globals(types):
-            yield
-    finally:
-        # A history that is loaded writes its methods, which are none here, into those of the class.
-        methods.clear()
-        methods.update(before)
-
-
-def _no_method(owner: Any, name: str) -> None:
-    """In place of ``getattr`` in a checkpoint."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional
 
 from mmguard.replay.errors import CannotReplay
-from mmguard.replay.network import build_model, without_gpu
+from mmguard.replay.network import build_model
 from mmguard.replay.outcome import DIES, NOT_FINITE, NOT_FOUND, Outcome
 from mmguard.replay.places import Places, build_dataset
 from mmguard.replay.recorded import Recorded, chosen, load_record, recorded_batches, told_exception
@@ -21,6 +21,7 @@ from mmguard.replay.sample import Replayer
 from mmguard.replay.scope import in_scope
 from mmguard.replay.screen import show
 from mmguard.replay.spaces import spaces_in, spaces_of
+from mmguard.replay.surroundings import without_gpu
 
 NONE_FAILS, FAILS, COULD_NOT_RUN = 0, 1, 2
 
