@@ -60,9 +60,11 @@ class Control:
     those of several over a gloo group of their own.
 
     Args:
-        group (ProcessGroup, optional): The ranks that take part. ``None``: all. With torch < 2.1 the ranks outside of
-            the group have to make it, too.
+        group (ProcessGroup, optional): The ranks that take part. ``None``: all.
         timeout (float): Seconds after which a rank that has not come is named.
+
+    Raises:
+        ValueError: A group of some ranks with torch < 2.1.
 
     Attributes:
         ranks (list[int]): Their numbers among all ranks.
@@ -148,5 +150,11 @@ def _new_group(ranks: Optional[Sequence[int]], timeout: float) -> Any:
         return dist.new_group(**options)
     try:
         return dist.new_group(list(ranks), use_local_synchronization=True, **options)
-    except TypeError:  # torch < 2.1 knows only groups that all ranks make
+    except TypeError as error:  # torch < 2.1 knows only groups that all ranks make
+        if len(ranks) < dist.get_world_size():
+            # The ranks outside of the group are not here: waiting for them would end in a timeout.
+            raise ValueError(
+                f'ranks {", ".join(map(str, ranks))} of {dist.get_world_size()} cannot make a group of their own with '
+                f'torch {torch.__version__}: that needs torch 2.1, or group=None on every rank'
+            ) from error
         return dist.new_group(list(ranks), **options)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os.path as osp
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from ranks import run_ranks
 from torch import nn
 
@@ -145,9 +147,12 @@ for no_board in '10':
         losses['loss_a'] = losses['loss_a'] / 0
     print('NONFINITE', refused(again, losses))
     if rank:
-        pair = LossAgreement(both, group=pairs, on_mismatch='raise', timeout=50 + int(no_board))
-        pair(forward(['a']))
-        print('PAIR', refused(pair, forward(['a'] if rank == 1 else ['b'])))
+        try:
+            pair = LossAgreement(both, group=pairs, on_mismatch='raise', timeout=50 + int(no_board))
+            pair(forward(['a']))
+            print('PAIR', refused(pair, forward(['a'] if rank == 1 else ['b'])))
+        except ValueError as error:
+            print('PAIR', error)
     all_three(forward(['a', 'b']))
 dist.barrier()
 # A process group of its own for each training of one process; model and arguments are the same.
@@ -178,7 +183,11 @@ def test_several_agreements_groups_and_trainings_in_one_process(tmp_path: Path) 
     (pair, same) = ranks[1].said('PAIR')
     assert [rank.said('PAIR') for rank in ranks] == [[], [pair, same], [pair, same]]
     assert pair == same
-    assert pair.startswith('ranks differ in their losses: rank 1 lacks loss_b (samples: image1.jpg). rank 2 lacks los')
+    if 'use_local_synchronization' in inspect.signature(dist.new_group).parameters:
+        expected = 'ranks differ in their losses: rank 1 lacks loss_b (samples: image1.jpg). rank 2 lacks los'
+    else:
+        expected = f'ranks 1, 2 of 3 cannot make a group of their own with torch {torch.__version__}: that needs torch'
+    assert pair.startswith(expected)
 
 
 # ---- one process
