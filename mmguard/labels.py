@@ -197,7 +197,10 @@ def value_counts(label: np.ndarray) -> Dict[int, int]:
         return {}
     low, high = int(label.min()), int(label.max())
     if high - low < _TABLE:
-        shifted = label if low == 0 else label.astype(np.int64) - low
+        if label.dtype == np.uint64:  # bincount takes none: only what is left of it fits int64
+            shifted = (label - label.min()).astype(np.int64)
+        else:
+            shifted = label if low == 0 else label.astype(np.int64) - low
         counts = np.bincount(shifted.ravel())
         return {int(value) + low: int(counts[value]) for value in np.flatnonzero(counts)}
     values, numbers = np.unique(label, return_counts=True)

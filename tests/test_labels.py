@@ -73,6 +73,15 @@ def test_a_clean_map_is_returned_itself(dtype: Any) -> None:
     assert tally.total == 6
 
 
+@pytest.mark.parametrize('low', ['least', 0, 'greatest'])
+@pytest.mark.parametrize('dtype', DTYPES)
+def test_values_of_every_dtype_are_counted(dtype: Any, low: Any) -> None:
+    limits = np.iinfo(dtype)
+    first = {'least': int(limits.min), 'greatest': int(limits.max) - 3}.get(low, low)
+    label = np.array([[first, first + 3], [first, first + 1]], dtype=dtype)
+    assert value_counts(label) == {first: 2, first + 1: 1, first + 3: 1}
+
+
 @pytest.mark.parametrize('layout', [np.asfortranarray, lambda a: a[::2, ::3], lambda a: a.T])
 def test_any_memory_layout(layout: Any) -> None:
     label = layout(np.arange(48, dtype=np.int32).reshape(6, 8))
