@@ -56,6 +56,12 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
     'distributed': ('scan/on_dask.py', 'scan/test_scan_dask.py'),
     'torchvision': ('peers/test_torchvision_detectors.py', 'peers/torchvision_models.py'),
+    'transformers': (
+        'peers/test_transformers_detectors.py',
+        'peers/test_transformers_ranks.py',
+        'peers/test_transformers_segformer.py',
+        'peers/transformers_models.py',
+    ),
 }
 
 
