@@ -28,7 +28,7 @@ def check_index_target(logits: Tensor, target: Tensor) -> None:
     wanted = (logits.shape[0], *logits.shape[2:])
     if tuple(target.shape) != wanted:
         raise ValueError(f'{both}; wanted is label of shape {wanted}: {_advice(logits, target, wanted)}')
-    if target.is_floating_point() or target.is_complex():
+    if target.is_floating_point() or target.dtype.is_complex:
         raise TypeError(
             f'{both}; class indices must be integers. Was the label map resized bilinearly (use nearest), or divided '
             f'by 255 (ToTensor is for images)? If the values are whole, convert them with label.long()'

@@ -1,4 +1,4 @@
-"""Mending of class indices for PyTorch's own loss: as few passes over the target as will do."""
+"""Class indices as PyTorch's own softmax loss takes them: as few passes over the target as will do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.mend import raise_if_invalid
+from mmguard.functional.reduction import sum_float32
 
 
 class ClassTarget(NamedTuple):
@@ -32,26 +33,47 @@ class ClassTarget(NamedTuple):
         # Each element adds the last class, one that takes no part adds 1 more.
         return self.target.numel() * self.num_classes - self.target.clamp(min=self.num_classes - 1).sum()
 
+    def ignored(self) -> Tensor:
+        """int64, 0-d: how many elements are ``ignore_index``; with ``'clip'`` counted behind the clamping."""
+        given = self.target if self.on_invalid == 'clip' else self.given
+        ignore_index = self.num_classes if self.on_invalid == 'clip' else self.ignore_index
+        return given.numel() - (given - ignore_index).count_nonzero()
+
+    def invalid(self) -> Tensor:
+        """bool, the shape of the input: neither a class nor ``ignore_index``."""
+        outside = self.given.clamp(0, self.num_classes - 1) != self.given
+        return outside if self._ignores_class() else outside & (self.given != self.ignore_index)
+
     def counts(self) -> Tensor:
         """int64, shape (3,): elements seen, skipped, remapped."""
         seen = self.given.numel()
-        ignored = seen - (self.given - self.ignore_index).count_nonzero()
         if self.on_invalid == 'clip':
-            moved = self.given.clamp(0, self.num_classes - 1).bitwise_xor_(self.given).count_nonzero()
-            invalid = moved if 0 <= self.ignore_index < self.num_classes else moved - ignored
+            invalid = self.invalid().count_nonzero()
+            counts = (torch.zeros_like(invalid), invalid)
         else:
-            invalid = seen - ignored - self.kept()
-        none = torch.zeros_like(invalid)
-        counts = (none, invalid) if self.on_invalid == 'clip' else (invalid, none)
+            invalid = seen - self.ignored() - self.kept()
+            counts = (invalid, torch.zeros_like(invalid))
         return torch.stack((torch.full_like(invalid, seen), *counts))
+
+    def weight_per_element(self, class_weight: Tensor) -> Tensor:
+        """The shape of the input: the class weight (C,) of each element, 0 of one that takes no part."""
+        padded = F.pad(class_weight.detach(), (0, 1))  # these are in the class behind the last
+        return padded.index_select(0, self.target.flatten()).view_as(self.target)
+
+    def weight(self, class_weight: Tensor) -> Tensor:
+        """0-d, float32 for half precision: the class weights of the elements that take part, added up."""
+        return sum_float32(self.weight_per_element(class_weight))
+
+    def _ignores_class(self) -> bool:
+        return 0 <= self.ignore_index < self.num_classes
 
 
 def mend_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
     """Turns invalid and ignored labels into one value that PyTorch ignores.
 
-    :func:`~mmguard.functional.mend_target` says the same in masks, which the losses of the frameworks need. Beside
-    ``F.cross_entropy`` every pass over the target can be measured, so it stays int64 throughout: on a CPU a comparison,
-    which writes another dtype, takes four to ten times as long as a clamp.
+    :func:`~mmguard.functional.mend_target` says the same in masks, which other losses need. Beside ``F.cross_entropy``
+    every pass over the target can be measured, so it stays int64 throughout: on a CPU a comparison, which writes
+    another dtype, takes four to ten times as long as a clamp.
 
     Args:
         target (Tensor): Labels of any integer dtype and shape.
@@ -67,19 +89,16 @@ def mend_class_target(target: Tensor, num_classes: int, ignore_index: int, on_in
         >>> mended.target.tolist(), mended.kept().item(), mended.counts().tolist()
         ([0, 3, 3, 2], 2, [4, 1, 0])
     """
-    target = target.long()
-    ignore_is_class = 0 <= ignore_index < num_classes
-    if on_invalid == 'raise':
-        invalid = target.clamp(0, num_classes - 1) != target
-        raise_if_invalid(
-            target, invalid if ignore_is_class else invalid & (target != ignore_index), num_classes, ignore_index
-        )
+    given = target.long()
     if on_invalid == 'clip':
-        mended = target.clamp(0, num_classes - 1)
+        target = given.clamp(0, num_classes - 1)
     else:
-        mended = F.threshold(target, -1, num_classes).clamp_(max=num_classes)  # negative ones first
-    if ignore_is_class:
-        mended.masked_fill_(mended == ignore_index, num_classes)  # a label may have been clamped onto it
+        target = F.threshold(given, -1, num_classes).clamp_(max=num_classes)  # negative ones first
+    if 0 <= ignore_index < num_classes:
+        target.masked_fill_(target == ignore_index, num_classes)  # a label may have been clamped onto it
     elif on_invalid == 'clip':
-        mended.masked_fill_(target == ignore_index, num_classes)
-    return ClassTarget(mended, target, num_classes, ignore_index, on_invalid)
+        target.masked_fill_(given == ignore_index, num_classes)
+    mended = ClassTarget(target, given, num_classes, ignore_index, on_invalid)
+    if on_invalid == 'raise':
+        raise_if_invalid(given, mended.invalid(), num_classes, ignore_index)
+    return mended

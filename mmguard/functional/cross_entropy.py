@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
-from typing import Callable, Literal, Optional, Tuple, Union, overload
+from math import inf
+from typing import Literal, Optional, Tuple, Union, overload
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn import _reduction
 
 from mmguard.functional.class_target import mend_class_target
 from mmguard.functional.distributions import mend_distributions
-from mmguard.functional.eager import is_eager_cpu
-from mmguard.functional.nll import HALF
-from mmguard.functional.reduction import sum_float32
+from mmguard.functional.reduction import HALF, legacy_reduction, sum_float32
 from mmguard.functional.soft import soft_elements
 from mmguard.functional.target_checks import (
     check_class_target,
@@ -119,7 +115,7 @@ def cross_entropy(
         (0.6931, [3, 1, 0])
     """
     if size_average is not None or reduce is not None:
-        reduction = _reduction.legacy_get_string(size_average, reduce)
+        reduction = legacy_reduction(size_average, reduce)
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)
@@ -143,55 +139,20 @@ def _of_classes(
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
-    nll = _nll(logits, weight, label_smoothing)
-    if is_eager_cpu(logits, target):
-        loss = _asked_first(nll, logits, target, ignore_index, reduction)
-        if loss is not None:
-            return loss, _nothing_found(target) if counted else None
     mended = mend_class_target(target, classes, ignore_index, on_invalid)
     counts = mended.counts() if counted else None
-    # The mean is taken here: PyTorch's is NaN where nothing is kept, and adds up in half precision, where a count of
-    # 65,520 is infinite. Its sum beyond half precision has neither fault.
+    # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
-    loss = nll(mended.target, classes, inner)
+    loss = F.cross_entropy(
+        logits, mended.target, weight, ignore_index=classes, reduction=inner, label_smoothing=label_smoothing
+    )
     if reduction == 'none':
         return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
-    if reduction == 'mean':
-        total = total / (mended.kept().clamp(min=1) if weight is None else _weight_of(mended.target, weight))
+    if reduction == 'mean':  # taken here: PyTorch's is NaN where nothing takes part
+        divisor = mended.kept().to(total.dtype) if weight is None else mended.weight(weight.flatten())
+        total = total / divisor.masked_fill(divisor == 0, inf)
     return total.to(loss.dtype), counts
-
-
-def _nll(logits: Tensor, weight: Optional[Tensor], label_smoothing: float) -> Callable[[Tensor, int, str], Tensor]:
-    """PyTorch's loss as a function of target, ignore_index, reduction: called twice, it takes one softmax."""
-    if label_smoothing or logits.dtype in HALF:  # of half precision, autocast has its say
-        return lambda target, ignore_index, reduction: F.cross_entropy(
-            logits, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing
-        )
-    scores = torch.log_softmax(logits, class_dim(logits))
-    return lambda target, ignore_index, reduction: F.nll_loss(
-        scores, target, weight, ignore_index=ignore_index, reduction=reduction
-    )
-
-
-def _asked_first(
-    nll: Callable[[Tensor, int, str], Tensor], logits: Tensor, target: Tensor, ignore_index: int, reduction: str
-) -> Optional[Tensor]:
-    """PyTorch's own loss, or None where it is not what is promised.
-
-    On a CPU it looks at every label as it goes, and raises. So labels that are all valid need no pass of ours.
-    """
-    if reduction != 'none' and logits.dtype in HALF:
-        return None
-    try:
-        loss = nll(target.long(), ignore_index, reduction)
-    except IndexError:
-        return None
-    return loss if reduction != 'mean' or isfinite(loss.item()) else None  # NaN where there is nothing to train on
-
-
-def _nothing_found(target: Tensor) -> Tensor:
-    return torch.tensor([target.numel(), 0, 0], device=target.device)
 
 
 def _of_probabilities(
@@ -215,10 +176,3 @@ def _of_probabilities(
     if reduction == 'mean':  # PyTorch's rule: class weights do not enter the denominator of probabilities
         total = total / mended.keep.count_nonzero().clamp(min=1)
     return total.to(loss.dtype), counts
-
-
-def _weight_of(target: Tensor, weight: Tensor) -> Tensor:
-    """What the elements that take part weigh together; infinite instead of 0, by which the mean is 0 and not NaN."""
-    padded = F.pad(weight.detach().flatten(), (0, 1))  # what takes no part is in the class behind the last
-    total = sum_float32(padded.index_select(0, target.flatten()))
-    return total.masked_fill(total == 0, inf)

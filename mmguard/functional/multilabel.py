@@ -6,10 +6,9 @@ from typing import Literal, Optional, Tuple, Union, overload
 
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn import _reduction
 
 from mmguard.functional.binary_target import mend_binary_target
-from mmguard.functional.reduction import sum_float32
+from mmguard.functional.reduction import legacy_reduction, sum_float32
 from mmguard.functional.target_checks import (
     check_multilabel_target,
     check_pos_weight,
@@ -101,7 +100,7 @@ def binary_cross_entropy_with_logits(
         (0.6931, [4, 1, 0])
     """
     if size_average is not None or reduce is not None:
-        reduction = _reduction.legacy_get_string(size_average, reduce)
+        reduction = legacy_reduction(size_average, reduce)
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_tensors(logits, target)

@@ -7,12 +7,17 @@ from typing import Optional, Union
 import torch
 from torch import Tensor
 
-from mmguard.functional.nll import HALF
-
 AvgFactor = Union[float, int, Tensor]
+
+HALF = (torch.float16, torch.bfloat16)
 
 #: Both frameworks add it to the denominator, so that a factor of 0 gives 0 and not NaN.
 EPS = torch.finfo(torch.float32).eps
+
+
+def legacy_reduction(size_average: Optional[bool], reduce: Optional[bool]) -> str:
+    """What PyTorch's deprecated arguments mean today; it warns of them, as there."""
+    return torch.nn.L1Loss(size_average, reduce).reduction
 
 
 def sum_float32(values: Tensor) -> Tensor:

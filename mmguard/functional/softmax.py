@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Optional, Tuple
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
-from mmguard.functional.eager import is_eager_cpu
-from mmguard.functional.mend import Mended, kept_and_counted, mend_target
-from mmguard.functional.nll import HALF, softmax_nll, weight_per_label
-from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.class_target import ClassTarget, mend_class_target
+from mmguard.functional.mend import kept_and_counted
+from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
 
 
 def softmax_cross_entropy(
@@ -60,6 +58,7 @@ def softmax_cross_entropy(
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
 
     Example:
+        >>> import torch
         >>> logits = torch.zeros(3, 2, requires_grad=True)
         >>> loss, counts = softmax_cross_entropy(logits, torch.tensor([0, 19, 1]))
         >>> round(loss.item(), 4), counts.tolist()
@@ -69,40 +68,40 @@ def softmax_cross_entropy(
     num_classes = logits.shape[1]
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
-    mended = mend_target(target, num_classes, ignore_index, on_invalid)
-    loss = _elements(logits, mended, class_weight)
+    mended = mend_class_target(target, num_classes, ignore_index, on_invalid)
+    counts = mended.counts()
+    loss = _loss(logits, mended, class_weight, per_element=reduction == 'none' or weight is not None)
     if reduction != 'mean':
-        return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
+        return reduce_loss(loss, weight, reduction, avg_factor), counts
     if avg_factor is None:
         by_weight = class_weight if average_by_class_weight else None
-        avg_factor = _denominator(mended, by_weight, ignore_index, avg_non_ignore)
+        avg_factor = _denominator(mended, by_weight, avg_non_ignore)
     elif on_invalid != 'clip':
-        counted = torch.ones_like(mended.invalid) if weight is None else (weight != 0).expand_as(mended.invalid)
-        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.invalid, counted))
-    return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
+        if weight is None:
+            seen, skipped, _ = counts.unbind()
+            avg_factor = scale_avg_factor(avg_factor, seen - skipped, seen)
+        else:
+            invalid = mended.invalid()
+            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(invalid, (weight != 0).expand_as(invalid)))
+    return reduce_loss(loss, weight, reduction, avg_factor), counts
 
 
-def _elements(logits: Tensor, mended: Mended, class_weight: Optional[Tensor]) -> Tensor:
-    """The loss of each element, exactly 0 where it takes no part; float32 for half scores with class weights."""
+def _loss(logits: Tensor, mended: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
+    """The loss of each element, exactly 0 where it takes no part, or their sum; float32 for weighted half scores."""
+    half = logits.dtype in HALF
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer fit the
     # denominator, and large ones would be infinite.
-    half = logits.dtype in HALF
     weight = None if class_weight is None or half else class_weight.to(logits.dtype)
-    target, keep, num_classes = mended.target, mended.keep, logits.shape[1]
-    if is_eager_cpu(logits):
-        loss = softmax_nll(logits, target.masked_fill(~keep, num_classes), weight, num_classes)
-    else:  # clamped labels and a mask, not an ignore value: compiled, this fuses into the loop over the channels
-        loss = torch.where(keep, F.cross_entropy(logits, target, weight, reduction='none'), 0.0)
-    return loss * weight_per_label(target, class_weight) if half and class_weight is not None else loss
+    reduction = 'none' if per_element or half else 'sum'
+    loss = F.cross_entropy(logits, mended.target, weight, ignore_index=mended.num_classes, reduction=reduction)
+    return loss * mended.weight_per_element(class_weight.float()) if half and class_weight is not None else loss
 
 
-def _denominator(mended: Mended, class_weight: Optional[Tensor], ignore_index: int, avg_non_ignore: bool) -> Tensor:
+def _denominator(mended: ClassTarget, class_weight: Optional[Tensor], avg_non_ignore: bool) -> Tensor:
     """What the elements that take part weigh: their class weights, or 1 each."""
     if class_weight is None:
-        seen, skipped, _ = mended.counts.unbind()
-        taking_part = seen - skipped
-        return taking_part - mended.ignored.sum() if avg_non_ignore else taking_part
-    total = (weight_per_label(mended.target, class_weight) * mended.keep).sum()
-    if not avg_non_ignore and 0 <= ignore_index < class_weight.numel():
-        total = total + class_weight[ignore_index] * mended.ignored.sum()
+        return mended.kept() if avg_non_ignore else mended.kept() + mended.ignored()
+    total = mended.weight(class_weight.float())
+    if not avg_non_ignore and 0 <= mended.ignore_index < mended.num_classes:
+        total = total + class_weight[mended.ignore_index] * mended.ignored()
     return total

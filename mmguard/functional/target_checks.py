@@ -44,7 +44,7 @@ def check_class_target(logits: Tensor, target: Tensor) -> None:
         raise TargetShapeError(
             f'{both(logits, target)}; wanted is a target of shape {wanted}: {_way_out(logits, target)}'
         )
-    if target.is_floating_point() or target.is_complex():
+    if target.is_floating_point() or target.dtype.is_complex:
         raise TargetTypeError(
             f'{both(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: was a label '
             f'map resized bilinearly (use nearest), or divided by 255 (ToTensor is for images)?'

@@ -67,7 +67,7 @@ def _check_labels(target: Target, label_key: str, place: int) -> None:
     if labels.dim() != 1:
         hint = '. One-hot labels? Convert with labels.argmax(1)' if labels.dim() == 2 else ''
         raise ValueError(f'{name} has shape {shape_of(labels)}, wanted is (number of instances,){hint}')
-    if labels.is_floating_point() or labels.is_complex():
+    if labels.is_floating_point() or labels.dtype.is_complex:
         hint = (
             'convert with labels.long()' if len(labels) else 'for no instance, write torch.zeros(0, dtype=torch.int64)'
         )

@@ -8,23 +8,14 @@ import torch
 from torch import Tensor
 
 from mmguard.errors import LabelGuardError
+from mmguard.nn.counting import RunningCounts
 from mmguard.tally import SEVERAL
-
-try:
-    from torch._subclasses.fake_tensor import FakeTensor
-except ImportError:  # torch < 2.0 has none
-    FakeTensor = ()  # type: ignore[assignment,misc]
-
-
-def is_fake(tensor: Tensor) -> bool:
-    """Whether ``tensor`` only carries shape and dtype (shape propagation, export)."""
-    return isinstance(tensor, FakeTensor)
 
 
 class CountsLabels:
     """Mixin of the guarded losses: adds up elements seen, skipped and remapped without a synchronisation.
 
-    The counter is a plain attribute, no buffer: DDP would overwrite a buffer with the one of rank 0, an EMA would
+    The counter is no buffer: DDP would overwrite a buffer with the one of rank 0, an EMA would
     average it, a checkpoint would carry it. Calls without gradient are not counted: a hard-example sampler looks at
     the losses under ``no_grad`` before the training call sees the same labels.
 
@@ -34,19 +25,18 @@ class CountsLabels:
     """
 
     sources: Optional[List[str]] = None
-    _counts: Optional[Tensor] = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._running = RunningCounts()
 
     def _record(self, counts: Tensor) -> None:
-        if not torch.is_grad_enabled() or is_fake(counts):
-            return
-        if self._counts is None or self._counts.device != counts.device:
-            self._counts = counts
-        else:
-            self._counts = self._counts + counts
+        if torch.is_grad_enabled():
+            self._running.add(counts)
 
     def take_counts(self) -> Optional[Tensor]:
         """int64 (3,): elements seen, skipped, remapped since the last call; ``None`` where nothing was seen."""
-        counts, self._counts = self._counts, None
+        counts, self._running.total = self._running.total, None
         return counts
 
     def _with_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:

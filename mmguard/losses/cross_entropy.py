@@ -13,7 +13,8 @@ from mmguard.functional.checks import check_class_weight, check_one_channel_targ
 from mmguard.functional.reduction import AvgFactor
 from mmguard.labels import check_int, check_on_invalid
 from mmguard.losses.class_weight import ClassWeight, load_class_weight
-from mmguard.losses.counting import CountsLabels, is_fake
+from mmguard.losses.counting import CountsLabels
+from mmguard.torch_compat import is_fake
 
 
 class CrossEntropyBase(CountsLabels, nn.Module):

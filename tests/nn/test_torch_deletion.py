@@ -153,7 +153,6 @@ def test_multilabel(values: List[float], ignore_index: Optional[float], reductio
         assert loss == 0
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('shape', [(4,), (6, 4), (0, 4), (2, 4, 3, 5), (2, 4, 0, 5)], ids=str)
 @pytest.mark.parametrize('value', [-100, 4, -1, 2**40])
 @pytest.mark.parametrize('label_smoothing', [0.0, 0.1])
@@ -172,7 +171,6 @@ def test_nothing_to_train_on(shape: tuple, value: int, label_smoothing: float, d
             assert F.cross_entropy(logits, target, **options).isnan()
 
 
-@pytest.mark.usefixtures('each_way')
 def test_weights_that_add_up_to_nothing() -> None:
     logits, target = torch.randn(5, 3), torch.ones(5, dtype=torch.long)
     weight = torch.tensor([1.0, 0.0, 1.0])
@@ -182,7 +180,6 @@ def test_weights_that_add_up_to_nothing() -> None:
         assert grad.eq(0).all()
 
 
-@pytest.mark.usefixtures('each_way')
 def test_a_class_that_is_masked_out_does_not_leak_from_excluded_elements() -> None:
     logits = torch.tensor([[0.0, -INF, 1.0], [0.0, 1.0, 2.0]])
     loss, grad = value_and_grad(cross_entropy, logits, torch.tensor([7, 2]))
@@ -191,7 +188,6 @@ def test_a_class_that_is_masked_out_does_not_leak_from_excluded_elements() -> No
     assert grad[0].eq(0).all()
 
 
-@pytest.mark.usefixtures('each_way')
 def test_clip_of_class_indices() -> None:
     logits, target = torch.randn(6, 3), torch.tensor([0, 7, -4, 255, 2, 1])
     for ignore_index, clamped in ((255, [0, 2, 0, 255, 2, 1]), (2, [0, 2, 0, 2, 2, 1])):

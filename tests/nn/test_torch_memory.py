@@ -55,7 +55,6 @@ OPTIONS: Dict[str, Dict[str, Any]] = {
 }
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('name', OPTIONS)
 @pytest.mark.parametrize('share_invalid', [0.0, 0.3])
 def test_a_mask_and_the_mended_target(name: str, share_invalid: float) -> None:

@@ -52,7 +52,6 @@ def test_state_goes_both_ways(name: str) -> None:
     assert ours.to('meta').weight.device.type == 'meta'
 
 
-@pytest.mark.usefixtures('each_way')
 @both
 def test_value_and_gradient(name: str) -> None:
     more = {'label_smoothing': 0.1} if name == 'CrossEntropyLoss' else {'pos_weight': WEIGHT}
@@ -73,7 +72,6 @@ def test_by_keyword() -> None:
     assert mmguard.nn.CrossEntropyLoss()(input=logits, target=target).isfinite()
 
 
-@pytest.mark.usefixtures('each_way')
 def test_running_counts() -> None:
     criterion = mmguard.nn.CrossEntropyLoss(ignore_index=255)
     assert criterion.counts is None

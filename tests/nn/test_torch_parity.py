@@ -25,7 +25,6 @@ REDUCTIONS = ('none', 'mean', 'sum')
 WEIGHT = torch.tensor([0.4, 1.7, 0.0, 2.5], dtype=torch.float64)
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('dtype', [torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize('label_smoothing', [0.0, 0.15, 1.0])
 @pytest.mark.parametrize('shape', SHAPES, ids=str)
@@ -61,7 +60,6 @@ LAYOUTS: Dict[str, Any] = {
 }
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('reduction', REDUCTIONS)
 @pytest.mark.parametrize('layout', LAYOUTS)
 def test_layouts_in_memory(layout: str, reduction: str) -> None:
@@ -102,7 +100,6 @@ def test_the_gradient_reaches_the_probabilities() -> None:
     assert grads[0].abs().sum() > 0
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize('shape', [(6, 4), (2, 4, 3, 5)], ids=str)
 def test_half_precision(shape: tuple, dtype: torch.dtype) -> None:
@@ -132,7 +129,6 @@ def test_half_precision_is_averaged_in_float32() -> None:
     assert grad[0, 0] != 0
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize('shape', [(70_000, 3), (1, 3, 7, 10_000)], ids=str)
 def test_half_precision_is_added_up_in_float32(shape: tuple, dtype: torch.dtype) -> None:

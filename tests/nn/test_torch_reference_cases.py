@@ -44,7 +44,6 @@ def outcome(loss: Callable[..., Tensor], logits: Tensor, args: Tuple[Any, ...], 
     return [value.detach(), *torch.autograd.grad(value, inputs, upstream)]
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('dtype', [torch.float32, torch.float64, torch.bfloat16, torch.float16], ids=str)
 @pytest.mark.parametrize('name', LOSSES)
 def test_samples_of_the_operator(name: str, dtype: torch.dtype) -> None:
@@ -61,7 +60,6 @@ def test_samples_of_the_operator(name: str, dtype: torch.dtype) -> None:
     assert number >= 10
 
 
-@pytest.mark.usefixtures('each_way')
 @pytest.mark.parametrize('name', MODULES)
 def test_samples_of_the_module_against_the_reference(name: str) -> None:
     (info,) = [m for m in modules.module_db if m.module_cls is getattr(torch.nn, name)]
@@ -83,7 +81,6 @@ def test_samples_of_the_module_against_the_reference(name: str) -> None:
     assert compared >= 3
 
 
-@pytest.mark.usefixtures('each_way')
 def test_the_misuses_that_pytorch_tests() -> None:
     (info,) = [m for m in modules.module_db if m.module_cls is torch.nn.CrossEntropyLoss]
     if info.module_error_inputs_func is None:

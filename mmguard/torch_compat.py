@@ -1,0 +1,49 @@
+"""The one place for what PyTorch has no public name for, on some release or on all.
+
+Each name has a fallback for a release without it; ``tests/test_torch_compat.py`` takes the names away.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+try:
+    from torch.compiler import is_compiling  # torch >= 2.3
+except ImportError:
+    try:
+        from torch._utils import is_compiling  # torch 2.0 to 2.2: no public name; the compiler knows this one
+    except ImportError:  # torch 1.13 has no compiler
+
+        def is_compiling() -> bool:
+            """Whether ``torch.compile`` traces this call."""
+            return False
+
+
+try:
+    # No public name tells a tensor that carries shape and dtype alone (export, shape propagation) from a real one.
+    from torch._subclasses.fake_tensor import FakeTensor
+except ImportError:
+    FakeTensor = ()  # type: ignore[assignment,misc]
+
+
+def is_fake(tensor: Tensor) -> bool:
+    """Whether ``tensor`` carries shape and dtype alone."""
+    return isinstance(tensor, FakeTensor)
+
+
+def outlives_call(tensor: Tensor) -> bool:
+    """Whether ``tensor`` can be kept for the next call: not a fake one, nor one of a ``torch.func`` transform.
+
+    In a graph that ``torch.compile`` traces it can: there it stands for the real one.
+    """
+    if is_fake(tensor):
+        return False
+    if is_compiling():
+        return True
+    try:
+        return tensor.data_ptr() != 0
+    except RuntimeError:  # a wrapper of a transform has no memory of its own
+        return False
+
+
+__all__ = ['is_compiling', 'is_fake', 'outlives_call']
