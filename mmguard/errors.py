@@ -1,4 +1,4 @@
-"""The one exception of the house."""
+"""The exceptions of mmguard."""
 
 from __future__ import annotations
 
@@ -21,3 +21,7 @@ class LabelGuardError(ValueError):
         super().__init__(message)
         self.tallies = list(tallies)
         self.positions = list(positions)
+
+
+class CannotRun(Exception):
+    """Why a command cannot run, in words for the user: file, value, what to do."""

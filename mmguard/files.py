@@ -7,6 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from mmguard.errors import CannotRun
+
 
 def write_whole(path: Path, content: bytes) -> None:
     """Writes a file beside its place, then gives it its name; on an error the one that is there stays as it was.
@@ -39,13 +41,16 @@ def write_or_print(target: str, text: str) -> None:
         text (str): It gets a newline at its end.
 
     Raises:
-        OSError: The file cannot be written.
+        CannotRun: The file cannot be written.
     """
     if target == '-':
         sys.stdout.write(text + '\n')
         sys.stdout.flush()
     else:
-        write_whole(Path(target), (text + '\n').encode())
+        try:
+            write_whole(Path(target), (text + '\n').encode())
+        except OSError as error:
+            raise CannotRun(f'{target} cannot be written: {error.strerror or error}') from error
 
 
 def _umask() -> int:

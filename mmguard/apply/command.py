@@ -7,10 +7,10 @@ import warnings
 from pathlib import Path
 from typing import List
 
+from mmguard.errors import CannotRun
+from mmguard.failures import import_scope, words_of
 from mmguard.files import write_whole
 from mmguard.version import __version__
-
-FAILED = 2
 
 
 def apply(source: str, out: Path, force: bool = False, quiet: bool = False) -> int:
@@ -23,31 +23,30 @@ def apply(source: str, out: Path, force: bool = False, quiet: bool = False) -> i
         quiet (bool): Show no diff.
 
     Returns:
-        int: 0, or 2 where it could not be done.
+        int: 0.
+
+    Raises:
+        CannotRun, OSError: It cannot be done.
     """
     from mmguard.apply.difference import show, unified
     from mmguard.apply.guarded import guard_tree
     from mmguard.apply.written import by_name, config_text, load
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
-    refusal = _refusal(source, out)
-    if refusal:
-        return _fail(refusal)
+    _check_places(source, out)
     try:
         tree = load(source)
     except Exception as error:  # a config is a program: it may raise anything
-        return _fail(f'{source} cannot be loaded: {type(error).__name__}: {error}')
+        raise CannotRun(f'{source} cannot be loaded: {words_of(error)}') from error
     if not isinstance(tree.get('model'), dict):
-        return _fail(f'{source} has no `model`: give the config that you train with, not a part of it')
+        raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
+    import_scope(tree)
     guarded = guard_tree(tree)
     out.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        text = config_text(source, tree, guarded.tree, out, __version__)
-    except Exception as error:
-        return _fail(f'{type(error).__name__}: {error}')
+    text = config_text(source, tree, guarded.tree, out, __version__)
     before = out.read_text(encoding='utf-8') if out.exists() else None
     if before not in (None, text) and not force:
-        return _fail(f'{out} exists and says something else: give another -o, or --force to overwrite it')
+        raise CannotRun(f'{out} exists and says something else: give another -o, or --force to overwrite it')
     if not quiet and guarded.changed:
         show(unified(by_name(tree), by_name(guarded.tree), source, str(out)), sys.stdout)
         print()
@@ -55,24 +54,22 @@ def apply(source: str, out: Path, force: bool = False, quiet: bool = False) -> i
     if before == text:
         print(f'unchanged: {out}')
         return 0
-    try:
-        write_whole(out, text.encode('utf-8'))
-    except OSError as error:
-        return _fail(f'{out} cannot be written: {error}')
+    write_whole(out, text.encode('utf-8'))
     print(f'written: {out} ({_how(text)})')
     return 0
 
 
-def _refusal(source: str, out: Path) -> str:
+def _check_places(source: str, out: Path) -> None:
     if out.suffix != '.py':
-        return f'{out}: a config that inherits is written in Python, so its name must end with .py'
+        raise CannotRun(f'{out}: a config that inherits is written in Python, so its name must end with .py')
     if '::' in source:
-        return ''
+        return
     if not Path(source).is_file():
-        return f'{source}: no such file. A config that ships with a framework is given as mmseg::pidnet/NAME.py'
+        raise CannotRun(
+            f'{source}: no such file. A config that ships with a framework is given as mmseg::pidnet/NAME.py'
+        )
     if out.exists() and out.samefile(source):
-        return f'{out} is CONFIG itself, which is never overwritten: give another -o'
-    return ''
+        raise CannotRun(f'{out} is CONFIG itself, which is never overwritten: give another -o')
 
 
 def _tell(source: str, changed: List[str], left: List[str]) -> None:
@@ -88,8 +85,3 @@ def _tell(source: str, changed: List[str], left: List[str]) -> None:
 def _how(text: str) -> str:
     base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
     return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'
-
-
-def _fail(message: str) -> int:
-    print(f'mmguard apply: {message}', file=sys.stderr)
-    return FAILED

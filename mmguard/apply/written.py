@@ -13,6 +13,7 @@ from mmguard.apply.guarded import is_lazy, tree_of
 from mmguard.apply.overlay import overlay_text
 from mmguard.apply.source_text import Code, full_text
 from mmguard.apply.tree import FRAMEWORKS, full_name
+from mmguard.errors import CannotRun
 from mmguard.stack import base_source, config_file
 
 #: The name of a config, or source that evaluates to it.
@@ -67,7 +68,7 @@ def config_text(source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Pat
         version (str): Of mmguard, for the first line.
 
     Raises:
-        ValueError: A config that no text gives back.
+        CannotRun: A config that no text gives back.
     """
     for base in () if is_lazy(tree) else bases_for(source, out):
         text = _inheriting(base, old, tree, out)
@@ -77,7 +78,7 @@ def config_text(source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Pat
     text = full_text(plain)
     with _written(text, out) as path:
         if not _same(load(str(path)), plain):
-            raise ValueError(
+            raise CannotRun(
                 f'{source}: its text cannot be written so that it loads back the same. Use mmguard.guard_config(cfg) '
                 f'in your training script instead, one line before Runner.from_cfg(cfg)'
             )

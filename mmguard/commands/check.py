@@ -8,7 +8,10 @@ import sys
 from contextlib import redirect_stdout
 from typing import Any, List
 
-CLEAN, FOUND, COULD_NOT_RUN = 0, 1, 2
+from mmguard.errors import CannotRun
+from mmguard.failures import words_of
+
+CLEAN, FOUND = 0, 1
 
 
 def add_to(commands: Any) -> None:
@@ -50,25 +53,17 @@ def run(args: argparse.Namespace) -> int:
     try:
         rules = chosen_rules(args.select, args.ignore, args.everything)
     except ValueError as error:
-        return _could_not_run(str(error))
+        raise CannotRun(str(error)) from error
     try:
         with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
             config = read_config(args.config)
     except Exception as error:  # a config is code, and may raise anything
-        return _could_not_run(f'{args.config} cannot be read: {type(error).__name__}: {error}')
+        raise CannotRun(f'{args.config} cannot be read: {words_of(error)}') from error
     with redirect_stdout(sys.stderr):
         findings = check_config(config, rules)
     record = as_json(config, findings, [rule.code for rule in rules])
     if args.json != '-':
         print(as_text(config, findings, len(rules)))
     if args.json is not None:
-        try:
-            write_or_print(args.json, json.dumps(record, indent=1, ensure_ascii=False))
-        except OSError as error:
-            return _could_not_run(f'{args.json} cannot be written: {error}')
+        write_or_print(args.json, json.dumps(record, indent=1, ensure_ascii=False))
     return FOUND if findings else CLEAN
-
-
-def _could_not_run(why: str) -> int:
-    print(f'mmguard check: {why}', file=sys.stderr)
-    return COULD_NOT_RUN

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, Dict, Tuple
+
+from mmguard.errors import CannotRun
 
 #: Code -> summary, and the rest.
 Words = Dict[str, Tuple[str, str]]
@@ -31,8 +32,7 @@ def run(args: argparse.Namespace) -> int:
             print(f'{known}  {summary}')
         return 0
     if code not in texts:
-        print(f'mmguard explain: no such code: {args.code}. Known: {", ".join(sorted(texts))}', file=sys.stderr)
-        return 2
+        raise CannotRun(f'no such code: {args.code}. Known: {", ".join(sorted(texts))}')
     summary, text = texts[code]
     print(f'{code}  {summary}\n\n{text}')
     return 0

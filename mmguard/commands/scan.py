@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from mmguard.commands.arguments import positive
@@ -54,7 +53,7 @@ def _label_map(text: str) -> Any:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.scan.options import ScanOptions
-    from mmguard.scan.story import CannotScan, scan_and_tell
+    from mmguard.scan.story import scan_and_tell
 
     options = ScanOptions(
         num_classes=args.num_classes,
@@ -65,10 +64,4 @@ def run(args: argparse.Namespace) -> int:
         suffix=args.suffix,
         splits=tuple(args.split),
     )
-    try:
-        return scan_and_tell(args, options)
-    except ModuleNotFoundError:
-        raise  # the command line says what to install
-    except (CannotScan, OSError, ImportError) as error:
-        print(f'mmguard scan: {error}', file=sys.stderr)
-        return 2
+    return scan_and_tell(args, options)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from mmguard.errors import CannotRun
 from mmguard.files import write_whole
 
 #: Says that a folder was made by the demo and may be made anew.
 MARK = '.mmguard_demo'
 
 
-class NotOurFolder(Exception):
+class NotOurFolder(CannotRun):
     """The output folder holds something that the demo did not make."""
 
 

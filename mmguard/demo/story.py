@@ -15,7 +15,7 @@ from mmguard.demo.child import train_in_child
 from mmguard.demo.configs import BATCH_SIZE, write_configs
 from mmguard.demo.dataset import MEANING, TRAIN, VAL, DataSet, write_dataset
 from mmguard.demo.death import Death, read_death, values_of
-from mmguard.demo.folder import NotOurFolder, make_anew
+from mmguard.demo.folder import make_anew
 from mmguard.demo.narrator import Narrator
 from mmguard.demo.verification import Verdict, read_log, verify
 
@@ -199,9 +199,6 @@ def run_demo(folder: Path, iters: int) -> int:
     try:
         make_anew(folder)
         Story(folder, iters).tell()
-    except (NotOurFolder, OSError) as error:  # OSError: no place to write, a full disk
-        print(f'mmguard demo: {error}', file=sys.stderr)
-        return CANNOT
     except Objection as error:
         print(f'mmguard demo: {error}', file=sys.stderr)
         return OBJECTION

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
@@ -15,7 +14,7 @@ from mmguard.fix.output import MANIFEST, check_places, digest, link, manifest_te
 from mmguard.words import counted
 
 Mend = Callable[[bytes, str], Mended]
-COMPLETE, LEFT_OUT, FAILED = 0, 1, 2
+COMPLETE, LEFT_OUT = 0, 1
 #: Of a VOC folder: nothing in it is a label.
 IMAGES = 'JPEGImages'
 _SHOWN = 10
@@ -30,18 +29,15 @@ def fix(target: Path, out: Path, options: FixOptions) -> int:
         options (FixOptions): What is valid.
 
     Returns:
-        int: 0; 1 where files were left out; 2 where nothing could be done.
+        int: 0; 1 where files were left out.
+
+    Raises:
+        CannotMend, OSError: Nothing could be done.
     """
-    try:
-        check_places(target, out)
-        files, mend = _plan(target, options)
-        out.mkdir(parents=True, exist_ok=True)
-        return _write(target, out, options, files, mend)
-    except CannotMend as error:
-        print(f'mmguard fix: {error}', file=sys.stderr)
-    except OSError as error:
-        print(f'mmguard fix: {error}', file=sys.stderr)
-    return FAILED
+    check_places(target, out)
+    files, mend = _plan(target, options)
+    out.mkdir(parents=True, exist_ok=True)
+    return _write(target, out, options, files, mend)
 
 
 def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Mend]:

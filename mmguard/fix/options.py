@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Optional, Tuple
 
+from mmguard.errors import CannotRun
 from mmguard.labels import LabelMap
 
 
@@ -42,5 +43,5 @@ class NotMended(Exception):
     """A file that is left out, and why."""
 
 
-class CannotMend(Exception):
+class CannotMend(CannotRun):
     """Nothing can be mended, and why."""

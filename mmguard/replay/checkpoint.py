@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
+from mmguard.failures import words_of
 from mmguard.plain_pickle import RefusedName
 from mmguard.replay import tensor_pickle
-from mmguard.replay.errors import CannotReplay, words_of
+from mmguard.replay.errors import CannotReplay
 from mmguard.replay.surroundings import environment
 
 _TRUSTED = (

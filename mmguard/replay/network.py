@@ -10,8 +10,9 @@ import torch
 from mmengine.registry import MODELS
 from torch import nn
 
+from mmguard.failures import words_of
 from mmguard.replay.checkpoint import read_checkpoint
-from mmguard.replay.errors import CannotReplay, words_of
+from mmguard.replay.errors import CannotReplay
 from mmguard.replay.scope import in_scope
 
 

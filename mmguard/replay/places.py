@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Tuple
 
-from mmguard.replay.errors import CannotReplay, words_of
+from mmguard.failures import words_of
+from mmguard.replay.errors import CannotReplay
 from mmguard.replay.paths import common_tail, parts_of
 from mmguard.replay.scope import in_scope
 

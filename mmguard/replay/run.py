@@ -52,19 +52,11 @@ def replay(
 
     file = sys.stderr if json_file == '-' else sys.stdout
     console = Console(file=file, markup=False, emoji=False, highlight=False)
-    try:
-        with without_gpu(), _quiet():
-            report = _replayed(console, config_file, crash_file, last, sample, weights, seeds, forward)
-    except CannotReplay as error:
-        console.print(f'mmguard replay: {error}', style='bold red', soft_wrap=True)
-        return COULD_NOT_RUN
+    with without_gpu(), _quiet():
+        report = _replayed(console, config_file, crash_file, last, sample, weights, seeds, forward)
     show(console, report)
-    try:
-        if json_file is not None:
-            _write(json_file, report)
-    except OSError as error:
-        console.print(f'mmguard replay: --json {json_file}: {error.strerror or error}', style='bold red')
-        return COULD_NOT_RUN
+    if json_file is not None:
+        _write(json_file, report)
     return int(report['exit_code'])
 
 
@@ -168,14 +160,11 @@ def _same_for_all(outcomes: List[Outcome]) -> str:
 
 
 def _load_config(file: Path) -> Any:
-    from mmguard.trace.samples import CannotTrace, load_config
+    from mmguard.trace.samples import load_config
 
     if not file.is_file():
         raise CannotReplay(f'{file}: no such config')
-    try:
-        return load_config(file)
-    except CannotTrace as error:
-        raise CannotReplay(str(error)) from error
+    return load_config(file)
 
 
 def _facts_of(config: Any) -> Any:

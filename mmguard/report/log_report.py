@@ -21,7 +21,7 @@ from mmguard.report.page import write_scan_page
 from mmguard.report.run_files import NotALog, RunFiles, config_of, find_run
 from mmguard.report.terminal import print_crash, print_findings, print_mode
 
-CLEAN, FINDINGS, COULD_NOT_RUN = 0, 1, 2
+CLEAN, FINDINGS = 0, 1
 
 
 def report(
@@ -50,7 +50,7 @@ def report(
         unread = Unread()
         lines = totals_of(read_lines(files.logs, unread))
     except NotALog as error:
-        return _without_log(console, target, str(error))
+        return _without_log(console, target, error)
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     for folder in files.others:
@@ -61,10 +61,7 @@ def report(
     known = LoggedRun() if files.crash_alone else run
     modes = mode_reports(lines, known, _config_beside(files.folder), num_classes, ignore_index)
     if not modes and not crash.ranks:
-        console.print(
-            f'{visible(str(target))}: nothing that a hook of mmguard wrote: nothing to report', style='bold red'
-        )
-        return COULD_NOT_RUN
+        raise NotALog(f'{visible(str(target))}: nothing that a hook of mmguard wrote: nothing to report')
     if crash.ranks:
         print_crash(console, crash)
     for mode in modes:
@@ -95,7 +92,7 @@ def _print(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
             )
 
 
-def _without_log(console: Any, target: Path, why: str) -> int:
+def _without_log(console: Any, target: Path, why: NotALog) -> int:
     """A run that the hook of an older mmguard watched and that has no log skipped nothing."""
     if target.is_dir():
         for path in sorted(target.rglob('config.py')):
@@ -106,8 +103,7 @@ def _without_log(console: Any, target: Path, why: str) -> int:
             if watched:
                 console.print(f'{path.parent.parent}: LabelGuardHook watched this run and skipped nothing')
                 return CLEAN
-    console.print(f'mmguard report: {why}', style='bold red')
-    return COULD_NOT_RUN
+    raise why
 
 
 def _told(unread: Unread) -> List[str]:

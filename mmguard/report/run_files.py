@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, List, Optional
 
+from mmguard.errors import CannotRun
 from mmguard.log.json_lines import NAME
 from mmguard.log.run_record import record_name
 
@@ -15,7 +16,7 @@ CRASH = 'label_guard_crash'
 _LARGEST = 1 << 26
 
 
-class NotALog(Exception):
+class NotALog(CannotRun):
     """Why there is nothing to report on, in words for the user."""
 
 

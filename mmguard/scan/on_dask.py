@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Iterator, List
 
+from mmguard.errors import CannotRun
 from mmguard.scan.engine import ChunkResult, scan_chunk
 from mmguard.scan.processes import crashed
 from mmguard.scan.record import MapItem
@@ -22,7 +23,7 @@ class DaskCluster:
         address (str): Of the scheduler, ``'tcp://10.0.0.1:8786'``.
 
     Raises:
-        ImportError: dask.distributed is not installed.
+        CannotRun: dask.distributed is not installed.
         OSError: No scheduler answers.
     """
 
@@ -30,7 +31,7 @@ class DaskCluster:
         try:
             from distributed import Client
         except ImportError as error:
-            raise ImportError("--dask needs dask.distributed: pip install 'mmguard[dask]'") from error
+            raise CannotRun("--dask needs dask.distributed: pip install 'mmguard[dask]'") from error
         self._client = Client(address, set_as_default=False, timeout='20s')
 
     def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:

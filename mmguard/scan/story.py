@@ -19,10 +19,8 @@ from mmguard.scan.progress import ScanProgress
 from mmguard.scan.run import run_plan
 from mmguard.scan.screen import show
 from mmguard.scan.sources.base import MapSource
-from mmguard.scan.target import CannotScan, plan_of
+from mmguard.scan.target import plan_of
 from mmguard.scan.written import as_json, write_page
-
-__all__ = ['CannotScan', 'scan_and_tell']
 
 CLEAN, FOUND, FAILED = 0, 1, 2
 
@@ -40,7 +38,7 @@ def scan_and_tell(args: Any, options: ScanOptions) -> int:
     Raises:
         CannotScan: There is nothing to scan.
         OSError: The journal or a report cannot be written, or no scheduler answers.
-        ImportError: ``--dask`` without dask.distributed.
+        CannotRun: ``--dask`` without dask.distributed.
     """
     # Standard output belongs to the JSON where it was asked for.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)

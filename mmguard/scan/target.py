@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any, Callable, List, Union
 
 from mmguard.diagnosis.facts import ConfigFacts, LabelFacts
+from mmguard.errors import CannotRun
+from mmguard.failures import words_of
 from mmguard.scan.nnunet.source import CaseSource, missing_package, raw_datasets
 from mmguard.scan.options import ScanOptions
 from mmguard.scan.sources.base import MapSource
@@ -19,7 +21,7 @@ from mmguard.scan.sources.layout import label_and_image_folders
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
-class CannotScan(Exception):
+class CannotScan(CannotRun):
     """There is nothing that could be scanned, and why."""
 
 
@@ -185,7 +187,7 @@ def _config_plan(target: str, options: ScanOptions) -> Plan:
         read = read_config(target)
         facts = facts_of_config(read)
     except Exception as error:  # a config is a program: it may raise anything
-        raise CannotScan(f'{target} is no config that mmengine can read: {type(error).__name__}: {error}') from error
+        raise CannotScan(f'{target} is no config that mmengine can read: {words_of(error)}') from error
     if read.scope == 'mmdet':
         return _det_plan(read.data, options, facts)
     plan = Plan([], facts)
@@ -222,4 +224,4 @@ def _det_plan(config: Any, options: ScanOptions, facts: ConfigFacts) -> Plan:
 
 
 def _in_words(error: Any) -> str:
-    return f'the data set cannot be opened: {type(error).__name__}: {str(error).strip() or "no message"}'
+    return f'the data set cannot be opened: {words_of(error)}'

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from mmguard.trace.samples import CannotTrace, Tracer, load_config
+from mmguard.trace.samples import Tracer, load_config
 from mmguard.trace.snapshot import Instance
 from mmguard.trace.story import Story
 from mmguard.trace.terminal import Space, print_story, ranges
@@ -39,15 +39,11 @@ def trace(
     from mmguard.console import Console
 
     console = Console(file=sys.stderr if json_file == '-' else sys.stdout, markup=False, emoji=False, highlight=False)
-    try:
-        with redirect_stdout(sys.stderr):  # configs and pycocotools print; standard output may be for JSON
-            config = load_config(config_file)
-            tracer = Tracer(config, split, seed)
-            space = space_of(config, split, num_classes)
-            story = _chosen(tracer, console, sample, value)
-    except CannotTrace as error:
-        console.print(f'mmguard trace: {error}', style='bold red')
-        return COULD_NOT_RUN
+    with redirect_stdout(sys.stderr):  # configs and pycocotools print; standard output may be for JSON
+        config = load_config(config_file)
+        tracer = Tracer(config, split, seed)
+        space = space_of(config, split, num_classes)
+        story = _chosen(tracer, console, sample, value)
     if story is None:
         console.print(f'{value} appears in none of the {len(tracer):,} samples of {split}, at no step (seed {seed})')
         if json_file is not None:

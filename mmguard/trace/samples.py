@@ -12,6 +12,8 @@ from typing import Any, Iterator, List, Optional, Set, Tuple, Union
 
 import numpy as np
 
+from mmguard.errors import CannotRun
+from mmguard.failures import import_scope, words_of
 from mmguard.stack import config_file
 from mmguard.trace.recorder import Recorder, Run, Step
 from mmguard.trace.snapshot import take
@@ -20,7 +22,7 @@ from mmguard.trace.story import Story, story_of
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
 
 
-class CannotTrace(Exception):
+class CannotTrace(CannotRun):
     """Why there is nothing to trace, in words for the user."""
 
 
@@ -29,6 +31,7 @@ def load_config(path: Union[str, Path]) -> Any:
 
     Raises:
         CannotTrace: It cannot be loaded.
+        Exception: What the import of its framework raises.
     """
     from mmengine.config import Config
 
@@ -37,9 +40,11 @@ def load_config(path: Union[str, Path]) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            return Config.fromfile(config_file(str(path)))
+            config = Config.fromfile(config_file(str(path)))
     except Exception as error:  # a config is a program
-        raise CannotTrace(f'{path}: the config cannot be loaded: {_words(error)}') from error
+        raise CannotTrace(f'{path}: the config cannot be loaded: {words_of(error)}') from error
+    import_scope(config)
+    return config
 
 
 class Tracer:
@@ -71,7 +76,7 @@ class Tracer:
             except Exception as error:
                 empty = 'need at least one array' in str(error)  # what mmengine says of a data set without samples
                 hint = f'. It {_EMPTY}' if empty else ''
-                raise CannotTrace(f'the {split} data set cannot be built: {_words(error)}{hint}') from error
+                raise CannotTrace(f'the {split} data set cannot be built: {words_of(error)}{hint}') from error
             preprocessor = (config.get('model') or {}).get('data_preprocessor') or config.get('data_preprocessor')
             try:
                 self.preprocessor = MODELS.build(preprocessor) if preprocessor else None
@@ -128,7 +133,7 @@ class Tracer:
                 self._watch(target)
                 results = target[inner] if _mixes(target) else target.prepare_data(inner)
             except Exception as raised:
-                error = _words(raised)
+                error = words_of(raised)
             if not recorder.runs:
                 raise CannotTrace(f'sample {index}: {error or "its pipeline was not run"}')
             run = recorder.runs[0]
@@ -207,7 +212,3 @@ def _seed(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
-
-
-def _words(error: Exception) -> str:
-    return f'{type(error).__name__}: {str(error).strip()[:400]}' if str(error).strip() else type(error).__name__

@@ -165,7 +165,7 @@ def test_a_file_that_is_no_log_is_told(tmp_path: Path, capsys: Any, content: byt
     path = tmp_path / 'label_guard.jsonl'
     path.write_bytes(content)
     assert main(['report', str(path)]) == 2
-    assert 'nothing to report' in ' '.join(capsys.readouterr().out.split())
+    assert 'nothing to report' in capsys.readouterr().err
 
 
 def test_hostile_names_stay_text(tmp_path: Path, capsys: Any) -> None:
