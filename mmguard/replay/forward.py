@@ -15,6 +15,7 @@ import torch
 from mmengine.dataset import pseudo_collate
 from torch import nn
 
+from mmguard.failures import own_failure
 from mmguard.hooks.rank_guard_hook import nonfinite_gradients
 
 #: What batch norm says to a single value per channel.
@@ -31,12 +32,14 @@ class Raised:
         type, message (str): As Python prints them; the message in one line.
         place (str): ``'mmseg/models/losses/cross_entropy_loss.py:45 in cross_entropy'``.
         line (str): That line of source.
+        own (bool): Whether it came up in mmguard itself.
     """
 
     type: str
     message: str
     place: str
     line: str
+    own: bool = False
 
     def __str__(self) -> str:
         return f'{self.type}: {self.message}' if self.message else self.type
@@ -113,8 +116,11 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
 
 
 def raised_of(error: BaseException) -> Raised:
-    """An exception with the innermost line of framework or user code that it passed."""
+    """An exception with the innermost line of framework or user code that it passed, or the line of mmguard at fault."""
     frames = traceback.extract_tb(error.__traceback__)
+    message = ' '.join(str(error).split())[:400]
+    if own_failure(error):
+        return Raised(type(error).__name__, message, own_failure(error), (frames[-1].line or '').strip(), own=True)
     shown = None
     for frame in frames:
         file = frame.filename.replace(os.sep, '/')
@@ -122,7 +128,6 @@ def raised_of(error: BaseException) -> Raised:
         if _FRAMEWORKS.search(file) or not _BELOW.search(file):
             shown = frame
     shown = shown or (frames[-1] if frames else None)
-    message = ' '.join(str(error).split())[:400]
     if shown is None:
         return Raised(type(error).__name__, message, '', '')
     file = shown.filename.replace(os.sep, '/')

@@ -11,13 +11,14 @@ from mmguard.replay.labels import Judged
 from mmguard.replay.recorded import Recorded
 
 #: What may become of a sample; the first ones fail.
-DIES, NOT_FINITE, INVALID, PASSES, LEFT_OUT, NOT_FOUND = (
+DIES, NOT_FINITE, INVALID, PASSES, LEFT_OUT, NOT_FOUND, OUR_FAILURE = (
     'dies',
     'not finite',
     'invalid labels',
     'passes',
     'left out',
     'not found',
+    'mmguard failed',
 )
 FAILURES = (DIES, NOT_FINITE, INVALID)
 
@@ -60,6 +61,10 @@ class Outcome:
     seeds: int = 0
     seed: int = 0
     findings: List[Finding] = field(default_factory=list)
+
+    def die(self, stage: str, raised: Raised) -> None:
+        """It ends by an exception in a stage; where that came up in mmguard itself, it says nothing of the sample."""
+        self.status, self.stage, self.raised = (OUR_FAILURE if raised.own else DIES), stage, raised
 
     @property
     def fails(self) -> bool:

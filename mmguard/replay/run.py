@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from mmguard.replay.errors import CannotReplay
 from mmguard.replay.network import build_model
-from mmguard.replay.outcome import DIES, NOT_FINITE, NOT_FOUND, Outcome
+from mmguard.replay.outcome import DIES, NOT_FINITE, NOT_FOUND, OUR_FAILURE, Outcome
 from mmguard.replay.places import Places, build_dataset
 from mmguard.replay.recorded import Recorded, chosen, load_record, recorded_batches, told_exception
 from mmguard.replay.sample import Replayer
@@ -132,6 +132,7 @@ def _report(
 ) -> Dict[str, Any]:
     failing = [outcome for outcome in outcomes if outcome.fails]
     lost = [outcome for outcome in outcomes if outcome.status == NOT_FOUND]
+    ours = [outcome for outcome in outcomes if outcome.status == OUR_FAILURE]
     return {
         'file': file,
         'reason': record.get('reason'),
@@ -143,16 +144,17 @@ def _report(
         'outcomes': outcomes,
         'failing': failing,
         'not_found': lost,
+        'our_failures': ours,
         'older_batches': older,
         'same_for_all': _same_for_all(outcomes),
-        'exit_code': FAILS if failing else COULD_NOT_RUN if lost else NONE_FAILS,
+        'exit_code': FAILS if failing else COULD_NOT_RUN if lost or ours else NONE_FAILS,
     }
 
 
 def _same_for_all(outcomes: List[Outcome]) -> str:
     """Where every sample fails at one place, and no label of theirs explains it; empty otherwise."""
     run = [outcome for outcome in outcomes if outcome.seeds]
-    raised = [o.raised for o in run if o.raised is not None and not o.invalid]
+    raised = [o.raised for o in run if o.raised is not None and not o.raised.own and not o.invalid]
     if len(run) < 2 or len(raised) < len(run):
         return ''
     ((place, count),) = Counter(f'{error.type} at {error.place}' for error in raised).most_common(1)
@@ -191,8 +193,11 @@ def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[st
 def _write(target: str, report: Dict[str, Any]) -> None:
     from mmguard.files import write_or_print
 
-    plain = {key: value for key, value in report.items() if key not in ('outcomes', 'failing', 'not_found')}
+    plain = {
+        key: value for key, value in report.items() if key not in ('outcomes', 'failing', 'not_found', 'our_failures')
+    }
     plain['failing'] = list(dict.fromkeys(outcome.path for outcome in report['failing']))
     plain['not_found'] = [outcome.recorded.path for outcome in report['not_found']]
+    plain['our_failures'] = [outcome.path for outcome in report['our_failures']]
     plain['samples'] = [outcome.to_json() for outcome in report['outcomes']]
     write_or_print(target, json.dumps(plain, indent=1))

@@ -18,7 +18,7 @@ from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels import LabelSpace
 from mmguard.replay.forward import raised_of, run_sample
 from mmguard.replay.labels import Judged, judge
-from mmguard.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, Outcome
+from mmguard.replay.outcome import INVALID, LEFT_OUT, NOT_FINITE, Outcome
 from mmguard.replay.places import Place
 from mmguard.trace.snapshot import of_annotations, take
 
@@ -81,7 +81,7 @@ class Replayer:
                 sample = place.load()
             except Exception as error:
                 outcome.seeds, outcome.seed = seed + 1, seed
-                outcome.status, outcome.stage, outcome.raised = DIES, 'pipeline', raised_of(error)
+                outcome.die('pipeline', raised_of(error))
                 return
             if sample is None:
                 outcome.seeds = seed + 1
@@ -93,7 +93,7 @@ class Replayer:
             outcome.seeds, outcome.seed = seed + 1, seed
             outcome.trained = judge(shot, self._spaces, outcome.path)
             self._run_model(sample, seed, outcome)
-            if outcome.fails:
+            if outcome.fails or outcome.raised is not None:
                 return
             if any(judged.is_invalid for judged in outcome.trained.values()):
                 outcome.status = INVALID
@@ -111,7 +111,7 @@ class Replayer:
         outcome.nonfinite_gradients = result.nonfinite_gradients
         outcome.notes += [note for note in result.notes if note not in outcome.notes]
         if result.raised is not None:
-            outcome.status, outcome.stage, outcome.raised = DIES, 'forward', result.raised
+            outcome.die('forward', result.raised)
         elif result.fails:
             outcome.status = NOT_FINITE
 

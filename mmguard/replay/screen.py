@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mmguard.diagnosis import Finding
-from mmguard.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, PASSES, Outcome
+from mmguard.failures import REPORT_IT
+from mmguard.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 from mmguard.report.html import visible
 
 _STYLES = {
@@ -18,6 +19,7 @@ _STYLES = {
     INVALID: 'bold red',
     PASSES: 'green',
     LEFT_OUT: 'dim',
+    OUR_FAILURE: 'bold red',
     NOT_FOUND: 'yellow',
 }
 _MOST_TOLD = 5
@@ -126,7 +128,7 @@ def _labels(outcome: Outcome) -> str:
 
 
 def _verdict(console: Console, report: Dict[str, Any]) -> None:
-    failing, outcomes = report['failing'], report['outcomes']
+    failing, outcomes, ours = report['failing'], report['outcomes'], report['our_failures']
     lost = len(report['not_found'])
     run = len(outcomes) - lost
     if failing:
@@ -139,9 +141,19 @@ def _verdict(console: Console, report: Dict[str, Any]) -> None:
                 ),
                 soft_wrap=True,
             )
-    else:
+    elif not ours:
         console.print(Text(f'\nNone of {run} replayed samples fails.', style='bold green'))
         console.print(Text(_nothing_found(report)), soft_wrap=True)
+    if ours:
+        errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
+        console.print(
+            Text(
+                f'\nmmguard itself failed on {len(ours)} of {run} samples: {visible("; ".join(errors))}. This is neither '
+                f'your config nor your data: {REPORT_IT}.',
+                style='bold red',
+            ),
+            soft_wrap=True,
+        )
     if lost:
         console.print(Text(f'{lost} samples were not found here, and may be the ones.', style='yellow'))
     if report['older_batches']:

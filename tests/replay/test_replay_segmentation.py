@@ -231,6 +231,27 @@ def test_what_fails_for_all_is_not_blamed_on_a_sample(unplugged: Tuple[str, str,
     assert 'rather than at a sample' in shown
 
 
+def test_what_fails_in_mmguard_itself_is_not_blamed_on_the_config(
+    unplugged: Tuple[str, str, str], capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, config, record = unplugged
+    guarded = Config.fromfile(config)
+    guarded.model.decode_head.loss_decode = dict(type='GuardedCrossEntropyLoss')
+    path = osp.join(osp.dirname(config), 'guarded.py')
+    guarded.dump(path)
+    assert replayed(capsys, path, record)[0] == 0
+    # A name that this environment does not have, as torch.compiler.is_compiling in torch 2.1.
+    monkeypatch.delattr('mmguard.losses.cross_entropy.softmax_cross_entropy')
+    code, report, shown = replayed(capsys, path, record)
+    assert (code, report['failing'], report['same_for_all']) == (2, [], '')
+    assert {sample['status'] for sample in report['samples']} == {'mmguard failed'}
+    assert len(report['our_failures']) == len(report['samples'])
+    assert 'mmguard itself failed' in shown
+    assert "NameError: name 'softmax_cross_entropy' is not defined at mmguard/losses/cross_entropy.py:" in shown
+    assert 'neither your config nor your data' in shown
+    assert 'look at the config' not in shown
+
+
 def test_weights_of_a_checkpoint(unplugged: Tuple[str, str, str], tmp_path: Path, capsys: Any) -> None:
     import torch
 
