@@ -116,7 +116,7 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
 
 
 def raised_of(error: BaseException) -> Raised:
-    """An exception with the innermost line of framework or user code that it passed, or the line of mmguard at fault."""
+    """An exception with the innermost line of framework or user code that it passed; or of mmguard, if at fault."""
     frames = traceback.extract_tb(error.__traceback__)
     message = ' '.join(str(error).split())[:400]
     if own_failure(error):

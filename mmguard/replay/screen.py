@@ -148,8 +148,8 @@ def _verdict(console: Console, report: Dict[str, Any]) -> None:
         errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
         console.print(
             Text(
-                f'\nmmguard itself failed on {len(ours)} of {run} samples: {visible("; ".join(errors))}. This is neither '
-                f'your config nor your data: {REPORT_IT}.',
+                f'\nmmguard itself failed on {len(ours)} of {run} samples: {visible("; ".join(errors))}. This is '
+                f'neither your config nor your data: {REPORT_IT}.',
                 style='bold red',
             ),
             soft_wrap=True,
