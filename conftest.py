@@ -1,13 +1,27 @@
-"""What is collected where: a package that is not installed takes its own tests and doctests along, and no others."""
+"""What is collected where: a package that is not installed takes its own tests and doctests along, and no others.
+
+``--select stack`` leaves out what is the same beside every stack.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from typing import Dict, List, Tuple
+from typing import Dict, Iterable, List, Tuple
+
+import pytest
 
 #: Package -> what needs it, below ``mmguard/`` (doctests) and ``tests/``. The rest runs with torch and numpy alone.
 NEEDS: Dict[str, Tuple[str, ...]] = {
     'mmengine': (
+        'hooks',
+        'log/test_flight_record.py',
+        'log/test_ledger.py',
+        'losses',
+        'registration.py',
+        'test_registration.py',
+        'transforms',
+    ),
+    'mmseg': (
         'apply',
         'check',
         'configs',
@@ -18,11 +32,9 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'diagnosis/unseen',
         'end_to_end',
         'gpu',
-        'hooks',
-        'log/test_flight_record.py',
-        'log/test_ledger.py',
-        'losses',
-        'registration.py',
+        'hooks/test_ignore_regions.py',
+        'losses/*_cases.py',
+        'losses/test_*.py',
         'replay',
         'report/test_crash_report.py',
         'report/test_report_command.py',
@@ -34,9 +46,8 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'scan/test_scan_read.py',
         'small_det_runs.py',
         'small_runs.py',
-        'test_registration.py',
         'trace',
-        'transforms',
+        'transforms/test_*.py',
     ),
     'nnunetv2': ('nnunet',),
     'nibabel': ('scan/nnunet',),
@@ -55,8 +66,13 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'scan/test_scan_stored.py',
     ),
     'distributed': ('scan/on_dask.py', 'scan/test_scan_dask.py'),
-    'torchvision': ('peers/test_torchvision_detectors.py', 'peers/torchvision_models.py'),
+    'torchvision': (
+        'examples/test_example_mlperf_retinanet.py',
+        'peers/test_torchvision_detectors.py',
+        'peers/torchvision_models.py',
+    ),
     'transformers': (
+        'examples/test_example_rtdetr.py',
         'peers/test_transformers_detectors.py',
         'peers/test_transformers_ranks.py',
         'peers/test_transformers_segformer.py',
@@ -64,11 +80,39 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
 }
 
+#: What only reads configs, annotations and logs, and says what is wrong with them: no torch, no model, no training. A
+#: test of anything else, a new one, too, runs beside every stack.
+SAME_EVERYWHERE = (
+    'apply',
+    'check',
+    'diagnosis',
+    'fix',
+    'report',
+    'scan',
+    'stacks/test_compiled.py',
+    'stacks/test_python_3_8.py',
+    'test_readme_zh.py',
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption('--select', choices=('all', 'stack'), default='all', help='stack: what differs between the stacks')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption('--select') == 'stack':
+        collect_ignore_glob.extend(below(SAME_EVERYWHERE))
+
+
+def below(paths: Iterable[str]) -> List[str]:
+    """From the repository's root."""
+    return [f'{root}/{path}' for path in paths for root in ('mmguard', 'tests')]
+
 
 def left_out(needs: Dict[str, Tuple[str, ...]]) -> List[str]:
-    """Paths, from the repository's root, that are not collected here."""
+    """Paths that are not collected here."""
     missing = [name for name in needs if importlib.util.find_spec(name) is None]
-    return [f'{root}/{path}' for name in missing for path in needs[name] for root in ('mmguard', 'tests')]
+    return below(path for name in missing for path in needs[name])
 
 
 # No conftest has doctests, and pytest takes two of one name for the same module.

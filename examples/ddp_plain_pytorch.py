@@ -4,11 +4,12 @@
 
 Rank 1 draws only images without a target. The denoising branch returns nothing for them, so its loss is missing there,
 and DistributedDataParallel waits for gradients that never come. `align_losses`, one line, keeps the ranks in step; with
-`--stock` that line is left out, and the training hangs or dies.
+`--stock` that line is left out, and the training hangs or dies. Needs torchrun, which comes with torch.
 """
 
 import argparse
 import hashlib
+import os
 from typing import Dict
 
 import torch
@@ -65,6 +66,8 @@ def main() -> None:
 
 
 if __name__ == '__main__':
+    if 'RANK' not in os.environ:
+        raise SystemExit('start it with `torchrun --nproc-per-node 2`, which tells each process its rank')
     dist.init_process_group('gloo')
     main()
     dist.destroy_process_group()  # the model is gone by now: torch may wait for ever if it goes later

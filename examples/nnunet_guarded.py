@@ -8,6 +8,8 @@ cases, values and voxels. With data of your own:
 
     eval "$(mmguard nnunet)"
     nnUNetv2_train 1 2d all -tr nnUNetTrainerGuarded
+
+Needs nnunetv2 and nibabel.
 """
 
 import json
@@ -15,9 +17,14 @@ import os
 import tempfile
 from pathlib import Path
 
-import nibabel
 import numpy as np
 import torch
+
+try:
+    import nibabel
+    import nnunetv2  # noqa: F401
+except ImportError as error:
+    raise SystemExit(f'this example needs nnU-Net, `pip install nnunetv2 nibabel`: {error}') from None
 
 
 def make_data_set(folder: Path) -> None:

@@ -1,18 +1,23 @@
 """PIDNet of MMSegmentation on labels with one class too many: `python examples/pidnet_mmseg.py`
 
 The config is the one that mmseg ships, with small images and few iterations. `# mmguard` marks what it needs. In
-a config file it is a handful of lines (configs/pidnet); `mmguard apply CONFIG -o OUT` writes them.
+a config file it is a handful of lines (configs/pidnet); `mmguard apply CONFIG -o OUT` writes them. Needs mmengine, mmcv
+and mmsegmentation.
 """
 
 import json
 import tempfile
 from pathlib import Path
 
-import mmseg
 import numpy as np
-from mmengine import Config
-from mmengine.runner import Runner
-from PIL import Image
+
+try:
+    import mmseg
+    from mmengine import Config
+    from mmengine.runner import Runner
+    from PIL import Image
+except ImportError as error:
+    raise SystemExit(f'this example needs mmengine, mmcv and mmsegmentation, see docs/stacks.md: {error}') from None
 
 import mmguard  # mmguard
 

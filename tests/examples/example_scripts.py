@@ -1,4 +1,4 @@
-"""The scripts in examples/: run as a user runs them, and their stand-in models for closer looks."""
+"""The scripts in examples/: run as a user runs them, and imported for closer looks."""
 
 from __future__ import annotations
 

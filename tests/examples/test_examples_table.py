@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import List
 
@@ -12,7 +16,7 @@ from example_scripts import EXAMPLES
 
 TABLE = (EXAMPLES / 'README.md').read_text()
 RECIPES = (EXAMPLES.parent / 'docs/recipes.md').read_text()
-SCRIPTS = sorted(path for path in EXAMPLES.glob('*.py') if not path.name.startswith('small_'))
+SCRIPTS = sorted(EXAMPLES.glob('*.py'))
 
 
 def test_the_table_names_every_script_and_every_link_leads_somewhere() -> None:
@@ -25,10 +29,50 @@ def test_the_table_names_every_script_and_every_link_leads_somewhere() -> None:
 
 @pytest.mark.parametrize('path', SCRIPTS, ids=lambda path: path.stem)
 def test_an_example_is_short_and_has_a_test(path: Path) -> None:
-    assert len(path.read_text().splitlines()) < 80
+    assert len(path.read_text().splitlines()) < 100
     assert ast.get_docstring(ast.parse(path.read_text()))
     tests = [test for test in (EXAMPLES.parent / 'tests').rglob('test_*.py') if test != Path(__file__)]
     assert any(path.name in test.read_text() for test in tests)
+
+
+def last_words(script: str, missing: str = 'nothing') -> str:
+    """What a script says that does not start, where a package is missing."""
+    start = f'import runpy, sys; sys.modules[{missing!r}] = None; runpy.run_path({script!r}, run_name="__main__")'
+    ended = subprocess.run(
+        [sys.executable, '-W', 'ignore', '-c', start],
+        env={**{k: v for k, v in os.environ.items() if k != 'RANK'}, 'PYTHONPATH': str(EXAMPLES.parent)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.count('\n') == 1, ended.stderr
+    return ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('name', 'missing', 'words'),
+    [
+        ('mlperf_retinanet.py', 'torchvision', 'needs torchvision, `pip install torchvision`: '),
+        ('rtdetr_det_engine.py', 'transformers', 'needs transformers, `pip install transformers scipy pillow`: '),
+        ('nnunet_guarded.py', 'nnunetv2', 'needs nnU-Net, `pip install nnunetv2 nibabel`: '),
+        ('pidnet_mmseg.py', 'mmseg', 'needs mmengine, mmcv and mmsegmentation, see docs/stacks.md: '),
+    ],
+)
+def test_without_its_package_it_ends_with_one_line(name: str, missing: str, words: str) -> None:
+    said = last_words(str(EXAMPLES / name), missing)
+    assert said.startswith(f'this example {words}')
+    assert missing in ast.get_docstring(ast.parse((EXAMPLES / name).read_text())).replace('mmsegmentation', 'mmseg')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['ddp_plain_pytorch.py', 'rtdetr_det_engine.py'])
+def test_without_torchrun_it_ends_with_one_line(name: str) -> None:
+    if name.startswith('rtdetr') and importlib.util.find_spec('transformers') is None:
+        pytest.skip('needs transformers')
+    assert last_words(str(EXAMPLES / name)).startswith('start it with `torchrun --nproc-per-node 2`')
+    assert f'torchrun --nproc-per-node 2 examples/{name}' in (EXAMPLES / name).read_text()
 
 
 FUNCTION = re.compile(r'\b(guard_\w+|align_losses)\b')
@@ -45,11 +89,20 @@ def test_marked_lines_are_those_of_the_table_and_of_the_recipe(name: str) -> Non
         assert re.search(rf'^\+ .*\b{function}\(', RECIPES, re.M)
 
 
+@pytest.mark.parametrize('page', ['README.md', 'README_zh-CN.md', 'examples/README.md'])
+def test_who_copies_the_line_for_two_stages_gets_min_label(page: str) -> None:
+    """Without it torchvision's two-stage detectors and SSD train a label 0 as background, in silence."""
+    text = (EXAMPLES.parent / page).read_text(encoding='utf-8')
+    rows = [line for line in text.splitlines() if line.startswith('| ') and 'guard_batch(' in line]
+    assert [row for row in rows if 'R-CNN' in row and 'SSD' in row]
+    assert [row for row in rows if ('R-CNN' in row) != ('min_label=1' in row)] == []
+
+
 def python_blocks(text: str) -> List[str]:
     return re.findall(r'```python\n(.*?)```', text, re.S)
 
 
 def test_the_recipes_are_python() -> None:
-    assert len(python_blocks(RECIPES)) == 3
+    assert len(python_blocks(RECIPES)) == 7
     for block in python_blocks(RECIPES):
         ast.parse(block)
