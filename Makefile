@@ -1,20 +1,23 @@
 # Every target makes what it needs; `make demo` and `make test` work on a fresh clone (Python 3.11, a C++ compiler).
 # The packages beside which mmguard is used and tested, each in an environment of its own (tools/stacks/):
-#   make test STACK=openmmlab    mmengine, mmcv, mmsegmentation, mmdet
+#   make test STACK=openmmlab    mmengine, mmcv, mmsegmentation, mmdet beside the newest torch and numpy
+#   make test STACK=lab          the same beside torch 2.1 and numpy 1.26, as most have it, with torchvision and nnU-Net
 #   make test STACK=onedl        the maintained onedl forks of these four
 #   make test STACK=nnunet       nnU-Net
 #   make test STACK=torch        torch and numpy alone
-STACKS := openmmlab onedl nnunet torch
+STACKS := openmmlab lab onedl nnunet torch
 STACK ?= openmmlab
 VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
+# SELECT=stack leaves out what is the same beside every stack (conftest.py).
+SELECT ?= all
 # torch's own threads serve one process; test processes side by side get one each.
 WORKERS ?= 2
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
 
-.PHONY: demo test test-fast test-all bench lint format setup clean
+.PHONY: demo test test-fast test-all matrix bench lint format setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -30,6 +33,11 @@ test-all: $(addprefix test-,$(STACKS))
 $(addprefix test-,$(STACKS)): test-%:
 	$(MAKE) test STACK=$*
 
+# Beside old and new releases of torch, an environment each, removed again: minutes and gigabytes.
+#   make matrix TORCH="2.1.2 2.2.2"    these alone; KEEP=FOLDER keeps the environments there
+matrix:
+	$(PYTHON) tools/matrix.py --workers $(WORKERS) $(if $(KEEP),--keep $(KEEP)) $(TORCH)
+
 bench: setup
 	$(BIN)/python -m benchmarks
 
@@ -44,7 +52,7 @@ format: setup
 
 setup: $(STAMP)
 
-$(STAMP): tools/setup.sh tools/stacks/$(STACK).txt pyproject.toml
+$(STAMP): tools/setup.sh tools/compiled.sh tools/stacks/$(STACK).txt pyproject.toml
 	@PYTHON=$(PYTHON) sh tools/setup.sh $(STACK) $(VENV)
 
 clean:

@@ -1,62 +1,55 @@
 #!/bin/sh
-# Makes the environment of a stack. Usage: tools/setup.sh STACK VENV, STACK being openmmlab, onedl, nnunet or torch.
+# Makes the environment of a stack. Usage: tools/setup.sh STACK VENV; tools/stacks/STACK.txt names all its packages.
 # The stamp VENV/.ready is written last: without one the folder is made anew, with an old one it is brought up to date.
 set -eu
 stack=$1
 venv=$2
-python=${PYTHON:-python3}
+pins=tools/stacks/$stack.txt
 
-# compiled: built against the torch that is there, so before the rest; extras: of mmguard (pyproject.toml);
-# absent: what a package asks for and does not need, taken out again; there: what must import in the end.
-compiled='' absent=''
+# compiled: built against the torch that is there; there: what must import in the end.
+compiled=''
 case $stack in
 openmmlab)
-    compiled=mmcv extras=openmmlab,scan,dask,dev
-    there='import mmseg.models, mmdet.models, mmguard.losses' ;;
+    compiled=mmcv there='import mmseg.models, mmdet.models, mmguard.losses' ;;
+lab)
+    compiled=mmcv
+    there='import mmseg.models, mmdet.models, torchvision, nnunetv2.training.nnUNetTrainer.nnUNetTrainer, mmguard.losses' ;;
 onedl)
-    compiled=onedl-mmcv extras=onedl,scan,dask,dev
-    there='import mmseg.models, mmdet.models, mmguard.losses' ;;
+    compiled=onedl-mmcv there='import mmseg.models, mmdet.models, mmguard.losses' ;;
 nnunet)
-    # The torchvision of a package index wants CUDA's libraries, and does not import beside a torch for the CPU.
-    absent=torchvision extras=nnunet,scan,test
+    # Without the torchvision that timm asks for: the one of a package index wants CUDA's libraries, and does not import
+    # beside a newer torch for the CPU.
     there='import nnunetv2.training.nnUNetTrainer.nnUNetTrainer, mmguard.functional' ;;
 torch)
-    extras=test
     there='import mmguard.functional, mmguard.distributed' ;;
 *)
-    echo "mmguard: no such stack: $stack. There are openmmlab, onedl, nnunet and torch" >&2
+    echo "mmguard: no such stack: $stack. There are openmmlab, lab, onedl, nnunet and torch" >&2
     exit 2 ;;
 esac
 
 if [ ! -e "$venv/.ready" ]; then
     echo "mmguard: making $venv"
-    "$python" -m venv --clear "$venv"
+    "${PYTHON:-python3}" -m venv --clear "$venv"
 fi
 
-wheels=${WHEELS:-../shared/wheels}
-if [ -d "$wheels" ]; then
-    PIP_FIND_LINKS="${PIP_FIND_LINKS:-} $wheels"
-    export PIP_FIND_LINKS
-fi
 PIP_DISABLE_PIP_VERSION_CHECK=1
-PIP_CONSTRAINT=tools/stacks/$stack.txt
+PIP_CONSTRAINT=$pins
 export PIP_DISABLE_PIP_VERSION_CHECK PIP_CONSTRAINT
 pip() { "$venv/bin/python" -m pip "$@"; }
 
 echo 'mmguard: installing torch and the build tools (under a minute once downloaded)'
-pip install -q setuptools wheel ninja psutil torch
+pip install -q setuptools wheel torch
+
+echo "mmguard: installing the other packages of $pins (about a minute)"
+# The list is complete, so nothing is resolved: that would bring what it leaves out.
+grep -v "^$compiled==" "$pins" | pip install -q --no-deps --no-build-isolation -r /dev/stdin
 
 if [ -n "$compiled" ]; then
-    echo "mmguard: installing $compiled with its compiled ops. Where no wheel is found this compiles 77 files:"
-    echo 'mmguard: about 8 minutes on 2 cores, once (pip keeps the wheel). Started' "$(date '+%H:%M:%S')"
-    # -O1 -g0 compiles more than twice as fast as the default; only tests and demo run on these ops.
-    CFLAGS="${CFLAGS:--O1 -g0}" CXXFLAGS="${CXXFLAGS:--O1 -g0}" pip install -q --no-build-isolation "$compiled"
-    echo "mmguard: $compiled is there," "$(date '+%H:%M:%S')"
+    sh tools/compiled.sh "$venv" "$(grep "^$compiled==" "$pins")" "$(sed -n 's/^torch==//p' "$pins")" \
+        'import torch; from mmcv.ops import nms; nms(torch.rand(4, 4), torch.rand(4), 0.5)'
 fi
 
-echo "mmguard: installing mmguard[$extras] (about a minute)"
-pip install -q --no-build-isolation -e ".[$extras]"
-[ -z "$absent" ] || pip uninstall -q -y "$absent"
+pip install -q --no-deps --no-build-isolation -e .
 "$venv/bin/python" -c "$there"
 touch "$venv/.ready"
 echo "mmguard: ready, $venv"

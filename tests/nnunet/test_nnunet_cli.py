@@ -1,4 +1,8 @@
-"""What a user types, in a shell of its own: mmguard nnunet, then nnUNetv2_train."""
+"""What a user types, in a shell of its own: mmguard nnunet, then nnUNetv2_train.
+
+nnU-Net imports all of its own trainers to find one. One of them imports timm, which imports torchvision: where that is
+missing (conftest.py), it finds none.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,12 @@ from pathlib import Path
 from typing import Dict
 
 import pytest
-import torchvision_stand_in
 
 pytest.importorskip('nnunetv2')
 
 from small_nnunet import PLANTED, lines_of
+
+from mmguard.nnunet.export import FOLDER
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('no_results')]
 
@@ -30,7 +35,20 @@ class nnUNetTrainerGuardedShort(nnUNetTrainerGuarded):
 """
 
 
-def in_a_shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def test_nnunet_finds_the_trainer() -> None:
+    """nnU-Net's own search, in a fresh process."""
+    code = (
+        'from nnunetv2.utilities.find_objects import recursive_find_trainer_class_by_name as find\n'
+        'trainer = find("nnUNetTrainerGuarded")\n'
+        'print(trainer.__mro__[1].__name__, trainer.__mro__[2].__name__)'
+    )
+    environment = {**os.environ, 'nnUNet_extTrainer': str(FOLDER)}
+    found = subprocess.run([sys.executable, '-c', code], env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines()[-1] == 'GuardsLabels nnUNetTrainer'
+
+
+def in_a_shell(script: str, **variables: str) -> subprocess.CompletedProcess[str]:
     commands = {
         'mmguard': 'mmguard.cli',
         'nnUNetv2_train': 'nnunetv2.run.run_training',
@@ -39,7 +57,6 @@ def in_a_shell(script: str, folder: Path, **variables: str) -> subprocess.Comple
         script = script.replace(f'{name} ', f'{shlex.quote(sys.executable)} -m {module} ')
     environment = {
         **os.environ,
-        **torchvision_stand_in.put_into(folder),
         **variables,
         'nnUNet_n_proc_DA': '1',
         'OMP_WAIT_POLICY': 'PASSIVE',
@@ -56,7 +73,6 @@ def test_what_a_user_types_trains_validates_and_tells(
     (short / 'short.py').write_text(SHORT)
     guarded = in_a_shell(
         'eval "$(mmguard nnunet)" && nnUNetv2_train 1 2d 0 -tr nnUNetTrainerGuardedShort -device cpu',
-        tmp_path,
         nnUNet_extTrainer=str(short),
     )
     assert guarded.returncode == 0, guarded.stderr

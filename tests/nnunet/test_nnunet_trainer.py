@@ -319,6 +319,12 @@ def test_report_reads_the_log(preprocessed: Dict[str, Path], capsys: pytest.Capt
     for case, count in told.items():
         assert case in shown
         assert count
+    assert 'likely cause' in shown
+    words = ' '.join(shown.split())
+    assert '`mmguard scan' in words
+    assert 'correct the label files (or dataset.json) and preprocess again' in words
+    assert 'GuardSegLabels' not in words
+    assert 'metainfo' not in words
 
 
 def test_the_record_says_what_was_valid_and_counts_clean_iterations(

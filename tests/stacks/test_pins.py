@@ -11,7 +11,14 @@ from typing import Dict, List
 import pytest
 
 ROOT = Path(__file__).parents[2]
-STACKS = ('openmmlab', 'onedl', 'nnunet', 'torch')
+#: Stack -> the extras of mmguard that it has.
+STACKS = {
+    'openmmlab': ('scan', 'dask', 'dev', 'test'),
+    'lab': ('scan', 'dask', 'dev', 'test'),
+    'onedl': ('scan', 'dask', 'dev', 'test'),
+    'nnunet': ('scan', 'test'),
+    'torch': ('test',),
+}
 
 
 def pins(stack: str) -> Dict[str, str]:
@@ -37,9 +44,8 @@ def test_every_package_is_pinned_to_a_release(stack: str) -> None:
     versions = pins(stack)
     assert all(re.fullmatch(r'[\d.]+(\.post\d+)?', version) for version in versions.values()), versions
     pinned = {normal(name) for name in versions}
-    extras = [extra for extra in (stack, 'test') if extra != 'torch']
-    for name in ['torch', 'numpy', *(name for extra in extras for name in wanted(extra))]:
-        assert normal(name) in pinned, f'{name} is not pinned in tools/stacks/{stack}.txt'
+    for name in ['torch', 'numpy', *(name for extra in STACKS[stack] for name in wanted(extra))]:
+        assert normal(name) in {*pinned, 'mmguard'}, f'{name} is not pinned in tools/stacks/{stack}.txt'
 
 
 def test_the_stacks_are_apart() -> None:
@@ -47,11 +53,20 @@ def test_the_stacks_are_apart() -> None:
     assert not {name for name in names['openmmlab'] if name.startswith('onedl-')}
     assert not names['onedl'] & {'mmengine', 'mmcv', 'mmsegmentation', 'mmdet'}
     assert not names['torch'] & {'pillow', 'rich', 'msgspec', 'mmengine', 'onedl-mmengine', 'nnunetv2'}
-    assert len({pins(stack)['torch'] for stack in STACKS}) == 1  # what differs is not torch
+    assert len({pins(stack)['torch'] for stack in STACKS if stack != 'lab'}) == 1  # what differs is not torch
+
+
+def test_lab_has_an_older_torch_and_numpy_and_all_packages_of_openmmlab() -> None:
+    lab, newest = pins('lab'), pins('openmmlab')
+    assert (lab['torch'], lab['torchvision'], lab['numpy']) == ('2.1.2', '0.16.2', '1.26.4')
+    assert set(newest) <= set(lab)
+    assert {name for name in newest if name.startswith('mm') and lab[name] != newest[name]} == set()
 
 
 def stack_here() -> str:
     found = {normal(str(one.metadata['Name'])) for one in metadata.distributions()}
+    if {'mmengine', 'nnunetv2'} <= found:
+        return 'lab'
     telling = {'mmengine': 'openmmlab', 'onedl-mmengine': 'onedl', 'nnunetv2': 'nnunet'}
     return next((stack for name, stack in telling.items() if name in found), 'torch')
 
