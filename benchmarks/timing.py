@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
+import json
 import random
 import statistics
+import tempfile
 import time
 from dataclasses import dataclass
-from typing import Callable, Dict, Optional
+from pathlib import Path
+from typing import Callable, Dict, NamedTuple, Optional
 
 import torch
 
@@ -81,11 +84,28 @@ def peak_memory(call: Callable[[], object], device: str = 'cpu') -> float:
         call()
         torch.cuda.synchronize()
         return (torch.cuda.max_memory_allocated() - before) / 2**20
+    return memory_of(call).peak / 2**20
+
+
+class Memory(NamedTuple):
+    """Bytes that the CPU allocator held above those before the call: at the highest moment, and after it."""
+
+    peak: int
+    kept: int
+
+
+def memory_of(call: Callable[[], object]) -> Memory:
+    """What a call takes of the CPU allocator, from the profiler's trace."""
+    call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
-        call()
-    events = [e for e in profile.profiler.kineto_results.events() if e.name() == '[memory]']
+        result = call()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, 'trace.json')
+        profile.export_chrome_trace(str(path))
+        events = json.loads(path.read_text())['traceEvents']
     held = peak = 0
-    for event in sorted(events, key=lambda e: e.start_ns()):
-        held += event.nbytes()
+    for event in sorted((e for e in events if e.get('name') == '[memory]'), key=lambda e: e['ts']):
+        held += event['args']['Bytes']
         peak = max(peak, held)
-    return peak / 2**20
+    del result
+    return Memory(peak, held)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-import torch
 from torch import Tensor
 
 from mmguard.errors import LabelGuardError
-from mmguard.nn.counting import RunningCounts
+from mmguard.nn.counting import AddsCounts
 from mmguard.tally import SEVERAL
 
 
-class CountsLabels:
-    """Mixin of the guarded losses: adds up elements seen, skipped and remapped without a synchronisation.
-
-    The counter is no buffer: DDP would overwrite a buffer with the one of rank 0, an EMA would
-    average it, a checkpoint would carry it. Calls without gradient are not counted: a hard-example sampler looks at
-    the losses under ``no_grad`` before the training call sees the same labels.
+class CountsLabels(AddsCounts):
+    """Mixin of the guarded losses: elements seen, skipped and remapped since the hook read them last.
 
     Attributes:
         sources (list[str], optional): Files of the samples of the present batch; the hook sets them, so that
@@ -26,17 +21,9 @@ class CountsLabels:
 
     sources: Optional[List[str]] = None
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._running = RunningCounts()
-
-    def _record(self, counts: Tensor) -> None:
-        if torch.is_grad_enabled():
-            self._running.add(counts)
-
     def take_counts(self) -> Optional[Tensor]:
         """int64 (3,): elements seen, skipped, remapped since the last call; ``None`` where nothing was seen."""
-        counts, self._running.total = self._running.total, None
+        counts, self._counts = self._counts, None
         return counts
 
     def _with_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:

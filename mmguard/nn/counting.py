@@ -2,44 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
+import torch
 from torch import Tensor
 
 from mmguard.tally import Tally
 from mmguard.torch_compat import outlives_call
 
 
-class RunningCounts:
-    """Adds up counts over calls without waiting for the device.
+class AddsCounts:
+    """Mixin of modules: adds up the counts of training calls, without waiting for the device.
 
-    An object of its own, no attribute of the loss: ``torch.export`` refuses a module that sets an attribute.
+    Calls in evaluation mode or without gradient are not counted: validation is no training, and a hard-example sampler
+    looks at the losses under ``no_grad`` before the training call sees the same labels.
 
-    Attributes:
-        total (Tensor, optional): int64 (3,), elements seen, skipped, remapped; ``None`` before any call.
-    """
-
-    total: Optional[Tensor] = None
-
-    def add(self, counts: Tensor) -> None:
-        """Adds ``counts``, unless they belong to an export or a transform, outside of which they cannot live."""
-        if not outlives_call(counts):
-            return
-        before = self.total
-        # torch < 2.7 leaves the fake tensor of an export here.
-        self.total = counts if before is None or not outlives_call(before) else before.to(counts.device) + counts
-
-
-class KeepsTally:
-    """Mixin of the losses: adds up elements seen, skipped and remapped over all calls, without waiting for the device.
-
-    The counter is no buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
+    The sum is no buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
     average of models would average it.
     """
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
+    training: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._running = RunningCounts()
+        self._counts: Optional[Tensor] = None
+
+    def _record(self, counts: Tensor) -> None:
+        """Adds ``counts``, unless they belong to an export or a transform, outside of which they cannot live."""
+        if not (self.training and torch.is_grad_enabled() and outlives_call(counts)):
+            return
+        before = self._counts
+        # torch.export before 2.7 leaves a fake tensor here.
+        total = counts if before is None or not outlives_call(before) else before.to(counts.device) + counts
+        # Not self._counts = total: torch.export before 2.7 refuses that statement in a module, and takes this call.
+        setattr(self, '_counts', total)  # noqa: B010
+
+
+class KeepsTally(AddsCounts):
+    """Mixin of the losses: elements seen, skipped and remapped over all training calls.
+
+    Export a loss in evaluation mode: ``torch.export`` before 2.7 keeps what was counted so far in the graph.
+    """
 
     @property
     def counts(self) -> Optional[Tensor]:
@@ -47,12 +50,14 @@ class KeepsTally:
 
         To add up ranks: ``torch.distributed.all_reduce(criterion.counts.clone())``.
         """
-        return self._running.total
+        counts = self._counts
+        return counts if counts is None or outlives_call(counts) else None
 
     def tally(self) -> Tally:
         """The running counts; reading them waits for the device, so do it once in a while, not in every step."""
-        return Tally() if self.counts is None else Tally(*self.counts.tolist())
+        counts = self.counts
+        return Tally() if counts is None else Tally(*counts.tolist())
 
     def reset_tally(self) -> None:
         """Counts from 0 again."""
-        self._running.total = None
+        self._counts = None

@@ -73,7 +73,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
             on_invalid=self.on_invalid,
             return_tally=True,
         )
-        self._running.add(counts)
+        self._record(counts)
         return loss
 
     def extra_repr(self) -> str:

@@ -72,7 +72,7 @@ class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
             on_invalid=self.on_invalid,
             return_tally=True,
         )
-        self._running.add(counts)
+        self._record(counts)
         return loss
 
     def extra_repr(self) -> str:

@@ -15,8 +15,8 @@ from torch_cases import STABLE
 
 from mmguard import LabelGuardError
 from mmguard.diagnosis import CAUSES
+from mmguard.diagnosis.advice import OF_BATCHES
 from mmguard.functional import check_target, cross_entropy
-from mmguard.functional.batch_cause import ADVICE
 
 GENERATOR = torch.Generator().manual_seed(0)
 LABEL = torch.randint(0, 3, (2, 16, 16), generator=GENERATOR)
@@ -84,9 +84,9 @@ def test_what_the_error_holds() -> None:
 
 
 def test_every_code_has_a_cause_and_its_advice_is_complete() -> None:
-    assert set(ADVICE) <= {cause.code for cause in CAUSES}
+    assert set(OF_BATCHES) <= {cause.code for cause in CAUSES}
     words = dict.fromkeys(('num_classes', 'last', 'more', 'least', 'beyond', 'levels'), 1)
-    assert all(advice.format(**words) for advice in ADVICE.values())
+    assert all(advice.format(**words) for advice in OF_BATCHES.values())
 
 
 @pytest.mark.parametrize(
