@@ -57,7 +57,10 @@ class TallyLog:
         self._folder = folder
         self._lines = JsonLines(os.path.join(folder, name_for_rank(NAME, rank)))
         self._record = RunRecord(
-            os.path.join(folder, name_for_rank(record_name(NAME), rank)), rank=rank, world_size=world_size
+            os.path.join(folder, name_for_rank(record_name(NAME), rank)),
+            rank=rank,
+            world_size=world_size,
+            framework='pytorch',
         )
         self._num_classes = num_classes
         self._ignore_index = ignore_index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -55,6 +56,20 @@ def test_report_tells_what_the_loop_met(tmp_path: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr().out
     assert 'image_id 1' in said
     assert '264' in said
+
+
+@pytest.mark.parametrize('kind', ['instances', 'pixels'])
+def test_report_advises_in_the_words_of_pytorch(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture) -> None:
+    with TallyLog(str(tmp_path), num_classes=264) as log:
+        for iteration in range(1, 4):
+            log.write(iteration, [Tally(9, 3, values={264: 3}, source='a.png', reasons={'label': 3})], kind)
+    assert json.loads((tmp_path / 'label_guard.json').read_text())['runs'][0]['framework'] == 'pytorch'
+    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
+    said = capsys.readouterr().out
+    assert 'MG102' in said
+    assert '265 outputs' in said
+    for shown in (said, (tmp_path / 'page.html').read_text()):
+        assert not re.search(r'Guard\w+Labels|metainfo|label_map=|reduce_zero_label|every head', shown)
 
 
 def test_pixels_ranks_and_modes(tmp_path: Path) -> None:

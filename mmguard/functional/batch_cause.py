@@ -8,32 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-#: What to write in a PyTorch loop, where the causes' own advice names config keys of MMSegmentation. A cause that is
-#: not here cannot be told from one batch (a class that is missing in it says nothing).
-ADVICE: Dict[str, str] = {
-    'MG101': "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table.",
-    'MG102': (
-        'Either {num_classes} is void: ignore_index={num_classes}. Or the ids count from 1: target - 1. Or the model '
-        'lacks a class (the background?): {more} outputs.'
-    ),
-    'MG103': 'Foreground is 255 here, and is to be 1: target = (target > 0).long().',
-    'MG104': 'If 255 is void: ignore_index=255.',
-    'MG105': 'If {least} means ignored: ignore_index={least}. If 1 was subtracted from ids that count from 0: do not.',
-    'MG106': 'Load the masks as class indices: single-channel PNG, never JPEG; colours need a table to classes.',
-    'MG107': 'Classes are 0..{last}: look at where these values come from, or give the model {beyond} outputs.',
-    'MG115': 'Subtract one: target = target - 1.',
-    'MG117': 'Renumber the ids: label_of = {{cat_id: i for i, cat_id in enumerate(sorted(cat_ids))}}.',
-    'MG118': 'Renumber: target = target.masked_fill(target == 4, 3).',
-    'MG119': 'Subtract one and ignore what was 0: target = target - 1, ignore_index=-1.',
-    'MG125': 'Map each gray level to its class: target = torch.bucketize(target, torch.tensor({levels})).',
-    'MG133': 'Subtract 1 from classes alone: target = torch.where(target == 255, 255, target - 1), ignore_index=255.',
-    'MG136': (
-        'Resize masks with nearest alone: torch.nn.functional.interpolate(mask, size, mode="nearest"), '
-        'InterpolationMode.NEAREST in torchvision.'
-    ),
-    'MG137': 'Renumber the ids to 0..{last} when the data set is read.',
-}
-
 
 def likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
@@ -48,10 +22,10 @@ def likely_cause(
         ignore_index (int): The class index that takes no part.
     """
     # Not before something is wrong: training needs nothing of it.
-    from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
+    from mmguard.diagnosis import LabelFacts
+    from mmguard.diagnosis.advice import OF_BATCHES, in_pytorch
     from mmguard.diagnosis.facts import MapFacts
 
-    known = [cause for cause in CAUSES if cause.code in ADVICE]
     at_edges = _share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(
         values=values,
@@ -61,18 +35,8 @@ def likely_cause(
         histogram=histogram,
         maps=None if at_edges is None else MapFacts(at_edges=at_edges),
     )
-    findings = diagnose(facts, known)
-    if not findings:
-        return None
-    words = {
-        'num_classes': num_classes,
-        'last': num_classes - 1,
-        'more': num_classes + 1,
-        'least': min(values),
-        'beyond': max(values) + 1,
-        'levels': sorted(histogram),
-    }
-    return f'{findings[0].code} {findings[0].cause} {ADVICE[findings[0].code].format(**words)}'
+    found = in_pytorch(facts, OF_BATCHES)
+    return f'{found[0].code} {found[0].cause} {found[0].advice}' if found else None
 
 
 def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:

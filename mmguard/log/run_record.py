@@ -32,15 +32,23 @@ class RunRecord:
         config (str, optional): The config of the run.
         rank, world_size (int): Of this process.
         every (float): Least time between two writings while a loop runs, seconds.
+        framework (str): Who trains: ``'openmmlab'``, ``'pytorch'`` (a loop of one's own) or ``'nnunet'``.
     """
 
     def __init__(
-        self, path: str, config: Optional[str] = None, rank: int = 0, world_size: int = 1, every: float = EVERY
+        self,
+        path: str,
+        config: Optional[str] = None,
+        rank: int = 0,
+        world_size: int = 1,
+        every: float = EVERY,
+        framework: str = 'openmmlab',
     ) -> None:
         self.path = path
         self.error: Optional[OSError] = None
         self._run: Dict[str, Any] = {
             'mmguard': __version__,
+            'framework': framework,
             'config': config,
             'started': time.strftime('%Y-%m-%dT%H:%M:%S%z'),
             'rank': rank,

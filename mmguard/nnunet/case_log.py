@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
+from mmguard.diagnosis.advice import in_nnunet
 from mmguard.labels import LabelRule, describe_values
 from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
 from mmguard.log.ledger import Ledger, Span
@@ -63,7 +64,7 @@ class CaseLog:
     ) -> None:
         self.lines = JsonLines(os.path.join(folder, name_for_rank(NAME, rank)))
         record = os.path.join(folder, name_for_rank(record_name(NAME), rank))
-        self.record = RunRecord(record, rank=rank, world_size=world_size)
+        self.record = RunRecord(record, rank=rank, world_size=world_size, framework='nnunet')
         self._rule = rule
         self._classes = list(classes)
         self._tell = tell
@@ -178,8 +179,7 @@ class CaseLog:
         ]
         self._tell(
             f'guard: first offence. Training goes on {_fate(span)}, but they are wrong, and so may be others that no '
-            f'guard can tell.{"".join(causes)}\n  Which files and slices: mmguard scan {self._raw_folder}\n'
-            f'  Then correct the label files (or dataset.json) and preprocess again.'
+            f'guard can tell.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
         )
 
 

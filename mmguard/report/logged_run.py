@@ -59,12 +59,14 @@ class LoggedRun:
         modes (dict[str, LoggedMode]): Mode -> what is known of it.
         ranks (int): How many ranks left a record.
         world_size (int): How many there were; 0 where nothing says so.
+        framework (str): Who trained; empty where nothing says so.
         problems (list[str]): Records that cannot be read, and why.
     """
 
     modes: Dict[str, LoggedMode] = field(default_factory=dict)
     ranks: int = 0
     world_size: int = 0
+    framework: str = ''
     problems: List[str] = field(default_factory=list)
 
 
@@ -94,6 +96,7 @@ def _add(run: LoggedRun, record: Dict[str, Any]) -> None:
         (mode, said, LoopTotals.from_json(said['totals']), int(said.get('step', said.get('iter', 0))))
         for mode, said in record['modes'].items()
     ]
+    run.framework = str(record.get('framework') or run.framework)
     run.world_size = max(run.world_size, int(record.get('world_size', 0)))
     for mode, said, totals, place in modes:
         known = run.modes.setdefault(mode, LoggedMode(said=said))

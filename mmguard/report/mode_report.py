@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
-from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
+from mmguard.diagnosis import Finding, LabelFacts
+from mmguard.diagnosis.advice import diagnose_for
 from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.report.log_config import LoggedSpace, logged_space
 from mmguard.report.log_totals import ModeTotals
@@ -93,7 +94,8 @@ def mode_reports(
             space = space or logged_space(config, mode, kind)
             report.spaces[kind] = space = _as_told(space, kind, num_classes, ignore_index)
             offending = space is not None and report.lines.files[kind]
-            report.findings[kind] = diagnose(report.facts(kind), CAUSES) if offending else []
+            roots = [] if space is None else space.data_roots
+            report.findings[kind] = diagnose_for(run.framework, report.facts(kind), roots) if offending else []
         reports.append(report)
     return reports
 
