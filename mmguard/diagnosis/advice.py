@@ -53,8 +53,8 @@ OF_TARGETS = {
     'MG105': 'If 1 was subtracted from ids that count from 0: do not. A label for "nothing" is no object: delete it.',
     'MG107': 'Classes are 0..{last}: look at where these labels come from, or give the model {beyond} outputs.',
     'MG109': (
-        'Correct or delete these boxes; guard_targets leaves them out. If there are many, it is the format: torchvision '
-        'reads two corners, COCO stores x, y, width, height, DETR takes centre and size, divided by the size of the '
+        'Correct or delete these boxes; guard_targets leaves them out. If there are many, it is the format: '
+        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size, divided by the size of the '
         'image.'
     ),
     'MG117': OF_BATCHES['MG117'],
