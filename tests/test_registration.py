@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
-import mmdet.registry
-import mmengine.registry
-import mmseg.registry
 import pytest
+from mmengine.registry import Registry
 
 import mmguard
 from mmguard.losses import mmdet as det_losses
@@ -24,26 +23,31 @@ def python(code: str, *path: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ('registry', 'name', 'expected'),
+    ('scope', 'kind', 'name', 'expected'),
     [
-        (mmengine.registry.MODELS, 'GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
-        (mmengine.registry.MODELS, 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
-        (mmseg.registry.MODELS, 'GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
-        (mmseg.registry.MODELS, 'mmseg.GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
-        (mmseg.registry.MODELS, 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
-        (mmdet.registry.MODELS, 'GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
-        (mmdet.registry.MODELS, 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
-        (mmdet.registry.MODELS, 'mmseg.GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
-        (mmseg.registry.MODELS, 'GuardedLoss', seg_losses.GuardedLoss),
-        (mmdet.registry.MODELS, 'mmseg.GuardedLoss', seg_losses.GuardedLoss),
-        (mmdet.registry.MODELS, 'GuardedLoss', det_losses.GuardedLoss),
-        (mmengine.registry.MODELS, 'GuardedLoss', mmguard.GuardedLoss),
-        (mmseg.registry.TRANSFORMS, 'GuardSegLabels', mmguard.GuardSegLabels),
-        (mmdet.registry.TRANSFORMS, 'GuardSegLabels', mmguard.GuardSegLabels),
-        (mmdet.registry.HOOKS, 'LabelGuardHook', mmguard.LabelGuardHook),
+        ('mmengine', 'MODELS', 'GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        ('mmengine', 'MODELS', 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        ('mmseg', 'MODELS', 'GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        ('mmseg', 'MODELS', 'mmseg.GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        ('mmseg', 'MODELS', 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        ('mmdet', 'MODELS', 'GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        ('mmdet', 'MODELS', 'mmdet.GuardedCrossEntropyLoss', det_losses.GuardedCrossEntropyLoss),
+        ('mmdet', 'MODELS', 'mmseg.GuardedCrossEntropyLoss', seg_losses.GuardedCrossEntropyLoss),
+        ('mmseg', 'MODELS', 'GuardedLoss', seg_losses.GuardedLoss),
+        ('mmdet', 'MODELS', 'mmseg.GuardedLoss', seg_losses.GuardedLoss),
+        ('mmdet', 'MODELS', 'GuardedLoss', det_losses.GuardedLoss),
+        ('mmengine', 'MODELS', 'GuardedLoss', mmguard.GuardedLoss),
+        ('mmseg', 'TRANSFORMS', 'GuardSegLabels', mmguard.GuardSegLabels),
+        ('mmdet', 'TRANSFORMS', 'GuardSegLabels', mmguard.GuardSegLabels),
+        ('mmdet', 'HOOKS', 'LabelGuardHook', mmguard.LabelGuardHook),
     ],
 )
-def test_the_bare_word_and_the_scoped_word_work_in_every_scope(registry: object, name: str, expected: type) -> None:
+def test_the_bare_word_and_the_scoped_word_work_in_every_scope(
+    scope: str, kind: str, name: str, expected: type
+) -> None:
+    for framework in ('mmseg', 'mmdet'):
+        pytest.importorskip(f'{framework}.registry')
+    registry: Registry = getattr(importlib.import_module(f'{scope}.registry'), kind)
     assert registry.get(name) is expected
 
 
@@ -79,6 +83,7 @@ def test_a_broken_install_of_one_framework_leaves_the_other_guarded(broken: str,
     package.mkdir()
     (package / '__init__.py').write_text("assert False, 'MMCV==2.2.0 is used but incompatible'\n")
     other = {'mmseg': 'mmdet', 'mmdet': 'mmseg'}[broken]
+    pytest.importorskip(f'{other}.registry')
     out = python(
         f'import mmguard\nfrom {other}.registry import MODELS\n'
         'print(MODELS.module_dict["GuardedCrossEntropyLoss"].__module__)',

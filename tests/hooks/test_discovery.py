@@ -93,6 +93,7 @@ def test_label_space_of_ohem_whose_ignore_value_has_another_name() -> None:
 
 
 def wrap(name: str, num_classes: Any = None, ignore_index: Any = None, **arguments: Any) -> nn.Module:
+    pytest.importorskip('mmseg')
     loss = dict(type=f'mmseg.{name}', **arguments)
     return mmguard.GuardedLoss(loss, num_classes=num_classes, ignore_index=ignore_index)
 
