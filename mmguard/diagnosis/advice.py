@@ -54,8 +54,8 @@ OF_TARGETS = {
     'MG107': 'Classes are 0..{last}: look at where these labels come from, or give the model {beyond} outputs.',
     'MG109': (
         'Correct or delete these boxes; guard_targets leaves them out. If there are many, it is the format: '
-        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size, divided by the size of the '
-        'image.'
+        'torchvision reads two corners, COCO stores x, y, width, height, DETR takes centre and size divided by those '
+        'of the image.'
     ),
     'MG117': OF_BATCHES['MG117'],
     'MG127': 'Correct these annotations. The number of classes is right as it is; guard_targets leaves them out.',
