@@ -6,6 +6,7 @@ from typing import Any, Tuple
 
 import pytest
 import torch
+from this_torch import skip_without_half_precision
 from torch import Tensor
 
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
@@ -33,6 +34,7 @@ def run(function: Any, scores: Tensor, *args: Any, **kwargs: Any) -> Tuple[Tenso
 @pytest.mark.parametrize('avg_non_ignore', [False, True])
 @pytest.mark.parametrize('function', [softmax_cross_entropy, sigmoid_cross_entropy])
 def test_no_overflow(function: Any, avg_non_ignore: bool, dtype: torch.dtype) -> None:
+    skip_without_half_precision(dtype)
     scores, label = inputs(dtype)
     # Summed, these exceed 65504, the largest float16.
     options = {'class_weight': torch.tensor([60.0, 90.0, 75.0]), 'ignore_index': 255, 'avg_non_ignore': avg_non_ignore}
@@ -47,6 +49,7 @@ def test_no_overflow(function: Any, avg_non_ignore: bool, dtype: torch.dtype) ->
 
 @pytest.mark.parametrize('dtype', HALF)
 def test_sums_are_float32(dtype: torch.dtype) -> None:
+    skip_without_half_precision(dtype)
     scores = torch.zeros(200_000, 2, dtype=dtype)
     loss, _ = softmax_cross_entropy(scores, torch.zeros(200_000, dtype=torch.long), reduction='sum')
     assert loss.item() == pytest.approx(200_000 * 0.6931, rel=3e-3)
@@ -55,6 +58,7 @@ def test_sums_are_float32(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize('dtype', HALF)
 def test_class_weights_are_not_rounded_or_infinite(dtype: torch.dtype) -> None:
     """One class alone: its weight cancels, if it is the same above and below the fraction line."""
+    skip_without_half_precision(dtype)
     scores = torch.zeros(4, 2, dtype=dtype)
     one = softmax_cross_entropy(scores, torch.ones(4, dtype=torch.long))[0]
     for weight in (1.00390625, 0.3331, 1e6, 1e-9):
@@ -68,6 +72,7 @@ def test_class_weights_are_not_rounded_or_infinite(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize('dtype', HALF)
 def test_all_invalid(dtype: torch.dtype) -> None:
+    skip_without_half_precision(dtype)
     scores, label = inputs(dtype)
     for function in (softmax_cross_entropy, sigmoid_cross_entropy):
         loss, grad = run(function, scores, torch.full_like(label, 99), class_weight=torch.ones(3))

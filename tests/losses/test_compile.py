@@ -8,6 +8,7 @@ import pytest
 import torch
 from detection_cases import CASES, batch
 from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
+from this_torch import skip_where_one_hot_waits
 
 MODES: Dict[str, Dict[str, Any]] = {
     'softmax': {'class_weight': [0.5, 1.0, 2.0, 1.0]},
@@ -57,6 +58,8 @@ def test_full_graph_in_mmdet(mode: str) -> None:
 @pytest.mark.parametrize('name', ['focal', 'focal, activated', 'focal, custom', 'custom CE', 'custom CE, sigmoid'])
 @pytest.mark.parametrize('backend', ['eager', 'aot_eager'])
 def test_wrapped_losses_of_mmdet(name: str, backend: str) -> None:
+    if name.startswith('focal'):
+        skip_where_one_hot_waits()
     case = CASES[name]
     given = batch(case, weight='rows')
     given.label[:5] = 19

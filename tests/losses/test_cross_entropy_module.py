@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
+from this_torch import skip_without_autocast, skip_without_half_precision
 
 from mmguard import LabelGuardError
 from mmguard.tally import SEVERAL
@@ -137,6 +138,7 @@ def test_empty_batches(scope: str, mode: dict, shape: tuple) -> None:
 @pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
 def test_autocast(scope: str, mode: dict, dtype: torch.dtype) -> None:
+    skip_without_autocast(dtype)
     scores, label = scores_and_labels((2, 4, 30, 40))
     label[:, :3], label[:, 3:5] = 255, 19
     guarded = CROSS_ENTROPY[scope][1](class_weight=[60.0, 80.0, 70.0, 90.0], **mode)
@@ -158,6 +160,7 @@ def test_autocast(scope: str, mode: dict, dtype: torch.dtype) -> None:
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
 def test_half_scores_with_class_weight_where_stock_gives_nan(dtype: torch.dtype) -> None:
     """F4."""
+    skip_without_half_precision(dtype)
     scores, label = scores_and_labels((1, 4, 200, 300))
     stock, guarded = (cls(class_weight=[2.0] * 4) for cls in CROSS_ENTROPY['mmseg'])
     loss, grad = value_and_grad(guarded, scores.to(dtype), label)

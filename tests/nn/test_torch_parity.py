@@ -8,6 +8,7 @@ from typing import Any, Dict, Optional
 import pytest
 import torch
 import torch.nn.functional as F
+from this_torch import skip_without_autocast, skip_without_half_precision
 from torch_cases import (
     CLASSES,
     INTEGERS,
@@ -103,6 +104,7 @@ def test_the_gradient_reaches_the_probabilities() -> None:
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize('shape', [(6, 4), (2, 4, 3, 5)], ids=str)
 def test_half_precision(shape: tuple, dtype: torch.dtype) -> None:
+    skip_without_half_precision(dtype)
     logits, target = logits_and_target(shape, dtype)
     target.view(-1)[0] = 255
     eps = torch.finfo(dtype).eps
@@ -122,6 +124,7 @@ def test_half_precision(shape: tuple, dtype: torch.dtype) -> None:
 
 def test_half_precision_is_averaged_in_float32() -> None:
     """PyTorch adds up a number of elements beyond 65,504 to infinity on a GPU, and rounds on the CPU."""
+    skip_without_half_precision(torch.float16)
     logits, target = torch.zeros(200_000, 2, dtype=torch.float16), torch.zeros(200_000, dtype=torch.long)
     loss, grad = value_and_grad(cross_entropy, logits, target)
     assert loss.dtype == torch.float16
@@ -133,6 +136,7 @@ def test_half_precision_is_averaged_in_float32() -> None:
 @pytest.mark.parametrize('shape', [(70_000, 3), (1, 3, 7, 10_000)], ids=str)
 def test_half_precision_is_added_up_in_float32(shape: tuple, dtype: torch.dtype) -> None:
     """Of valid labels, too: PyTorch's mean of so many elements is NaN in float16, and off by a digit in bfloat16."""
+    skip_without_half_precision(dtype)
     logits, target = torch.randn(shape).to(dtype), torch.randint(0, 3, (shape[0], *shape[2:]))
     elements = F.cross_entropy(logits, target, reduction='none').float()
     assert cross_entropy(logits, target) == elements.mean().to(dtype)
@@ -141,6 +145,7 @@ def test_half_precision_is_added_up_in_float32(shape: tuple, dtype: torch.dtype)
 
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16], ids=str)
 def test_autocast(dtype: torch.dtype) -> None:
+    skip_without_autocast(dtype)
     logits, target = logits_and_target((2, 4, 3, 5), dtype)
     target[0, 0] = 255
     binary = (logits > 0).float()

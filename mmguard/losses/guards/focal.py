@@ -59,5 +59,6 @@ def _one_hot(pred: Tensor, target: Tensor) -> Tensor:
     channels = pred.shape[1]
     if channels == 1:
         return (target == 1).unsqueeze(1).to(pred.dtype)
-    rows = torch.nn.functional.one_hot(target, channels + 1)[..., :channels]
-    return rows.movedim(-1, 1).to(pred.dtype)
+    # Not F.one_hot, which looks at the labels: before torch 2.2 it waits for the device.
+    classes = torch.arange(channels, device=target.device).view(-1, *[1] * (target.dim() - 1))
+    return (target.unsqueeze(1) == classes).to(pred.dtype)

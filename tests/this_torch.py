@@ -1,0 +1,45 @@
+"""What the torch that is here cannot do itself, and what it says then."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+
+def skip_where_torch_fails(call: Callable[[], object]) -> None:
+    """Skips the test that asks it where PyTorch's own call, the same without mmguard, fails."""
+    try:
+        call()
+    except (RuntimeError, AttributeError, ImportError) as error:
+        pytest.skip(f'torch {torch.__version__} itself fails: {(str(error).splitlines() or [type(error).__name__])[0]}')
+
+
+def skip_without_half_precision(dtype: torch.dtype) -> None:
+    """torch < 2.2 has no softmax of float16 on a CPU."""
+    skip_where_torch_fails(lambda: F.cross_entropy(torch.zeros(2, 3, dtype=dtype), torch.zeros(2, dtype=torch.long)))
+    skip_where_torch_fails(lambda: torch.zeros(2, 3, dtype=dtype).sigmoid())
+
+
+def skip_without_autocast(dtype: torch.dtype) -> None:
+    """torch < 2.2 has no autocast to float16 on a CPU."""
+
+    def call() -> None:
+        with torch.autocast('cpu', dtype=dtype):
+            F.cross_entropy(torch.zeros(2, 3), torch.zeros(2, dtype=torch.long))
+
+    skip_where_torch_fails(call)
+
+
+def skip_where_one_hot_waits() -> None:
+    """``F.one_hot`` of torch < 2.2, which some stock losses call, looks at the labels: no compiler gets past it."""
+
+    def call() -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode() as mode:
+            F.one_hot(mode.from_tensor(torch.tensor([0, 4])), num_classes=5)
+
+    skip_where_torch_fails(call)
