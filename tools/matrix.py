@@ -1,0 +1,176 @@
+"""Runs mmguard's tests beside old and new releases of torch, each in an environment made for it and removed again.
+
+``python tools/matrix.py [--keep FOLDER] [--workers N] [TORCH ...]``: all rows, or those of the versions named. What was
+seen is written to mmguard/environment/tried.json, which ``mmguard env`` reads, and to the table in docs/stacks.md.
+
+mmcv-lite stands in for mmcv, whose compiled ops take minutes per torch. Without them neither mmseg's nor mmdet's losses
+import, so neither is installed, and conftest.py leaves out what needs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[1]
+TRIED = ROOT / 'mmguard' / 'environment' / 'tried.json'
+PAGE = ROOT / 'docs' / 'stacks.md'
+BEGIN, END = '<!-- matrix: written by `make matrix` -->', '<!-- end of the matrix -->'
+COLUMNS = ('torch', 'numpy', 'python', 'passed', 'failed', 'skipped', 'minutes')
+
+
+class Row(NamedTuple):
+    """A torch, and the NumPy and the Python beside which it is tried."""
+
+    torch: str
+    numpy: str
+    python: str
+
+
+#: The first row holds the lower bounds of pyproject.toml.
+ROWS = (
+    Row('1.13.1', '1.21.0', '3.8'),
+    Row('2.0.1', '1.22.4', '3.9'),
+    Row('2.1.2', '1.26.4', '3.11'),
+    Row('2.2.2', '1.26.4', '3.10'),
+    Row('2.4.1', '2.0.2', '3.12'),
+    Row('2.6.0', '2.2.6', '3.13'),
+    Row('2.13.0', '2.4.6', '3.11'),
+)
+#: mmengine needs the pkg_resources of setuptools < 81, and a test builds mmguard with what is installed.
+PACKAGES = ('mmengine==0.10.7', 'mmcv-lite==2.1.0', 'setuptools>=61,<81', 'wheel')
+#: In the folder of an environment that is whole.
+STAMP = '.matrix'
+
+
+def main() -> int:
+    """Runs the rows that are asked for, one after the other."""
+    parser = argparse.ArgumentParser(description='Runs the tests beside several releases of torch.')
+    parser.add_argument('torch', nargs='*', help='releases of torch; none: all of ' + ', '.join(r.torch for r in ROWS))
+    parser.add_argument('--keep', metavar='FOLDER', type=Path, help='where environments are kept, and used again')
+    parser.add_argument('--workers', default='2', help='test processes side by side')
+    args = parser.parse_args()
+    unknown = set(args.torch) - {row.torch for row in ROWS}
+    if unknown:
+        parser.error(f'no row for torch {", ".join(sorted(unknown))}: see ROWS in {Path(__file__).name}')
+    green = True
+    for row in ROWS:
+        if args.torch and row.torch not in args.torch:
+            continue
+        found = in_environment(row, args.keep, args.workers)
+        green = green and found is not None and not found['failed']
+        if found is not None:
+            write([*(one for one in read() if one['torch'] != row.torch), found])
+    return int(not green)
+
+
+def in_environment(row: Row, keep: Optional[Path], workers: str) -> Optional[Dict[str, Any]]:
+    """Makes the environment of a row and runs the tests in it.
+
+    Returns:
+        dict, optional: What was seen; ``None`` where the environment could not be made.
+    """
+    folder = Path(tempfile.mkdtemp(prefix='mmguard-matrix-')) if keep is None else keep / row.torch
+    try:
+        return run_tests(folder, row, workers) if made(folder, row) else None
+    finally:
+        if keep is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def made(folder: Path, row: Row) -> bool:
+    """Whether the environment is there in the end."""
+    if (folder / STAMP).exists():
+        return True
+    python = interpreter(row.python)
+    if python is None:
+        print(f'matrix: torch {row.torch} is left out: no Python {row.python} here', flush=True)
+        return False
+    print(f'matrix: installing torch {row.torch}, numpy {row.numpy} for Python {row.python}', flush=True)
+    pip = [str(folder / 'bin' / 'python'), '-m', 'pip', 'install', '-q', '--disable-pip-version-check']
+    commands = (
+        [python, '-m', 'venv', '--clear', str(folder)],
+        [*pip, f'torch=={row.torch}', f'numpy=={row.numpy}', *PACKAGES, '-e', f'{ROOT}[test,scan]'],
+    )
+    if any(subprocess.run(command).returncode for command in commands):
+        print(f'matrix: the environment of torch {row.torch} cannot be made', flush=True)
+        return False
+    (folder / STAMP).touch()
+    return True
+
+
+def interpreter(version: str) -> Optional[str]:
+    """A Python of that version that runs: of the PATH, or of pyenv."""
+    pyenv = os.environ.get('PYENV_ROOT', os.path.expanduser('~/.pyenv'))
+    for path in (f'python{version}', *sorted(glob.glob(f'{pyenv}/versions/{version}.*/bin/python'))):
+        try:
+            done = subprocess.run([path, '-c', 'import venv'], stderr=subprocess.DEVNULL)
+        except OSError:
+            continue
+        if done.returncode == 0:
+            return path
+    return None
+
+
+def run_tests(folder: Path, row: Row, workers: str) -> Optional[Dict[str, Any]]:
+    """Runs all tests that the packages of an environment allow, and counts how they went.
+
+    Returns:
+        dict, optional: The counts; ``None`` where pytest ended before it had any.
+    """
+    python, results = str(folder / 'bin' / 'python'), folder / 'results.xml'
+    if results.exists():
+        results.unlink()
+    began = time.monotonic()
+    options = ['-q', '-n', workers, '--dist', 'worksteal', '--select', 'stack', f'--junitxml={results}']
+    env = {**os.environ, 'OMP_NUM_THREADS': '1', 'CI': '1'}
+    subprocess.run([python, '-m', 'pytest', *options], cwd=ROOT, env=env)
+    minutes = (time.monotonic() - began) / 60
+    if not results.exists():
+        print(f'matrix: pytest gave no results beside torch {row.torch}', flush=True)
+        return None
+    version = subprocess.check_output([python, '-c', 'import platform; print(platform.python_version())'], text=True)
+    suite = ElementTree.parse(results).getroot()[0].attrib
+    failed, skipped = int(suite['failures']) + int(suite['errors']), int(suite['skipped'])
+    passed = int(suite['tests']) - failed - skipped
+    found = dict(row._asdict(), python=version.strip(), passed=passed, failed=failed, skipped=skipped)
+    print(f'matrix: {found}, {minutes:.1f} minutes', flush=True)
+    return dict(found, minutes=round(minutes, 1))
+
+
+def read() -> List[Dict[str, Any]]:
+    """What was seen before."""
+    return json.loads(TRIED.read_text(encoding='utf-8')) if TRIED.exists() else []
+
+
+def write(rows: List[Dict[str, Any]]) -> None:
+    """Writes the rows, in the order of ``ROWS``, for ``mmguard env`` and for the reader."""
+    order = [row.torch for row in ROWS]
+    rows = sorted((row for row in rows if row['torch'] in order), key=lambda row: order.index(row['torch']))
+    TRIED.write_text('[\n' + ',\n'.join(f' {json.dumps(row)}' for row in rows) + '\n]\n', encoding='utf-8')
+    before, _, rest = PAGE.read_text(encoding='utf-8').partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text('\n'.join([before + BEGIN, *table(rows), END]) + after, encoding='utf-8')
+
+
+def table(rows: List[Dict[str, Any]]) -> Iterator[str]:
+    """The lines of the table in docs/stacks.md."""
+    yield f'| {" | ".join(COLUMNS)} |'
+    yield '| --- | --- | --- |' + ' ---: |' * (len(COLUMNS) - 3)
+    for row in rows:
+        cells = [f'{row[name]:,}' if isinstance(row[name], int) else str(row[name]) for name in COLUMNS]
+        yield f'| {" | ".join(cells)} |'
+
+
+if __name__ == '__main__':
+    sys.exit(main())
