@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from label_files import BLOCKS, write
 
+from mmguard.errors import CannotRun
 from mmguard.scan.engine import scan_maps
 from mmguard.scan.on_dask import DaskCluster
 from mmguard.scan.settings import MapSettings
@@ -67,5 +68,5 @@ def test_without_dask_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     import sys
 
     monkeypatch.setitem(sys.modules, 'distributed', None)
-    with pytest.raises(ImportError, match=r"pip install 'mmguard\[dask\]'"):
+    with pytest.raises(CannotRun, match=r"pip install 'mmguard\[dask\]'"):
         DaskCluster('tcp://127.0.0.1:1')
