@@ -174,5 +174,5 @@ def _of_probabilities(
         return loss, counts
     total = sum_float32(loss)
     if reduction == 'mean':  # PyTorch's rule: class weights do not enter the denominator of probabilities
-        total = total / mended.keep.count_nonzero().clamp(min=1)
+        total = total / mended.keep.sum().clamp(min=1)
     return total.to(loss.dtype), counts

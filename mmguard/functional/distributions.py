@@ -75,8 +75,8 @@ def mend_distributions(
         target = torch.where(invalid.unsqueeze(dim), positive / whole.masked_fill(whole == 0, 1), target)
         skipped, remapped = invalid & nothing, invalid & ~nothing
     keep = ~(skipped | ignored)
-    seen = torch.full_like(skipped.count_nonzero(), keep.numel())
-    counts = torch.stack((seen, skipped.count_nonzero(), remapped.count_nonzero()))
+    # Sums: torch < 2.1 does not count what is not zero of a tensor without data.
+    counts = torch.stack((torch.full_like(skipped.sum(), keep.numel()), skipped.sum(), remapped.sum()))
     return Distributions(target.masked_fill(~keep.unsqueeze(dim), 0), keep, skipped, ignored, counts)
 
 

@@ -71,5 +71,5 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
     ratio = torch.where(counted > 0, kept / counted, torch.ones_like(kept, dtype=torch.float32))
     scaled = avg_factor * ratio
     if isinstance(avg_factor, Tensor):
-        return torch.maximum(scaled, avg_factor.clamp(max=1).to(scaled.dtype))
+        return torch.maximum(scaled, avg_factor.to(scaled.dtype).clamp(max=1))
     return scaled.clamp(min=min(float(avg_factor), 1.0))

@@ -8,6 +8,7 @@ from typing import Any, Dict, List
 import pytest
 import torch
 import torch.nn.functional as F
+from this_torch import skip_where_torch_fails
 from torch import Tensor
 
 from mmguard.functional import cross_entropy
@@ -69,8 +70,10 @@ def test_an_exported_graph_leaves_invalid_labels_out(strict: bool) -> None:
         def forward(self, logits: Tensor, target: Tensor) -> Tensor:
             return cross_entropy(logits, target)
 
-    logits = torch.randn(4, 3)
-    exported = torch.export.export(Model(), (logits, torch.tensor([0, 1, 2, 0])), strict=strict).module()
+    logits, target = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
+    stock = torch.nn.CrossEntropyLoss()
+    skip_where_torch_fails(lambda: torch.export.export(stock, (logits, target), strict=strict))
+    exported = torch.export.export(Model(), (logits, target), strict=strict).module()
     expected = F.cross_entropy(logits[[0, 2, 3]], torch.tensor([0, 2, 0]))
     torch.testing.assert_close(exported(logits, torch.tensor([0, 7, 2, 0])), expected)
 

@@ -82,6 +82,7 @@ def test_all_invalid(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize('dtype', HALF)
 def test_masks(dtype: torch.dtype) -> None:
+    skip_without_half_precision(dtype)
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(3, 2, 28, 28, generator=generator).to(dtype)
     target = (torch.rand(3, 28, 28, generator=generator) > 0.5).float()

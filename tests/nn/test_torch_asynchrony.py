@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
+from this_torch import compiles_named_tuples, skip_where_torch_fails
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_cases import assert_same, value_and_grad
@@ -34,7 +35,9 @@ class NoWait(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple = (), kwargs: Optional[Dict] = None) -> Any:
         name = str(func)
         assert not name.startswith(WAITING), f'{name} waits'
-        if name.startswith(('aten.index.', 'aten.index_put')):
+        # PyTorch fills a mask with a single value (its own label smoothing, before torch 2.1) without a wait.
+        fills = name.startswith('aten.index_put') and args[2].numel() == 1
+        if name.startswith(('aten.index.', 'aten.index_put')) and not fills:
             assert all(index is None or index.dtype not in (torch.bool, torch.uint8) for index in args[1]), name
         return func(*args, **(kwargs or {}))
 
@@ -78,6 +81,7 @@ def test_the_check_sees_a_wait() -> None:
 
 @pytest.fixture
 def fresh_compiler() -> Iterator[None]:
+    skip_where_torch_fails(lambda: torch.compile(lambda x: x + 1, backend='eager')(torch.ones(1)))
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
@@ -94,7 +98,7 @@ def test_full_graph(kind: str, backend: str) -> None:
 
     target = {'classes': LABEL, 'smoothed': LABEL, 'probabilities': SOFT, 'multilabel': BINARY}[kind]
     eager, compiled_of = make(), make()
-    compiled = torch.compile(compiled_of, fullgraph=True, backend=backend)
+    compiled = torch.compile(compiled_of, fullgraph=compiles_named_tuples(), backend=backend)
     for seed in range(3):
         logits = torch.randn(1, 3, 2, 3, generator=torch.Generator().manual_seed(seed))
         assert_same(value_and_grad(compiled, logits, target), value_and_grad(eager, logits, target))
@@ -106,19 +110,22 @@ def test_full_graph(kind: str, backend: str) -> None:
 @pytest.mark.usefixtures('fresh_compiler')
 def test_full_graph_with_inductor() -> None:
     eager, compiled_of = CrossEntropyLoss(WEIGHT, label_smoothing=0.1), CrossEntropyLoss(WEIGHT, label_smoothing=0.1)
-    compiled = torch.compile(compiled_of, fullgraph=True)
+    compiled = torch.compile(compiled_of, fullgraph=compiles_named_tuples())
     for _ in range(2):
         logits = torch.randn(1, 3, 2, 3)
         assert_same(value_and_grad(compiled, logits, LABEL), value_and_grad(eager, logits, LABEL), 1e-5)
     assert compiled_of.tally() == eager.tally()
 
 
+@pytest.mark.parametrize('smoothing', [0.0, 0.1])
 @pytest.mark.parametrize('target', [LABEL, SOFT], ids=['classes', 'probabilities'])
-def test_fake_tensors(target: Tensor) -> None:
-    criterion = CrossEntropyLoss(label_smoothing=0.1)
+def test_fake_tensors(target: Tensor, smoothing: float) -> None:
+    criterion = CrossEntropyLoss(label_smoothing=smoothing)
     with FakeTensorMode() as mode:
         leaf = mode.from_tensor(torch.randn(1, 3, 2, 3)).requires_grad_()
-        loss = criterion(leaf, mode.from_tensor(target))
+        fake = mode.from_tensor(target)
+        skip_where_torch_fails(lambda: F.cross_entropy(leaf, fake, label_smoothing=smoothing))
+        loss = criterion(leaf, fake)
         loss.backward()
         assert loss.shape == ()
         assert leaf.grad.shape == leaf.shape
@@ -127,7 +134,9 @@ def test_fake_tensors(target: Tensor) -> None:
 
 @pytest.mark.parametrize('target', [LABEL, SOFT], ids=['classes', 'probabilities'])
 def test_meta_tensors(target: Tensor) -> None:
-    loss = cross_entropy(torch.randn(1, 3, 2, 3, device='meta'), target.to('meta'))
+    logits, target = torch.randn(1, 3, 2, 3, device='meta'), target.to('meta')
+    skip_where_torch_fails(lambda: F.cross_entropy(logits, target))
+    loss = cross_entropy(logits, target)
     assert loss.shape == ()
 
 
@@ -135,6 +144,8 @@ def test_transforms_of_torch_func() -> None:
     """Per-sample gradients, and forward mode; the module keeps no tensor of a transform."""
     func = pytest.importorskip('torch.func')
     logits, target = torch.randn(6, 3), torch.tensor([0, 7, 2, -1, 1, 1])
+    ignored = target.masked_fill((target < 0) | (target > 2), -100)
+    skip_where_torch_fails(lambda: func.vmap(F.cross_entropy)(logits, ignored))
     criterion = CrossEntropyLoss()
     per_sample = func.vmap(func.grad(lambda x, y: criterion(x, y)))(logits, target)
     for row, label, grad in zip(logits, target, per_sample):
