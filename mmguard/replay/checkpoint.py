@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import mmap
+import pickle
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,8 @@ def read_checkpoint(file: str) -> Any:
         # Told to load weights only, torch takes no pickle module: it does not know that this one does just that.
         with environment('TORCH_FORCE_WEIGHTS_ONLY_LOAD', '0'):
             _refuse_archives(Path(file))
+            if not _pickle_module_is_heeded():
+                return _load_weights_only(file)
             return torch.load(file, map_location='cpu', pickle_module=tensor_pickle, weights_only=False)
     except OSError as error:
         raise CannotReplay(f'--weights {file}: {error.strerror or error}') from error
@@ -37,6 +41,25 @@ def read_checkpoint(file: str) -> Any:
         raise CannotReplay(f'--weights {file}: refused, {error}. Nothing of it was run. {_TRUSTED}') from error
     except Exception as error:  # a damaged file raises anything
         raise CannotReplay(f'--weights {file}: damaged, or no checkpoint ({words_of(error, 200)})') from error
+
+
+def _pickle_module_is_heeded() -> bool:
+    """Whether this torch unpickles with the module that it is given: torch 1.13 takes one, and uses Python's own."""
+    probe = io.BytesIO()
+    torch.save(complex, probe)
+    probe.seek(0)
+    try:
+        torch.load(probe, pickle_module=tensor_pickle, weights_only=False)
+    except RefusedName:
+        return True
+    return False
+
+
+def _load_weights_only(file: str) -> Any:
+    try:
+        return torch.load(file, map_location='cpu', weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise RefusedName(f'torch {torch.__version__} finds more than tensors in it, or damage ({error})') from error
 
 
 def _refuse_archives(file: Path) -> None:
