@@ -80,7 +80,7 @@ def main():
     rank = dist.get_rank()
     torch.manual_seed(0)
     model = DistributedDataParallel(small_rtdetr(), find_unused_parameters=False)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     guard, align = '--stock' not in sys.argv, not {'--stock', '--targets-only'} & set(sys.argv)
     history, tally = train_one_epoch(model, batches(rank), optimizer, guard, align)
     print(f'RANK {rank}: {tally.skipped} of {tally.total} instances left out, values {tally.values}', flush=True)
