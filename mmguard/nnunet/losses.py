@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import List, Optional
 
 from nnunetv2.training.loss.compound_losses import DC_and_BCE_loss, DC_and_CE_loss, DC_and_topk_loss
 from nnunetv2.training.loss.deep_supervision import DeepSupervisionWrapper
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from mmguard.functional import mend_target
 from mmguard.functional.checks import shape_of
+from mmguard.functional.mend import Mended
 from mmguard.nnunet.voxel_terms import binary_cross_entropy, cross_entropy, top_k_cross_entropy
 
 _DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
@@ -70,12 +71,16 @@ class GuardedLabelLoss(nn.Module):
             self._counts = mended.counts
         terms: List[Tensor] = []
         if self.ce is not None and self.weight_ce != 0:
-            term = top_k_cross_entropy if isinstance(self.ce, TopKLoss) else cross_entropy
-            terms.append(self.weight_ce * term(self.ce, net_output, _first_channel(mended)))
+            voxel_term = top_k_cross_entropy if isinstance(self.ce, TopKLoss) else cross_entropy
+            terms.append(self.weight_ce * voxel_term(self.ce, net_output, _first_channel(mended)))
         if self.dc is not None and self.weight_dice != 0:
             terms.append(self.weight_dice * self.dc(net_output, mended.target, loss_mask=mended.keep))
-        # Where both weights are 0 it is 0, and attached as ever.
-        return sum(terms[1:], terms[0]) if terms else net_output.sum() * 0
+        if not terms:
+            return net_output.sum() * 0  # both weights are 0: attached as ever
+        loss = terms[0]
+        for term in terms[1:]:  # not sum(): the compiler of torch 2.1 does not follow it
+            loss = loss + term
+        return loss
 
     def take_counts(self) -> Optional[Tensor]:
         """int64 (3,) on the device: voxels seen, skipped and remapped by the first call since the last take."""
@@ -174,11 +179,13 @@ def _is_dice(loss: nn.Module) -> bool:
     return isinstance(getattr(loss, '_orig_mod', loss), _DICE)  # torch.compile keeps the module there
 
 
-def _first_channel(mended: Any) -> Any:
+def _first_channel(mended: Mended) -> Mended:
     """The same without the channel dimension: (B, 1, *) -> (B, *)."""
-    return mended._replace(
+    # Not _replace(): the compiler of torch 2.1 does not follow it.
+    return Mended(
         target=mended.target[:, 0],
         keep=mended.keep[:, 0],
         invalid=mended.invalid[:, 0],
         ignored=mended.ignored[:, 0],
+        counts=mended.counts,
     )
