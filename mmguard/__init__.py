@@ -1,57 +1,61 @@
 """mmguard: one bad label must not kill, or quietly spoil, a training run.
 
-Importing it registers the transforms, losses and hooks with mmengine. Without mmengine the parts that need torch and
-numpy alone (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`, the scan) are there.
+Transforms, losses and hooks register themselves where mmengine is imported, whichever of the two comes first. The
+parts that need torch and numpy alone (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`, the
+scan) import nothing of it.
 """
 
 import importlib as _importlib
-import importlib.util as _util
-import warnings as _warnings
+import sys as _sys
 from typing import Any as _Any
 
+from mmguard.after_import import call_after_import as _call_after_import
 from mmguard.errors import LabelGuardError
 from mmguard.tally import Tally
 from mmguard.version import __version__
 
-__all__ = ['LabelGuardError', 'Tally', '__version__']
+__all__ = ['LabelGuardError', 'Tally', '__version__', 'register']
+
+#: Public names that need a framework -> the module that has them.
+_OF_FRAMEWORKS = {
+    'FlightRecorderHook': 'mmguard.hooks',
+    'LabelGuardHook': 'mmguard.hooks',
+    'RankGuardHook': 'mmguard.hooks',
+    'GuardedCrossEntropyLoss': 'mmguard.losses',
+    'GuardedLoss': 'mmguard.losses',
+    'GuardInstanceLabels': 'mmguard.transforms',
+    'GuardSegLabels': 'mmguard.transforms',
+    'guard_config': 'mmguard.apply',
+}
 
 
-def _mmengine_works() -> bool:
-    if _util.find_spec('mmengine') is None:
-        return False
-    try:
-        _importlib.import_module('mmengine.runner')
-    except Exception as error:  # two stacks in one folder, say: `mmguard env`, which tells that, must still run
-        _warnings.warn(
-            f'mmguard: mmengine is installed but cannot be imported ({error}); nothing is registered. `mmguard env` '
-            f'says what is wrong with the installation',
-            stacklevel=3,
-        )
-        return False
-    return True
+def register() -> None:
+    """Puts transforms, losses and hooks into the registries of mmengine, and of mmseg and mmdet where these import.
+
+    ``import mmguard`` does it where mmengine is imported already, as it is for ``custom_imports`` of a config; else it
+    is done as soon as ``mmengine.runner``, ``mmseg.registry`` or ``mmdet.registry`` is. Calling it again does no harm.
+
+    Raises:
+        ImportError: mmengine is not installed, or does not import.
+    """
+    from mmguard.registration import register_all
+
+    register_all()
 
 
-if _mmengine_works():
-    from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
-    from mmguard.losses import GuardedCrossEntropyLoss, GuardedLoss
-    from mmguard.registration import load_transforms as _load_transforms
-    from mmguard.registration import register_all as _register_all
-
-    __all__ += ['GuardedCrossEntropyLoss', 'GuardedLoss']
-    __all__ += ['FlightRecorderHook', 'LabelGuardHook', 'RankGuardHook']
-    _transforms = _load_transforms()
-    if _transforms is not None:
-        GuardInstanceLabels = _transforms.GuardInstanceLabels
-        GuardSegLabels = _transforms.GuardSegLabels
-        __all__ += ['GuardInstanceLabels', 'GuardSegLabels']
-    _register_all(_transforms)
+if _sys.modules.get('mmengine') is not None:
+    register()
+else:
+    # Not mmengine itself, nor its registry: mmcv imports them when it is half imported, and cannot be imported then.
+    _call_after_import(('mmengine.runner', 'mmseg.registry', 'mmdet.registry'), register)
 
 
 def __getattr__(name: str) -> _Any:
-    if name == 'guard_config':  # not before it is asked for: training needs nothing of it
-        from mmguard.apply import guard_config
-
-        return guard_config
     if name in ('distributed', 'functional', 'nn'):  # `import mmguard` is enough, as with torch.nn
         return _importlib.import_module(f'mmguard.{name}')
+    if name in _OF_FRAMEWORKS:
+        try:
+            return getattr(_importlib.import_module(_OF_FRAMEWORKS[name]), name)
+        except ImportError as error:
+            raise AttributeError(f'mmguard.{name} needs what does not import here: {error}') from error
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

@@ -18,22 +18,15 @@ from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
 
-def load_transforms() -> Optional[ModuleType]:
-    """:mod:`mmguard.transforms`, which needs mmcv; ``None`` where that is missing or does not import."""
-    return _load('mmguard.transforms', needs='mmcv', lost='the transforms are not there')
-
-
-def register_all(transforms: Optional[ModuleType]) -> None:
+def register_all() -> None:
     """Registers transforms and hooks in mmengine's root, losses in the root and in every scope that is there.
 
     A registry that is asked with its own scope (``mmseg.GuardedLoss`` inside an mmseg config) does not look in its
     parent, so the losses stand in each.
-
-    Args:
-        transforms (module, optional): What ``load_transforms`` returned.
     """
     for hook in (FlightRecorderHook, LabelGuardHook, RankGuardHook):
         HOOKS.register_module(module=hook, force=True)
+    transforms = _load('mmguard.transforms', needs='mmcv', lost='the transforms are not there')
     if transforms is not None:
         for name in transforms.__all__:
             TRANSFORMS.register_module(module=getattr(transforms, name), force=True)

@@ -5,6 +5,9 @@ Each name has a fallback for a release without it; ``tests/test_torch_compat.py`
 
 from __future__ import annotations
 
+from typing import Any, Callable
+
+import torch
 from torch import Tensor
 
 try:
@@ -46,4 +49,12 @@ def outlives_call(tensor: Tensor) -> bool:
         return False
 
 
-__all__ = ['is_compiling', 'is_fake', 'outlives_call']
+def not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call``, left out of what ``torch.compile`` compiles: it stands between two graphs."""
+    if hasattr(torch, 'compiler'):
+        return torch.compiler.disable(call)
+    # torch 2.0 has no public name yet; torch 1.13 has no compiler
+    return torch._dynamo.disable(call) if hasattr(torch, '_dynamo') else call
+
+
+__all__ = ['is_compiling', 'is_fake', 'not_compiled', 'outlives_call']

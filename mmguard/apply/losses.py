@@ -6,6 +6,7 @@ import copy
 import inspect
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from mmguard import register
 from mmguard.apply.tree import (
     FRAMEWORKS,
     Path,
@@ -95,8 +96,7 @@ def _refusal(config: Dict[str, Any], scope: str) -> str:
     import torch
     from mmengine.registry import MODELS
 
-    import mmguard  # noqa: F401  # registers GuardedLoss
-
+    register()
     try:
         with MODELS.switch_scope_and_registry(scope or None) as registry, torch.device('cpu'):
             registry.build(built(copy.deepcopy(config)))

@@ -6,6 +6,8 @@ import inspect
 import re
 from typing import Any, Dict, Iterator, Optional, Set, Tuple, Union
 
+from mmguard import register
+
 Path = Tuple[Union[str, int], ...]
 
 #: Packages whose registries resolve ``package.Name``.
@@ -88,6 +90,7 @@ def resolve(type_: Any, registry: str, scope: str) -> Optional[type]:
         return type_.build() if hasattr(type_, 'build') and not inspect.isclass(type_) else type_
     import mmengine.registry
 
+    register()
     package, _, name = type_.partition('.')
     if package in FRAMEWORKS and '.' not in name:
         scope, type_ = package, name

@@ -23,6 +23,14 @@ def unwrapped(model: Any) -> nn.Module:
     return model
 
 
+def built_train_loop(runner: Any) -> Any:
+    """The training loop; ``None`` where only validation runs, for which ``runner.train_loop`` would build one."""
+    from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
+
+    loop = runner._train_loop
+    return loop if isinstance(loop, BaseLoop) else None
+
+
 def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
     """Name in the model -> guarded loss; wrappers such as DDP do not enter the names."""
     model = unwrapped(model)

@@ -12,9 +12,8 @@ from typing import Any, Callable, Deque, Dict, List, Optional
 
 from mmengine import dist
 from mmengine.hooks import Hook
-from mmengine.runner import BaseLoop
 
-from mmguard.hooks.discovery import data_roots_of, samples_of
+from mmguard.hooks.discovery import built_train_loop, data_roots_of, samples_of
 from mmguard.hooks.sigterm import SigtermWatch
 from mmguard.labels import check_int
 from mmguard.log.flight_record import FORMAT, write_record
@@ -67,8 +66,8 @@ class FlightRecorderHook(Hook):
     # ---- mmengine calls
 
     def before_run(self, runner: Any) -> None:
-        loop = runner._train_loop  # runner.train_loop would build it where only validation runs
-        if not isinstance(loop, BaseLoop):
+        loop = built_train_loop(runner)
+        if loop is None:  # only validation runs
             return
         self._runner = runner
         self._rank = dist.get_rank()

@@ -9,10 +9,10 @@ import torch
 from mmengine import dist
 from mmengine.hooks import Hook
 from mmengine.logging import HistoryBuffer
-from mmengine.runner import BaseLoop
 
 from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import (
+    built_train_loop,
     culprits,
     data_roots_of,
     guarded_losses,
@@ -276,9 +276,8 @@ def _dataset_of(runner: Any, mode: str) -> Any:
 
 
 def _trained_iterations(runner: Any) -> int:
-    # runner.iter would build the training loop, and with it read the training data, where there is none yet.
-    loop = runner._train_loop
-    return loop.iter if isinstance(loop, BaseLoop) else 0
+    loop = built_train_loop(runner)
+    return 0 if loop is None else loop.iter
 
 
 def _train_place(runner: Any, batch_idx: int) -> Dict[str, int]:

@@ -7,14 +7,14 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional
 import torch
 from mmengine import dist
 from mmengine.hooks import Hook
-from mmengine.runner import BaseLoop
 from torch import nn
 
 from mmguard.distributed.agreement import TIMEOUT, LossAgreement, check_words, describe_nonfinite
 from mmguard.errors import LabelGuardError
-from mmguard.hooks.discovery import data_roots_of, samples_of, unwrapped
+from mmguard.hooks.discovery import built_train_loop, data_roots_of, samples_of, unwrapped
 from mmguard.labels import check_int
 from mmguard.log.source import relative_to, source_of
+from mmguard.torch_compat import not_compiled
 
 
 class RankGuardHook(Hook):
@@ -82,8 +82,8 @@ class RankGuardHook(Hook):
     # ---- mmengine calls
 
     def before_run(self, runner: Any) -> None:
-        loop = runner._train_loop  # runner.train_loop would build it where only validation runs
-        if not isinstance(loop, BaseLoop):
+        loop = built_train_loop(runner)
+        if loop is None:  # only validation runs
             return
         run = loop.run
 
@@ -120,7 +120,7 @@ class RankGuardHook(Hook):
                 return {}
 
         # Backward follows directly in the same call, so there is no other place to stand in between.
-        self._put_in(model, 'parse_losses', _not_compiled(parse_agreed_losses))
+        self._put_in(model, 'parse_losses', not_compiled(parse_agreed_losses))
         self._put_in(runner.model, 'train_step', train_or_skip)
         if self.grad_report:
             self._watch_gradients(runner, model)
@@ -216,11 +216,6 @@ class RankGuardHook(Hook):
 
 class _Skip(Exception):
     """Leaves the training step before backward."""
-
-
-def _not_compiled(call: Any) -> Any:
-    """Where the training step is compiled: what talks to other processes stands between two graphs."""
-    return torch._dynamo.disable(call) if hasattr(torch, '_dynamo') else call  # torch >= 2.0
 
 
 def _in_order_of_arrival(model: nn.Module) -> Dict[str, None]:

@@ -12,6 +12,7 @@ from typing import Any, Iterator, List, Optional, Set, Tuple, Union
 
 import numpy as np
 
+from mmguard import register
 from mmguard.errors import CannotRun
 from mmguard.failures import import_scope, words_of
 from mmguard.stack import config_file
@@ -202,6 +203,7 @@ def _leaves(dataset: Any) -> List[Any]:
 def _scope(name: Optional[str]) -> Iterator[None]:
     from mmengine.registry import DefaultScope
 
+    register()
     with DefaultScope.overwrite_default_scope(name):
         yield
 

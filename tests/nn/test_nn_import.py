@@ -26,3 +26,14 @@ def test_torch_and_numpy_are_enough() -> None:
     ended = subprocess.run([sys.executable, '-c', CODE], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split('\n')[0] == '1.0986 []'
+
+
+def test_installed_frameworks_are_not_loaded() -> None:
+    """The parts for plain PyTorch, wherever they are used."""
+    parts = 'mmguard.nn, mmguard.functional, mmguard.distributed'
+    code = f'import sys, torch, numpy\nbefore = set(sys.modules)\nimport {parts}\nprint(*set(sys.modules) - before)'
+    ended = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120, check=True)
+    loaded = {name.split('.')[0] for name in ended.stdout.split()}
+    assert 'mmguard' in loaded
+    others = loaded - {'mmguard', 'torch', 'numpy'} - set(sys.stdlib_module_names)
+    assert not others, others
