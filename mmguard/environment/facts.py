@@ -35,6 +35,8 @@ DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
     'torchvision': ('torchvision',),
     'mmguard': ('mmguard',),
 }
+#: A function of mmguard's own that the child calls: whether its loss works here.
+TRIAL = 'mmguard.environment.trial:train'
 #: Tried in this order; what is compiled comes last of its package.
 IMPORTS = (
     'numpy',
@@ -48,6 +50,7 @@ IMPORTS = (
     'torchvision',
     'nnunetv2',
     'mmguard',
+    TRIAL,
 )
 IMPORT_TIMEOUT = 180
 
@@ -57,7 +60,10 @@ warnings.simplefilter('ignore')
 for name in sys.argv[1:]:
     print('@mmguard', json.dumps([name, None]), flush=True)
     try:
-        importlib.import_module(name)
+        module, _, function = name.partition(':')
+        found = importlib.import_module(module)
+        if function:
+            getattr(found, function)()
         error = ''
     except BaseException as caught:
         error = type(caught).__name__ + ': ' + str(caught)
@@ -75,7 +81,7 @@ class EnvironmentFacts:
         python, system (str): Versions.
         versions (dict[str, str]): Distribution -> version.
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
-        errors (dict[str, str]): Module -> why it cannot be imported.
+        errors (dict[str, str]): Module -> why it cannot be imported; ``TRIAL`` -> why mmguard's loss does not work.
         torch_cuda (str, optional): The CUDA that torch was built for; ``None``: a CPU build.
         cuda_available (bool, optional): Whether torch can use a GPU; ``None``: not asked.
         driver (str, optional): Version of the NVIDIA driver.
@@ -176,8 +182,11 @@ def _ask_driver(facts: EnvironmentFacts) -> None:
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]:
     """Imports modules in a child, so that one that crashes or hangs takes nothing down.
 
+    Args:
+        names (Sequence[str]): Modules, or ``module:function`` that is called, too.
+
     Returns:
-        tuple: module -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
+        tuple: name -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
     """
     errors: Dict[str, str] = {}
     available: Optional[bool] = None

@@ -6,6 +6,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.environment.facts import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.environment.stacks import install_advice, judge_stack
+from mmguard.environment.tried import judge_tried
 from mmguard.environment.verdict import ERROR, OK, WARNING, Verdict, version_key
 from mmguard.stack import ONEDL, stacks_among
 
@@ -92,8 +93,6 @@ def _of_version(facts: EnvironmentFacts, module: str) -> Tuple[str, str]:
     numpy_2 = numpy is not None and version_key(numpy) >= version_key('2')
     if module == 'numpy' and numpy_2 and torch and version_key(torch) < version_key('2.3'):
         return ERROR, f'torch {torch} was compiled against NumPy 1: pip install "numpy<2"'
-    if module == 'torch' and torch and version_key(torch) < version_key('1.13'):
-        return WARNING, 'mmguard is made for torch 1.13 and newer'
     if module == 'mmcv':
         version = next((facts.versions[n] for n in DISTRIBUTIONS['mmcv'] if n in facts.versions), None)
         if version and version_key(version) < version_key('2.0.0rc4'):
@@ -201,6 +200,7 @@ _JUDGES: Tuple[Callable[[EnvironmentFacts], Iterator[Verdict]], ...] = (
     _accepted,
     _cuda,
     _resume,
+    judge_tried,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
@@ -113,7 +114,14 @@ def test_full_graph_with_inductor() -> None:
     compiled = torch.compile(compiled_of, fullgraph=compiles_named_tuples())
     for _ in range(2):
         logits = torch.randn(1, 3, 2, 3)
-        assert_same(value_and_grad(compiled, logits, LABEL), value_and_grad(eager, logits, LABEL), 1e-5)
+        try:
+            actual = value_and_grad(compiled, logits, LABEL)
+        except torch._dynamo.exc.BackendCompilerFailed:
+            # torch 2.2 compiles no loss of 2-D labels where a decomposition of it was registered before.
+            stock = torch.compile(torch.nn.CrossEntropyLoss(WEIGHT, label_smoothing=0.1))
+            skip_where_torch_fails(functools.partial(value_and_grad, stock, logits, LABEL.clamp(0, 2)))
+            raise
+        assert_same(actual, value_and_grad(eager, logits, LABEL), 1e-5)
     assert compiled_of.tally() == eager.tally()
 
 

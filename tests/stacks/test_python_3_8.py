@@ -1,4 +1,4 @@
-"""No Python 3.8 runs these tests, so what it would refuse is looked for in the sources."""
+"""Only the matrix runs Python 3.8; everywhere else, what it would refuse is looked for in the sources."""
 
 from __future__ import annotations
 
