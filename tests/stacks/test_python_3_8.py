@@ -14,6 +14,7 @@ FOLDERS = ('mmguard', 'configs', 'examples', 'benchmarks', 'tests')
 LATER_NAMES = {
     'removeprefix', 'removesuffix', 'pairwise', 'batched', 'bit_count', 'lcm', 'nextafter', 'randbytes', 'unparse',
     'to_thread', 'is_relative_to', 'with_stem', 'hardlink_to', 'walk_up', 'aclosing', 'UnionType',
+    'stdlib_module_names',
     'EncodingWarning', 'ExceptionGroup', 'TypeAlias', 'ParamSpec', 'Self', 'tomllib', 'zoneinfo', 'graphlib',
 }  # fmt: skip
 LATER_ARGUMENTS = {'zip': {'strict'}, 'dataclass': {'slots', 'kw_only', 'match_args'}, 'TemporaryDirectory': {'delete'}}
