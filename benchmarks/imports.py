@@ -1,4 +1,4 @@
-"""What importing mmguard adds to importing torch, mmengine and mmcv."""
+"""What importing mmguard adds: its part for plain PyTorch to torch and numpy, the whole to mmengine and mmcv."""
 
 from __future__ import annotations
 
@@ -10,14 +10,27 @@ from typing import List
 from benchmarks.timing import Row
 
 CODE = """
-import time, torch, mmengine.runner, mmcv.transforms
+import time, {before}
 start = time.perf_counter()
-import mmguard
+import {module}
 print(1e3 * (time.perf_counter() - start))
 """
 
 
 def rows(device: str, rounds: int) -> List[Row]:
-    command = [sys.executable, '-W', 'ignore', '-c', CODE]
-    times = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(5)]
-    return [Row('import mmguard, after torch, mmengine and mmcv', statistics.median(times), None, 300)]
+    return [
+        Row('import mmguard.nn, after torch and numpy', _taken('mmguard.nn', 'torch, numpy', rounds), None, 100),
+        Row(
+            'import mmguard, after torch, mmengine and mmcv',
+            _taken('mmguard', 'torch, mmengine.runner, mmcv.transforms', rounds),
+            None,
+            300,
+        ),
+    ]
+
+
+def _taken(module: str, before: str, rounds: int) -> float:
+    """Milliseconds, the median of fresh processes."""
+    command = [sys.executable, '-W', 'ignore', '-c', CODE.format(module=module, before=before)]
+    runs = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(min(rounds, 7)))
+    return statistics.median(float(run.stdout) for run in runs)

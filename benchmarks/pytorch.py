@@ -73,23 +73,20 @@ def _of_shape(name: str, shape: Tuple[int, ...], device: str, rounds: int) -> Li
         calls[f'ours{mode}'] = step(cross_entropy, target, **options)
         calls[f'torch{mode}'] = step(F.cross_entropy, target, **options)
     calls['module'] = step(CrossEntropyLoss(ignore_index=IGNORED + shape[1]), target)
-    # Where PyTorch's loss raises; it goes through the labels in their order, so the last one costs it most.
-    offending = {'one in ten': torch.rand(target.shape, device=device) < 0.1, 'the last': torch.zeros_like(target)}
-    offending['the last'].view(-1)[-1] = 1
-    for which, where in offending.items():
-        invalid = target.masked_fill(where.bool(), shape[1])
-        calls[f'invalid {which}'] = step(cross_entropy, invalid, ignore_index=IGNORED + shape[1])
+    where = torch.rand(target.shape, device=device) < 0.1
+    calls['invalid'] = step(cross_entropy, target.masked_fill(where, shape[1]), ignore_index=IGNORED + shape[1])
+    # What PyTorch takes for the same elements: it branches at each label that takes no part.
+    ignored = target.masked_fill(where, IGNORED + shape[1])
+    calls['ignored'] = step(F.cross_entropy, ignored, ignore_index=IGNORED + shape[1])
     ms = interleaved(calls, rounds, device)
     mib = {side: peak_memory(calls[side], device) for side in ('ours', 'torch')}
+    bar = 1.10 if len(shape) > 3 else None  # of a millisecond or two, Python is a part
     return [
-        *(Row(f'plain, {name}{mode} / F.cross_entropy', ms[f'ours{mode}'], ms[f'torch{mode}'], 1.05) for mode in modes),
+        *(Row(f'plain, {name}{mode} / F.cross_entropy', ms[f'ours{mode}'], ms[f'torch{mode}'], bar) for mode in modes),
+        Row(f'plain, {name}, one label in ten invalid / F.cross_entropy, ignored', ms['invalid'], ms['ignored'], bar),
+        Row(f'nn.CrossEntropyLoss, counting, {name} / F.cross_entropy', ms['module'], ms['torch'], bar),
         Row(f'F.cross_entropy, {name} / itself', ms['again'], ms['torch'], None),
-        Row(f'nn.CrossEntropyLoss, counting, {name} / F.cross_entropy', ms['module'], ms['torch'], None),
-        *(
-            Row(f'plain, {name}, {which} invalid / F.cross_entropy, valid', ms[f'invalid {which}'], ms['torch'], None)
-            for which in offending
-        ),
-        Row(f'plain, {name}, peak memory / F.cross_entropy', mib['ours'], mib['torch'], 1.05, 'MiB'),
+        Row(f'plain, {name}, peak memory / F.cross_entropy', mib['ours'], mib['torch'], 1.10, 'MiB'),
     ]
 
 

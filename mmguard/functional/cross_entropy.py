@@ -140,7 +140,8 @@ def _of_classes(
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
     mended = mend_class_target(target, classes, ignore_index, on_invalid)
-    counts = mended.counts() if counted else None
+    kept = mended.kept()
+    counts = mended.counts(kept, mended.ignored()) if counted else None
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
     loss = F.cross_entropy(
@@ -150,7 +151,7 @@ def _of_classes(
         return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
     if reduction == 'mean':  # taken here: PyTorch's is NaN where nothing takes part
-        divisor = mended.kept().to(total.dtype) if weight is None else mended.weight(weight.flatten())
+        divisor = kept.to(total.dtype) if weight is None else mended.weight(weight.flatten())
         total = total / divisor.masked_fill(divisor == 0, inf)
     return total.to(loss.dtype), counts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Tuple
+from typing import Optional, Tuple, Union
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -69,13 +69,14 @@ def softmax_cross_entropy(
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
     mended = mend_class_target(target, num_classes, ignore_index, on_invalid)
-    counts = mended.counts()
+    kept, ignored = mended.kept(), mended.ignored()
+    counts = mended.counts(kept, ignored)
     loss = _loss(logits, mended, class_weight, per_element=reduction == 'none' or weight is not None)
     if reduction != 'mean':
         return reduce_loss(loss, weight, reduction, avg_factor), counts
     if avg_factor is None:
         by_weight = class_weight if average_by_class_weight else None
-        avg_factor = _denominator(mended, by_weight, avg_non_ignore)
+        avg_factor = _denominator(mended, by_weight, kept, 0 if avg_non_ignore else ignored)
     elif on_invalid != 'clip':
         if weight is None:
             seen, skipped, _ = counts.unbind()
@@ -97,11 +98,13 @@ def _loss(logits: Tensor, mended: ClassTarget, class_weight: Optional[Tensor], p
     return loss * mended.weight_per_element(class_weight.float()) if half and class_weight is not None else loss
 
 
-def _denominator(mended: ClassTarget, class_weight: Optional[Tensor], avg_non_ignore: bool) -> Tensor:
-    """What the elements that take part weigh: their class weights, or 1 each."""
+def _denominator(
+    mended: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
+) -> Tensor:
+    """What the elements that are counted weigh: their class weights, or 1 each."""
     if class_weight is None:
-        return mended.kept() if avg_non_ignore else mended.kept() + mended.ignored()
+        return kept + ignored
     total = mended.weight(class_weight.float())
-    if not avg_non_ignore and 0 <= mended.ignore_index < mended.num_classes:
-        total = total + class_weight[mended.ignore_index] * mended.ignored()
+    if 0 <= mended.ignore_index < mended.num_classes:
+        total = total + class_weight[mended.ignore_index] * ignored
     return total
