@@ -15,7 +15,7 @@ except ImportError as error:
     raise SystemExit(f'this example needs torchvision, `pip install torchvision`: {error}') from None
 
 from mmguard import Tally
-from mmguard.functional import guard_batch  # mmguard
+from mmguard.detection import guard_batch  # mmguard
 
 NUM_CLASSES, SIZE = 264, 64
 

@@ -22,8 +22,8 @@ except ImportError as error:
     raise SystemExit(f'this example needs transformers, `pip install transformers scipy pillow`: {error}') from None
 
 from mmguard import Tally
+from mmguard.detection import guard_targets  # mmguard
 from mmguard.distributed import align_losses  # mmguard
-from mmguard.functional import guard_targets  # mmguard
 
 NUM_CLASSES, ITERS = 3, 20
 

@@ -1,8 +1,8 @@
 """mmguard: one bad label must not kill, or quietly spoil, a training run.
 
 Transforms, losses and hooks register themselves where mmengine is imported, whichever of the two comes first. The
-parts that need torch and numpy alone (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`, the
-scan) import nothing of it.
+parts that need torch and numpy alone (:mod:`mmguard.functional`, :mod:`mmguard.nn`, :mod:`mmguard.distributed`,
+:mod:`mmguard.detection`, the scan) import nothing of it.
 """
 
 import importlib as _importlib
@@ -51,7 +51,7 @@ else:
 
 
 def __getattr__(name: str) -> _Any:
-    if name in ('distributed', 'functional', 'nn'):  # `import mmguard` is enough, as with torch.nn
+    if name in ('detection', 'distributed', 'functional', 'nn'):  # `import mmguard` is enough, as with torch.nn
         return _importlib.import_module(f'mmguard.{name}')
     if name in _OF_FRAMEWORKS:
         try:

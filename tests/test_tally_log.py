@@ -15,7 +15,7 @@ import torch
 
 from mmguard import Tally
 from mmguard.cli import main
-from mmguard.functional import guard_batch
+from mmguard.detection import guard_batch
 from mmguard.tally_log import TallyLog
 
 

@@ -18,7 +18,7 @@ from mmguard.torch_compat import is_compiling, is_fake, outlives_call
 PACKAGE = Path(mmguard.__file__).parent
 COMPAT = PACKAGE / 'torch_compat.py'
 #: Of the parts that compute: no code that one device runs and another does not.
-COMPUTING = ('functional', 'nn')
+COMPUTING = ('detection', 'functional', 'nn')
 
 
 def private_names(source: str) -> List[str]:

@@ -9,15 +9,12 @@ from mmguard.functional.reduction import reduce_loss, scale_avg_factor
 from mmguard.functional.sigmoid import sigmoid_cross_entropy
 from mmguard.functional.soft import soft_cross_entropy
 from mmguard.functional.softmax import softmax_cross_entropy
-from mmguard.functional.targets import guard_batch, guard_targets
 
 __all__ = [
     'Mended',
     'binary_cross_entropy_with_logits',
     'check_target',
     'cross_entropy',
-    'guard_batch',
-    'guard_targets',
     'mask_cross_entropy',
     'mend_target',
     'reduce_loss',

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mlperf_retinanet import NUM_CLASSES, SIZE, small_retinanet
 from torch import Tensor, nn
 
-from mmguard.functional import guard_batch, guard_targets
+from mmguard.detection import guard_batch, guard_targets
 
 Batch = Tuple[List[Tensor], List[Dict[str, Tensor]]]
 

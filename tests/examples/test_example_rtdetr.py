@@ -11,7 +11,7 @@ from example_scripts import EXAMPLES
 from ranks import Rank, run_ranks
 from rtdetr_det_engine import ITERS, NUM_CLASSES, batches, small_rtdetr
 
-from mmguard.functional import guard_targets
+from mmguard.detection import guard_targets
 
 RUN_EXAMPLE = """
 import runpy, sys

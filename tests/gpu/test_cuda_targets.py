@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from mmguard.functional import guard_batch
+from mmguard.detection import guard_batch
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a CUDA device')
 

@@ -30,7 +30,7 @@ def test_torch_and_numpy_are_enough() -> None:
 
 def test_installed_frameworks_are_not_loaded() -> None:
     """The parts for plain PyTorch, wherever they are used."""
-    parts = 'mmguard.nn, mmguard.functional, mmguard.distributed'
+    parts = 'mmguard.nn, mmguard.functional, mmguard.distributed, mmguard.detection'
     code = (
         f'import sys, torch, numpy\nbefore = set(sys.modules)\nimport {parts}\n'
         'files = {m: str(getattr(sys.modules[m], "__file__", "")) for m in set(sys.modules) - before}\n'

@@ -13,7 +13,7 @@ from torchvision.models.detection.image_list import ImageList
 from torchvision.ops import box_iou
 from torchvision_models import DETECTORS, NUM_CLASSES, SIZE, batch, step
 
-from mmguard.functional import guard_batch, guard_targets
+from mmguard.detection import guard_batch, guard_targets
 
 RECIPES = (Path(__file__).parents[2] / 'docs/recipes.md').read_text(encoding='utf-8')
 

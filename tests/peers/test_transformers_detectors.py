@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from transformers_models import DETECTORS, NUM_CLASSES, Targets, batch, outputs_of
 
-from mmguard.functional import guard_targets
+from mmguard.detection import guard_targets
 
 RECIPES = (Path(__file__).parents[2] / 'docs/recipes.md').read_text(encoding='utf-8')
 

@@ -16,7 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 sys.path.insert(0, sys.argv[1])
 warnings.simplefilter('ignore')
 from mmguard.distributed import align_losses
-from mmguard.functional import guard_targets
+from mmguard.detection import guard_targets
 from transformers_models import DETECTORS, NUM_CLASSES, batch, outputs_of
 dist.init_process_group('gloo', timeout=datetime.timedelta(seconds=30))
 rank = dist.get_rank()

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.functional.target_faults import read_on_host
-from mmguard.functional.target_fields import Target, check_targets, length_of, per_instance_keys, take
-from mmguard.functional.target_warning import warn_of
+from mmguard.detection.faults import read_on_host
+from mmguard.detection.fields import Target, check_targets, length_of, per_instance_keys, take
+from mmguard.detection.warning import warn_of
 from mmguard.instances import InstanceRule, MendedInstances
 from mmguard.labels import LabelMap
 from mmguard.tally import Tally

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.functional.target_fields import Target
+from mmguard.detection.fields import Target
 from mmguard.instances import BOX_REASONS
 
 #: Formats of boxes that are in pixels where an image's size says anything about them.
@@ -27,7 +27,7 @@ def read_on_host(
 
     Args:
         targets (list[dict]): Checked ones.
-        label_key, check_boxes, box_format: As in :func:`~mmguard.functional.guard_targets`.
+        label_key, check_boxes, box_format: As in :func:`~mmguard.detection.guard_targets`.
         image_sizes (list[tuple[int, int]], optional): Height and width of each image, pixels. ``None``: no box counts
             as outside.
 
