@@ -21,8 +21,16 @@ from mmguard.distributed.layout import Entry, digest, layout_of, union
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
 RUN_EXAMPLE = """
-import os, runpy
+import os, runpy, traceback
 from ranks import free_port
+
+def die(*error):
+    # At once, for the reason that leave() has: a process that dies slowly is no death of the training.
+    traceback.print_exception(*error)
+    sys.stderr.flush()
+    os._exit(1)
+
+sys.excepthook = die
 path, *trainings = sys.argv[1:]
 ports = [free_port() for _ in trainings]
 dist.broadcast_object_list(ports)
