@@ -90,6 +90,7 @@ SAME_EVERYWHERE = (
     'report',
     'scan',
     'stacks/test_compiled.py',
+    'stacks/test_matrix.py',
     'stacks/test_python_3_8.py',
     'test_readme_zh.py',
 )
