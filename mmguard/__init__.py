@@ -7,6 +7,7 @@ parts that need torch and numpy alone (:mod:`mmguard.functional`, :mod:`mmguard.
 
 import importlib as _importlib
 import sys as _sys
+import warnings as _warnings
 from typing import Any as _Any
 
 from mmguard.after_import import call_after_import as _call_after_import
@@ -43,11 +44,20 @@ def register() -> None:
     register_all()
 
 
+def _register_or_warn() -> None:
+    try:
+        register()
+    except Exception as error:  # who imports mmengine for something else must not be stopped by mmguard
+        _warnings.warn(
+            f'mmguard: nothing is registered, {error}. `mmguard env` looks at the installation', stacklevel=2
+        )
+
+
 if _sys.modules.get('mmengine') is not None:
-    register()
+    _register_or_warn()
 else:
     # Not mmengine itself, nor its registry: mmcv imports them when it is half imported, and cannot be imported then.
-    _call_after_import(('mmengine.runner', 'mmseg.registry', 'mmdet.registry'), register)
+    _call_after_import(('mmengine.runner', 'mmseg.registry', 'mmdet.registry'), _register_or_warn)
 
 
 def __getattr__(name: str) -> _Any:

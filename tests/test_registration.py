@@ -133,6 +133,16 @@ def test_a_broken_mmengine_leaves_the_command_that_says_so(tmp_path: Path) -> No
     assert 'stack' in out
 
 
+@pytest.mark.parametrize('first', ['mmguard.nn', 'mmengine'])
+def test_an_mmengine_that_lacks_something_is_imported_all_the_same(first: str, tmp_path: Path) -> None:
+    (tmp_path / 'mmengine').mkdir()
+    for name in ('__init__', 'runner'):
+        (tmp_path / 'mmengine' / f'{name}.py').touch()
+    out = python(f'import {first}, mmguard.nn, mmengine.runner\nprint("imported")', str(tmp_path))
+    assert 'imported' in out
+    assert 'mmguard: nothing is registered, No module named' in out
+
+
 def test_without_mmengine_the_pure_parts_import() -> None:
     out = python(
         'sys.modules.update(mmengine=None, mmcv=None, mmseg=None, mmdet=None, cv2=None, rich=None, yaml=None)\n'
