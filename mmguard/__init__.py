@@ -34,7 +34,8 @@ def register() -> None:
     """Puts transforms, losses and hooks into the registries of mmengine, and of mmseg and mmdet where these import.
 
     ``import mmguard`` does it where mmengine is imported already, as it is for ``custom_imports`` of a config; else it
-    is done as soon as ``mmengine.runner``, ``mmseg.registry`` or ``mmdet.registry`` is. Calling it again does no harm.
+    is done as soon as ``mmengine.runner``, ``mmseg.registry`` or ``mmdet.registry`` is, or one of the classes is asked
+    for, as ``mmguard.GuardedLoss``. Calling it again does no harm.
 
     Raises:
         ImportError: mmengine is not installed, or does not import.
@@ -65,6 +66,7 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f'mmguard.{name}')
     if name in _OF_FRAMEWORKS:
         try:
+            register()  # who asks for one may name the others in a config
             return getattr(_importlib.import_module(_OF_FRAMEWORKS[name]), name)
         except ImportError as error:
             raise AttributeError(f'mmguard.{name} needs what does not import here: {error}') from error
