@@ -32,6 +32,7 @@ for port, training in zip(ports, trainings):
     # A port each: a rank that is early must not meet the end of the group before.
     os.environ['MASTER_PORT'], sys.argv = str(port), [path, *training.split()]
     runpy.run_path(path, run_name='__main__')
+leave()
 """
 
 
@@ -167,6 +168,7 @@ for _ in range(3):
     say(align_losses(forward(['a', 'b'] if rank else ['b']), both))
 dist.barrier()
 dist.destroy_process_group()
+leave()
 """
 
 
