@@ -68,6 +68,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     'distributed': ('scan/on_dask.py', 'scan/test_scan_dask.py'),
     'torchvision': (
         'examples/test_example_mlperf_retinanet.py',
+        'nnunet/test_nnunet_cli.py',
         'peers/test_torchvision_detectors.py',
         'peers/torchvision_models.py',
     ),
