@@ -41,7 +41,8 @@ class ClassTarget(NamedTuple):
     def invalid(self) -> Tensor:
         """bool, the shape of the input: neither a class nor ``ignore_index``."""
         outside = self.given.clamp(0, self.num_classes - 1) != self.given
-        return outside if self._ignores_class() else outside & (self.given != self.ignore_index)
+        ignores_class = 0 <= self.ignore_index < self.num_classes
+        return outside if ignores_class else outside & (self.given != self.ignore_index)
 
     def counts(self, kept: Tensor, ignored: Tensor) -> Tensor:
         """int64, shape (3,): elements seen, skipped, remapped.
@@ -62,9 +63,6 @@ class ClassTarget(NamedTuple):
     def weight(self, class_weight: Tensor) -> Tensor:
         """0-d, float32 for half precision: the class weights of the elements that take part, added up."""
         return sum_float32(self.weight_per_element(class_weight))
-
-    def _ignores_class(self) -> bool:
-        return 0 <= self.ignore_index < self.num_classes
 
 
 def mend_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:

@@ -140,7 +140,8 @@ def _of_classes(
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
     mended = mend_class_target(target, classes, ignore_index, on_invalid)
-    kept = mended.kept()
+    if counted or weight is None:  # a pass over the labels
+        kept = mended.kept()
     counts = mended.counts(kept, mended.ignored()) if counted else None
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
