@@ -11,10 +11,14 @@ import torch.nn.functional as F
 
 def skip_where_torch_fails(call: Callable[[], object]) -> None:
     """Skips the test that asks it where PyTorch's own call, the same without mmguard, fails."""
+    skip_where_stock_fails(call, stock=f'torch {torch.__version__}')
+
+
+def skip_where_stock_fails(call: Callable[[], object], stock: str = 'the stock loss') -> None:
     try:
         call()
-    except Exception as error:  # an old torch raises that itself
-        pytest.skip(f'torch {torch.__version__} itself fails: {(str(error).splitlines() or [type(error).__name__])[0]}')
+    except Exception as error:  # whatever stock raises
+        pytest.skip(f'{stock} itself fails: {(str(error).splitlines() or [type(error).__name__])[0]}')
 
 
 class _Pair(NamedTuple):

@@ -10,6 +10,7 @@ from detection_cases import BACKGROUND, CASES, CLASSES, INVALID, Batch, assert_s
 from hypothesis import given as examples
 from hypothesis import settings
 from hypothesis import strategies as st
+from this_torch import skip_where_stock_fails
 
 NAMES = pytest.mark.parametrize('name', CASES)
 STABLE = settings(max_examples=60, derandomize=True, deadline=None)
@@ -30,17 +31,15 @@ def batches(draw: st.DrawFn, name: str) -> Batch:
     return made
 
 
-@NAMES
+@pytest.mark.parametrize(
+    ('name', 'with_factor'),
+    [(name, with_factor) for name in CASES for with_factor in (False, True)[: 1 + (CASES[name].factor is not None)]],
+)
 @pytest.mark.parametrize('override', [None, 'none', 'sum'])
-@pytest.mark.parametrize('with_factor', [False, True])
 def test_invalid_elements_might_as_well_not_be_there(name: str, override: Optional[str], with_factor: bool) -> None:
     case = CASES[name]
-    if override == 'sum' and ('ghm' in name or with_factor):
-        pytest.skip('stock cannot')
-    if override == 'none' and name == 'seesaw, one value':
-        pytest.skip('stock adds an element per positive to one per row')
-    if with_factor and case.factor is None:
-        pytest.skip('the loss takes no avg_factor')
+    asked = {'reduction_override': override, 'avg_factor': 3.0 if with_factor else None}
+    skip_where_stock_fails(lambda: outcome(case.build(), case, batch(case), **asked))
     seen = []
 
     @STABLE
