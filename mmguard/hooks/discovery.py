@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from types import FunctionType
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
@@ -14,6 +15,9 @@ from mmguard.log.ledger import ByKind, by_kind
 from mmguard.log.run_record import space_to_json
 from mmguard.log.source import source_of
 from mmguard.losses.counting import CountsLabels
+
+#: A longer list, inside a transform, is data.
+LONGEST_PIPELINE = 1_000
 
 
 def unwrapped(model: Any) -> nn.Module:
@@ -91,11 +95,10 @@ def _walk(item: Any) -> Iterator[BaseDataElement]:
 
 
 def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
-    """The transform lists of a dataset and of what it wraps."""
+    """The transform lists of a dataset and of what it wraps, the lists inside transforms (branches) included."""
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
-    if isinstance(transforms, (list, tuple)):
-        yield list(transforms)
+    yield from (held for held in _inside(transforms, set()) if isinstance(held, list))
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     for wrapped in inner:
         if wrapped is not None:
@@ -103,21 +106,39 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
 
 
 def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
-    """The rules of the guards in a pipeline, nested ones (``RandomApply`` and the like) included."""
-    for transform in transforms:
+    """The rules of the guards in a pipeline, nested ones (``RandomApply``, ``MultiBranch`` and the like) included."""
+    for transform in _inside(list(transforms), set()):
         rule = getattr(transform, 'rule', None)
         if isinstance(rule, LabelSpace):
             yield rule
-        inner = getattr(transform, 'transforms', None)
-        if isinstance(inner, (list, tuple)):
-            yield from rules_in(inner)
-        elif inner is not None:
-            yield from rules_in(getattr(inner, 'transforms', ()))
 
 
 def rules_of(dataset: Any) -> List[LabelSpace]:
-    """The rules of all guards in the pipelines of a dataset."""
-    return [rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)]
+    """The rules of all guards in the pipelines of a dataset, each once."""
+    return list({id(rule): rule for pipeline in pipelines_of(dataset) for rule in rules_in(pipeline)}.values())
+
+
+def _inside(held: Any, seen: Set[int]) -> Iterator[Any]:
+    """Every transform and every list of transforms in a pipeline, at any depth.
+
+    Transforms hold others in what attribute they like: a list, a dict of branches, a list of lists.
+    """
+    if id(held) in seen:
+        return
+    seen.add(id(held))
+    if _is_transform(held):
+        yield held
+        yield from _inside(vars(held), seen)
+    elif isinstance(held, (dict, list, tuple)) and len(held) <= LONGEST_PIPELINE:
+        inner = list(held.values() if isinstance(held, dict) else held)
+        if not isinstance(held, dict) and any(map(_is_transform, inner)):
+            yield inner
+        for item in inner:
+            yield from _inside(item, seen)
+
+
+def _is_transform(item: Any) -> bool:
+    return callable(item) and hasattr(item, '__dict__') and not isinstance(item, (type, FunctionType))
 
 
 def kind_of(rule: LabelSpace) -> str:

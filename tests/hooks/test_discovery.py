@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 from typing import Any, List
 
+import mmcv.transforms as mmcv
 import numpy as np
 import pytest
 import torch
@@ -18,6 +19,7 @@ from mmguard.hooks.discovery import (
     label_space,
     pipelines_of,
     rules_in,
+    rules_of,
     samples_of,
 )
 from mmguard.log.source import relative_to, source_of
@@ -123,20 +125,69 @@ def test_source_of_prefers_the_label_file() -> None:
 
 
 def test_pipelines_and_roots_of_wrapped_data_sets() -> None:
-    one = Holder(pipeline=Holder(transforms=['a']), data_root='one')
-    two = Holder(pipeline=['b'], data_root='two/')
+    a, b = mmguard.GuardSegLabels(num_classes=3), mmguard.GuardSegLabels(num_classes=4)
+    one = Holder(pipeline=Holder(transforms=[a]), data_root='one')
+    two = Holder(pipeline=[b], data_root='two/')
     three = Holder(dataset=Holder(datasets=[one, Holder(dataset=two)]))
-    assert list(pipelines_of(three)) == [['a'], ['b']]
+    assert list(pipelines_of(three)) == [[a], [b]]
     assert list(data_roots_of(three)) == ['one', 'two/']
     assert list(pipelines_of(None)) == list(data_roots_of(None)) == []
 
 
 def test_rules_of_nested_guards() -> None:
-    from mmcv.transforms import RandomApply
-
     guard = mmguard.GuardSegLabels(num_classes=3)
-    nested = RandomApply([mmguard.GuardSegLabels(num_classes=4)])
+    nested = mmcv.RandomApply([mmguard.GuardSegLabels(num_classes=4)])
     assert [rule.num_classes for rule in rules_in([object(), guard, nested])] == [3, 4]
+
+
+def seg_guard(num_classes: int) -> Any:
+    return mmguard.GuardSegLabels(num_classes=num_classes)
+
+
+def test_guards_in_the_branches_of_multi_branch() -> None:
+    pytest.importorskip('mmdet')
+    from mmdet.datasets.transforms import MultiBranch, PackDetInputs
+
+    pack, of_sup, of_unsup = PackDetInputs(), seg_guard(3), seg_guard(4)
+    branches = MultiBranch(['sup', 'unsup', 'none'], sup=[of_sup, pack], unsup=[mmcv.RandomApply([of_unsup])], none=[])
+    data = Holder(pipeline=mmcv.Compose([seg_guard(2), branches]))
+    assert [rule.num_classes for rule in rules_of(data)] == [2, 3, 4]
+    assert [of_sup, pack] in list(pipelines_of(data))
+
+
+def test_guards_in_test_time_augmentation_count_once() -> None:
+    flips = [mmcv.RandomFlip(prob=0.0), mmcv.RandomFlip(prob=1.0, direction='horizontal')]
+    augmented = mmcv.TestTimeAug([flips, [mmcv.LoadAnnotations()], [seg_guard(3)]])
+    assert [rule.num_classes for rule in rules_of(Holder(pipeline=mmcv.Compose([augmented])))] == [3]
+
+
+@pytest.mark.parametrize(
+    'wrapper',
+    [
+        lambda guard: mmcv.RandomChoice([[mmcv.RandomFlip(prob=0.5)], [guard]]),
+        lambda guard: mmcv.TransformBroadcaster([guard]),
+        lambda guard: Callable(steps=Callable(first=guard)),
+        lambda guard: Callable(by_name={'weak': [[guard]]}),
+    ],
+)
+def test_guards_in_transforms_that_hold_transforms(wrapper: Any) -> None:
+    assert [rule.num_classes for rule in rules_in([wrapper(seg_guard(5))])] == [5]
+
+
+def test_transforms_that_hold_each_other_and_much_data() -> None:
+    one, other = Callable(cache=[[0] * 5] * 10_000), Callable()
+    one.other, other.one, other.guard = other, one, seg_guard(5)
+    assert [rule.num_classes for rule in rules_in([one, other])] == [5]
+
+
+class Callable:
+    """A transform of a user's own, which inherits from nothing."""
+
+    def __init__(self, **names: Any) -> None:
+        self.__dict__.update(names)
+
+    def __call__(self, results: Any) -> Any:
+        return results
 
 
 @pytest.mark.parametrize(
