@@ -113,7 +113,7 @@ class InstanceRule(LabelSpace):
         if invalid_labels:
             reasons[LABEL_REASON] = invalid_labels
         if self.label_map:
-            tally.remapped = self._count_mapped(labels, mended, dropped, ignored)
+            tally.mapped = self._count_mapped(labels, mended, dropped, ignored)
         if self.on_invalid == 'raise' and reasons:
             tally.skipped += invalid_labels
             raise self._error(tally, np.flatnonzero(invalid if dropped is None else invalid | dropped).tolist())
@@ -165,7 +165,7 @@ class InstanceRule(LabelSpace):
 
 def describe_reasons(tally: Tally) -> str:
     """Values and box faults of a tally in words: ``'value 600 (2 times), 1 box without area'``."""
-    parts = [describe_values(tally.values)] if tally.values else []
+    parts = [describe_values(tally.values, others=tally.other_values)] if tally.values else []
     return ', '.join(parts + describe_boxes(tally.reasons))
 
 

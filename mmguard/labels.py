@@ -8,6 +8,7 @@ import numpy as np
 
 from mmguard.errors import LabelGuardError
 from mmguard.tally import Tally
+from mmguard.words import counted
 
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
@@ -108,7 +109,7 @@ class LabelRule(LabelSpace):
         if not invalid.size:
             return label, Tally(total=label.size, source=source)
         found = label.ravel()[invalid]
-        tally = self._tally(label, value_counts(found), source)
+        tally = self._tally(label.size, value_counts(found), source)
         if self.on_invalid == 'raise':
             raise self._error(tally, label, invalid)
         if self.on_invalid == 'clip':
@@ -135,16 +136,11 @@ class LabelRule(LabelSpace):
         counts = value_counts(label)
         mended_values = {value: self._mended_value(value) for value in counts}
         changed = {value: mended for value, mended in mended_values.items() if mended != value}
-        mapped = [value for value in changed if value in self.label_map]
-        tally = self._tally(label, {v: n for v, n in counts.items() if v in changed and v not in mapped}, source)
+        invalid = {value: counts[value] for value in changed if value not in self.label_map}
+        tally = self._tally(label.size, invalid, source)
         if self.on_invalid == 'raise' and tally:
-            raise self._error(tally, label, np.flatnonzero(np.isin(label, list(tally.values))))
-        for value in mapped:
-            if changed[value] == self.ignore_index:
-                tally.skipped += counts[value]
-                tally.values[value] = counts[value]
-            else:
-                tally.remapped += counts[value]
+            raise self._error(tally, label, np.flatnonzero(np.isin(label, list(invalid))))
+        tally.mapped = sum(counts[value] for value in changed) - sum(invalid.values())
         if not changed:
             return label, tally
         dtype = _dtype_holding(self.ignore_index, label.dtype)
@@ -166,10 +162,10 @@ class LabelRule(LabelSpace):
             return min(max(value, 0), self.num_classes - 1)
         return self.ignore_index
 
-    def _tally(self, label: np.ndarray, values: Dict[int, int], source: Optional[str]) -> Tally:
+    def _tally(self, total: int, values: Dict[int, int], source: Optional[str]) -> Tally:
         count = sum(values.values())
         clipped = count if self.on_invalid == 'clip' else 0
-        return Tally(total=label.size, skipped=count - clipped, remapped=clipped, values=values, source=source)
+        return Tally(total=total, skipped=count - clipped, remapped=clipped, values=values, source=source)
 
     def _error(self, tally: Tally, label: np.ndarray, invalid: np.ndarray) -> LabelGuardError:
         first = np.stack(np.unravel_index(invalid[:5], label.shape), axis=1)
@@ -183,8 +179,8 @@ def invalid_label_error(
     """The error of ``on_invalid='raise'``: file, values, counts, first positions and the ways out."""
     ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
     message = (
-        f'{tally.source or "labels"}: {sum(tally.values.values()):,} of {tally.total:,} labels are invalid: '
-        f'{describe_values(tally.values)}; first at {", ".join(map(str, positions))}. Valid are '
+        f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
+        f'{describe_values(tally.values, others=tally.other_values)}; first at {", ".join(map(str, positions))}. Valid are '
         f'0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on without these '
         f"labels with on_invalid='ignore'"
     )
@@ -207,12 +203,25 @@ def value_counts(label: np.ndarray) -> Dict[int, int]:
     return {int(value): int(count) for value, count in zip(values, numbers)}
 
 
-def describe_values(values: Mapping[int, int], limit: int = 8) -> str:
-    """Names values, the most frequent first: ``'value 11 (2,503 times)'``."""
+def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) -> str:
+    """Names values, the most frequent first.
+
+    Args:
+        values (dict[int, int]): Value -> how often.
+        limit (int): So many are named.
+        others (int): How often any value came that ``values`` leaves out.
+
+    Example:
+        >>> describe_values({11: 2503}), describe_values({1: 1, 2: 5}, limit=1, others=7)
+        ('value 11 (2,503 times)', 'values 2 (5 times) and others (8 times)')
+    """
     ranked: List[Tuple[int, int]] = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    named = ', '.join(f'{value} ({count:,} times)' for value, count in ranked[:limit])
-    rest = f' and {len(ranked) - limit} more values' if len(ranked) > limit else ''
-    return f'value{"s" if len(ranked) > 1 else ""} {named}{rest}'
+    named = ', '.join(f'{value} ({counted(count, "time")})' for value, count in ranked[:limit])
+    left = ranked[limit:]
+    others += sum(count for _, count in left) if others else 0
+    rest = f' and others ({counted(others, "time")})' if others else ''
+    rest = rest or (f' and {counted(len(left), "more value")}' if left else '')
+    return f'value{"s" if rest or len(ranked) > 1 else ""} {named}{rest}'
 
 
 def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:

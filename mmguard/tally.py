@@ -1,4 +1,4 @@
-"""The record that flows through the house: what was seen, skipped and remapped, and where."""
+"""The record that flows from file to log: what was seen, skipped, remapped and mapped, and where."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ LABEL_GUARD = 'label_guard'
 
 #: The source of a tally that adds up several files.
 SEVERAL = '<several>'
+#: As many values are counted one by one; a depth map taken for labels has tens of thousands.
+VALUES = 32
 
 
 @dataclass
@@ -19,22 +21,27 @@ class Tally:
     """Exact counts of label elements (pixels, instances or loss elements).
 
     Adding is associative and commutative and ``Tally()`` is its neutral element, so tallies of workers, ranks
-    and machines can be merged in any order.
+    and machines can be merged in any order. Of more than 32 values, the order may decide which are counted one by one;
+    every sum is exact all the same.
 
     Args:
         total (int): Elements seen.
-        skipped (int): Elements taken out of training.
-        remapped (int): Elements changed to another valid class.
-        values (dict[int, int]): Raw value -> how many elements were skipped or clipped because of it.
+        skipped (int): Invalid elements that were taken out of training.
+        remapped (int): Invalid elements that were clipped to a class.
+        values (dict[int, int]): Raw value -> how many elements were skipped or clipped because of it; the 32 most
+            frequent values.
         source (str, optional): The file that the elements come from.
         reasons (dict[str, int]): Of instances: why -> how many were skipped or clipped because of it (``'label'``, or
             what is wrong with the box). Each counts once.
+        mapped (int): Elements that the user's own ``label_map`` sent elsewhere: no mistake, so ``bool()`` leaves them
+            out.
+        other_values (int): Elements that were skipped or clipped because of any value that ``values`` leaves out.
 
     Example:
         >>> a = Tally(total=4, skipped=2, values={11: 2}, source='a.png')
         >>> b = Tally(total=4, remapped=1, values={12: 1}, source='a.png')
         >>> a + b
-        Tally(total=8, skipped=2, remapped=1, values={11: 2, 12: 1}, source='a.png', reasons={})
+        Tally(total=8, skipped=2, remapped=1, values={11: 2, 12: 1}, source='a.png', reasons={}, mapped=0, other_values=0)
     """
 
     total: int = 0
@@ -43,10 +50,23 @@ class Tally:
     values: Dict[int, int] = field(default_factory=dict)
     source: Optional[str] = None
     reasons: Dict[str, int] = field(default_factory=dict)
+    mapped: int = 0
+    other_values: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.values) > VALUES:
+            ranked = sorted(self.values.items(), key=lambda item: (-item[1], item[0]))
+            self.values = dict(sorted(ranked[:VALUES]))
+            self.other_values += sum(count for _, count in ranked[VALUES:])
 
     def __bool__(self) -> bool:
         """Whether anything was skipped or remapped."""
         return bool(self.skipped or self.remapped)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any label is another than before, or out of training."""
+        return bool(self or self.mapped)
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
@@ -55,13 +75,15 @@ class Tally:
             total=self.total + other.total,
             skipped=self.skipped + other.skipped,
             remapped=self.remapped + other.remapped,
+            mapped=self.mapped + other.mapped,
             values=_add_counts(self.values, other.values),
+            other_values=self.other_values + other.other_values,
             source=_join_sources(self.source, other.source),
             reasons=_add_counts(self.reasons, other.reasons),
         )
 
     def then(self, later: Tally) -> Tally:
-        """Joins a second look at the same elements (two guards in one pipeline): seen once, mended twice."""
+        """Joins a second look at the same elements (two guards in one pipeline): seen once, sanitized twice."""
         joined = self + later
         joined.total = max(self.total, later.total)
         return joined
@@ -74,6 +96,9 @@ class Tally:
             'remapped': self.remapped,
             'values': {str(value): count for value, count in sorted(self.values.items())},
         }
+        for name in ('mapped', 'other_values'):
+            if getattr(self, name):
+                record[name] = getattr(self, name)
         if self.reasons:
             record['reasons'] = dict(sorted(self.reasons.items()))
         return record
@@ -84,8 +109,10 @@ class Tally:
             total=record.get('total', 0),
             skipped=record['skipped'],
             remapped=record['remapped'],
-            values={int(value): count for value, count in record['values'].items()},
-            source=record['source'],
+            mapped=record.get('mapped', 0),
+            values={int(value): count for value, count in record.get('values', {}).items()},
+            other_values=record.get('other_values', 0),
+            source=record.get('source'),
             reasons=dict(record.get('reasons', {})),
         )
 

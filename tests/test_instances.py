@@ -36,7 +36,7 @@ def one_by_one(instances: List[Instance], rule: InstanceRule) -> Tuple[List[Opti
                     tally.skipped += 1
                     flag = rule.on_invalid == 'ignore'
             else:
-                tally.remapped += mapped != label
+                tally.mapped += mapped != label
         tally.skipped += bool(fault)
         if reason:
             tally.reasons[reason] = tally.reasons.get(reason, 0) + 1
@@ -88,7 +88,7 @@ def test_raise_names_file_values_boxes_and_positions() -> None:
         rule.mend(labels, None, faults, 'dir/a.jpg')
     text = str(caught.value)
     assert text.startswith(
-        'dir/a.jpg: 4 of 5 instances are invalid: values 600 (2 times), 264 (1 times), 1 box without'
+        'dir/a.jpg: 4 of 5 instances are invalid: values 600 (2 times), 264 (1 time), 1 box without'
     )
     assert 'first at 1, 2, 3, 4' in text
     assert 'Valid labels are 0..263' in text
@@ -121,5 +121,5 @@ def test_misuse_is_told(arguments: dict, error: type, message: str) -> None:
 
 def test_reasons_in_words() -> None:
     tally = Tally(9, 4, 0, {600: 1}, reasons={'label': 1, 'box_outside': 2, 'box_not_finite': 1})
-    assert describe_reasons(tally) == 'value 600 (1 times), 1 box not finite, 2 boxes outside the image'
+    assert describe_reasons(tally) == 'value 600 (1 time), 1 box not finite, 2 boxes outside the image'
     assert describe_reasons(Tally()) == ''

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from mmguard.errors import LabelGuardError
 from mmguard.labels import LabelRule, describe_values, value_counts
+from mmguard.tally import Tally
 
 DTYPES = [np.uint8, np.uint16, np.int8, np.int16, np.int32, np.int64, np.uint32, np.uint64]
 
@@ -30,7 +31,7 @@ def element_by_element(value: int, rule: LabelRule) -> Any:
         mended = rule.label_map[value]
         if mended == value:
             return value, 'kept'
-        return mended, 'skipped' if mended == rule.ignore_index else 'remapped'
+        return mended, 'mapped'
     if 0 <= value < rule.num_classes or value == rule.ignore_index:
         return value, 'kept'
     if rule.on_invalid == 'clip':
@@ -59,9 +60,10 @@ def test_every_label_becomes_what_the_contract_says_and_is_counted_once(
     assert [int(value) for value in mended.ravel()] == [value for value, _ in expected]
     done = [what for _, what in expected]
     assert (tally.total, tally.skipped, tally.remapped) == (label.size, done.count('skipped'), done.count('remapped'))
+    assert tally.mapped == done.count('mapped')
     assert tally.source == 'a.png'
-    unmapped = [v for v, w in zip(label.ravel(), done) if w == 'skipped' or (w != 'kept' and int(v) not in label_map)]
-    assert tally.values == value_counts(np.array(unmapped, dtype=label.dtype))
+    invalid = [value for value, what in zip(label.ravel(), done) if what in ('skipped', 'remapped')]
+    assert Tally(values=value_counts(np.array(invalid, dtype=label.dtype))).values == tally.values
 
 
 @pytest.mark.parametrize('dtype', DTYPES)
@@ -103,7 +105,7 @@ def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
     with pytest.raises(LabelGuardError) as caught:
         LabelRule(19, on_invalid='raise').mend(label, 'city/a.png')
     message = str(caught.value)
-    for part in ('city/a.png', '3 of 20', '19 (2 times)', '200 (1 times)', '(0, 4), (2, 3), (3, 0)', '0..18', '255'):
+    for part in ('city/a.png', '3 of 20', '19 (2 times)', '200 (1 time)', '(0, 4), (2, 3), (3, 0)', '0..18', '255'):
         assert part in message
     assert caught.value.positions == [(0, 4), (2, 3), (3, 0)]
     assert caught.value.tallies[0].values == {19: 2, 200: 1}
@@ -139,8 +141,9 @@ def test_label_map_keys_may_be_strings_as_in_json_configs() -> None:
 
 def test_values_are_described_most_frequent_first() -> None:
     assert describe_values({11: 2503}) == 'value 11 (2,503 times)'
-    assert describe_values({1: 1, 2: 5}) == 'values 2 (5 times), 1 (1 times)'
-    assert describe_values(dict.fromkeys(range(10), 1), limit=2) == 'values 0 (1 times), 1 (1 times) and 8 more values'
+    assert describe_values({1: 1, 2: 5}) == 'values 2 (5 times), 1 (1 time)'
+    assert describe_values(dict.fromkeys(range(10), 1), limit=2) == 'values 0 (1 time), 1 (1 time) and 8 more values'
+    assert describe_values({1: 2, 2: 1}, limit=1, others=4) == 'values 1 (2 times) and others (5 times)'
 
 
 def test_a_true_is_1_whatever_its_byte() -> None:

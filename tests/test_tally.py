@@ -8,7 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmguard.tally import SEVERAL, Tally, merge_by_source
+from mmguard.tally import SEVERAL, VALUES, Tally, merge_by_source
 
 counts = st.integers(0, 10**9)
 tallies = st.builds(
@@ -62,3 +62,25 @@ def test_only_a_tally_with_something_mended_is_true() -> None:
     assert not Tally(total=5)
     assert Tally(skipped=1)
     assert Tally(remapped=1)
+
+
+def test_what_a_label_map_did_is_no_offence() -> None:
+    tally = Tally(total=5, mapped=3)
+    assert not tally
+    assert tally.changed
+    assert (tally + tally).mapped == 6
+    assert Tally.from_json(tally.to_json()) == tally
+
+
+@given(st.lists(st.dictionaries(st.integers(-500, 500), st.integers(1, 10**6), max_size=80), max_size=4))
+@settings(derandomize=True, deadline=None)
+def test_only_the_most_frequent_values_are_counted_one_by_one(several: list) -> None:
+    made = [Tally(skipped=sum(values.values()), values=values) for values in several]
+    before = [len(values) for values in several]
+    total = functools.reduce(operator.add, made, Tally())
+    for tally in (*made, total):
+        assert len(tally.values) <= VALUES
+        assert sum(tally.values.values()) + tally.other_values == tally.skipped
+    assert [len(values) for values in several] == before  # what was handed in is not written to
+    for tally, values in zip(made, several):
+        assert sorted(tally.values.values()) == sorted(values.values())[-VALUES:]

@@ -236,11 +236,11 @@ def _mended(
 
 
 def _rebuilt(target: Target, mended: MendedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
-    if not mended.tally:
+    if not mended.tally.changed:
         return target
     rebuilt: Dict[str, Any] = dict(target)
     labels = target[label_key]
-    if mended.tally.remapped:
+    if mended.tally.remapped or mended.tally.mapped:
         fits = labels.dtype != torch.bool and torch.iinfo(labels.dtype).max >= rule.num_classes - 1
         rebuilt[label_key] = torch.from_numpy(mended.labels).to(labels.device, labels.dtype if fits else torch.int64)
     if mended.dropped is not None:

@@ -13,10 +13,8 @@ import torch
 from torch import Tensor
 
 from mmguard.labels import LabelRule
-from mmguard.tally import Tally
+from mmguard.tally import VALUES, Tally
 
-#: As many invalid values of a sample are told one by one, the most frequent ones; the sums hold all.
-VALUES = 32
 _WIDTH = 4 + 2 * VALUES
 
 
@@ -26,11 +24,10 @@ def to_tensor(tally: Tally, several: bool = True) -> Tensor:
 
     Example:
         >>> from_tensor(to_tensor(Tally(total=9, skipped=2, values={7: 2})), 'case_001')
-        Tally(total=9, skipped=2, remapped=0, values={7: 2}, source='case_001', reasons={})
+        Tally(total=9, skipped=2, remapped=0, values={7: 2}, source='case_001', reasons={}, mapped=0, other_values=0)
     """
-    ranked = sorted(tally.values.items(), key=lambda item: (-item[1], item[0]))[:VALUES]
     numbers = [int(several), tally.total, tally.skipped, tally.remapped]
-    for value, count in ranked:
+    for value, count in tally.values.items():
         numbers += [value, count]
     return torch.tensor(numbers + [0] * (_WIDTH - len(numbers)))
 
@@ -38,7 +35,8 @@ def to_tensor(tally: Tally, several: bool = True) -> Tensor:
 def from_tensor(numbers: Tensor, source: Optional[str]) -> Tally:
     _, total, skipped, remapped, *pairs = numbers.tolist()
     values = {value: count for value, count in zip(pairs[::2], pairs[1::2]) if count}
-    return Tally(total, skipped, remapped, values, source)
+    others = skipped + remapped - sum(values.values())
+    return Tally(total, skipped, remapped, values, source, other_values=others)
 
 
 def append_tally(segmentation: Any, tally: Tally) -> List[Tensor]:

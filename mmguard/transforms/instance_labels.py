@@ -111,7 +111,7 @@ class GuardInstanceLabels(BaseTransform):
             leave_in_sample(sample, 'instances', Tally(len(labels), source=source))
             return
         mended = self._mended(labels, boxes, extent, None, source)
-        if labels is not None and (mended.tally or labels.dtype != torch.int64):
+        if labels is not None and (mended.tally.changed or labels.dtype != torch.int64):
             instances.labels = torch.from_numpy(mended.labels)
         tally = mended.tally
         if ignored:

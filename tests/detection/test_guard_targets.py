@@ -151,7 +151,7 @@ def test_clip_and_label_map() -> None:
     (guarded,), (tally,) = guard_targets(batch, 5, 'clip', label_map={90: 2}, min_label=1, return_tally=True)
     assert guarded['labels'].tolist() == [1, 4, 1, 2]
     assert guarded['boxes'] is batch[0]['boxes']
-    assert (tally.skipped, tally.remapped, tally.values) == (0, 4, {0: 1, 7: 1, -3: 1})
+    assert (tally.skipped, tally.remapped, tally.mapped, tally.values) == (0, 3, 1, {0: 1, 7: 1, -3: 1})
     with warnings.catch_warnings():
         warnings.simplefilter('error')  # a label map is meant
         (guarded,) = guard_targets([target([90, 3])], 5, label_map={90: 2})

@@ -145,5 +145,5 @@ def test_table_of_instances_stands_apart_from_that_of_pixels() -> None:
     assert 'mmguard: train, pixels' in table
     assert 'mmguard: train, instances' in table
     assert 'instances: 6 of 57 skipped (10.5 %), 0 remapped' in table
-    assert 'instances: values 600 (2 times), 264 (1 times), 2 boxes without area, 1 box outside the image' in table
+    assert 'instances: values 600 (2 times), 264 (1 time), 2 boxes without area, 1 box outside the image' in table
     assert '1 image seen without any instance' in table

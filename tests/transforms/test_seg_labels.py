@@ -101,7 +101,7 @@ def test_clip_and_label_map() -> None:
     label = np.array([[0, 7, 9]], np.uint8)
     results = GuardSegLabels(3, on_invalid='clip', label_map={7: 1})(sample_of(label))
     assert results['gt_seg_map'].tolist() == [[0, 1, 2]]
-    assert results[LABEL_GUARD]['pixels'] == Tally(3, 0, 2, {9: 1}, 'a.png')
+    assert results[LABEL_GUARD]['pixels'] == Tally(3, 0, 1, {9: 1}, 'a.png', mapped=1)
 
 
 def test_raise_names_the_file(label: np.ndarray) -> None:
