@@ -1,0 +1,57 @@
+"""Guards inside MultiBranch and TestTimeAug, through the real Runner: found at the start, and in the record."""
+
+from __future__ import annotations
+
+import json
+import os.path as osp
+from typing import Any, Dict, List
+
+import pytest
+from mmengine.config import ConfigDict
+from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, Run, add_loop, expected_samples, tiny_config, train
+
+pytest.importorskip('mmdet')
+
+from mmseg.models import EncoderDecoder
+from mmseg.registry import MODELS
+
+pytestmark = pytest.mark.slow
+
+UNGUARDED = dict(type='CrossEntropyLoss')
+
+
+@MODELS.register_module(force=True)
+class _OneBranch(EncoderDecoder):
+    """Trains on the branch ``sup`` of a batch."""
+
+    def forward(self, inputs: Any, data_samples: Any = None, mode: str = 'tensor') -> Any:
+        return super().forward(inputs['sup'], data_samples['sup'], mode)
+
+
+def guards_of(run: Run, mode: str) -> List[Dict[str, Any]]:
+    with open(osp.join(run.log_dir, 'label_guard.json'), encoding='utf-8') as file:
+        return json.load(file)['runs'][-1]['modes'][mode]['guards']
+
+
+def test_a_guard_in_a_branch_is_found(cityscapes: str, work_dir: str) -> None:
+    branches = dict(type='mmdet.MultiBranch', branch_field=['sup'], sup=[PACK, GUARD])
+    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, branches])
+    config.model.type = '_OneBranch'
+    config.model.decode_head.loss_decode = UNGUARDED
+    config.model.data_preprocessor = dict(
+        type='mmdet.MultiBranchDataPreprocessor', data_preprocessor=config.model.data_preprocessor
+    )
+    run = train(config)
+    assert 'nothing to report' not in run.log
+    assert [guard['num_classes'] for guard in guards_of(run, 'train')] == [NUM_CLASSES]
+    found = [sample for line in run.lines() for sample in line['samples']]
+    assert found == [sample for sample in expected_samples(cityscapes, 'gtFine/train') if sample['skipped']]
+
+
+def test_a_guard_in_test_time_augmentation_is_found_once(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    flips = [dict(type='RandomFlip', prob=0.0), dict(type='RandomFlip', prob=1.0)]
+    add_loop(config, 'test', [LOAD[0], dict(type='TestTimeAug', transforms=[flips, [LOAD[1]], [PACK], [GUARD]])])
+    config.model = ConfigDict(type='SegTTAModel', module=config.model)
+    run = Run(config).test()
+    assert [guard['num_classes'] for guard in guards_of(run, 'test')] == [NUM_CLASSES]
