@@ -52,10 +52,14 @@ def reduce_loss(loss: Tensor, weight: Optional[Tensor], reduction: str, avg_fact
 
 
 def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Tensor:
-    """Takes invalid elements out of a factor that the caller counted: ``avg_factor * kept / counted``.
+    """Takes invalid elements out of a factor that the caller counted, as far as one call can tell how.
 
-    It is scaled, not lowered by subtraction, and never falls below ``min(avg_factor, 1)``: a factor averaged over
-    ranks, or chosen by hand, must not be driven to zero.
+    - A factor of at least ``counted`` was added up over several calls (RetinaNet calls once per level): what was
+      skipped here is subtracted.
+    - A smaller one was averaged over ranks, or chosen by hand: it is multiplied by ``kept / counted``.
+    - One that equals ``kept`` never held them (FCOS counts the labels that are classes): it stays.
+
+    The result never falls below ``min(avg_factor, 1)``.
 
     Args:
         avg_factor (float or Tensor): The caller's factor.
@@ -63,13 +67,12 @@ def scale_avg_factor(avg_factor: AvgFactor, kept: Tensor, counted: Tensor) -> Te
         counted (Tensor): 0-d, elements that such a factor counts.
 
     Example:
-        >>> scale_avg_factor(8, torch.tensor(3), torch.tensor(4))
-        tensor(6.)
-        >>> scale_avg_factor(8, torch.tensor(0), torch.tensor(4))
+        >>> scale_avg_factor(100, torch.tensor(1), torch.tensor(4))
+        tensor(97.)
+        >>> scale_avg_factor(2, torch.tensor(1), torch.tensor(4))
         tensor(1.)
     """
-    ratio = torch.where(counted > 0, kept / counted, torch.ones_like(kept, dtype=torch.float32))
-    scaled = avg_factor * ratio
-    if isinstance(avg_factor, Tensor):
-        return torch.maximum(scaled, avg_factor.to(scaled.dtype).clamp(max=1))
-    return scaled.clamp(min=min(float(avg_factor), 1.0))
+    factor = avg_factor * torch.ones_like(kept, dtype=torch.float32)
+    skipped = (counted - kept).masked_fill(factor == kept, 0)
+    left = factor - skipped * (factor / counted.clamp(min=1)).clamp(max=1)
+    return torch.maximum(left, factor.clamp(max=1))

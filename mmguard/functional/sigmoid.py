@@ -39,7 +39,8 @@ def sigmoid_cross_entropy(
         weight (Tensor, optional): Element weights, the shape of ``target`` (sizes of 1 are broadcast).
         class_weight (Tensor, optional): Weight of the positive targets per channel, shape (C,).
         reduction (str): ``'none'`` (returns the shape of ``logits``), ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; scaled by the share of valid elements.
+        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
+            (:func:`~mmguard.functional.scale_avg_factor`).
         ignore_index (int): The label that is not trained on.
         avg_non_ignore (bool): Whether ignored elements leave the denominator.
         background (bool): Whether the label C is a valid one, the background.

@@ -46,7 +46,8 @@ def soft_cross_entropy(
         weight (Tensor, optional): Element weights, shape (N, \*) (sizes of 1 are broadcast).
         class_weight (Tensor, optional): Shape (C,), float32.
         reduction (str): ``'none'`` (returns (N, \*)), ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; scaled by the share of valid elements.
+        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
+            (:func:`~mmguard.functional.scale_avg_factor`).
         ignore_index (int, optional): A row that holds this value alone (padding) is not trained on.
         avg_non_ignore (bool): Whether ignored elements leave the denominator.
         on_invalid (str): ``'ignore'``, ``'clip'`` or ``'raise'``.

@@ -43,7 +43,8 @@ def softmax_cross_entropy(
         weight (Tensor, optional): Element weights, shape of ``target`` (sizes of 1 are broadcast).
         class_weight (Tensor, optional): Shape (C,), float32.
         reduction (str): ``'none'`` (returns the shape of ``target``), ``'mean'`` or ``'sum'``.
-        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; scaled by the share of valid elements.
+        avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
+            (:func:`~mmguard.functional.scale_avg_factor`).
         ignore_index (int): The label that is not trained on.
         avg_non_ignore (bool): Whether ignored elements leave the denominator.
         average_by_class_weight (bool): Whether class weights enter the denominator.

@@ -1,4 +1,4 @@
-"""An explicit avg_factor is scaled by the share of valid elements and never falls below min(avg_factor, 1)."""
+"""Invalid elements leave an explicit avg_factor, which never falls below min(avg_factor, 1)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Union
 import pytest
 import torch
 from batches import STABLE, Batch, batches
+from factors import factor_left
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -15,11 +16,11 @@ from mmguard.functional.reduction import EPS
 
 
 @STABLE
-@given(batches(reduction='mean'), st.sampled_from([0.0, 0.25, 1.0, 2.5, 40.0]), st.booleans())
-def test_scaled_with_a_floor(batch: Batch, avg_factor: float, as_tensor: bool) -> None:
+@given(batches(reduction='mean'), st.sampled_from([0.0, 0.25, 1.0, 2.5, 3.0, 40.0]), st.booleans())
+def test_the_rule(batch: Batch, avg_factor: float, as_tensor: bool) -> None:
     counted = torch.ones(len(batch.label), dtype=torch.bool) if batch.weight is None else batch.weight != 0
     number, kept = int(counted.sum()), int((counted & ~batch.invalid).sum())
-    expected = max(avg_factor * kept / number, min(avg_factor, 1)) if number else avg_factor
+    expected = factor_left(avg_factor, kept, number)
     assume(expected > 0 or kept == 0)  # stock divides what is there by eps, too
     total = Batch(**dict(batch.__dict__, reduction='sum')).run()[0]
     loss = batch.run(torch.tensor(avg_factor) if as_tensor else avg_factor)[0]
@@ -41,10 +42,10 @@ def test_unchanged_without_invalid_elements(avg_factor: Union[float, torch.Tenso
 
 
 def test_no_blow_up_of_a_factor_averaged_over_ranks() -> None:
-    """Lowered by the number of invalid elements, 2.0 would be -6 here."""
+    """Lowered by the number of invalid elements, 5.0 would be -3 here."""
     scores = torch.zeros(10, 2)
     label = torch.tensor([0, 1] + [9] * 8)
-    loss, _ = softmax_cross_entropy(scores, label, avg_factor=2.0)
+    loss, _ = softmax_cross_entropy(scores, label, avg_factor=5.0)
     assert loss.item() == pytest.approx(2 * 0.693147, abs=1e-5)
 
 

@@ -56,7 +56,7 @@ def test_clip_of_masks_and_dense_targets() -> None:
 
 
 def test_raise_of_masks_and_dense_targets() -> None:
-    with pytest.raises(LabelGuardError, match=r'value 80 \(1 times\)'):
+    with pytest.raises(LabelGuardError, match=r'value 80 \(1 time\)'):
         mask_cross_entropy(torch.zeros(2, 3, 4), torch.ones(2, 4), torch.tensor([80, 1]), on_invalid='raise')
     with pytest.raises(
         LabelGuardError, match=r'2 of 3 binary targets .* between -1 and 3; first at \(1,\), \(2,\)'

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
 from batches import STABLE, Batch, batches
+from factors import factor_left
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -53,7 +54,7 @@ def test_an_avg_factor_changes_no_element_wise_loss(batch: Batch) -> None:
     st.booleans(),
     st.sampled_from([None, 4.0]),
 )
-def test_dense_targets(values: list, weighted: bool, avg_non_ignore: bool, avg_factor: object) -> None:
+def test_dense_targets(values: list, weighted: bool, avg_non_ignore: bool, avg_factor: Optional[float]) -> None:
     target = torch.tensor(values)
     kept = torch.tensor([0 <= value <= 1 or value == 255 for value in values], dtype=torch.bool)
     generator = torch.Generator().manual_seed(len(values))
@@ -75,8 +76,8 @@ def test_dense_targets(values: list, weighted: bool, avg_non_ignore: bool, avg_f
         return loss.detach(), leaf.grad
 
     loss, grad = run(torch.ones_like(kept), avg_factor)
-    share = kept.float().mean().item() if values else 1.0
-    expected, expected_grad = run(kept, None if avg_factor is None else max(4.0 * share, 1.0))
+    left = None if avg_factor is None else factor_left(avg_factor, int(kept.sum()), len(values))
+    expected, expected_grad = run(kept, left)
     torch.testing.assert_close(loss, expected, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(grad[kept], expected_grad, rtol=1e-5, atol=1e-5)
     assert grad[~kept].eq(0).all()

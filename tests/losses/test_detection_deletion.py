@@ -7,6 +7,7 @@ from typing import Optional
 import pytest
 import torch
 from detection_cases import BACKGROUND, CASES, CLASSES, INVALID, Batch, assert_same, batch, outcome
+from factors import factor_left
 from hypothesis import given as examples
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -91,17 +92,17 @@ def test_nothing_left(name: str, value: int) -> None:
 
 
 @pytest.mark.parametrize('name', [name for name, case in CASES.items() if case.factor is not None])
-def test_avg_factor_is_scaled_and_never_driven_to_zero(name: str) -> None:
-    """A factor averaged over ranks, or chosen by hand, is multiplied by the valid share of what it counts."""
+def test_invalid_elements_leave_the_avg_factor(name: str) -> None:
+    """Of several calls, of this one, averaged over ranks, chosen by hand; counted without them."""
     case = CASES[name]
     made = batch(case)
     positive = (made.label != BACKGROUND).nonzero().squeeze(1)
     counted = len(positive) if case.factor == 'positives' else len(made.label)
     made.label[positive[:5]] = 99
     keep = made.label <= BACKGROUND
-    for factor in (40.0, 0.3, torch.tensor(40.0), torch.tensor([40.0]), torch.tensor(40)):
-        scaled = max(float(factor) * (counted - 5) / counted, min(float(factor), 1))
-        expected = outcome(case.build(), case, made.only(keep), avg_factor=scaled)
+    for factor in (40.0, 7.0, 0.3, counted, counted - 5, torch.tensor(40.0), torch.tensor([40.0]), torch.tensor(40)):
+        left = factor_left(float(factor), counted - 5, counted)
+        expected = outcome(case.build(), case, made.only(keep), avg_factor=left)
         actual = outcome(case.guard(), case, made, avg_factor=factor)
         actual.grad = actual.grad[keep]
         actual.parts = {name: part.view(()) for name, part in actual.parts.items()}
