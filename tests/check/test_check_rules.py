@@ -61,6 +61,13 @@ LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 GUARD = dict(type='GuardInstanceLabels', num_classes=80)
 GUARD_DET = [*LOAD, dict(type='PackDetInputs'), GUARD]
 AUXILIARY = 'model.auxiliary_head.num_classes'
+#: Two ways to write a head that tells 0 from 1.
+ONE_CHANNEL = {'model.decode_head.num_classes': 1, AUXILIARY: 1}
+ONE_CHANNEL_OF_TWO = {'model.decode_head.num_classes': 2, 'model.decode_head.out_channels': 1, AUXILIARY: 2}
+GUARDED_EVERYWHERE = {
+    f'{split}_dataloader.dataset.pipeline': [*LOAD, pack(), seg_guard()] for split in ('train', 'val', 'test')
+}
+SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
 
 CASES = [
     Case('MG201', PSPNET, {'model.decode_head.num_classes': 20}, ('model.decode_head.num_classes',), 'num_classes=19'),
@@ -414,6 +421,27 @@ CASES = [
         ('val_evaluator.ann_file',),
         "ann_file='data/coco/mine/val.json'",
     ),
+    Case(
+        'MG230',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], 'test_evaluator': None},
+        ('val_dataloader.dataset.pipeline',),
+        'GuardSegLabels',
+    ),
+    Case(
+        'MG230',
+        PSPNET,
+        {'model.decode_head.loss_decode.type': 'GuardedCrossEntropyLoss'},
+        ('val_dataloader.dataset.pipeline', 'test_dataloader.dataset.pipeline'),
+        'GuardSegLabels',
+    ),
+    Case(
+        'MG230',
+        FASTER_RCNN_VOC,
+        {f'{TRAIN}.dataset.datasets[0].pipeline': [*LOAD, dict(type='PackDetInputs'), GUARD]},
+        ('val_dataloader.dataset.pipeline', 'test_dataloader.dataset.pipeline'),
+        'GuardInstanceLabels',
+    ),
 ]
 
 #: What is right, or no label's affair, and looks like the mistake.
@@ -479,6 +507,13 @@ SILENT = [
     ('MG228', SEESAW, {}),
     ('MG229', PANOPTIC, {}),
     ('MG229', RETINANET, {'val_dataloader.dataset.data_root': 'data//coco'}),
+    ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL}),
+    ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL_OF_TWO}),
+    ('MG225', PANOPTIC_FPN, {f'{TRAIN}.pipeline': [*GUARD_DET, seg_guard(num_classes=133)]}),
+    ('MG230', PSPNET, {}),
+    ('MG230', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),  # CocoMetric opens the annotation file itself
+    ('MG230', PSPNET, {**GUARDED_EVERYWHERE}),
+    ('MG230', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], **SUBMISSION}),
 ]
 
 

@@ -27,6 +27,7 @@ from mmguard.check.rules.one_channel import OneChannelSoftmax
 from mmguard.check.rules.reduce_zero_label_twice import ReduceZeroLabelTwice
 from mmguard.check.rules.reduced_background import ReducedBackground
 from mmguard.check.rules.split_classes import SplitClasses
+from mmguard.check.rules.unguarded_evaluation import UnguardedEvaluation
 from mmguard.check.rules.unguarded_losses import UnguardedLosses
 from mmguard.check.rules.unguarded_ohem import UnguardedOhem
 from mmguard.check.rules.unused_parameters import UnusedParameters
@@ -64,4 +65,5 @@ RULES: List[Type[Rule]] = [
     UnusedParameters,
     LossNumClasses,
     MetricAnnotations,
+    UnguardedEvaluation,
 ]

@@ -4,7 +4,8 @@ from typing import Iterator
 
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import ConfigFinding
-from mmguard.check.head_classes import classes_in, counts
+from mmguard.check.head_classes import Count, classes_in, counts
+from mmguard.check.one_channel import output_channels
 from mmguard.check.parts import transforms
 from mmguard.check.rule import Rule
 
@@ -28,7 +29,7 @@ class GuardNumClasses(Rule):
             expected |= {count.value, count.value + 1, classes_in(count.head) or 0}
         if not found:
             return
-        numbers = sorted({count.value for count in found if count.kind != 'stuff'})
+        numbers = sorted({_labels(count) for count in found if count.kind != 'stuff'})
         for guard in transforms(config):
             classes = guard.config.get('num_classes')
             if not guard.name.startswith('Guard') or not isinstance(classes, int):
@@ -41,6 +42,11 @@ class GuardNumClasses(Rule):
                 yield self.at(
                     guard.at('num_classes'),
                     classes,
-                    f'The head has {" or ".join(map(str, numbers))} classes ({found[0].path}).',
+                    f'The head tells {" or ".join(map(str, numbers))} classes apart ({found[0].path}).',
                     f'Write num_classes={numbers[0]}.',
                 )
+
+
+def _labels(count: Count) -> int:
+    # One sigmoid channel tells 0 from 1, also where num_classes=1 asks for it.
+    return 2 if count.head.is_a('BaseDecodeHead') and output_channels(count.head) == 1 else count.value
