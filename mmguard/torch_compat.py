@@ -54,7 +54,18 @@ def not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:
     if hasattr(torch, 'compiler'):
         return torch.compiler.disable(call)
     # torch 2.0 has no public name yet; torch 1.13 has no compiler
-    return torch._dynamo.disable(call) if hasattr(torch, '_dynamo') else call
+    dynamo = getattr(torch, '_dynamo', None)
+    return call if dynamo is None else dynamo.disable(call)
 
 
-__all__ = ['is_compiling', 'is_fake', 'not_compiled', 'outlives_call']
+def default_store() -> Any:
+    """The store over which the ranks of the process group found each other.
+
+    Raises:
+        Exception: There is none.
+    """
+    # No public name gives it, and a second one would need an address and a port that every rank reaches.
+    return torch.distributed.distributed_c10d._get_default_store()
+
+
+__all__ = ['default_store', 'is_compiling', 'is_fake', 'not_compiled', 'outlives_call']

@@ -4,30 +4,88 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
+import time
 from datetime import timedelta
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.distributed as dist
 
-from mmguard.distributed.absent import absent_ranks
-from mmguard.distributed.board import Board
-from mmguard.distributed.shared_memory import shared_board
-
-#: Bits of a digest, so that it and a flag fit into the payload of a board.
-DIGEST_BITS = 47
+from mmguard.distributed.absent import LINGER, Presence
 
 
-class Channel(NamedTuple):
-    """What a set of ranks talks over.
+class Channel:
+    """A gloo group of their own for some ranks, and what these say of themselves.
 
-    Attributes:
-        group (ProcessGroup): Of gloo, their own.
-        board (Board, optional): Shared memory, where they are on one machine.
+    A rank that fails or leaves closes its connections, so that those that wait for it notice at once.
+
+    Args:
+        ranks (list[int]): Their numbers among all ranks.
+        timeout (float): Seconds that a collective may take.
+
+    Raises:
+        AbsentRankError: A rank did not come to make it.
+        ValueError: A group of some ranks with torch < 2.1.
     """
 
-    group: Any
-    board: Optional[Board]
+    def __init__(self, ranks: List[int], timeout: float) -> None:
+        self._owner = os.getpid()
+        self._presence = Presence(ranks)
+        self._calls = 0
+        self._failure: Optional[Exception] = None
+        self._group: Any = None
+        self._group = self._tried(lambda: _new_group(ranks, timeout))
+
+    def call(self, collective: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Runs a collective; every rank must, in the same order. Returns what it returns.
+
+        Raises:
+            AbsentRankError: A rank did not come; and from then on.
+            RuntimeError: This process was forked from the rank's own, or the rank left.
+        """
+        if os.getpid() != self._owner:
+            raise RuntimeError('ranks agree in their own process, not in one that was forked from it (a data worker?)')
+        if self._failure is not None:
+            raise self._failure
+        self._calls += 1
+        return self._tried(lambda: collective(*arguments, group=self._group, **options))
+
+    def wait(self, work: Any) -> None:
+        """Waits for a collective that was begun with ``async_op=True``; raises what :meth:`call` raises."""
+        self._tried(work.wait)
+
+    @property
+    def closed(self) -> bool:
+        return self._failure is not None
+
+    def leave(self, why: str) -> None:
+        """Says that this rank comes to nothing more, and why."""
+        if os.getpid() == self._owner and self._failure is None:
+            self._failure = RuntimeError(f'this rank left the others: {why}')
+            self._presence.leave(why)
+            self.close()
+            time.sleep(LINGER)
+
+    def close(self) -> None:
+        """Ends the group."""
+        group, self._group = self._group, None
+        self._presence.end()
+        if group is not None and os.getpid() == self._owner:
+            with contextlib.suppress(Exception):  # the process group may be gone already, with or without an error
+                dist.destroy_process_group(group)
+
+    def _tried(self, attempt: Callable[[], Any]) -> Any:
+        start = time.monotonic()
+        try:
+            return attempt()
+        except RuntimeError as error:  # of torch.distributed's own kinds, all of them derived from it
+            cause = error.with_traceback(None)  # whose frames hold the group: its connections would stay open
+        waited = time.monotonic() - start
+        self._presence.answer(self._calls)
+        self.close()
+        self._failure = self._presence.missing_at(self._calls, waited)
+        raise self._failure from cause
 
 
 #: (process group of all, ranks, timeout) -> channel. Made once: making one is a collective, and it holds sockets.
@@ -38,9 +96,7 @@ _CHANNELS: Dict[Tuple[Any, Any, float], Channel] = {}
 def _leave() -> None:
     """Ends the groups before the interpreter does: gloo's threads abort a process that goes while they run."""
     while _CHANNELS:
-        _, channel = _CHANNELS.popitem()
-        with contextlib.suppress(Exception):  # the process group may be gone already, with or without an error
-            dist.destroy_process_group(channel.group)
+        _CHANNELS.popitem()[1].close()
 
 
 def world() -> Optional[Any]:
@@ -54,10 +110,7 @@ def world_size(group: Optional[Any] = None) -> int:
 
 
 class Control:
-    """Exchanges of a few bytes. Every rank must make it and call it in the same order, as with any collective.
-
-    Ranks of one machine compare over shared memory (:class:`~mmguard.distributed.board.Board`, some microseconds),
-    those of several over a gloo group of their own.
+    """Exchanges of a few bytes, over gloo. Every rank must make it and call it in the same order, as any collective.
 
     Args:
         group (ProcessGroup, optional): The ranks that take part. ``None``: all.
@@ -72,89 +125,81 @@ class Control:
     """
 
     def __init__(self, group: Optional[Any] = None, timeout: float = 1800.0) -> None:
-        self.timeout = timeout
         self.size = world_size(group)
         self.rank = dist.get_rank() if self.size > 1 else 0
         self.ranks = [0] if self.size == 1 else _ranks_of(group)
-        self._calls = 0
-        self._channel = self._opened(group) if self.size > 1 else None
-
-    def _opened(self, group: Optional[Any]) -> Channel:
-        everyone = world()
-        for key in [key for key in _CHANNELS if key[0] is not everyone]:
-            del _CHANNELS[key]  # of a process group that was destroyed since
-        key = (everyone, everyone if group is None else group, self.timeout)
-        if key not in _CHANNELS:
-            try:
-                own = _new_group(None if group is None else self.ranks, self.timeout)
-            except RuntimeError as error:  # of torch.distributed's own kinds, all of them derived from it
-                raise absent_ranks(self.rank, self.ranks, self.timeout, 0, error) from error
-            # For gathered(): while the board is made, there is none.
-            self._channel = Channel(own, None)
-            _CHANNELS[key] = Channel(own, shared_board(self.gathered, self.ranks, self.ranks.index(self.rank)))
-        return _CHANNELS[key]
+        self._channel = _opened(group, self.ranks, timeout) if self.size > 1 else None
 
     def compared(self, digest: int, flag: bool) -> Tuple[bool, bool]:
         """Whether all ranks gave the same digest, and whether any raised its flag.
 
         Args:
-            digest (int): In ``[0, 2**47)``.
+            digest (int): In ``[0, 2**63)``.
             flag (bool): This rank's.
 
         Raises:
             AbsentRankError: A rank did not come.
         """
         assert self._channel is not None
-        if self._channel.board is not None:
-            said = self._channel.board.exchange(digest << 1 | int(flag), self.timeout)
-            return len({number >> 1 for number in said}) == 1, any(number & 1 for number in said)
         # The largest digest and (negated) the smallest are the same where all are.
         vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
-        self._collective(dist.all_reduce, vector, op=dist.ReduceOp.MAX)
+        self._channel.call(dist.all_reduce, vector, op=dist.ReduceOp.MAX)
         largest, smallest, any_flag = vector.tolist()
         return largest == -smallest, bool(any_flag)
 
     def gathered(self, item: Any) -> List[Any]:
-        """What every rank says, in the order of ``ranks``; over gloo.
+        """What every rank says, in the order of ``ranks``.
 
         Raises:
             AbsentRankError: A rank did not come.
         """
-        if self.size == 1:
+        if self._channel is None:
             return [item]
         items: List[Any] = [None] * self.size
-        self._collective(dist.all_gather_object, items, item)
+        self._channel.call(dist.all_gather_object, items, item)
         return items
 
-    def leave(self, why: str) -> None:
-        """Says that this rank comes to nothing more; who waits for it on this machine is told at once."""
-        if self._channel is not None and self._channel.board is not None:
-            self._channel.board.leave(why)
+    def begin_sum(self, numbers: torch.Tensor) -> Callable[[], None]:
+        """Begins to add up int64 numbers over the ranks, in place. Returns what waits for the end of it.
 
-    def _collective(self, call: Any, *arguments: Any, **options: Any) -> None:
-        assert self._channel is not None
-        self._calls += 1
-        try:
-            call(*arguments, group=self._channel.group, **options)
-        except RuntimeError as error:
-            raise absent_ranks(self.rank, self.ranks, self.timeout, self._calls, error) from error
+        Raises:
+            AbsentRankError: A rank did not come; by the returned call, too.
+        """
+        channel = self._channel
+        if channel is None:
+            return lambda: None
+        work = channel.call(dist.all_reduce, numbers, async_op=True)
+        return lambda: channel.wait(work)
+
+    def leave(self, why: str) -> None:
+        """Says that this rank comes to nothing more; whoever waits for it notices at once."""
+        if self._channel is not None:
+            self._channel.leave(why)
+
+
+def _opened(group: Optional[Any], ranks: List[int], timeout: float) -> Channel:
+    everyone = world()
+    for key, channel in list(_CHANNELS.items()):
+        if key[0] is not everyone or channel.closed:  # of a process group that was destroyed since, or of a failure
+            del _CHANNELS[key]
+    key = (everyone, everyone if group is None else group, timeout)
+    if key not in _CHANNELS:
+        _CHANNELS[key] = Channel(ranks, timeout)
+    return _CHANNELS[key]
 
 
 def _ranks_of(group: Optional[Any]) -> List[int]:
     return list(range(dist.get_world_size())) if group is None else dist.get_process_group_ranks(group)
 
 
-def _new_group(ranks: Optional[Sequence[int]], timeout: float) -> Any:
+def _new_group(ranks: List[int], timeout: float) -> Any:
     options: Dict[str, Any] = dict(backend='gloo', timeout=timedelta(seconds=timeout))
-    if ranks is None:
+    if len(ranks) == dist.get_world_size():
         return dist.new_group(**options)
     try:
-        return dist.new_group(list(ranks), use_local_synchronization=True, **options)
-    except TypeError as error:  # torch < 2.1 knows only groups that all ranks make
-        if len(ranks) < dist.get_world_size():
-            # The ranks outside of the group are not here: waiting for them would end in a timeout.
-            raise ValueError(
-                f'ranks {", ".join(map(str, ranks))} of {dist.get_world_size()} cannot make a group of their own with '
-                f'torch {torch.__version__}: that needs torch 2.1, or group=None on every rank'
-            ) from error
-        return dist.new_group(list(ranks), **options)
+        return dist.new_group(ranks, use_local_synchronization=True, **options)
+    except TypeError as error:  # torch < 2.1 knows only groups that all ranks make: those outside are not here
+        raise ValueError(
+            f'ranks {", ".join(map(str, ranks))} of {dist.get_world_size()} cannot make a group of their own with '
+            f'torch {torch.__version__}: that needs torch 2.1, or group=None on every rank'
+        ) from error

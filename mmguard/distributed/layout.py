@@ -49,13 +49,13 @@ def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
     raise TypeError(f'{key!r} in the dictionary of losses must be a tensor or a list of tensors, got {value!r:.200}')
 
 
-def digest(layout: Layout, bits: int) -> int:
-    """A number of so many bits (64 at most) that differs where layouts do, but for one chance in ``2**bits``.
+def digest(layout: Layout) -> int:
+    """A number of 63 bits that differs where layouts do, but for one chance in ``2**63``.
 
     The order of the keys does not matter, nor whether one is a list: backward sees no difference.
     """
     text = repr(sorted((key, entry.graph) for key, entry in layout.items()))
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> (64 - bits)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
 
 
 def union(layouts: Sequence[Layout]) -> Layout:
@@ -66,3 +66,8 @@ def union(layouts: Sequence[Layout]) -> Layout:
             known = joined.get(key, entry)
             joined[key] = Entry(known.is_list, known.graph or entry.graph)
     return joined
+
+
+def lacking(layout: Layout, whole: Layout) -> List[str]:
+    """The keys of ``whole`` that are not in ``layout``, or are there without the graph that they should have."""
+    return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
