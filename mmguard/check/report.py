@@ -12,7 +12,7 @@ from mmguard.version import __version__
 
 def as_text(config: ReadConfig, findings: List[ConfigFinding], rules: int) -> str:
     """The findings, each with its place, its value and what to write; the sum at the end."""
-    parts = [str(finding) for finding in _together(findings)]
+    parts = [str(finding) for finding in together(findings)]
     parts += [f'note: {note}' for note in config.notes]
     counted = [(severity, sum(finding.severity == severity for finding in findings)) for severity in SEVERITIES]
     total = ', '.join(f'{count} {severity}{"s" if count > 1 else ""}' for severity, count in counted if count)
@@ -20,8 +20,8 @@ def as_text(config: ReadConfig, findings: List[ConfigFinding], rules: int) -> st
     return '\n\n'.join(parts)
 
 
-def _together(findings: List[ConfigFinding]) -> List[ConfigFinding]:
-    # What is said about val is mostly said about test, too: one finding, both places.
+def together(findings: List[ConfigFinding]) -> List[ConfigFinding]:
+    """What is said about val is mostly said about test, too: one finding, both places."""
     merged: Dict[Tuple[str, ...], ConfigFinding] = {}
     for finding in findings:
         key = (finding.code, finding.severity, repr(finding.value), finding.message, finding.advice)

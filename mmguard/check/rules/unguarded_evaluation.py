@@ -44,7 +44,7 @@ class UnguardedEvaluation(Rule):
                     yield self.at(
                         dataset.at('pipeline'),
                         [transform.name for transform in pipeline],
-                        f'{metric.name} ({metric.path}) counts what is predicted at an invalid label as wrong.',
+                        f'{metric.name} counts what is predicted at an invalid label as wrong.',
                         f'Put {guard} at its end, with the num_classes of the head.',
                     )
 

@@ -1,0 +1,29 @@
+"""What is said before the first iteration: the rules of ``mmguard check`` that concern the guards of a run."""
+
+from __future__ import annotations
+
+from typing import Any, List
+
+from mmguard.failures import words_of
+
+#: A guard and its head, head and data set, and what is ignored do not agree; evaluation is not guarded.
+CODES = ('MG225', 'MG201', 'MG208', 'MG230')
+
+
+def start_warnings(runner: Any) -> List[str]:
+    """Where the guards of a run do not fit its model or its data, one line each with every place to change.
+
+    Args:
+        runner (Runner): Its config is read; one that was built from objects alone has none, and nothing is said.
+    """
+    # What only a start needs; the command line and this hook give one config one opinion.
+    from mmguard.check.config import ReadConfig
+    from mmguard.check.finding import shown
+    from mmguard.check.report import together
+    from mmguard.check.run import check_config, chosen_rules
+
+    try:
+        found = check_config(ReadConfig(runner.cfg.to_dict()), chosen_rules(CODES))
+    except Exception as error:  # a config may hold anything, and a warning must not end a training
+        return [f'the config could not be checked: {words_of(error)}']
+    return [f'{f.code} {f.path} = {shown(f.value)}: {f.message} {f.advice}' for f in together(found)]
