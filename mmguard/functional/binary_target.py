@@ -10,6 +10,9 @@ from torch import Tensor
 
 from mmguard.functional.mend import count, raise_if_outside_unit
 
+#: The sigmoid of it is exactly 1, that of its negative exactly 0, in every dtype.
+CERTAIN = 1e4
+
 
 class BinaryTarget(NamedTuple):
     """What ``mend_binary_target`` returns; all have the shape of the input.
@@ -61,3 +64,11 @@ def mend_binary_target(
     if on_invalid == 'clip':
         values, keep = torch.where(invalid, values.nan_to_num(0.0).clamp(0, 1), values), ~ignored
     return BinaryTarget(values.masked_fill(~keep, 0), keep, invalid, ignored, count(invalid, on_invalid))
+
+
+def certain_where_absent(logits: Tensor, keep: Tensor) -> Tensor:
+    """The scores, and beside a target of 0 a certain no where an element takes no part.
+
+    The binary cross entropy of that is exactly 0, and so is its gradient, whatever the scores hold.
+    """
+    return logits.masked_fill(~keep, -CERTAIN)

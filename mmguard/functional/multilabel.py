@@ -7,7 +7,7 @@ from typing import Literal, Optional, Tuple, Union, overload
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.binary_target import mend_binary_target
+from mmguard.functional.binary_target import certain_where_absent, mend_binary_target
 from mmguard.functional.reduction import legacy_reduction, sum_float32
 from mmguard.functional.target_checks import (
     check_multilabel_target,
@@ -108,8 +108,8 @@ def binary_cross_entropy_with_logits(
     check_pos_weight(logits, pos_weight)
     dtype = target.dtype if target.is_floating_point() else logits.dtype
     mended = mend_binary_target(target, dtype, ignore_index, on_invalid)
-    loss = F.binary_cross_entropy_with_logits(logits, mended.target, weight, pos_weight=pos_weight, reduction='none')
-    loss = loss.masked_fill(~mended.keep, 0)
+    scores = certain_where_absent(logits, mended.keep)
+    loss = F.binary_cross_entropy_with_logits(scores, mended.target, weight, pos_weight=pos_weight, reduction='none')
     if reduction != 'none':
         total = sum_float32(loss)
         if reduction == 'mean':

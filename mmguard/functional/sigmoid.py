@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.binary_target import BinaryTarget, mend_binary_target
+from mmguard.functional.binary_target import BinaryTarget, certain_where_absent, mend_binary_target
 from mmguard.functional.checks import check_class_weight, check_dense_target, check_index_target, check_weight
 from mmguard.functional.mend import kept_and_counted, mend_target
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
@@ -72,9 +72,11 @@ def sigmoid_cross_entropy(
     check_weight(weight, target)
     element_weight = weight if dense or weight is None else weight.unsqueeze(1)
     loss = F.binary_cross_entropy_with_logits(
-        logits, binary, pos_weight=_pos_weight(class_weight, logits, dense), reduction='none'
+        certain_where_absent(logits, keep if dense else keep.unsqueeze(1)),
+        binary,
+        pos_weight=_pos_weight(class_weight, logits, dense),
+        reduction='none',
     )
-    loss = torch.where(keep if dense else keep.unsqueeze(1), loss, 0.0)
     if reduction != 'mean':
         return reduce_loss(loss, element_weight, reduction, avg_factor), counts
     if avg_factor is None:
@@ -91,7 +93,7 @@ def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool
     channels = logits.shape[1]
     mended = mend_target(target, channels, ignore_index, on_invalid, background)
     index = mended.target
-    is_class = (index < channels).unsqueeze(1).to(logits.dtype)
+    is_class = (mended.keep & (index < channels)).unsqueeze(1).to(logits.dtype)
     binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
     return BinaryTarget(binary, mended.keep, mended.invalid, mended.ignored, mended.counts)
 

@@ -12,11 +12,13 @@ from mmguard.functional.checks import check_class_weight, check_scores, check_we
 from mmguard.functional.distributions import Distributions, mend_distributions
 from mmguard.functional.mend import kept_and_counted
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.target_checks import class_dim
 
 
 def soft_elements(logits: Tensor, mended: Distributions, weight: Optional[Tensor], label_smoothing: float) -> Tensor:
     r"""Cross entropy of each element, (N, \*); 0 with gradient 0 where an element takes no part."""
-    loss = F.cross_entropy(logits, mended.target, weight, reduction='none', label_smoothing=label_smoothing)
+    scores = logits.masked_fill(~mended.keep.unsqueeze(class_dim(logits)), 0)
+    loss = F.cross_entropy(scores, mended.target, weight, reduction='none', label_smoothing=label_smoothing)
     return loss.masked_fill(~mended.keep, 0)
 
 

@@ -124,7 +124,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
             mended = mend_target(label, num_classes, ignore_index, self.on_invalid, self.guard.background)
         except LabelGuardError as error:
             raise self._with_source(error, label) from None
-        loss = self.guard(pred, mended, num_classes, *beside, *args, **kwargs)
+        loss = self.guard(self.guard.blank(pred, mended), mended, num_classes, *beside, *args, **kwargs)
         self._record(mended.counts)
         # A mean over nothing is NaN in one loss, 1 in another and an unattached 0 in a third.
         any_label = mended.keep.any()

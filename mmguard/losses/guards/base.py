@@ -49,11 +49,16 @@ class LossGuard:
         """How many classes the scores tell apart."""
         return pred.shape[1]
 
+    def blank(self, pred: Tensor, mended: Mended) -> Tensor:
+        """The scores, 0 where an element takes no part: NaN or inf there must reach neither loss nor gradient."""
+        keep = mended.keep
+        return pred.masked_fill(~(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1)), 0)
+
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         """Calls the stock loss.
 
         Args:
-            pred (Tensor): Scores.
+            pred (Tensor): Scores, made blank.
             mended (Mended): Labels, and which of them take part.
             num_classes (int): Number of classes.
             args, kwargs: What stood beside the labels in the target, then what else the caller gave.

@@ -11,7 +11,7 @@ from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
 from mmguard.functional.mend import Mended
 from mmguard.functional.reduction import AvgFactor
 from mmguard.losses.guards.base import skipped_of
-from mmguard.losses.guards.detection import DetectionGuard, blank
+from mmguard.losses.guards.detection import DetectionGuard
 
 
 class CrossEntropyCustomGuard(DetectionGuard):
@@ -46,7 +46,6 @@ class CrossEntropyCustomGuard(DetectionGuard):
         avg_factor: Optional[AvgFactor] = None,
         reduction_override: Optional[str] = None,
     ) -> Tensor:
-        pred = blank(pred, mended.keep)
         # The functions tell ignored from invalid; both are moved to where no class can be.
         ignored, invalid = -100, -101
         target = mended.target.masked_fill(mended.ignored, ignored).masked_fill(skipped_of(mended), invalid)

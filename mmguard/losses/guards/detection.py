@@ -26,11 +26,6 @@ class DetectionGuard(LossGuard):
         return None
 
 
-def blank(pred: Tensor, keep: Tensor) -> Tensor:
-    """Scores (N, C) with zeros where an element takes no part: a weight of 0 would turn its inf into NaN."""
-    return pred.masked_fill(~keep.unsqueeze(1), 0)
-
-
 def weigh(weight: Optional[Tensor], keep: Tensor, pred: Tensor) -> Tensor:
     """Weights (N,), (N, C) or flat (N * C,), with zeros where an element takes no part."""
     if weight is None:

@@ -32,6 +32,9 @@ class DiceGuard(LossGuard):
     def num_classes(self, pred: Tensor) -> int:
         return max(pred.shape[1], 2)
 
+    def blank(self, pred: Tensor, mended: Mended) -> Tensor:
+        return pred.masked_fill(skipped_of(mended).unsqueeze(1), 0)
+
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         if self.loss.activate:
             if self.loss.use_sigmoid:
@@ -40,7 +43,6 @@ class DiceGuard(LossGuard):
                 pred = pred.softmax(dim=1)
         on_probabilities: Any = copy.copy(self.loss)
         on_probabilities.activate = False
-        skipped = skipped_of(mended).unsqueeze(1)
         # A label beyond the channels becomes a row of zeros.
         target = mark(mended, max(num_classes, pred.shape[1]))
-        return on_probabilities(pred.masked_fill(skipped, 0), target, *args, **kwargs)
+        return on_probabilities(self.blank(pred, mended), target, *args, **kwargs)

@@ -7,12 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mmguard.functional.binary_target import CERTAIN
 from mmguard.functional.mend import Mended
 from mmguard.losses.guards.base import mark
 from mmguard.losses.guards.detection import DetectionGuard, all_over_kept
-
-#: The sigmoid of it is exactly 1, that of its negative exactly 0, in every dtype.
-CERTAIN = 1e4
 
 
 class EQLV2Guard(DetectionGuard):

@@ -9,7 +9,7 @@ from torch import Tensor
 from mmguard.functional.mend import Mended
 from mmguard.functional.reduction import AvgFactor
 from mmguard.losses.guards.base import mark
-from mmguard.losses.guards.detection import DetectionGuard, all_over_kept, blank, weigh, without_skipped_positives
+from mmguard.losses.guards.detection import DetectionGuard, all_over_kept, weigh, without_skipped_positives
 
 
 class FocalDetectionGuard(DetectionGuard):
@@ -38,5 +38,5 @@ class FocalDetectionGuard(DetectionGuard):
         if is_mean and avg_factor is not None:
             factor = without_skipped_positives(avg_factor, mended, num_classes, weight, pred)
         zeroed = weigh(weight, mended.keep, pred)
-        loss = self.loss(blank(pred, mended.keep), target, zeroed, factor, reduction_override)
+        loss = self.loss(pred, target, zeroed, factor, reduction_override)
         return loss * all_over_kept(mended) if is_mean and avg_factor is None else loss

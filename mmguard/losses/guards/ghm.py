@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mmguard.functional.mend import Mended
 from mmguard.losses.guards.base import mark
-from mmguard.losses.guards.detection import DetectionGuard, blank, weigh
+from mmguard.losses.guards.detection import DetectionGuard, weigh
 
 
 class GHMGuard(DetectionGuard):
@@ -22,4 +22,4 @@ class GHMGuard(DetectionGuard):
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         label_weight, *others = args or (kwargs.pop('label_weight'),)
         zeroed = weigh(label_weight, mended.keep, pred)
-        return self.loss(blank(pred, mended.keep), mark(mended, num_classes), zeroed, *others, **kwargs)
+        return self.loss(pred, mark(mended, num_classes), zeroed, *others, **kwargs)

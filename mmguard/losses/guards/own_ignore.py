@@ -33,13 +33,4 @@ class OwnIgnoreGuard(LossGuard):
             if 0 <= ignore_index < num_classes:
                 ignore_index = num_classes  # what is left of the labels may be of that class
             kwargs['ignore_index'] = ignore_index
-        return self.loss(self._gated(pred, mended), mark(mended, ignore_index), *args, **kwargs)
-
-    def _gated(self, pred: Tensor, mended: Mended) -> Tensor:
-        """Scores that take no gradient in a batch without any label: a mean over nothing sends NaN back."""
-        if not pred.requires_grad:
-            return pred
-        nothing = ~mended.keep.any()
-        pred = pred.view_as(pred)
-        pred.register_hook(lambda grad: grad.masked_fill(nothing, 0))
-        return pred
+        return self.loss(pred, mark(mended, ignore_index), *args, **kwargs)
