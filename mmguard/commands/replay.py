@@ -13,12 +13,12 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'replay',
         help='which sample of the last batches before a crash fails, and why',
-        description='Loads the samples of a label_guard_crash.json (FlightRecorderHook) again, the newest batch first, '
+        description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
         'and runs the label checks and the model, forward and backward, on the CPU, one sample at a time. No GPU is '
         'touched. Exit code: 0 none fails, 1 at least one fails, 2 could not run, or some were not found.',
     )
     parser.add_argument('config', type=Path, metavar='CONFIG', help='the config of the run')
-    parser.add_argument('crash_file', type=Path, metavar='CRASH_FILE', help='its label_guard_crash.json')
+    parser.add_argument('record', type=Path, metavar='RECORD', help='its label_guard_flight.jsonl')
     parser.add_argument(
         '--last',
         type=positive,
@@ -39,5 +39,5 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.replay.run import replay
 
     return replay(
-        args.config, args.crash_file, args.last, args.sample, args.weights, args.seeds, not args.no_forward, args.json
+        args.config, args.record, args.last, args.sample, args.weights, args.seeds, not args.no_forward, args.json
     )

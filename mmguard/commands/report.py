@@ -19,7 +19,7 @@ def add_to(commands: Any) -> None:
         'was, or it died, 2 nothing that can be read.',
     )
     parser.add_argument(
-        'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_crash.json, or a run's folder"
+        'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_flight.jsonl, or a run's folder"
     )
     parser.add_argument('--num-classes', type=positive, metavar='N', help='default: what the run says')
     parser.add_argument('--ignore-index', type=int, metavar='N', help='default: what the run says, or 255')

@@ -1,60 +1,169 @@
-"""The file that a dying training leaves behind."""
+"""The last batches of a training, on disk as they happen."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import threading
+import time
+from collections import deque
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, BinaryIO, Deque, Dict, Iterator, List, Optional
 
 from mmguard.files import write_whole
 
-#: Counts up when a field changes its meaning.
-FORMAT = 1
+NAME = 'label_guard_flight.jsonl'
+#: Counts up when a field changes its meaning. 1 was one JSON object, written when training ended badly.
+FORMAT = 2
+#: What became of a training that wrote no end: the ``reason`` of its record.
+KILLED, RUNNING = 'killed', 'still going on'
+#: The file is cut to the last batches when it holds so many times as many.
+_SURPLUS = 10
 
 
-def write_record(path: str, record: Dict[str, Any]) -> Optional[Exception]:
-    """Writes a record, whole or not at all.
+class FlightRecord:
+    """A file of JSON lines, of bounded size, that holds at least the last batches.
+
+    Each line is handed to the operating system at once, so a process that is killed has lost none. A line that could
+    not be written, on a disk that is full say, is written with the next one. The process holds a lock on the file for
+    as long as it lives and writes: who reads it knows whether the training goes on.
 
     Args:
-        path (str): The file; its folder is made.
-        record (dict): JSON-able; losses may be NaN or infinite, which are written as such names.
+        path (str): The file; made, with its folder, at once. One that is there is replaced.
+        capacity (int): Batches to keep.
+        rank (int): Of the process.
 
-    Returns:
-        Exception, optional: why it could not be written. Nothing is raised: the training's own end counts more.
+    Attributes:
+        error (OSError, optional): Why the last line could not be written.
     """
-    try:
-        text = json.dumps(_plain(record), indent=1, ensure_ascii=False, allow_nan=False, default=str)
-        write_whole(Path(path), text.encode(errors='backslashreplace'))
-    except Exception as error:
-        return error
-    return None
+
+    def __init__(self, path: str, capacity: int, rank: int = 0) -> None:
+        self.path = path
+        self.error: Optional[OSError] = None
+        self._head = _line(dict(format=FORMAT, rank=rank, capacity=capacity))
+        # Two lines per batch: when it is there, and when its iteration has ended.
+        self._kept: Deque[bytes] = deque(maxlen=2 * capacity)
+        self._most = 2 * capacity * _SURPLUS
+        self._lines = 0
+        self._file: Optional[int] = None
+        self._closed = False
+        self._lock = threading.Lock()  # a watchdog writes, too
+        self._put(b'')
+
+    def write(self, **entry: Any) -> None:
+        """Appends a line: a batch (``samples``), the ``losses`` of the last one, or how training ended (``reason``)."""
+        with self._lock:
+            if not self._closed:
+                self._put(_line(entry))
+
+    def close(self) -> None:
+        """Ends writing, and leaves the file as it is."""
+        with self._lock:
+            self._closed = True
+            self._close_file()
+
+    def remove(self) -> None:
+        """Ends writing and removes the file: training ended well."""
+        self.close()
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+
+    def _put(self, line: bytes) -> None:
+        self._kept.append(line)
+        try:
+            if self._file is None or self._lines >= self._most:
+                self._begin_anew()
+            elif os.write(self._file, line) < len(line):
+                raise OSError('only a part of a line could be written')
+            self._lines += 1
+            self.error = None
+        except OSError as error:
+            self.error = error
+            self._close_file()
+
+    def _begin_anew(self) -> None:
+        self._close_file()
+        write_whole(Path(self.path), self._head + b''.join(self._kept))
+        self._lines = len(self._kept)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        with contextlib.suppress(ImportError, OSError):  # Windows; a file system without locks
+            import fcntl
+
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def read_record(path: str) -> Dict[str, Any]:
-    """Reads a record.
+    """Reads a record, whole or still being written; lines that were cut off are left out.
+
+    Returns:
+        dict: ``rank``; ``iter``, ``epoch`` and ``time`` of the last line; ``batches``, oldest first; ``reason``
+        (``KILLED`` and ``RUNNING`` where no end was written) and ``exception``, if one ended it.
 
     Raises:
         OSError: No such file.
         ValueError: No record of this format; the message names the file.
     """
-    with open(path, encoding='utf-8', errors='replace') as file:
-        try:
-            record = json.load(file)
-        except ValueError as error:
-            raise ValueError(f'{path}: not a crash record ({error})') from error
-    if not isinstance(record, dict) or not isinstance(record.get('batches'), list):
-        raise ValueError(f'{path}: not a crash record: it has no "batches". Wanted is a label_guard_crash.json')
-    if record.get('format') != FORMAT:
+    with open(path, 'rb') as file:
+        entries = list(_entries(file.read().decode(errors='replace')))
+        state = _state_of(file)
+    record = entries[0] if len(entries) == 1 and 'batches' in entries[0] else _summed_up(entries)
+    if not isinstance(record.get('batches'), list):
+        raise ValueError(f'{path}: not a flight record. Wanted is a {NAME}, which FlightRecorderHook writes')
+    if record.get('format') not in (1, FORMAT):
         raise ValueError(f'{path}: format {record.get("format")!r}, this mmguard reads {FORMAT}')
+    record.setdefault('reason', state)
     return record
 
 
-def _plain(value: Any) -> Any:
-    """JSON knows no NaN: ``'nan'``, ``'inf'``, ``'-inf'``, which ``float`` reads again."""
-    if isinstance(value, float) and (value != value or value in (float('inf'), float('-inf'))):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
+def _entries(text: str) -> Iterator[Dict[str, Any]]:
+    whole = _parsed(text)
+    for entry in (_parsed(line) for line in text.split('\n')) if whole is None else [whole]:
+        if isinstance(entry, dict):
+            yield entry
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _summed_up(entries: List[Dict[str, Any]]) -> Dict[str, Any]:
+    record: Dict[str, Any] = {}
+    batches: List[Dict[str, Any]] = []
+    for entry in entries:
+        if 'samples' in entry:
+            batches.append({'losses': None, **entry})
+        elif 'losses' in entry:
+            record.pop('reason', None)  # it took long, and ended
+            if batches:
+                batches[-1]['losses'] = entry['losses']
+        record.update({key: value for key, value in entry.items() if key not in ('samples', 'losses')})
+    if isinstance(record.get('capacity'), int):
+        record['batches'] = batches[-record['capacity'] :]
+    return record
+
+
+def _state_of(file: BinaryIO) -> str:
+    try:
+        import fcntl
+
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return RUNNING
+    except (ImportError, OSError):
+        return f'{KILLED}, or {RUNNING}'
+    return KILLED
+
+
+def _line(entry: Dict[str, Any]) -> bytes:
+    entry = {**entry, 'time': time.strftime('%Y-%m-%dT%H:%M:%S%z')}
+    # File names that are not UTF-8 reach Python as lone surrogates, which JSON can hold as an escape alone.
+    return json.dumps(entry, ensure_ascii=False).encode(errors='backslashreplace') + b'\n'

@@ -1,1 +1,1 @@
-"""Samples of a crash record, run again one at a time on the CPU, to find the one that fails."""
+"""Samples of a flight record, run again one at a time on the CPU, to find the one that fails."""

@@ -1,11 +1,11 @@
-"""Which samples of a crash record to replay, and in what order."""
+"""Which samples of a flight record to replay, and in what order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional
 
-from mmguard.log.flight_record import read_record
+from mmguard.log.flight_record import NAME, read_record
 from mmguard.replay.errors import CannotReplay
 from mmguard.replay.paths import common_tail, parts_of
 
@@ -28,7 +28,7 @@ class Recorded:
 
 
 def load_record(file: str) -> Dict[str, Any]:
-    """Reads a crash record.
+    """Reads a flight record.
 
     Raises:
         CannotReplay: It cannot be read, or is none.
@@ -37,8 +37,8 @@ def load_record(file: str) -> Dict[str, Any]:
         return read_record(file)
     except OSError as error:
         raise CannotReplay(
-            f'{file}: {error.strerror or error}. Wanted is the label_guard_crash.json that FlightRecorderHook writes '
-            f'into the log folder of a run'
+            f'{file}: {error.strerror or error}. Wanted is the {NAME} that FlightRecorderHook writes into the log '
+            f'folder of a run'
         ) from error
     except ValueError as error:
         raise CannotReplay(str(error)) from error

@@ -1,4 +1,4 @@
-"""``mmguard replay``: from a crash record to the sample that fails."""
+"""``mmguard replay``: from a flight record to the sample that fails."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NONE_FAILS, FAILS, COULD_NOT_RUN = 0, 1, 2
 
 def replay(
     config_file: Path,
-    crash_file: Path,
+    record_file: Path,
     last: Optional[int] = None,
     sample: Optional[str] = None,
     weights: Optional[str] = None,
@@ -36,11 +36,11 @@ def replay(
     forward: bool = True,
     json_file: Optional[str] = None,
 ) -> int:
-    """Replays the samples of a crash record; returns the exit code.
+    """Replays the samples of a flight record; returns the exit code.
 
     Args:
         config_file (Path): The config of the run.
-        crash_file (Path): A ``label_guard_crash.json``.
+        record_file (Path): A ``label_guard_flight.jsonl``.
         last (int, optional): So many batches, the newest first. ``None``: back to the first with a sample that fails.
         sample (str, optional): This one alone; the end of its path is enough.
         weights (str, optional): A checkpoint.
@@ -53,7 +53,7 @@ def replay(
     file = sys.stderr if json_file == '-' else sys.stdout
     console = Console(file=file, markup=False, emoji=False, highlight=False)
     with without_gpu(), _quiet():
-        report = _replayed(console, config_file, crash_file, last, sample, weights, seeds, forward)
+        report = _replayed(console, config_file, record_file, last, sample, weights, seeds, forward)
     show(console, report)
     if json_file is not None:
         _write(json_file, report)
@@ -63,15 +63,15 @@ def replay(
 def _replayed(
     console: Any,
     config_file: Path,
-    crash_file: Path,
+    record_file: Path,
     last: Optional[int],
     sample: Optional[str],
     weights: Optional[str],
     seeds: int,
     forward: bool,
 ) -> Dict[str, Any]:
-    record = load_record(str(crash_file))
-    batches = recorded_batches(record, str(crash_file))
+    record = load_record(str(record_file))
+    batches = recorded_batches(record, str(record_file))
     config = _load_config(config_file)
     with console.status('building data set and model on the CPU'):
         places = Places(build_dataset(config))
@@ -98,7 +98,7 @@ def _replayed(
                 break
     if all(outcome.status == NOT_FOUND for outcome in outcomes):
         raise CannotReplay(f'none of the {len(outcomes)} recorded samples is in the data set: {outcomes[0].notes[0]}')
-    return _report(record, str(crash_file), outcomes, notes, len(batches) - looked_at, forward)
+    return _report(record, str(record_file), outcomes, notes, len(batches) - looked_at, forward)
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ def show(console: Console, report: Dict[str, Any]) -> None:
     ended = report['exception'] or report['reason']
     place = f'iteration {report["iter"]}' if report['iter'] is not None else 'its start'
     console.print(
-        Text(f'{visible(report["file"])}: training ended in {place} (rank {report["rank"]}): {visible(str(ended))}'),
+        Text(f'{visible(report["file"])}: training got to {place} (rank {report["rank"]}): {visible(str(ended))}'),
         soft_wrap=True,
     )
     for note in report['notes']:

@@ -6,10 +6,10 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.instances import describe_reasons
-from mmguard.log.flight_record import read_record
+from mmguard.log.flight_record import KILLED, RUNNING, read_record
 from mmguard.log.totals import KINDS
 from mmguard.report.run_files import config_of
 from mmguard.tally import Tally
@@ -39,7 +39,7 @@ class RankCrash:
     Args:
         path (Path): Its file.
         rank (int): Of the process.
-        reason (str): ``'exception'``, ``'SIGTERM'``, or what the watchdog said.
+        reason (str): ``'exception'``, ``KILLED``, or what the watchdog said.
         time (str): When.
         iteration, epoch (int, optional): Where it stood.
         error (str): Type and message of the exception; empty where there is none.
@@ -67,7 +67,7 @@ class RankCrash:
     def told(self) -> str:
         """``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
         how = self.error.partition(':')[0] if self.error else self.reason
-        verb = 'ended by' if self.reason in ('exception', 'SIGTERM') else 'was recorded:'
+        verb = {'exception': 'ended by', KILLED: 'was', RUNNING: 'is'}.get(self.reason, 'was recorded:')
         where = '' if self.iteration is None else f' in iteration {self.iteration:,}'
         where += '' if self.epoch is None or not where else f' (epoch {self.epoch:,})'
         return f'rank {self.rank} {verb} {how or "nothing that it told"}{where or " before the first"}, {self.time}'
@@ -79,8 +79,8 @@ class Crash:
 
     Args:
         ranks (list[RankCrash]): The one that ended first, in front: the others were mostly stopped because of it.
-        silent (list[int]): Ranks that left no file.
-        problems (list[str]): Files that cannot be read, and why.
+        silent (list[int]): Ranks that left no record.
+        problems (list[str]): Records that cannot be read, or are still being written.
     """
 
     ranks: List[RankCrash] = field(default_factory=list)
@@ -96,31 +96,35 @@ class Crash:
 
 
 def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
-    """Reads the files of all ranks; what cannot be read is told in ``problems``.
+    """Reads the files of all ranks; what says nothing of an end is told in ``problems``.
 
     Args:
         paths (list[Path]): The files.
         world_size (int): How many ranks there were, where that is known.
     """
     crash = Crash()
+    there: Set[int] = set()
     for path in paths:
         try:
-            crash.ranks.append(_rank_crash(path, read_record(str(path))))
+            rank = _rank_crash(path, read_record(str(path)))
+            there.add(rank.rank)
+            if rank.reason == RUNNING:
+                crash.problems.append(f'{path}: {rank.told}')
+            else:
+                crash.ranks.append(rank)
         except OSError as error:
             crash.problems.append(f'{path}: {error.strerror or error}')
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             crash.problems.append(str(error) if str(path) in str(error) else f'{path}: damaged ({error})')
     crash.ranks.sort(key=_order)
-    there = {rank.rank for rank in crash.ranks}
     # Only where the file of another rank is expected here: a lone file may have been sent by someone.
     crash.silent = [rank for rank in range(world_size) if rank not in there]
     return crash
 
 
-def _order(rank: RankCrash) -> Tuple[int, str, int]:
-    # A launcher sends SIGTERM to the others when one rank has raised.
-    reasons = ('exception', 'SIGTERM')
-    return reasons.index(rank.reason) if rank.reason in reasons else len(reasons), rank.time, rank.rank
+def _order(rank: RankCrash) -> Tuple[bool, str, int]:
+    # A launcher kills the others when one rank has raised.
+    return rank.reason != 'exception', rank.time, rank.rank
 
 
 def _rank_crash(path: Path, record: Dict[str, Any]) -> RankCrash:
@@ -171,9 +175,9 @@ def _words(kind: str, tally: Tally) -> str:
 
 
 def silent_ranks(ranks: Sequence[int]) -> str:
-    """What it means that ranks left no file."""
+    """What it means that ranks left no record."""
     listed = ', '.join(map(str, ranks[:8])) + (', ...' if len(ranks) > 8 else '')
     return (
-        f'rank{"s" if len(ranks) > 1 else ""} {listed} left no file: killed by what nobody can catch (out of memory, '
-        f'SIGKILL, power), or on another machine'
+        f'rank{"s" if len(ranks) > 1 else ""} {listed} left no record: ended well, never began to train, or wrote it '
+        f'on another machine'
     )

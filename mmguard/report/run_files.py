@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from mmguard.errors import CannotRun
+from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.json_lines import NAME
 from mmguard.log.run_record import record_name
 
-CRASH = 'label_guard_crash'
-#: A file of more bytes is no record of a run or a crash.
+#: A file of more bytes is no record of a run or of its end.
 _LARGEST = 1 << 26
 
 
@@ -28,7 +28,7 @@ class RunFiles:
         folder (Path): Where they are.
         logs (list[Path]): ``label_guard.jsonl``, ``label_guard.rank1.jsonl``, ...
         records (list[Path]): ``label_guard.json``, ...
-        crashes (list[Path]): ``label_guard_crash.json``, ...
+        crashes (list[Path]): ``label_guard_flight.jsonl``, ...
         others (list[Path]): Folders of other runs below the one that was named.
         crash_alone (bool): Only how the run ended is asked for.
     """
@@ -45,8 +45,8 @@ def find_run(target: Path) -> RunFiles:
     """The files of a run.
 
     Args:
-        target (Path): A log or ``label_guard.json``: all of its run. A crash file: it and those of the other ranks. A
-            folder: the newest run at or below it.
+        target (Path): A log or ``label_guard.json``: all of its run. A flight record: it and those of the other ranks.
+            A folder: the newest run at or below it.
 
     Raises:
         NotALog: There is none.
@@ -61,7 +61,7 @@ def find_run(target: Path) -> RunFiles:
         return RunFiles(folder, records=records, crashes=_with_ranks(_of_rank_0(target)), crash_alone=True)
     log = target if sort == 'log' else _of_rank_0(target).with_suffix('.jsonl')
     record = log.with_name(record_name(log.name))
-    return RunFiles(folder, _with_ranks(log), _with_ranks(record), _with_ranks(folder / f'{CRASH}.json'))
+    return RunFiles(folder, _with_ranks(log), _with_ranks(record), _with_ranks(folder / FLIGHT))
 
 
 def _newest_below(folder: Path) -> RunFiles:
@@ -72,13 +72,14 @@ def _newest_below(folder: Path) -> RunFiles:
     paths = (path for path in folder.rglob('label_guard*.json*') if path.suffix in ('.json', '.jsonl'))
     for path in sorted(path for path in paths if path.is_file()):
         run = runs.setdefault(path.parent, RunFiles(path.parent))
-        sort = run.logs if path.suffix == '.jsonl' else run.crashes if path.name.startswith(CRASH) else run.records
+        is_flight = path.name.startswith(Path(FLIGHT).stem)
+        sort = run.crashes if is_flight else run.logs if path.suffix == '.jsonl' else run.records
         sort.append(path)
         age[path.parent] = max(age.get(path.parent, 0.0), path.stat().st_mtime)
     if not runs:
         raise NotALog(
             f'{folder}: nothing that a hook of mmguard wrote below this folder. LabelGuardHook writes label_guard.json '
-            f"and {NAME} into the run's log folder (work_dirs/CONFIG/DATE_TIME), FlightRecorderHook {CRASH}.json"
+            f"and {NAME} into the run's log folder (work_dirs/CONFIG/DATE_TIME), FlightRecorderHook {FLIGHT}"
         )
     newest = max(runs, key=lambda run: (age[run], str(run)))
     runs[newest].others = [run for run in runs if run != newest]
@@ -89,12 +90,21 @@ def _sort_of(path: Path) -> str:
     """What a file is, by what it says."""
     try:
         with open(path, 'rb') as file:
-            content = json.loads(file.read(_LARGEST))
-    except (OSError, ValueError, RecursionError):
-        return 'log'  # several lines are no JSON; the reader of logs tells what cannot be read
-    if not isinstance(content, dict):
-        return 'log'
+            first, others = file.readline(_LARGEST), file.read(_LARGEST)
+    except OSError:
+        return 'log'  # whose reader says what cannot be read
+    if 'capacity' in _object(first):
+        return 'crash'
+    content = _object(first + others)
     return 'crash' if 'batches' in content else 'record' if 'runs' in content else 'log'
+
+
+def _object(text: bytes) -> Dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _of_rank_0(path: Path) -> Path:

@@ -7,18 +7,20 @@ import os.path as osp
 import signal
 import subprocess
 import sys
+import threading
 import time
-from functools import partial
 from glob import glob
-from typing import Any, Dict, List
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import pytest
 from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
-from small_runs import Run, expected_samples, tiny_config
+from small_runs import LOAD, PACK, Run, add_loop, expected_samples, make_cityscapes, tiny_config
 
-from mmguard.log.flight_record import read_record
+from mmguard.cli import main
+from mmguard.log.flight_record import KILLED, RUNNING, read_record
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +29,7 @@ HERE = osp.dirname(__file__)
 
 @HOOKS.register_module()
 class TroubleHook(Hook):
-    """Something goes wrong in an iteration: an error, a wait, or SIGTERM."""
+    """Something goes wrong in an iteration: an error, a wait, or a signal."""
 
     def __init__(self, iteration: int, what: str) -> None:
         self.iteration, self.what = iteration, what
@@ -40,10 +42,19 @@ class TroubleHook(Hook):
         elif self.what == 'wait':
             time.sleep(2)
         else:
+            self.iteration = -1  # once, where training goes on afterwards
             os.kill(os.getpid(), getattr(signal, self.what))
 
 
-def config_of(root: str, work_dir: str, what: str, iteration: int = 3, **recorder: Any) -> Config:
+@HOOKS.register_module()
+class SlowValidationHook(Hook):
+    """Each image of the validation takes a while."""
+
+    def after_val_iter(self, *args: Any, **kwargs: Any) -> None:
+        time.sleep(0.7)
+
+
+def config_of(root: str, work_dir: str, what: str = 'wait', iteration: int = 99, **recorder: Any) -> Config:
     config = tiny_config(root, work_dir, iters=6)
     config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
     config.custom_hooks += [
@@ -53,9 +64,12 @@ def config_of(root: str, work_dir: str, what: str, iteration: int = 3, **recorde
     return config
 
 
+def files_in(work_dir: str) -> List[str]:
+    return glob(osp.join(work_dir, '*', '*label_guard_flight*'))
+
+
 def record_in(work_dir: str) -> Dict[str, Any]:
-    (path,) = glob(osp.join(work_dir, '*', 'label_guard_crash.json'))
-    assert not glob(osp.join(work_dir, '*', '*.tmp'))
+    (path,) = files_in(work_dir)
     return read_record(path)
 
 
@@ -63,8 +77,21 @@ def sources(batches: List[Dict[str, Any]]) -> List[List[str]]:
     return [[sample['source'] for sample in batch['samples']] for batch in batches]
 
 
+def methods_of(runner: Any) -> Any:
+    """What the runner calls in training, as it is now."""
+    return runner.train_loop.run.__qualname__, runner.model.train_step.__qualname__, signal.getsignal(signal.SIGTERM)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Shells start what runs in the background with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) -> None:
-    run = Run(config_of(cityscapes, work_dir, 'error', capacity=3))
+    run = Run(config_of(cityscapes, work_dir, 'error', 3, capacity=3))
     with pytest.raises(IndexError, match='Target 77 is out of bounds'):
         run.train()
     record = record_in(work_dir)
@@ -81,11 +108,11 @@ def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) ->
     tallies = record['batches'][0]['samples'][0]['tallies']['pixels']
     assert (tallies['skipped'], tallies['values']) == (expected[2]['skipped'], expected[2]['values'])
     assert osp.exists(record['batches'][0]['samples'][0]['path'])
-    assert 'label_guard_crash.json written: exception' in run.log
+    assert f'the last batches and their samples are in {files_in(work_dir)[0]!r}' in run.log
 
 
-def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str, work_dir: str, tmp_path: Any) -> None:
-    config = config_of(cityscapes, work_dir, 'wait', iteration=99)
+def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str, work_dir: str) -> None:
+    config = config_of(cityscapes, work_dir)
     config.train_dataloader.dataset.pipeline[1] = dict(type='LoadAnnotations', imdecode_backend='no such backend')
     with pytest.raises(Exception):  # noqa: B017 (mmcv's own; which is not our matter)
         Run(config).train()
@@ -94,50 +121,177 @@ def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str
     assert record['batches'] == []
 
 
-def test_ctrl_c_is_recorded(cityscapes: str, work_dir: str, request: pytest.FixtureRequest) -> None:
-    # Shells start what runs in the background with Ctrl-C ignored.
-    request.addfinalizer(partial(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT)))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+def test_after_ctrl_c_a_second_training_ends_well_and_leaves_nothing(
+    cityscapes: str, work_dir: str, ctrl_c: None
+) -> None:
+    """As in a notebook: the same runner goes on."""
+    run = Run(config_of(cityscapes, work_dir, 'SIGINT', 3, timeout=0.5))
+    before = methods_of(run.runner)
     with pytest.raises(KeyboardInterrupt):
-        Run(config_of(cityscapes, work_dir, 'SIGINT')).train()
+        run.train()
     record = record_in(work_dir)
-    assert record['exception']['type'] == 'KeyboardInterrupt'
+    assert (record['exception']['type'], record['iter']) == ('KeyboardInterrupt', 4)
+    assert methods_of(run.runner) == before
+    run.train()
+    assert run.runner.iter == 6
+    assert methods_of(run.runner) == before
+    assert 'mmguard-watchdog' not in {thread.name for thread in threading.enumerate()}
+    time.sleep(1)
+    assert files_in(work_dir) == []
 
 
-def test_a_slow_iteration_is_recorded_and_training_goes_on(cityscapes: str, work_dir: str) -> None:
-    run = Run(config_of(cityscapes, work_dir, 'wait', timeout=1)).train()
+def test_nothing_stays_wrapped_whatever_becomes_of_a_run(cityscapes: str, work_dir: str) -> None:
+    config = config_of(cityscapes, work_dir)
+    add_loop(config, 'val')
+    runner = Run(config).runner
+    before = runner.train_loop.run.__qualname__
+    runner.load_or_resume = lambda: 1 / 0
+    for _ in range(3):  # training does not even begin
+        with pytest.raises(ZeroDivisionError):
+            runner.train()
+    del runner.load_or_resume
+    runner.val()
+    assert runner.train_loop.run.__qualname__ == before
+    runner.train()
+    assert (runner.iter, runner.train_loop.run.__qualname__) == (6, before)
+    assert 'run' not in vars(runner.train_loop)
+    assert files_in(work_dir) == []
+
+
+def test_a_slow_iteration_is_said_and_training_goes_on(cityscapes: str, work_dir: str) -> None:
+    config = config_of(cityscapes, work_dir, 'wait', 3, timeout=1)
+    config.custom_hooks.append(dict(type='CopyHook'))
+    run = Run(config).train()
+    assert run.log.count('an iteration takes longer than timeout=1 s; training was left to go on') == 1
+    assert run.runner.iter == 6
+    assert files_in(work_dir) == [osp.join(run.log_dir, 'copy_of_label_guard_flight.jsonl')]
     record = record_in(work_dir)
     assert record['reason'].startswith('an iteration takes longer than timeout=1 s')
-    assert record['batches'][-1]['iter'] == 4
-    assert run.runner.iter == 6
+    assert (record['iter'], record['batches'][-1]['losses']) == (4, None)
 
 
-def test_a_training_that_ends_well_leaves_nothing(cityscapes: str, work_dir: str) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    Run(config_of(cityscapes, work_dir, 'wait', iteration=99, timeout=30)).train()
-    assert not glob(osp.join(work_dir, '*', 'label_guard_crash*'))
-    assert signal.getsignal(signal.SIGTERM) is before
+@HOOKS.register_module()
+class CopyHook(Hook):
+    """Copies the record while iteration 4 takes long, behind ``TroubleHook``."""
+
+    def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        if runner.iter == 3:
+            content = Path(runner.log_dir, 'label_guard_flight.jsonl').read_bytes()
+            Path(runner.log_dir, 'copy_of_label_guard_flight.jsonl').write_bytes(content)
+
+
+def test_a_validation_that_takes_longer_than_the_timeout_is_no_hang(cityscapes: str, work_dir: str) -> None:
+    config = config_of(cityscapes, work_dir, timeout=1)
+    add_loop(config, 'val')
+    config.train_cfg.val_interval = 3
+    config.custom_hooks.append(dict(type='SlowValidationHook'))
+    run = Run(config).train()
+    assert len(run.lines('val')) == 2  # it was run
+    assert 'takes longer' not in run.log
+
+
+def test_a_file_name_that_is_not_utf8_is_recorded(tmp_path: Path, capsys: Any) -> None:
+    root = make_cityscapes(str(tmp_path / 'data'), planted={0: (77,)})
+    try:
+        for path in glob(osp.join(root, '*', 'train', 'aachen', 'aachen_000000*')):
+            os.rename(path, path.replace('aachen_000000', 'caf\udce9'))
+    except OSError:
+        pytest.skip('this file system has only names that are UTF-8')
+    config = config_of(root, str(tmp_path / 'work'))
+    config.train_dataloader.dataset.pipeline = [*LOAD, PACK]
+    config.dump(str(tmp_path / 'config.py'))
+    with pytest.raises(IndexError):
+        Run(config).train()
+    (path,) = files_in(str(tmp_path / 'work'))
+    names = [sample['path'] for batch in read_record(path)['batches'] for sample in batch['samples']]
+    assert any('caf\udce9' in name and osp.exists(name) for name in names)
+    assert 'Logging error' not in capsys.readouterr().err
+    assert main(['replay', str(tmp_path / 'config.py'), path]) == 1
+    assert main(['report', str(tmp_path / 'work')]) == 1
+    assert 'caf\\xe9' in capsys.readouterr().out
 
 
 CHILD = """
 import sys
-sys.path[:0] = sys.argv[3:]
-from test_flight_recorder import config_of
+sys.path[:0] = sys.argv[1:3]
+import test_flight_recorder
+from mmengine.config import Config
 from small_runs import Run
-Run(config_of(sys.argv[1], sys.argv[2], 'SIGTERM')).train()
+Run(Config.fromfile(sys.argv[3])).train()
 """
 
 
-def test_sigterm_writes_the_file_and_still_ends_the_process(cityscapes: str, work_dir: str) -> None:
-    arguments = [sys.executable, '-c', CHILD, cityscapes, work_dir, HERE, osp.dirname(HERE)]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=100)
-    assert done.returncode == -signal.SIGTERM, done.stderr[-2000:]
-    record = record_in(work_dir)
-    assert (record['reason'], record['iter'], record['exception']) == ('SIGTERM', 4, None)
+def trained_in_a_child(config: Config, until: Optional[str] = None) -> subprocess.Popen[str]:
+    """A process that trains; it has printed a line with ``until`` already, or has ended."""
+    path = osp.join(config.work_dir, 'config.py')
+    os.makedirs(config.work_dir, exist_ok=True)
+    config.dump(path)
+    command = [sys.executable, '-c', CHILD, HERE, osp.dirname(HERE), path]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if until is not None and until in line:
+            return child
+    child.wait(timeout=60)
+    return child
+
+
+def killed_at_50(tmp_path: Path, what: str) -> Tuple[int, str, str]:
+    """A training whose only invalid label comes in iteration 50, in which it is killed."""
+    root = make_cityscapes(str(tmp_path / 'data'), planted={5: (24, 33)})
+    config = config_of(root, str(tmp_path / 'work'), what, 49)
+    config.train_cfg.max_iters = 60
+    config.train_dataloader.dataset.update(pipeline=[*LOAD, PACK], indices=[1, 2] * 49 + [3, 5])
+    child = trained_in_a_child(config)
+    (record,) = files_in(str(tmp_path / 'work'))
+    return child.returncode, str(tmp_path / 'work' / 'config.py'), record
+
+
+@pytest.mark.parametrize('what', ['SIGKILL', 'SIGTERM', 'SIGSEGV'])
+def test_whatever_kills_it_the_sample_is_found(tmp_path: Path, what: str, capsys: Any) -> None:
+    code, config, path = killed_at_50(tmp_path, what)
+    assert code == -getattr(signal, what)
+    record = read_record(path)
+    assert (record['reason'], record['iter']) == (KILLED, 50)
+    assert [batch['iter'] for batch in record['batches']] == list(range(31, 51))
+    assert [batch['losses'] is None for batch in record['batches']] == [False] * 19 + [True]
+    if what == 'SIGKILL':
+        assert main(['replay', config, path]) == 1
+        out = ' '.join(capsys.readouterr().out.split())
+        assert 'training got to iteration 50 (rank 0): killed' in out
+        assert 'dies: ' in out
+        assert '1 of 2 replayed samples fail' in out
+        assert 'aachen_000005_000019_gtFine_labelTrainIds.png' in out
+        assert main(['report', osp.dirname(path)]) == 1
+        out = ' '.join(capsys.readouterr().out.split())
+        assert 'crash: rank 0 was killed in iteration 50 (epoch 1), ' in out
+        assert f'mmguard replay {osp.dirname(path)}/vis_data/config.py {path}' in out.replace("'", '')
+
+
+def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, capsys: Any) -> None:
+    config = config_of(cityscapes, work_dir, 'SIGSTOP', 3)
+    config.train_dataloader.num_workers = 2  # forked, with the file open
+    child = trained_in_a_child(config, until='[3/6]')
+    try:
+        (path,) = files_in(work_dir)
+        deadline = time.monotonic() + 60
+        while (record := read_record(path))['iter'] < 4:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert record['reason'] == RUNNING
+        main(['report', work_dir])
+        out = ' '.join(capsys.readouterr().out.split())
+        assert 'rank 0 is still going on in iteration 4' in out
+        assert 'crash' not in out.replace(path, '')
+    finally:
+        child.kill()
+        child.communicate()
+    assert read_record(path)['reason'] == KILLED
 
 
 def test_a_disk_that_is_full_does_not_hide_the_error(cityscapes: str, work_dir: str) -> None:
-    run = Run(config_of(cityscapes, work_dir, 'error', out_file='vis_data'))
+    run = Run(config_of(cityscapes, work_dir, 'error', 3, out_file='vis_data'))
     with pytest.raises(IndexError, match='Target 77'):
         run.train()
-    assert 'cannot be written' in run.log
+    assert run.log.count('cannot be written') == 1
+    assert 'are in' not in run.log.partition('cannot be written')[2]

@@ -2,47 +2,144 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict, List
 
 import pytest
 
 from mmguard import FlightRecorderHook
-from mmguard.log.flight_record import FORMAT, read_record, write_record
+from mmguard.hooks.flight_recorder_hook import _described
+from mmguard.log.flight_record import FORMAT, KILLED, FlightRecord, read_record
+
+
+def batch(number: int, name: str = 'a.png') -> Dict[str, Any]:
+    return dict(iter=number, epoch=1, samples=[dict(source=name, path=f'/data/{name}')])
+
+
+def iterations(record: Dict[str, Any]) -> List[int]:
+    return [batch['iter'] for batch in record['batches']]
 
 
 def test_round_trip_with_what_json_does_not_know(tmp_path: Path) -> None:
-    path = tmp_path / 'new' / 'crash.json'
-    losses = {'loss': float('nan'), 'a': float('inf'), 'b': float('-inf'), 'c': 0.5}
-    record = {
-        'format': FORMAT,
-        'batches': [{'losses': losses, 'samples': [{'source': 'a\udcff.png', 'path': Path('x')}]}],
-    }
-    assert write_record(str(path), record) is None
-    (batch,) = read_record(str(path))['batches']
-    assert math.isnan(float(batch['losses']['loss']))
-    assert [float(batch['losses'][name]) for name in 'abc'] == [float('inf'), float('-inf'), 0.5]
-    assert batch['samples'][0]['path'] == 'x'
-    assert [file.name for file in path.parent.iterdir()] == ['crash.json']
+    path = tmp_path / 'new' / 'flight.jsonl'
+    record = FlightRecord(str(path), capacity=3, rank=2)
+    record.write(**batch(7, 'caf\udce9\n\u2028.png'))
+    record.write(losses={'loss': 'nan', 'a': 0.5})
+    record.write(reason='exception', exception={'type': 'E', 'message': '\udcff', 'traceback': ''})
+    record.close()
+    found = read_record(str(path))
+    (only,) = found['batches']
+    assert only['samples'][0]['source'] == 'caf\udce9\n\u2028.png'
+    assert math.isnan(float(only['losses']['loss']))
+    assert (found['rank'], found['iter'], found['epoch'], found['reason']) == (2, 7, 1, 'exception')
+    assert found['exception']['message'] == '\udcff'
+    assert found['time'][:2] == '20'
+    assert [file.name for file in path.parent.iterdir()] == ['flight.jsonl']
 
 
-def test_what_cannot_be_written_is_returned_not_raised(tmp_path: Path) -> None:
-    (tmp_path / 'file').write_text('')
-    assert isinstance(write_record(str(tmp_path / 'file' / 'crash.json'), {}), OSError)
+def test_the_file_is_bounded_and_holds_the_last_batches_at_each_moment(tmp_path: Path) -> None:
+    path = tmp_path / 'flight.jsonl'
+    record = FlightRecord(str(path), capacity=4)
+    largest = 0
+    for number in range(1, 1001):
+        record.write(**batch(number))
+        found = read_record(str(path))
+        assert iterations(found) == list(range(max(1, number - 3), number + 1))
+        assert [batch['losses'] is None for batch in found['batches']][:-1] == [False] * (len(found['batches']) - 1)
+        assert found['batches'][-1]['losses'] is None
+        record.write(losses={'loss': 1.0})
+        assert read_record(str(path))['batches'][-1]['losses'] == {'loss': 1.0}
+        largest = max(largest, path.stat().st_size)
+    assert largest < 4 * 12 * 250
+    record.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_once_it_is_closed(tmp_path: Path) -> None:
+    """By a watchdog whose call comes late."""
+    record = FlightRecord(str(tmp_path / 'flight.jsonl'), capacity=1)
+    record.remove()
+    record.write(reason='an iteration takes longer')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_one_replaces_the_first(tmp_path: Path) -> None:
+    path = str(tmp_path / 'flight.jsonl')
+    for number in (3, 4):
+        record = FlightRecord(path, capacity=2)
+        record.write(**batch(number))
+        record.close()
+    assert iterations(read_record(path)) == [4]
+
+
+def test_what_could_not_be_written_is_written_with_the_next_line(tmp_path: Path) -> None:
+    (tmp_path / 'folder').write_text('')
+    record = FlightRecord(str(tmp_path / 'folder' / 'flight.jsonl'), capacity=3)
+    assert isinstance(record.error, OSError)
+    record.write(**batch(1))
+    assert isinstance(record.error, OSError)
+    os.unlink(tmp_path / 'folder')
+    record.write(losses={})
+    assert record.error is None
+    record.close()
+    found = read_record(record.path)
+    assert (iterations(found), found['batches'][0]['losses']) == ([1], {})
+
+
+def test_a_line_that_was_cut_off_costs_that_line_alone(tmp_path: Path) -> None:
+    """By a disk that is full, or a machine that lost its power."""
+    path = tmp_path / 'flight.jsonl'
+    record = FlightRecord(str(path), capacity=9)
+    for number in (1, 2):
+        record.write(**batch(number))
+        record.write(losses={})
+    record.close()
+    whole = path.read_bytes()
+    head, *lines = whole.splitlines(keepends=True)
+    for length in range(len(head), len(whole)):
+        path.write_bytes(whole[:length])
+        lines_left = whole[: length + 1].count(b'\n') - 1  # one lacks no more than its end
+        found = read_record(str(path))
+        assert (len(found['batches']), found['reason']) == ((lines_left + 1) // 2, KILLED)
+    path.write_bytes(head + lines[0] + lines[1][:9] + b'\n' + lines[2])
+    found = read_record(str(path))
+    assert [batch['losses'] for batch in found['batches']] == [None, None]
+
+
+def test_an_iteration_that_took_long_and_ended_is_no_reason(tmp_path: Path) -> None:
+    record = FlightRecord(str(tmp_path / 'flight.jsonl'), capacity=9)
+    record.write(**batch(1))
+    record.write(reason='an iteration takes longer')
+    assert read_record(record.path)['reason'] == 'an iteration takes longer'
+    record.write(losses={})
+    record.close()
+    assert read_record(record.path)['reason'] == KILLED
+
+
+def test_the_file_of_an_older_mmguard_is_read(tmp_path: Path) -> None:
+    """One JSON object, over many lines."""
+    path = tmp_path / 'label_guard_crash.json'
+    written = dict(format=1, reason='SIGTERM', rank=1, iter=3, exception=None, batches=[{**batch(3), 'losses': None}])
+    path.write_text(json.dumps(written, indent=1))
+    assert read_record(str(path)) == written
 
 
 @pytest.mark.parametrize(
     ('text', 'message'),
     [
-        ('', 'not a crash record'),
-        ('{"batches": [', 'not a crash record'),
-        ('[]', 'it has no "batches"'),
-        ('{}', 'it has no "batches"'),
+        ('', 'not a flight record'),
+        ('{"batches": [', 'not a flight record'),
+        ('[]', 'not a flight record'),
+        ('[' * 100_000, 'not a flight record'),
+        ('{}', 'not a flight record'),
+        ('{"mode": "train", "iter": 1}\n{"mode": "train", "samples": []}\n', 'not a flight record'),
         (json.dumps({'format': 99, 'batches': []}), 'format 99, this mmguard reads'),
+        (json.dumps({'format': FORMAT + 1, 'capacity': 1}), f'format {FORMAT + 1}, this mmguard reads'),
     ],
 )
-def test_what_is_no_record_is_told(text: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / 'crash.json'
+def test_what_is_no_record_is_said(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / 'flight.jsonl'
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         read_record(str(path))
@@ -61,30 +158,15 @@ def test_wrong_arguments_of_the_recorder_are_named(arguments: Any, error: type, 
         FlightRecorderHook(**arguments)
 
 
-def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same(tmp_path: Path) -> None:
+def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same() -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise RuntimeError('no text')
 
-    hook = FlightRecorderHook()
-    hook._path = str(tmp_path / 'crash.json')
     try:
         raise Mute
     except Mute as error:
-        hook._write('exception', error)
-    told = read_record(hook._path)['exception']
-    assert told['type'] == 'Mute'
-    assert told['message'] == "(its text cannot be made: RuntimeError('no text'))"
-    assert 'raise Mute' in told['traceback']
-
-
-def test_nothing_that_fails_in_writing_is_raised(tmp_path: Path) -> None:
-    class Closed:
-        @property
-        def logger(self) -> Any:
-            raise ValueError('I/O operation on closed file')
-
-    hook = FlightRecorderHook()
-    hook._path, hook._runner = str(tmp_path / 'crash.json'), Closed()
-    hook._write('exception', ValueError('x'))
-    assert read_record(hook._path)['exception']['message'] == 'x'
+        described = _described(error)
+    assert described['type'] == 'Mute'
+    assert described['message'] == "(its text cannot be made: RuntimeError('no text'))"
+    assert 'raise Mute' in described['traceback']

@@ -1,4 +1,4 @@
-"""Trainings that die, and what they leave: a config file and a crash record."""
+"""Trainings that die, and what they leave: a config file and a flight record."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def crash(config: Config, work_dir: str, *more_hooks: Any, match: Optional[str] 
     config.dump(path)
     with pytest.raises(Exception, match=match):
         Run(config).train()
-    (record,) = glob(osp.join(work_dir, '*', 'label_guard_crash.json'))
+    (record,) = glob(osp.join(work_dir, '*', 'label_guard_flight.jsonl'))
     return path, record
 
 

@@ -20,6 +20,7 @@ from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
 
 from mmguard.cli import main
+from mmguard.log.flight_record import read_record
 from mmguard.replay.network import build_model
 from mmguard.stack import config_file
 
@@ -134,7 +135,7 @@ def test_data_that_has_moved_is_found_by_the_end_of_its_path(
     fcn: Tuple[str, str, str], tmp_path: Path, capsys: Any
 ) -> None:
     root, config, record = fcn
-    moved = json.loads(Path(record).read_text())
+    moved = read_record(record)
     text = json.dumps(moved).replace(root, 'D:/elsewhere/cityscapes')
     assert text.count('elsewhere') >= 6
     (tmp_path / 'moved.json').write_text(text)
@@ -281,7 +282,7 @@ def what_cannot_run(record: str, config: str, tmp_path: Path) -> Dict[str, Tuple
     torch.save({'state_dict': {'other': torch.zeros(1)}}, tmp_path / 'other.pth')
     (tmp_path / 'text.pth').write_text('no checkpoint')
     (tmp_path / 'no_record.json').write_text('{"images": []}')
-    unknown = json.loads(Path(record).read_text())
+    unknown = read_record(record)
     for batch in unknown['batches']:
         for sample in batch['samples']:
             sample['path'] = sample['path'].replace('aachen_', 'bochum_')
@@ -293,7 +294,7 @@ def what_cannot_run(record: str, config: str, tmp_path: Path) -> Dict[str, Tuple
     return {
         'no config': ([str(tmp_path / 'none.py'), record], 'none.py: no such config'),
         'no record': ([config, str(tmp_path / 'none.json')], 'none.json: No such file'),
-        'another file': ([config, str(tmp_path / 'no_record.json')], 'not a crash record'),
+        'another file': ([config, str(tmp_path / 'no_record.json')], 'not a flight record'),
         'an empty record': ([config, str(tmp_path / 'empty.json')], 'no batch is recorded'),
         'other data': ([config, str(tmp_path / 'unknown.json')], 'none of the 8 training samples has this file name'),
         'moved data': ([str(tmp_path / 'elsewhere.py'), record], 'Is data_root right on this machine?'),

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
-from mmguard.log.flight_record import FORMAT, write_record
+from mmguard.log.flight_record import FORMAT, FlightRecord
+from mmguard.log.json_lines import name_for_rank
 from mmguard.report.crash import read_crash
 
 TRACEBACK = (
@@ -28,18 +29,18 @@ JSON = st.recursive(
 )
 
 
-def crash_file(folder: Path, rank: int = 0, reason: str = 'SIGTERM', **more: Any) -> Path:
+def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
     """What a rank leaves: two batches, the newer without losses."""
-    name = 'label_guard_crash.json' if rank == 0 else f'label_guard_crash.rank{rank}.json'
-    batches = [
-        {'iter': 36, 'epoch': 1, 'samples': [dict(source='a.png', path='/d/a.png')], 'losses': {'loss': float('nan')}},
-        {'iter': 37, 'epoch': 1, 'samples': [dict(source='b.png', path='/d/b.png', tallies=TALLIES)], 'losses': None},
-    ]
-    record = dict(format=FORMAT, reason=reason, time='2026-01-01T12:00:00', rank=rank, iter=37, epoch=1)
+    path = folder / name_for_rank('label_guard_flight.jsonl', rank)
+    record = FlightRecord(str(path), 20, rank)
+    record.write(iter=36, epoch=1, samples=[dict(source='a.png', path='/d/a.png')])
+    record.write(losses={'loss': 'nan'})
+    record.write(iter=37, epoch=1, samples=[dict(source='b.png', path='/d/b.png', tallies=TALLIES)])
     error = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
-    record.update(exception=error if reason == 'exception' else None, batches=batches, **more)
-    assert write_record(str(folder / name), record) is None
-    return folder / name
+    if reason != 'killed':
+        record.write(reason=reason, **(dict(exception=error) if reason == 'exception' else {}))
+    record.close()
+    return path
 
 
 def run_record(folder: Path, world_size: int) -> None:
@@ -54,8 +55,8 @@ def as_json(capsys: Any, *args: str) -> Dict[str, Any]:
 
 
 def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Path, capsys: Any) -> None:
-    crash_file(tmp_path)
-    raised = crash_file(tmp_path, rank=1, reason='exception')
+    flight(tmp_path)
+    raised = flight(tmp_path, rank=1, reason='exception')
     run_record(tmp_path, world_size=4)
     (tmp_path / 'vis_data').mkdir()
     (tmp_path / 'vis_data' / 'config.py').write_text('')
@@ -73,26 +74,26 @@ def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Pa
 
 def test_the_terminal_says_what_there_is_to_know(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('COLUMNS', '140')
-    crash_file(tmp_path, reason='exception')
+    flight(tmp_path, reason='exception')
     run_record(tmp_path, world_size=2)
     assert main(['report', str(tmp_path)]) == 1
     out = capsys.readouterr().out
-    assert 'crash: rank 0 ended by IndexError in iteration 37 (epoch 1), 2026-01-01T12:00:00' in out
+    assert 'crash: rank 0 ended by IndexError in iteration 37 (epoch 1), 20' in out
     assert 'IndexError: Target 77 is out of bounds. ...' in out
-    assert 'rank 1 left no file' in out
+    assert 'rank 1 left no record' in out
     assert 'b.png (9 pixels skipped: value 11 (9 times))' in out
     assert 'did not end' in out
     assert 'loss nan' in out
-    assert f'mmguard replay CONFIG {tmp_path}/label_guard_crash.json' in out
+    assert f'mmguard replay CONFIG {tmp_path}/label_guard_flight.jsonl' in out
 
 
 def test_without_a_record_beside_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
-    path = crash_file(tmp_path, rank=3, reason='an iteration takes longer than timeout=5 s; training was left to go on')
+    path = flight(tmp_path, rank=3, reason='an iteration takes longer than timeout=5 s; training was left to go on')
     assert as_json(capsys, str(path))['crash']['silent_ranks'] == []
 
 
-def test_the_crash_file_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> None:
-    path = crash_file(tmp_path)
+def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> None:
+    path = flight(tmp_path)
     (tmp_path / 'label_guard.jsonl').write_text('{"mode": "train", "iter": 1, "skipped_pixels": 3, "total": 9}\n')
     assert as_json(capsys, str(path))['modes'] == {}
     both = as_json(capsys, str(tmp_path / 'label_guard.jsonl'))
@@ -105,7 +106,7 @@ def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> Non
     error = dict(type='Error', message=evil, traceback=f'  File "{evil}", line 3, in f\n')
     batch = {'iter': 1, 'samples': [dict(source=evil, path=evil)], 'losses': {evil: 1.0}}
     record = dict(format=FORMAT, reason='exception', time=evil, rank=0, iter=1, exception=error, batches=[batch])
-    write_record(str(tmp_path / 'label_guard_crash.json'), record)
+    (tmp_path / 'label_guard_flight.jsonl').write_text(json.dumps(record))
     assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
     page = (tmp_path / 'page.html').read_text()
     assert '<script' not in page
@@ -120,24 +121,26 @@ def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> Non
         ('{"format": 1, "batches": [3]}', 'damaged'),
         ('{"format": 1, "batches": [{"samples": [{}], "losses": {"loss": []}}]}', 'damaged'),
         ('{"format": 99, "batches": []}', 'format 99'),
-        ('{"batches": ', 'not a crash record'),
+        ('{"format": 2, "capacity": 9}\n{"samples": 3}\n', 'damaged'),
+        ('{"format": 2, "capacity": 9}\n{"samples": [{}]}\n{"losses": 3}\n', 'damaged'),
+        ('{"batches": ', 'not a flight record'),
     ],
 )
 def test_a_damaged_file_is_told_and_hides_no_other(tmp_path: Path, capsys: Any, text: str, why: str) -> None:
-    crash_file(tmp_path)
-    (tmp_path / 'label_guard_crash.rank1.json').write_text(text)
+    flight(tmp_path)
+    (tmp_path / 'label_guard_flight.rank1.jsonl').write_text(text)
     crash = as_json(capsys, str(tmp_path))['crash']
     assert [rank['rank'] for rank in crash['ranks']] == [0]
     (problem,) = crash['problems']
     assert why in problem
-    assert 'label_guard_crash.rank1.json' in problem
+    assert 'label_guard_flight.rank1.jsonl' in problem
 
 
 @given(record=JSON, place=st.sampled_from(['batches', 'exception', 'iter', 'rank', 'batch', 'sample', None]))
 def test_no_json_crashes_the_reader(
     tmp_path_factory: pytest.TempPathFactory, record: Any, place: Optional[str]
 ) -> None:
-    path = tmp_path_factory.mktemp('any') / 'label_guard_crash.json'
+    path = tmp_path_factory.mktemp('any') / 'label_guard_flight.jsonl'
     content: Dict[str, Any] = dict(format=FORMAT, batches=[dict(samples=[dict(source='a', tallies=TALLIES)])])
     if place == 'batch':
         content['batches'] = [record]

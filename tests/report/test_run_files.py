@@ -13,7 +13,7 @@ from mmguard.report.run_files import NotALog, RunFiles, find_run
 
 LOG = '{"mode": "train", "iter": 1}\n'
 RECORD = '{"format": 1, "runs": []}'
-CRASH = '{"format": 1, "batches": []}'
+FLIGHT = '{"format": 2, "rank": 0, "capacity": 20}\n{"iter": 1, "samples": []}\n'
 
 
 def make(folder: Path, **files: str) -> None:
@@ -37,31 +37,32 @@ def run(tmp_path: Path) -> Path:
     make(folder, label_guard__jsonl=LOG, label_guard__rank1__jsonl=LOG, label_guard__rank12__jsonl=LOG)
     make(folder, label_guard__rankx__jsonl=LOG, other__rank1__jsonl=LOG)
     make(folder, label_guard__json=RECORD, label_guard__rank1__json=RECORD)
-    make(folder, label_guard_crash__json=CRASH, label_guard_crash__rank1__json=CRASH)
+    make(folder, label_guard_flight__jsonl=FLIGHT, label_guard_flight__rank1__jsonl=FLIGHT)
     return folder
 
 
 LOGS = ['label_guard.jsonl', 'label_guard.rank1.jsonl', 'label_guard.rank12.jsonl']
 RECORDS = ['label_guard.json', 'label_guard.rank1.json']
-CRASHES = ['label_guard_crash.json', 'label_guard_crash.rank1.json']
+FLIGHTS = ['label_guard_flight.jsonl', 'label_guard_flight.rank1.jsonl']
 
 
 @pytest.mark.parametrize('named', ['label_guard.jsonl', 'label_guard.json', 'label_guard.rank1.json'])
 def test_a_log_or_a_record_means_the_whole_run(run: Path, named: str) -> None:
     found = find_run(run / named)
-    assert told(found) == (LOGS, RECORDS, CRASHES)
+    assert told(found) == (LOGS, RECORDS, FLIGHTS)
     assert not found.crash_alone
 
 
-@pytest.mark.parametrize('named', CRASHES)
-def test_a_crash_file_means_those_of_all_ranks_alone(run: Path, named: str) -> None:
+@pytest.mark.parametrize('named', FLIGHTS)
+def test_a_flight_record_means_those_of_all_ranks_alone(run: Path, named: str) -> None:
     found = find_run(run / named)
-    assert told(found) == ([], RECORDS, CRASHES)
+    assert told(found) == ([], RECORDS, FLIGHTS)
     assert found.crash_alone
 
 
-def test_a_crash_file_of_any_name_is_known_by_what_it_says(tmp_path: Path) -> None:
-    make(tmp_path, sent_by_mail__json=CRASH)
+@pytest.mark.parametrize('text', [FLIGHT, FLIGHT.splitlines()[0], '{"format": 1,\n "batches": []}'])
+def test_a_flight_record_of_any_name_is_known_by_what_it_says(tmp_path: Path, text: str) -> None:
+    make(tmp_path, sent_by_mail__json=text)
     assert names(find_run(tmp_path / 'sent_by_mail.json').crashes) == ['sent_by_mail.json']
 
 
@@ -74,7 +75,7 @@ def test_of_several_runs_the_newest_is_read(tmp_path: Path) -> None:
     assert [path.name for path in run.others] == ['20260101_000000']
 
 
-@pytest.mark.parametrize('files', [dict(label_guard__json=RECORD), dict(label_guard_crash__json=CRASH)])
+@pytest.mark.parametrize('files', [dict(label_guard__json=RECORD), dict(label_guard_flight__jsonl=FLIGHT)])
 def test_one_file_makes_a_run(tmp_path: Path, files: Any) -> None:
     make(tmp_path / 'a' / 'b', **files, label_guard__jsonl__old=LOG, label_guard__json__old=RECORD)
     assert sum(map(len, told(find_run(tmp_path)))) == 1
