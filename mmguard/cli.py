@@ -10,6 +10,7 @@ import traceback
 from typing import List, Optional
 
 from mmguard.commands.packages import how_to_install
+from mmguard.commands.parser import Parser
 from mmguard.errors import CannotRun
 from mmguard.failures import REPORT_IT, broken_import, words_of
 from mmguard.version import __version__
@@ -56,9 +57,7 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog='mmguard', description='Keeps bad labels from killing, or quietly spoiling, a training run.'
-    )
+    parser = Parser(prog='mmguard', description='Keeps bad labels from killing, or quietly spoiling, a training run.')
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
     debug = 'show the traceback of what a command could not do'
     parser.add_argument('--debug', action='store_true', help=debug)

@@ -29,6 +29,26 @@ def test_misuse(words, capsys):
     assert capsys.readouterr().err.startswith('usage: mmguard')
 
 
+@pytest.mark.parametrize(
+    ('words', 'said'),
+    [
+        (['fix', 'DIR', '--out', 'NEW', '--ignore', '11'], 'no such option: --ignore (did you mean --ignore-index?)'),
+        (['fix', 'DIR', '--out', 'NEW', '--num=11'], 'no such option: --num (did you mean --num-classes?)'),
+        (['scan', 'DIR', '--num-clases', '11'], 'no such option: --num-clases (did you mean --num-classes?)'),
+        (['check', 'CONFIG', '--xyz', '--al'], 'no such option: --xyz, --al (did you mean --all?)'),
+        (['check', 'CONFIG', 'extra'], 'unrecognized arguments: extra'),
+        (['--vers'], 'no such option: --vers (did you mean --version?)'),
+    ],
+)
+def test_no_option_is_guessed(words, said, capsys):
+    with pytest.raises(SystemExit, match='2'):
+        main(words)
+    usage, error = capsys.readouterr().err.rstrip().rsplit('\n', 1)
+    command = 'mmguard' if words[0].startswith('-') else f'mmguard {words[0]}'
+    assert usage.startswith(f'usage: {command} ')
+    assert error == f'{command}: error: {said}'
+
+
 def test_it_needs_neither_mmseg_nor_mmdet_and_imports_no_command():
     code = (
         'import sys; sys.modules["mmseg"] = sys.modules["mmdet"] = None; from mmguard.cli import main; '
