@@ -5,6 +5,7 @@ Each name has a fallback for a release without it; ``tests/test_torch_compat.py`
 
 from __future__ import annotations
 
+import traceback
 from typing import Any, Callable
 
 import torch
@@ -49,6 +50,21 @@ def outlives_call(tensor: Tensor) -> bool:
         return False
 
 
+def is_recomputed() -> bool:
+    """Whether activation checkpointing (``use_reentrant=False``) runs this call again, for the backward pass.
+
+    With ``use_reentrant=True`` the call in the backward pass is the first one with gradient. PyTorch answers neither by
+    a public name; the second call comes from the hook that unpacks a saved tensor.
+    """
+    if is_compiling():
+        return False
+    frames = (frame for frame, _ in traceback.walk_stack(None))
+    return any(
+        frame.f_code.co_name.startswith('unpack') and frame.f_globals.get('__name__') == 'torch.utils.checkpoint'
+        for frame in frames
+    )
+
+
 def not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:
     """``call``, left out of what ``torch.compile`` compiles: it stands between two graphs."""
     if hasattr(torch, 'compiler'):
@@ -68,4 +84,4 @@ def default_store() -> Any:
     return torch.distributed.distributed_c10d._get_default_store()
 
 
-__all__ = ['default_store', 'is_compiling', 'is_fake', 'not_compiled', 'outlives_call']
+__all__ = ['default_store', 'is_compiling', 'is_fake', 'is_recomputed', 'not_compiled', 'outlives_call']

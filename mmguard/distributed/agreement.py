@@ -129,6 +129,8 @@ class LossAgreement:
         #: Digest of a layout -> parameters out of its reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
         self._looked = False
+        #: A layout with which there was nothing to do, and its digest.
+        self._settled: Tuple[Optional[Layout], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
         """Agrees on the losses of one iteration; every rank must call it.
@@ -147,21 +149,11 @@ class LossAgreement:
         if self._control.size == 1:
             return self._judged(losses, [(0, nonfinite, list(samples))] if nonfinite else [], [])
         # From here on every rank goes the same way: what decides is the same on all of them.
-        mine = digest(layout)
+        mine = self._settled[1] if layout == self._settled[0] else digest(layout)
         same, any_nonfinite = self._control.compared(mine, bool(nonfinite))
         filled: List[Filled] = []
-        whole = self._whole([layout])
-        if not same or lacking(layout, whole):
-            layouts, files = zip(*self._control.gathered((layout, list(samples))))
-            if not same and self.on_mismatch == 'raise':
-                raise LabelGuardError(describe_mismatch(layouts, files, self._control.ranks))
-            whole = self._whole(layouts)
-            lists = [lacking(one, whole) for one in layouts]
-            filled = [Filled(*told) for told in zip(self._control.ranks, lists, files) if told[1]]
-        if torch.is_grad_enabled():
-            self._known = {key: entry for key, entry in whole.items() if key != FILLED}
-            self._look(losses, mine)
-        losses = self._filled(losses, layout, whole, self._unreached.get(mine, []))
+        if not same or mine != self._settled[1]:
+            losses, filled = self._made_equal(losses, layout, same, samples, mine)
         if not any_nonfinite:
             return Agreed(losses, False, [], filled)
         reports = self._control.gathered((self._control.rank, nonfinite, list(samples)))
@@ -176,6 +168,26 @@ class LossAgreement:
     def leave(self, why: str) -> None:
         """Says that this rank comes no more, and why: those that wait for it notice at once."""
         self._control.leave(why)
+
+    def _made_equal(
+        self, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
+    ) -> Tuple[Losses, List[Filled]]:
+        """The losses with all that any rank has or had, and what each lacked."""
+        filled: List[Filled] = []
+        whole = self._whole([layout])
+        if not same or lacking(layout, whole):
+            layouts, files = zip(*self._control.gathered((layout, list(samples))))
+            if not same and self.on_mismatch == 'raise':
+                raise LabelGuardError(describe_mismatch(layouts, files, self._control.ranks))
+            whole = self._whole(layouts)
+            lists = [lacking(one, whole) for one in layouts]
+            filled = [Filled(*told) for told in zip(self._control.ranks, lists, files) if told[1]]
+        if torch.is_grad_enabled():
+            self._known = {key: entry for key, entry in whole.items() if key != FILLED}
+            self._look(losses, mine)
+        full = self._filled(losses, layout, whole, self._unreached.get(mine, []))
+        self._settled = (layout, mine) if full is losses and not filled else (None, 0)
+        return full, filled
 
     def _whole(self, layouts: Sequence[Layout]) -> Layout:
         """What every rank is to have. Without gradients, as in validation, only what some rank has now."""

@@ -34,9 +34,11 @@ def layout_of(losses: Mapping[str, Any]) -> Layout:
     """
     layout = {}
     for key, value in losses.items():
-        tensors = tensors_of(key, value)
-        graph = bool(tensors) and all(tensor.requires_grad for tensor in tensors)
-        layout[key] = Entry(not isinstance(value, Tensor), graph)
+        if isinstance(value, Tensor):  # as most are, and this runs in every iteration
+            layout[key] = Entry(False, value.requires_grad)
+        else:
+            tensors = tensors_of(key, value)
+            layout[key] = Entry(True, bool(tensors) and all(tensor.requires_grad for tensor in tensors))
     return layout
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Iterable, List, Set
 
 import torch
@@ -59,3 +60,17 @@ def _reached(losses: Iterable[Tensor]) -> Any:
         seen |= following
         waiting += following
     return leaves
+
+
+def explained(error: Exception, model: Any) -> str:
+    """The error of DistributedDataParallel that waited for a gradient, with names and a cure; else empty."""
+    if 'Expected to have finished reduction' not in str(error):
+        return ''
+    names = [name for name, _ in trainable(model)]
+    numbers = re.search(r'Parameter indices which did not receive grad for rank \d+:([\d ]+)', str(error))
+    lacking = [names[int(number)] for number in numbers.group(1).split()] if numbers else []
+    return (
+        f'{", ".join(lacking) or "some parameters of another rank"} got no gradient in the iteration before. A branch '
+        f'that is not always used needs DistributedDataParallel find_unused_parameters=True, one that never is '
+        f'(frozen, dropped) requires_grad=False. {error}'
+    )

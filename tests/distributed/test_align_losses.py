@@ -16,8 +16,9 @@ from torch import nn
 
 from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
-from mmguard.distributed.agreement import describe_mismatch, zero_of
+from mmguard.distributed.agreement import describe_mismatch
 from mmguard.distributed.layout import Entry, digest, layout_of, union
+from mmguard.distributed.reach import zero_of
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
@@ -79,11 +80,9 @@ def say(losses):
 """
 
 KINDS = """
-from mmguard.distributed.control import _CHANNELS
 for mine in eval(sys.argv[1]):
     losses = forward(mine[rank])
     aligned = align_losses(losses, both)
-    print('BOARD', [channel.board is not None for channel in _CHANNELS.values()])
     print('SAME', aligned is losses)
     say(aligned)
     total = sum(sum(v) if isinstance(v, list) else v for k, v in aligned.items() if 'loss' in k)
@@ -95,15 +94,8 @@ leave()
 """
 
 
-@pytest.fixture(params=['shared memory', 'gloo'])
-def over(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the ranks that a test starts compare their losses over."""
-    monkeypatch.setenv('MMGUARD_NO_BOARD', str(int(request.param == 'gloo')))
-    return request.param
-
-
 @pytest.mark.slow
-def test_missing_constant_and_forgotten_losses_are_filled(over: str) -> None:
+def test_missing_constant_and_forgotten_losses_are_filled() -> None:
     iterations = [
         (['a', 'b', 'acc'], ['a', 'b', 'acc']),  # equal: nothing is touched
         (['a', 'b', 'acc'], ['a']),  # rank 1 lacks a list and a number
@@ -115,7 +107,6 @@ def test_missing_constant_and_forgotten_losses_are_filled(over: str) -> None:
     for rank in ranks:
         assert rank.returncode == 0, rank.output[-3000:]
         assert rank.said('GRADS') == ['[True, True, True, True]'] * len(iterations)
-        assert rank.said('BOARD') == [str([over != 'gloo'])] * len(iterations)
     first, second = ranks
     assert first.said('SAME') == ['True', 'True', 'True', 'False', 'True']
     assert second.said('SAME') == ['True', 'False', 'False', 'False', 'False']
@@ -128,21 +119,17 @@ def test_missing_constant_and_forgotten_losses_are_filled(over: str) -> None:
 
 
 GROUPS = """
-import os
-
 def refused(agreement, losses):
     try:
         agreement(losses, [f'image{rank}.jpg'])
     except LabelGuardError as error:
         return error
 
-for no_board in '10':
-    os.environ['MMGUARD_NO_BOARD'] = no_board
+pairs = dist.new_group([1, 2])
+for timeout in 50, 51:
     # Two agreements over the same ranks in turns, one of two ranks beside another, all of them in one process.
-    all_three = LossAgreement(both, on_mismatch='raise', timeout=50 + int(no_board))
-    again = LossAgreement(both, on_nonfinite='raise', timeout=50 + int(no_board))
-    if no_board == '1':
-        pairs = dist.new_group([1, 2])
+    all_three = LossAgreement(both, on_mismatch='raise', timeout=timeout)
+    again = LossAgreement(both, on_nonfinite='raise', timeout=timeout)
     for _ in range(3):
         all_three(forward(['a', 'b']))
         again(forward(['a', 'b'] if rank else ['a']))
@@ -153,7 +140,7 @@ for no_board in '10':
     print('NONFINITE', refused(again, losses))
     if rank:
         try:
-            pair = LossAgreement(both, group=pairs, on_mismatch='raise', timeout=50 + int(no_board))
+            pair = LossAgreement(both, group=pairs, on_mismatch='raise', timeout=timeout)
             pair(forward(['a']))
             print('PAIR', refused(pair, forward(['a'] if rank == 1 else ['b'])))
         except ValueError as error:
@@ -267,14 +254,14 @@ def test_layouts() -> None:
         'c': Entry(False, False),
         'd': Entry(True, False),
     }
-    assert digest(layout, 47) == digest(dict(reversed(list(layout.items()))), 47)
+    assert digest(layout) == digest(dict(reversed(list(layout.items()))))
     others = [{}, {'a': Entry(False, False)}, {'a': Entry(False, True)}]
-    assert len({digest(other, 47) for other in [layout, *others]}) == 4
-    assert all(0 <= digest(layout, bits) < 2**bits for bits in (1, 47, 64))
+    assert len({digest(other) for other in [layout, *others]}) == 4
+    assert 0 <= digest(layout) < 2**63
     assert union([{'a': Entry(False, False)}, {'a': Entry(False, True), 'b': Entry(True, False)}]) == {
         'a': Entry(False, True),
         'b': Entry(True, False),
     }
     lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
-    assert digest(lists, 47) == digest(tensors, 47), 'backward sees no difference, and there is none to tell'
+    assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
     assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch([layout, {}], [['x'], []], [0, 1])
