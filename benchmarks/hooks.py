@@ -1,4 +1,4 @@
-"""LabelGuardHook: host time per iteration at batch 16 with four guarded losses."""
+"""LabelGuardHook and FlightRecorderHook: host time per iteration at batch 16 with four guarded losses."""
 
 from __future__ import annotations
 
@@ -43,24 +43,32 @@ def rows(device: str, rounds: int) -> List[Row]:
         )
         runner._train_loop = runner.build_train_loop(runner._train_loop)
         runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
-        hook, stock = mmguard.LabelGuardHook(), RuntimeInfoHook()
+        hook, recorder, stock = mmguard.LabelGuardHook(), mmguard.FlightRecorderHook(), RuntimeInfoHook()
         hook.before_train(runner)
+        stock.after_train_iter(runner, 0, None, {f'loss_{i}': torch.zeros(()) for i in range(6)})
         clean, offending = _batch(False), _batch(True)
         log_vars = {f'loss_{i}': torch.zeros((), device=device) for i in range(6)}
 
         def iteration(batch: Dict[str, Any]) -> None:
             hook.after_train_iter(runner, 0, batch, log_vars)
 
+        def recorded(batch: Dict[str, Any]) -> None:
+            recorder.before_train_iter(runner, 0, batch)
+            recorder.after_train_iter(runner, 0, batch, log_vars)
+
         calls = {
             'clean': _counted(runner.model, device, lambda: iteration(clean)),
             'offending': _counted(runner.model, device, lambda: iteration(offending)),
+            'recorder': lambda: recorded(offending),
             'RuntimeInfoHook': lambda: stock.after_train_iter(runner, 0, clean, log_vars),
         }
-        ms = interleaved(calls, rounds * 10, device)
+        with recorder._recorded(runner):
+            ms = interleaved(calls, rounds * 10, device)
         hook.after_run(runner)
     return [
         Row('hook, clean iteration, ms', ms['clean'], None, 0.5),
         Row('hook, 4 offending images, ms', ms['offending'], None, 2.0),
+        Row('recorder, 4 offending images, ms', ms['recorder'], None, 0.5),
         Row("hook, clean / mmengine's RuntimeInfoHook", ms['clean'], ms['RuntimeInfoHook'], None),
     ]
 
