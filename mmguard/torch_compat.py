@@ -5,7 +5,7 @@ Each name has a fallback for a release without it; ``tests/test_torch_compat.py`
 
 from __future__ import annotations
 
-import traceback
+import inspect
 from typing import Any, Callable
 
 import torch
@@ -58,11 +58,12 @@ def is_recomputed() -> bool:
     """
     if is_compiling():
         return False
-    frames = (frame for frame, _ in traceback.walk_stack(None))
-    return any(
-        frame.f_code.co_name.startswith('unpack') and frame.f_globals.get('__name__') == 'torch.utils.checkpoint'
-        for frame in frames
-    )
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code.co_name.startswith('unpack') and frame.f_globals.get('__name__') == 'torch.utils.checkpoint':
+            return True
+        frame = frame.f_back
+    return False
 
 
 def not_compiled(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,14 +8,15 @@ import torch
 from torch import Tensor
 
 from mmguard.tally import Tally
-from mmguard.torch_compat import outlives_call
+from mmguard.torch_compat import is_recomputed, outlives_call
 
 
 class AddsCounts:
     """Mixin of modules: adds up the counts of training calls, without waiting for the device.
 
     Calls in evaluation mode or without gradient are not counted: validation is no training, and a hard-example sampler
-    looks at the losses under ``no_grad`` before the training call sees the same labels.
+    looks at the losses under ``no_grad`` before the training call sees the same labels. What activation checkpointing
+    computes again is counted once.
 
     The sum is no buffer: a state_dict stays the stock one, DDP would overwrite a buffer with that of rank 0, and an
     average of models would average it.
@@ -29,7 +30,7 @@ class AddsCounts:
 
     def _record(self, counts: Tensor) -> None:
         """Adds ``counts``, unless they belong to an export or a transform, outside of which they cannot live."""
-        if not (self.training and torch.is_grad_enabled() and outlives_call(counts)):
+        if not (self.training and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
             return
         before = self._counts
         # torch.export before 2.7 leaves a fake tensor here.
