@@ -40,8 +40,8 @@ class Tally:
     Example:
         >>> a = Tally(total=4, skipped=2, values={11: 2}, source='a.png')
         >>> b = Tally(total=4, remapped=1, values={12: 1}, source='a.png')
-        >>> a + b
-        Tally(total=8, skipped=2, remapped=1, values={11: 2, 12: 1}, source='a.png', reasons={}, mapped=0, other_values=0)
+        >>> (a + b).total, (a + b).skipped, (a + b).values
+        (8, 2, {11: 2, 12: 1})
     """
 
     total: int = 0
@@ -106,14 +106,14 @@ class Tally:
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> Tally:
         return cls(
-            total=record.get('total', 0),
-            skipped=record['skipped'],
-            remapped=record['remapped'],
-            mapped=record.get('mapped', 0),
-            values={int(value): count for value, count in record.get('values', {}).items()},
-            other_values=record.get('other_values', 0),
+            total=int(record.get('total', 0)),
+            skipped=int(record['skipped']),
+            remapped=int(record['remapped']),
+            values={int(value): int(count) for value, count in record.get('values', {}).items()},
             source=record.get('source'),
-            reasons=dict(record.get('reasons', {})),
+            reasons={str(reason): int(count) for reason, count in record.get('reasons', {}).items()},
+            mapped=int(record.get('mapped', 0)),
+            other_values=int(record.get('other_values', 0)),
         )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import warnings
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence, Set
 
 import torch.distributed as dist
 
 from mmguard.labels import check_int
-from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
-from mmguard.log.ledger import Ledger, Span
-from mmguard.log.run_record import RunRecord, record_name
+from mmguard.log.json_lines import MAX_MB
+from mmguard.log.run_log import RunLog
+from mmguard.log.span import Span
 from mmguard.log.totals import KINDS
 from mmguard.tally import Tally
 
@@ -22,19 +22,20 @@ class TallyLog:
 
     A line is handed to the operating system at once, so a training that dies loses none. The sums over all iterations
     stand beside it, in ``label_guard.json``: they are brought up to date once a minute, by ``close``, and when Python
-    ends. A disk that is full is told once, and the training goes on.
+    ends. A disk that is full is reported once, and the training goes on.
 
     Args:
         folder (str): Where the files are; made at the first iteration.
         rank (int, optional): Of this process; every other than 0 has files of its own, ``label_guard.rank1.jsonl``.
             ``None``: that of torch.distributed, 0 where nothing is distributed.
-        num_classes (int, optional): Labels ``[0, num_classes)`` are valid: the report then knows it without being told.
+        num_classes (int, optional): Labels ``[0, num_classes)`` are valid: the report then needs no ``--num-classes``.
         ignore_index (int, optional): The label that takes no part.
+        max_log_mb (float): What the file of lines may grow to, in MB; then the sums go on alone.
 
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder, TallyLog(folder, num_classes=264) as log:
-        ...     log.write(1, [Tally(total=4)])  # no line: nothing to tell
+        ...     log.write(1, [Tally(total=4)])  # no line: nothing to report
         ...     log.write(2, [Tally(total=4, skipped=1, values={600: 1}, source='image_id 42', reasons={'label': 1})])
         ...     print(open(log.path).read()[:42])
         {"mode": "train", "iter": 2, "skipped_pixe
@@ -46,6 +47,7 @@ class TallyLog:
         rank: Optional[int] = None,
         num_classes: Optional[int] = None,
         ignore_index: Optional[int] = None,
+        max_log_mb: float = MAX_MB,
     ) -> None:
         distributed = dist.is_available() and dist.is_initialized()
         if rank is None:
@@ -55,26 +57,19 @@ class TallyLog:
             if value is not None:
                 check_int(name, value)
         self._folder = folder
-        self._lines = JsonLines(os.path.join(folder, name_for_rank(NAME, rank)))
-        self._record = RunRecord(
-            os.path.join(folder, name_for_rank(record_name(NAME), rank)),
-            rank=rank,
-            world_size=world_size,
-            framework='pytorch',
-        )
+        self._log = RunLog(folder, rank, world_size, framework='pytorch', max_mb=max_log_mb)
         self._num_classes = num_classes
         self._ignore_index = ignore_index
-        self._ledgers: Dict[str, Ledger] = {}
-        self._told = False
+        self._open: Set[str] = set()
         atexit.register(self._close_at_exit)
 
     @property
     def path(self) -> str:
         """The file of lines."""
-        return self._lines.path
+        return self._log.path or ''
 
     def write(self, iteration: int, tallies: Sequence[Tally], kind: str = 'instances', mode: str = 'train') -> None:
-        """Takes an iteration, also one without anything to tell: the sums count it.
+        """Takes an iteration, also one without anything to report: the sums count it.
 
         Args:
             iteration (int): Its number, counted from 1 over the whole training.
@@ -90,25 +85,19 @@ class TallyLog:
             raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))}, got {kind!r}')
         place = check_int('iteration', iteration)
         span = _span(tallies, kind)
-        if mode not in self._ledgers:
-            self._ledgers[mode] = Ledger()
-            self._record.begin(mode, self._ledgers[mode], self._valid(kind))
-        ledger = self._ledgers[mode]
-        ledger.sources.update(str(tally.source) for tally in tallies if tally.source is not None)
-        ledger.pending.add(span)
-        ledger.take_pending()
-        self._record.see(mode, {'iter': place})
-        if span:
-            self._lines.write({'mode': mode, 'iter': place, **span.to_json(str)})
-        self._tell_what_is_lost()
+        if mode not in self._open:
+            self._open.add(mode)
+            self._log.begin(mode, self._valid(kind))
+        self._log.see(mode, {'iter': place}, span, [str(t.source) for t in tallies if t.source is not None])
+        self._warn_of_problems()
 
     def close(self) -> None:
         """Writes the sums. An iteration that is written afterwards begins a new count in the same file."""
-        for mode in self._ledgers:
-            self._record.end(mode)
-        self._ledgers.clear()
-        self._lines.close()
-        self._tell_what_is_lost()
+        for mode in self._open:
+            self._log.end(mode)
+        self._open.clear()
+        self._log.close()
+        self._warn_of_problems()
 
     def __enter__(self) -> TallyLog:
         return self
@@ -126,11 +115,9 @@ class TallyLog:
             return {}
         return {'guards': [{'kind': kind, 'num_classes': self._num_classes, 'ignore_index': self._ignore_index}]}
 
-    def _tell_what_is_lost(self) -> None:
-        for file in (self._lines, self._record):
-            if file.error is not None and not self._told:
-                self._told = True
-                warnings.warn(f'mmguard: {file.path} cannot be written: {file.error}', stacklevel=3)
+    def _warn_of_problems(self) -> None:
+        for problem in self._log.take_problems():
+            warnings.warn(f'mmguard: {problem}', stacklevel=3)
 
 
 def _span(tallies: Sequence[Tally], kind: str) -> Span:

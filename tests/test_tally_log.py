@@ -173,6 +173,6 @@ def test_after_closing_it_goes_on(tmp_path: Path) -> None:
     assert run['modes']['train']['totals']['iterations'] == 2
     assert len(Path(log.path).read_text().splitlines()) == 2
     log.write(3, [Tally(10)], kind='pixels')
-    log._record.write()
+    log._log.write()
     (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
     assert run['modes']['train']['ended'] is False

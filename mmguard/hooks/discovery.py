@@ -11,7 +11,7 @@ from torch import nn
 
 from mmguard.instances import InstanceRule
 from mmguard.labels import LabelRule, LabelSpace
-from mmguard.log.ledger import ByKind, by_kind
+from mmguard.log.span import ByKind, by_kind
 from mmguard.log.run_record import space_to_json
 from mmguard.log.source import source_of
 from mmguard.losses.counting import CountsLabels

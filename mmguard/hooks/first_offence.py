@@ -8,7 +8,7 @@ from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
 from mmguard.hooks.discovery import class_names_of, kind_of, label_space, rules_of, unwrapped
 from mmguard.hooks.ignore_regions import ignored_as_background
 from mmguard.labels import LabelSpace
-from mmguard.log.ledger import Span
+from mmguard.log.span import Span
 from mmguard.tally import Tally
 
 

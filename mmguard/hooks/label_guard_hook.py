@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, List, Optional, Sequence, Set
 
 import torch
-from mmengine import dist
 from mmengine.hooks import Hook
 from mmengine.logging import HistoryBuffer
 
@@ -24,15 +22,22 @@ from mmguard.hooks.discovery import (
     valid_labels,
 )
 from mmguard.hooks.first_offence import warnings_of
+from mmguard.hooks.labelled_samples import evaluated_samples, trained_samples
+from mmguard.hooks.rank_sums import RankSums
+from mmguard.hooks.run_logs import run_log_of, train_place
 from mmguard.labels import check_int
-from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
-from mmguard.log.ledger import KINDS, SCALARS, ByKind, Ledger, LossCount, Span, by_kind
-from mmguard.log.run_record import RunRecord, record_name
+from mmguard.log.json_lines import MAX_MB, NAME
+from mmguard.log.run_log import RunLog
 from mmguard.log.source import source_of
+from mmguard.log.span import SCALARS, ByKind, Span, by_kind
+from mmguard.log.totals import KINDS, LossCount
 from mmguard.log.wording import Pace, all_valid, closing_table, iteration_line
 from mmguard.losses.counting import CountsLabels
 from mmguard.tally import LABEL_GUARD
+from mmguard.visible import visible_name
 
+#: Where the message hub, and so a checkpoint, keeps the sums over all ranks since the start of the run.
+EVERYWHERE = 'label_guard'
 #: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
 HISTORY = 10_000
 
@@ -41,19 +46,22 @@ class LabelGuardHook(Hook):
     """Logs what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
-    ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped`` and ``guard/empty_images``, images
-    without any instance (sums over all ranks), a line for the reader when something was skipped (all of the first 20,
-    then one per 10 s), and one JSON line per such iteration in ``<runner.log_dir>/<out_file>`` (on rank 1
-    ``label_guard.rank1.jsonl``, and so on). Beside it, ``label_guard.json`` says which labels were valid and holds the
-    sums over all iterations. At the first offence the hook names the likely cause; after training it prints a table. In
-    val and test loops, too.
+    ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
+    user's own ``label_map`` changed, no offence) and ``guard/empty_images``, images without any instance. They are sums
+    over all ranks; of several ranks those of the report before, so that no rank waits for another. Also a line for the
+    reader when something was skipped (all of the first 20, then one per 10 s), and one JSON line per such iteration in
+    ``<runner.log_dir>/<out_file>`` (on rank 1 ``label_guard.rank1.jsonl``, and so on). Beside it, ``label_guard.json``
+    says which labels were valid and holds the sums over all iterations. At the first offence the hook names the likely
+    cause; after training it prints a table. In val and test loops, too.
 
     Args:
         interval (int): Report every so many iterations; the counts between are added up. Defaults to 1.
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
-            skipped pixels, instances or loss elements since the start exceeds it.
+            skipped pixels, instances or loss elements since the start of the run, also of one that was resumed,
+            exceeds it.
         top_k (int): Files in the closing table. Defaults to 20.
         out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none beside it.
+        max_log_mb (float): What that file may grow to, in MB; then the sums go on alone. Defaults to 256.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -69,6 +77,7 @@ class LabelGuardHook(Hook):
         max_skipped_ratio: Optional[float] = None,
         top_k: int = 20,
         out_file: Optional[str] = NAME,
+        max_log_mb: float = MAX_MB,
     ) -> None:
         if check_int('interval', interval) < 1:
             raise ValueError(f'interval must be at least 1, got {interval}')
@@ -78,23 +87,29 @@ class LabelGuardHook(Hook):
             raise ValueError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio}')
         if check_int('top_k', top_k) < 0:
             raise ValueError(f'top_k must be at least 0, got {top_k}')
+        if not max_log_mb > 0:
+            raise ValueError(f'max_log_mb must be more than 0, got {max_log_mb}')
         self.interval = interval
         self.max_skipped_ratio = max_skipped_ratio
         self.top_k = top_k
         self.out_file = out_file
-        self._ledgers: Dict[str, Ledger] = {}
+        self.max_log_mb = max_log_mb
         self._losses: Dict[str, CountsLabels] = {}
-        self._lines: Optional[JsonLines] = None
-        self._record: Optional[RunRecord] = None
-        self._lines_lost = self._record_lost = False
+        self._log: RunLog
+        self._sums: RankSums
         self._place: Dict[str, int] = {}
         self._pace = Pace()
         self._hinted: Set[str] = set()
+
+    def before_run(self, runner: Any) -> None:
+        self._sums = RankSums()
+        self._log = run_log_of(runner, self.out_file, self.max_log_mb)
 
     # ---- training
 
     def before_train(self, runner: Any) -> None:
         self._start('train', runner)
+        self._log.ledgers['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
         self._losses = guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
@@ -108,44 +123,51 @@ class LabelGuardHook(Hook):
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         for loss in self._losses.values():
             if getattr(loss, 'on_invalid', None) == 'raise':
-                shorten = self._ledgers['train'].shorten
+                shorten = self._log.ledgers['train'].shorten
                 loss.sources = [shorten(source_of(sample)) for sample in samples_of(data_batch)]
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
     ) -> None:
-        ledger, samples = self._ledgers['train'], samples_of(data_batch)
+        ledger, samples = self._log.ledgers['train'], trained_samples(data_batch)
         span = ledger.see(samples)
         losses = self._read_losses()
-        # Only when a loss had to mend what no guard in the pipeline did: a second look at the labels names the files.
-        mended = next((name for name, count in losses.items() if count), None)
-        span.see_losses(losses, by_kind() if mended is None else self._culprits(runner, samples, mended))
+        # Only when a loss met what no guard in the pipeline did: a second look at the labels names the files.
+        offended = next((name for name, count in losses.items() if count), None)
+        span.see_losses(losses, by_kind() if offended is None else self._culprits(runner, samples, offended))
         ledger.pending.add(span)
-        self._place = _train_place(runner, batch_idx)
+        self._place = train_place(runner, batch_idx)
         if self.every_n_train_iters(runner, self.interval):
             self._report(runner)
 
     def after_train(self, runner: Any) -> None:
-        if self._ledgers['train'].pending.iterations:  # the same on every rank
+        if self._log.ledgers['train'].pending.iterations:  # the same on every rank
             self._report(runner)
+        self._see_sums(runner, self._sums.finish())
         self._close(runner, 'train')
 
     def _report(self, runner: Any) -> None:
-        ledger = self._ledgers['train']
-        span = ledger.take_pending()
-        numbers = _sum_over_ranks(span.vector())
+        span = self._log.report('train', self._place)
+        self._say(runner, 'train', span, self._place)
+        self._see_sums(runner, self._sums.exchange(span.vector()))
+
+    def _see_sums(self, runner: Any, numbers: Optional[List[int]]) -> None:
+        """Takes the sums of a report over all ranks."""
+        if numbers is None:
+            return
+        ledger = self._log.ledgers['train']
         ledger.add_everywhere(numbers)
+        runner.message_hub.update_info(EVERYWHERE, ledger.everywhere)
         _write_scalars(runner, 'train', numbers)
-        self._log(runner, 'train', span, self._place)
-        self._keep(runner, 'train', self._place)
         limit = self.max_skipped_ratio
         if limit is not None and ledger.skipped_ratio() > limit:
             self._close(runner, 'train')
+            worst = ledger.worst(5)
             raise LabelGuardError(
                 f'{100 * ledger.skipped_ratio():.3g} % of the labels seen so far were skipped, more than '
-                f'max_skipped_ratio={limit}: {", ".join(ledger.shorten(str(t.source)) for t in ledger.tallies()[:5])}. '
+                f'max_skipped_ratio={limit}: {", ".join(visible_name(str(tally.source)) for tally in worst)}. '
                 f'Correct the labels, or raise the limit',
-                ledger.tallies(),
+                worst,
             )
 
     def _read_losses(self) -> Dict[str, LossCount]:
@@ -189,15 +211,16 @@ class LabelGuardHook(Hook):
 
     def _after_eval_iter(self, runner: Any, mode: str, data_batch: Any, place: Dict[str, int]) -> None:
         # Ranks may have loaders of different lengths here, so nothing is added up over ranks before the end.
-        ledger = self._ledgers[mode]
-        ledger.pending = ledger.see(samples_of(data_batch))
-        self._log(runner, mode, ledger.take_pending(), place)
-        self._keep(runner, mode, place)
+        ledger = self._log.ledgers[mode]
+        ledger.pending = ledger.see(evaluated_samples(data_batch))
+        self._say(runner, mode, self._log.report(mode, place), place)
 
     def _after_eval_epoch(self, runner: Any, mode: str) -> None:
-        ledger = self._ledgers[mode]
-        seen = Span(pixels=ledger.pixels, instances=ledger.instances, empty_images=ledger.empty_images)
-        ledger.add_everywhere(_sum_over_ranks(seen.vector()))
+        ledger = self._log.ledgers[mode]
+        seen = Span(
+            pixels=ledger.kinds['pixels'], instances=ledger.kinds['instances'], empty_images=ledger.empty_images
+        )
+        ledger.add_everywhere(RankSums().now(seen.vector()))
         if any(ledger.everywhere):
             _write_scalars(runner, mode, ledger.everywhere)
         self._close(runner, mode)
@@ -205,42 +228,24 @@ class LabelGuardHook(Hook):
     # ---- the parts
 
     def _start(self, mode: str, runner: Any) -> None:
-        first = mode not in self._ledgers
+        first = mode not in self._log.ledgers
         dataset = _dataset_of(runner, mode)
-        self._ledgers[mode] = Ledger(roots=list(data_roots_of(dataset)))
         if first:
             _warn_if_counts_are_lost(runner.logger, dataset)
-        if self.out_file is not None and self._lines is None:
-            rank = dist.get_rank()
-            self._lines = JsonLines(os.path.join(runner.log_dir, name_for_rank(self.out_file, rank)))
-            name = os.path.join(runner.log_dir, name_for_rank(record_name(self.out_file), rank))
-            self._record = RunRecord(name, runner.cfg.filename, rank, dist.get_world_size())
-        if self._record is not None:
-            valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
-            self._record.begin(mode, self._ledgers[mode], valid)
-            self._warn_if_unwritten(runner)
+        valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
+        self._log.begin(mode, valid, list(data_roots_of(dataset)))
+        self._warn_of_problems(runner)
 
-    def _keep(self, runner: Any, mode: str, place: Dict[str, int]) -> None:
-        if self._record is not None:
-            self._record.see(mode, place)
-            self._warn_if_unwritten(runner)
+    def _warn_of_problems(self, runner: Any) -> None:
+        for problem in self._log.take_problems():
+            runner.logger.warning(f'guard: {problem}')
 
-    def _warn_if_unwritten(self, runner: Any) -> None:
-        record = self._record
-        if record is not None and record.error is not None and not self._record_lost:
-            self._record_lost = True
-            runner.logger.warning(f'guard: {record.path} cannot be written: {record.error}')
-
-    def _log(self, runner: Any, mode: str, span: Span, place: Dict[str, int]) -> None:
-        """Console line, JSON line and, at the first offence, the likely cause."""
+    def _say(self, runner: Any, mode: str, span: Span, place: Dict[str, int]) -> None:
+        """Console line and, at the first offence, the likely cause."""
+        self._warn_of_problems(runner)
         if not span:
             return
-        shorten = self._ledgers[mode].shorten
-        if self._lines is not None:
-            written = self._lines.write({'mode': mode, **place, **span.to_json(shorten)})
-            if not written and not self._lines_lost:
-                self._lines_lost = True
-                runner.logger.warning(f'guard: {self._lines.path} cannot be written: {self._lines.error}')
+        shorten = self._log.ledgers[mode].shorten
         if self._pace.lets_pass():
             where = '' if mode == 'train' else f'{mode} '
             where += f'epoch {place["epoch"]} ' if 'epoch' in place else ''
@@ -255,20 +260,18 @@ class LabelGuardHook(Hook):
                 self._hinted.add(kind)
 
     def _close(self, runner: Any, mode: str) -> None:
-        ledger = self._ledgers[mode]
-        if self._record is not None:
-            self._record.end(mode)
-        if ledger.tallies() or any(ledger.losses.values()):
-            out_file = None if self._lines is None else self._lines.path
-            runner.logger.info(f'guard: summary\n{closing_table(mode, ledger, self.top_k, out_file)}')
+        ledger = self._log.end(mode)
+        self._warn_of_problems(runner)
+        totals = ledger.totals()
+        if totals or totals.filled:
+            runner.logger.info(f'guard: summary\n{closing_table(mode, ledger, self.top_k, self._log.path)}')
         else:
-            told = all_valid(mode, ledger.totals())
-            if told:
-                runner.logger.info(f'guard: {told}')
+            valid = all_valid(mode, totals)
+            if valid:
+                runner.logger.info(f'guard: {valid}')
 
     def after_run(self, runner: Any) -> None:
-        if self._lines is not None:
-            self._lines.close()
+        self._log.close()
 
 
 def _dataset_of(runner: Any, mode: str) -> Any:
@@ -278,13 +281,6 @@ def _dataset_of(runner: Any, mode: str) -> Any:
 def _trained_iterations(runner: Any) -> int:
     loop = built_train_loop(runner)
     return 0 if loop is None else loop.iter
-
-
-def _train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
-    """The numbers that the console shows: of the loop, or of the epoch where logs go by epoch."""
-    if runner.log_processor.by_epoch:
-        return {'iter': batch_idx + 1, 'epoch': runner.epoch + 1, 'step': runner.iter + 1}
-    return {'iter': runner.iter + 1}
 
 
 def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> None:
@@ -312,14 +308,6 @@ def _warn_if_counts_are_lost(logger: Any, dataset: Any) -> None:
         if LABEL_GUARD not in getattr(pipeline[packs[-1]], 'meta_keys', ()):
             guard, pack = type(pipeline[guards[0]]).__name__, type(pipeline[packs[-1]]).__name__
             logger.warning(
-                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are mended, but '
+                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are sanitized, but '
                 f'their counts are lost here. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
             )
-
-
-def _sum_over_ranks(numbers: List[int]) -> List[int]:
-    if dist.get_world_size() == 1:
-        return numbers
-    total = torch.tensor(numbers, dtype=torch.int64)
-    dist.all_reduce(total)
-    return total.tolist()

@@ -8,53 +8,74 @@ from typing import Any, Dict, Optional
 
 #: The log of a run, where nobody calls it otherwise.
 NAME = 'label_guard.jsonl'
+#: What the file may grow to, in MB (2**20 bytes).
+MAX_MB = 256
+_FULL = 'limit reached: no further lines, label_guard.json goes on with the sums'
 
 
 class JsonLines:
     """Appends one JSON object per line, each handed to the operating system at once.
 
     A process that dies loses no line already written. A last line that a killed process left half-written is ended
-    first. A disk that is full is reported once and the lines are dropped: the training goes on.
+    first. A line that cannot be written is dropped, the next one is tried again: the training goes on either way.
 
     Args:
         path (str): The file; made, with its folder, at the first line.
+        max_mb (float): Its largest size, in MB (2**20 bytes). One last line says that it is reached.
+
+    Attributes:
+        error (OSError, optional): Why the last line could not be written; ``None`` where it was.
+        is_full (bool): Whether the size is reached.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, max_mb: float = MAX_MB) -> None:
         self.path = path
         self.error: Optional[OSError] = None
+        self.is_full = False
+        self._max_size = int(max_mb * 2**20)
+        self._size = 0
         self._file: Optional[int] = None
 
     def write(self, record: Dict[str, Any]) -> bool:
-        """Appends a record. Returns False where it could not (``error`` says why)."""
-        if self.error is not None:
+        """Appends a record. Returns False where it could not (``error`` or ``is_full`` say why)."""
+        if self.is_full:
             return False
-        # File names that are no UTF-8 reach Python as lone surrogates, which JSON can hold as an escape alone.
-        line = json.dumps(record, ensure_ascii=False).encode(errors='backslashreplace') + b'\n'
+        line = _encoded(record)
         try:
             if self._file is None:
                 self._file = self._open()
+            if self._size + len(line) > self._max_size:
+                self.is_full = True
+                line = _encoded({'note': _FULL})
             while line:
-                line = line[os.write(self._file, line) :]
+                written = os.write(self._file, line)
+                self._size += written
+                line = line[written:]
+            self.error = None
         except OSError as error:
             self.error = error
-            return False
-        return True
+            self.close()  # opened anew, it ends the torn line
+        return self.error is None and not self.is_full
 
     def _open(self) -> int:
         os.makedirs(os.path.dirname(self.path) or '.', exist_ok=True)
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        size = os.fstat(file).st_size
-        if size:
-            os.lseek(file, size - 1, os.SEEK_SET)
+        self._size = os.fstat(file).st_size
+        if self._size:
+            os.lseek(file, self._size - 1, os.SEEK_SET)
             if os.read(file, 1) != b'\n':
-                os.write(file, b'\n')
+                self._size += os.write(file, b'\n')
         return file
 
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def _encoded(record: Dict[str, Any]) -> bytes:
+    # File names that are no UTF-8 reach Python as lone surrogates, which JSON can hold as an escape alone.
+    return json.dumps(record, ensure_ascii=False).encode(errors='backslashreplace') + b'\n'
 
 
 def name_for_rank(name: str, rank: int) -> str:

@@ -1,164 +1,26 @@
-"""What one iteration brought, and what a whole loop added up to."""
+"""What a whole loop added up to."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Set
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence
 
-from mmguard.log.source import relative_to, source_of
+from mmguard.log.files_seen import FilesSeen
+from mmguard.log.source import UNKNOWN, relative_to, source_of
+from mmguard.log.span import SCALARS, SEEN, Span
 from mmguard.log.totals import KINDS, LoopTotals, LossCount, added
-from mmguard.tally import LABEL_GUARD, Tally
+from mmguard.tally import Tally
 
-if TYPE_CHECKING:  # without mmengine the ledger serves other trainers, and `mmguard report`
+if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
-
-#: Scalars, in the fixed order in which ranks add them up.
-SCALARS = (
-    'skipped_pixels',
-    'remapped_pixels',
-    'skipped_instances',
-    'remapped_instances',
-    'loss_skipped',
-    'loss_remapped',
-    'empty_images',
-)
-#: What else is added up over ranks, behind the scalars.
-SEEN = ('pixels', 'instances', 'loss_elements')
-
-#: Kind -> tallies of single images.
-ByKind = Dict[str, List[Tally]]
-
-
-@dataclass
-class Span:
-    """The counts of one iteration, or of several between two reports.
-
-    Args:
-        iterations (int): Iterations seen.
-        offending_iterations (int): Those with something skipped or remapped.
-        samples (int): Images seen.
-        offending_samples (int): Those with something skipped or remapped.
-        pixels, instances (Tally): Sums over all images.
-        offending (dict[str, list[Tally]]): Kind -> tallies of single images with something skipped or remapped, in
-            batch order.
-        losses (dict[str, LossCount]): Guarded loss -> its counts.
-        loss_samples (dict[str, list[Tally]]): Images whose labels a loss had to mend, because no guard in the pipeline
-            did.
-        empty_images (int): Images without any instance to train on, be they annotated so or emptied by a guard.
-    """
-
-    iterations: int = 0
-    offending_iterations: int = 0
-    samples: int = 0
-    offending_samples: int = 0
-    pixels: Tally = field(default_factory=Tally)
-    instances: Tally = field(default_factory=Tally)
-    offending: ByKind = field(default_factory=lambda: by_kind())
-    losses: Dict[str, LossCount] = field(default_factory=dict)
-    loss_samples: ByKind = field(default_factory=lambda: by_kind())
-    empty_images: int = 0
-
-    @classmethod
-    def of(cls, samples: Iterable[BaseDataElement]) -> Span:
-        """What the guards in the pipeline left in the samples of one iteration."""
-        span = cls(iterations=1)
-        for sample in samples:
-            span.samples += 1
-            record: Dict[str, Tally] = sample.get(LABEL_GUARD) or {}
-            for kind, tally in record.items():
-                total = span.pixels if kind == 'pixels' else span.instances
-                total.total += tally.total
-                if tally:
-                    total.skipped += tally.skipped
-                    total.remapped += tally.remapped
-                    total.reasons = (total + tally).reasons
-                    span.offending[kind].append(tally)
-            span.offending_samples += any(record.values())
-            instances = sample.get('gt_instances')
-            # Without annotations (a test pipeline) they have no field at all.
-            span.empty_images += instances is not None and bool(instances.keys()) and not len(instances)
-        span.offending_iterations = int(bool(span))
-        return span
-
-    def __bool__(self) -> bool:
-        """Whether anything was skipped or remapped."""
-        return any(self.offending.values()) or any(self.losses.values())
-
-    def see_losses(self, losses: Dict[str, LossCount], samples: ByKind) -> None:
-        """Adds what the guarded losses counted in this iteration, and the images that it came from."""
-        self.losses = losses
-        self.loss_samples = samples
-        self.offending_samples = max(self.offending_samples, *map(len, samples.values()))
-        self.offending_iterations = int(bool(self))
-
-    def add(self, other: Span) -> None:
-        """Adds a later iteration."""
-        self.iterations += other.iterations
-        self.offending_iterations += other.offending_iterations
-        self.samples += other.samples
-        self.offending_samples += other.offending_samples
-        self.pixels = _total(self.pixels, other.pixels)
-        self.instances = _total(self.instances, other.instances)
-        self.offending = joined(self.offending, other.offending)
-        self.losses = added(self.losses, other.losses)
-        self.loss_samples = joined(self.loss_samples, other.loss_samples)
-        self.empty_images += other.empty_images
-
-    def vector(self) -> List[int]:
-        """The numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
-        loss = sum(self.losses.values(), LossCount())
-        return [
-            self.pixels.skipped,
-            self.pixels.remapped,
-            self.instances.skipped,
-            self.instances.remapped,
-            loss.skipped,
-            loss.remapped,
-            self.empty_images,
-            self.pixels.total,
-            self.instances.total,
-            loss.seen,
-        ]
-
-    def to_json(self, shorten: Callable[[str], str]) -> Dict[str, Any]:
-        """The fields of a line of the log; ``shorten`` is applied to paths."""
-
-        def samples(tallies: ByKind) -> List[Dict[str, Any]]:
-            lines = []
-            for kind in KINDS:
-                for tally in tallies[kind]:
-                    line = tally.to_json()
-                    line.pop('total')
-                    line['source'] = None if tally.source is None else shorten(str(tally.source))
-                    lines.append({**line, 'kind': kind} if kind == 'instances' else line)
-            return lines
-
-        record: Dict[str, Any] = {
-            'skipped_pixels': self.pixels.skipped,
-            'remapped_pixels': self.pixels.remapped,
-            'skipped_instances': self.instances.skipped,
-            'remapped_instances': self.instances.remapped,
-            'total': self.pixels.total,
-            'samples': samples(self.offending),
-            'losses': {
-                loss: {'skipped': count.skipped, 'remapped': count.remapped} for loss, count in self.losses.items()
-            },
-        }
-        if self.instances.total:
-            record.update(
-                total_instances=self.instances.total, reasons=self.instances.reasons, empty_images=self.empty_images
-            )
-        if any(self.loss_samples.values()):
-            record['loss_samples'] = samples(self.loss_samples)
-        return record
 
 
 @dataclass
 class Ledger:
-    """A whole loop: totals, and every offending file with its counts.
+    """A whole loop: totals, and every file with its counts.
 
     Args:
-        roots (list[str]): Data roots; paths are shown relative to them.
+        roots (list[str]): Data roots; files are named relative to them.
         pending (Span): What was seen since the last report; not yet in the numbers below.
     """
 
@@ -166,85 +28,81 @@ class Ledger:
     pending: Span = field(default_factory=Span)
     iterations: int = 0
     offending_iterations: int = 0
-    pixels: Tally = field(default_factory=Tally)
-    instances: Tally = field(default_factory=Tally)
+    kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
     empty_images: int = 0
-    #: Kind -> source -> what was skipped or remapped in that file.
-    files: Dict[str, Dict[Any, Tally]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
-    sources: Set[str] = field(default_factory=set)
+    files: FilesSeen = field(default_factory=FilesSeen)
     losses: Dict[str, LossCount] = field(default_factory=dict)
+    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
     #: The running sums over all ranks, in the order of ``Span.vector``.
     everywhere: List[int] = field(default_factory=lambda: [0] * (len(SCALARS) + len(SEEN)))
 
-    def see(self, samples: List[BaseDataElement]) -> Span:
+    def see(self, samples: Iterable[BaseDataElement]) -> Span:
         """Makes the span of one iteration, and remembers its files."""
-        self.sources.update(map(source_of, samples))
+        samples = list(samples)
+        self.see_files(map(source_of, samples))
         return Span.of(samples)
+
+    def see_files(self, sources: Iterable[str]) -> None:
+        for source in sources:
+            self.files.see(self.shorten(source))
 
     def take_pending(self) -> Span:
         """Moves what is pending into the totals, and returns it."""
         span, self.pending = self.pending, Span()
         self.iterations += span.iterations
         self.offending_iterations += span.offending_iterations
-        self.pixels = _total(self.pixels, span.pixels)
-        self.instances = _total(self.instances, span.instances)
         self.empty_images += span.empty_images
-        for kind, tallies in joined(span.offending, span.loss_samples).items():
-            files = self.files[kind]
-            for tally in tallies:
-                seen = files.get(tally.source)
-                files[tally.source] = tally if seen is None else seen + tally
         self.losses = added(self.losses, span.losses)
+        for kind, total in (('pixels', span.pixels), ('instances', span.instances)):
+            # The sum over the images of a span holds no values.
+            summed = self.kinds[kind] + replace(total, values={}, other_values=0)
+            for tally in span.offending[kind] + span.loss_samples[kind]:
+                self.files.add(kind, self.named(tally))
+                summed = summed + Tally(values=tally.values, other_values=tally.other_values)
+            self.kinds[kind] = replace(summed, source=None)
         return span
 
-    def add_everywhere(self, numbers: List[int]) -> None:
-        """Adds the sums over all ranks of a ``Span.vector``."""
-        self.everywhere = [a + b for a, b in zip(self.everywhere, numbers)]
+    def fill(self, rank: int, losses: Iterable[str]) -> None:
+        """A rank lacked these losses, and trained with zeros in their place."""
+        for name in losses:
+            by_rank = self.filled.setdefault(name, {})
+            by_rank[str(rank)] = by_rank.get(str(rank), 0) + 1
+
+    def add_everywhere(self, numbers: Sequence[int]) -> None:
+        """Adds the sums over all ranks of a ``Span.vector``; others, of another version's checkpoint, are left out."""
+        if len(numbers) == len(self.everywhere):
+            self.everywhere = [a + b for a, b in zip(self.everywhere, numbers)]
 
     def shorten(self, source: str) -> str:
         return relative_to(source, self.roots)
 
-    def tallies(self) -> List[Tally]:
-        """All files with something skipped or remapped."""
-        return [tally for kind in KINDS for tally in self.files[kind].values()]
+    def named(self, tally: Tally) -> Tally:
+        """A tally under the name of its file here."""
+        return replace(tally, source=UNKNOWN if tally.source is None else self.shorten(str(tally.source)))
 
-    def offending_sources(self) -> Set[Any]:
-        """The files with something skipped or remapped."""
-        return {source for kind in KINDS for source in self.files[kind]}
+    def repeats(self, kind: str, tally: Tally) -> bool:
+        """Whether a file offends as it did before."""
+        return self.files.repeats(kind, self.named(tally))
+
+    def worst(self, number: int) -> List[Tally]:
+        """The files with the most skipped or remapped elements, of each kind."""
+        return [tally for kind in KINDS for tally in self.files.worst(kind, number)]
 
     def totals(self) -> LoopTotals:
         """The sums of what was reported so far."""
         return LoopTotals(
             self.iterations,
             self.offending_iterations,
-            len(self.sources),
-            len(self.offending_sources()),
-            {'pixels': self.pixels, 'instances': self.instances},
+            len(self.files),
+            self.files.offending,
+            dict(self.kinds),
             dict(self.losses),
             self.empty_images,
+            {name: dict(by_rank) for name, by_rank in self.filled.items()},
         )
-
-    def over_all_files(self, kind: str) -> Tally:
-        """The sum over the files: its ``values`` and ``reasons`` are those of the whole loop."""
-        return sum(self.files[kind].values(), Tally())
 
     def skipped_ratio(self) -> float:
         """The larger of the share of skipped pixels, instances and loss elements, over all ranks."""
-        pixels, _, instances, _, loss, _, _, all_pixels, all_instances, all_loss = self.everywhere
-        parts = ((pixels, all_pixels), (instances, all_instances), (loss, all_loss))
-        return max(part / whole if whole else 0.0 for part, whole in parts)
-
-
-def by_kind(**tallies: List[Tally]) -> ByKind:
-    """Kind -> tallies, with an empty list for every kind that is not given."""
-    return {kind: tallies.get(kind, []) for kind in KINDS}
-
-
-def joined(left: ByKind, right: ByKind) -> ByKind:
-    return {kind: left[kind] + right[kind] for kind in KINDS}
-
-
-def _total(left: Tally, right: Tally) -> Tally:
-    total = left + right
-    # Which values, and in which file, is told file by file.
-    return Tally(total.total, total.skipped, total.remapped, reasons=total.reasons)
+        numbers = dict(zip(SCALARS + SEEN, self.everywhere))
+        parts = (('skipped_pixels', 'pixels'), ('skipped_instances', 'instances'), ('loss_skipped', 'loss_elements'))
+        return max(numbers[part] / numbers[whole] if numbers[whole] else 0.0 for part, whole in parts)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional
 
 from mmguard.files import write_whole
 from mmguard.labels import LabelSpace
+from mmguard.log.files_seen import FilesSeen
 from mmguard.log.ledger import Ledger
 from mmguard.log.totals import LoopTotals
 from mmguard.version import __version__
@@ -102,6 +104,7 @@ class RunRecord:
         except OSError as error:
             self.error = error
             return False
+        self.error = None
         return True
 
 
@@ -111,8 +114,7 @@ class _Mode:
     def __init__(self) -> None:
         self._ended = LoopTotals()
         self._running: Optional[Ledger] = None
-        self._files: Set[str] = set()
-        self._offending: Set[Any] = set()
+        self._files = FilesSeen()
 
     def take(self, ledger: Ledger) -> None:
         self.fold()
@@ -120,18 +122,22 @@ class _Mode:
 
     def fold(self) -> None:
         if self._running is not None:
-            self._ended = self._ended + self._running.totals()
-            self._files |= self._running.sources
-            self._offending |= self._running.offending_sources()
+            self._ended = self.totals()
+            self._files = self._all_files()
             self._running = None
 
     def totals(self) -> LoopTotals:
-        running = self._running or Ledger()
-        totals = self._ended + running.totals()
-        # Not the sum: a validation sees the same files each time.
-        totals.files = len(self._files | running.sources) if self._files else len(running.sources)
-        totals.offending_files = len(self._offending | running.offending_sources())
-        return totals
+        totals = self._ended if self._running is None else self._ended + self._running.totals()
+        files = self._all_files()
+        return replace(totals, files=len(files), offending_files=files.offending)
+
+    def _all_files(self) -> FilesSeen:
+        """Not the sum over the loops: a validation sees the same files each time."""
+        running = FilesSeen() if self._running is None else self._running.files
+        if not len(self._files):
+            return running
+        self._files.merge(running)
+        return self._files
 
 
 def _runs_in(path: str) -> List[Any]:

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, List
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
+#: The name of what has none.
+UNKNOWN = '<unknown>'
+
 
 def source_of(sample: BaseDataElement) -> str:
     """The file that a sample's labels came from."""
-    return str(sample.get('seg_map_path') or sample.get('img_path') or '<unknown>')
+    return str(sample.get('seg_map_path') or sample.get('img_path') or UNKNOWN)
 
 
 def relative_to(source: str, roots: List[str]) -> str:

@@ -35,9 +35,11 @@ class LoopTotals:
         offending_iterations (int): Those with something skipped or remapped.
         files (int): Label files seen; added up over ranks, one that several have seen counts several times.
         offending_files (int): Those with something skipped or remapped.
-        kinds (dict[str, Tally]): Kind -> its sum, without values and sources: those are told file by file.
+        kinds (dict[str, Tally]): Kind -> its sum; its values are also those that only a loss met.
         losses (dict[str, LossCount]): Guarded loss -> its counts.
         empty_images (int): Images without any instance to train on.
+        filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which the rank lacked it, and trained with a
+            zero in its place.
 
     Example:
         >>> a = LoopTotals(iterations=3, offending_iterations=1, losses={'loss': LossCount(9, 1)})
@@ -54,6 +56,7 @@ class LoopTotals:
     kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
     losses: Dict[str, LossCount] = field(default_factory=dict)
     empty_images: int = 0
+    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
 
     def __add__(self, other: LoopTotals) -> LoopTotals:
         return LoopTotals(
@@ -64,6 +67,7 @@ class LoopTotals:
             {kind: self.kinds[kind] + other.kinds[kind] for kind in KINDS},
             added(self.losses, other.losses),
             self.empty_images + other.empty_images,
+            _added_by_rank(self.filled, other.filled),
         )
 
     def __bool__(self) -> bool:
@@ -72,18 +76,15 @@ class LoopTotals:
 
     @property
     def counted(self) -> bool:
-        """Whether any label was seen: by a guard, or by a guarded loss."""
-        return (
-            any(tally.total for tally in self.kinds.values()) or any(n.seen for n in self.losses.values()) or bool(self)
-        )
+        """Whether any label was seen: by a guard, or by a guarded loss; an image without any counts, too."""
+        seen = any(tally.total for tally in self.kinds.values()) or any(n.seen for n in self.losses.values())
+        return seen or bool(self) or self.empty_images > 0
 
     def to_json(self) -> Dict[str, Any]:
         """As plain data; counts of zero are there, too."""
-        kinds: Dict[str, Dict[str, Any]] = {}
-        for kind, tally in self.kinds.items():
-            kinds[kind] = {'total': tally.total, 'skipped': tally.skipped, 'remapped': tally.remapped}
-            if tally.reasons:
-                kinds[kind]['reasons'] = dict(sorted(tally.reasons.items()))
+        kinds = {kind: tally.to_json() for kind, tally in self.kinds.items()}
+        for record in kinds.values():
+            del record['source']
         return {
             'iterations': self.iterations,
             'offending_iterations': self.offending_iterations,
@@ -92,6 +93,7 @@ class LoopTotals:
             **kinds,
             'losses': {name: dict(vars(count)) for name, count in self.losses.items()},
             'empty_images': self.empty_images,
+            **({'filled': self.filled} if self.filled else {}),
         }
 
     @classmethod
@@ -101,15 +103,7 @@ class LoopTotals:
         Raises:
             KeyError, TypeError, ValueError, AttributeError: Not such a record.
         """
-        kinds = {
-            kind: Tally(
-                int(record[kind]['total']),
-                int(record[kind]['skipped']),
-                int(record[kind]['remapped']),
-                reasons={str(reason): int(n) for reason, n in record[kind].get('reasons', {}).items()},
-            )
-            for kind in KINDS
-        }
+        kinds = {kind: Tally.from_json(record[kind]) for kind in KINDS}
         losses = {
             str(name): LossCount(int(count['seen']), int(count['skipped']), int(count['remapped']))
             for name, count in record['losses'].items()
@@ -122,6 +116,10 @@ class LoopTotals:
             kinds,
             losses,
             int(record['empty_images']),
+            {
+                str(name): {str(rank): int(number) for rank, number in by_rank.items()}
+                for name, by_rank in record.get('filled', {}).items()
+            },
         )
 
 
@@ -130,4 +128,13 @@ def added(left: Dict[str, LossCount], right: Dict[str, LossCount]) -> Dict[str, 
     both = dict(left)
     for name, count in right.items():
         both[name] = both.get(name, LossCount()) + count
+    return both
+
+
+def _added_by_rank(left: Dict[str, Dict[str, int]], right: Dict[str, Dict[str, int]]) -> Dict[str, Dict[str, int]]:
+    both = {name: dict(by_rank) for name, by_rank in left.items()}
+    for name, by_rank in right.items():
+        known = both.setdefault(name, {})
+        for rank, number in by_rank.items():
+            known[rank] = known.get(rank, 0) + number
     return both

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import io
+import textwrap
 import time
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.console import Console, Table, Text
 from mmguard.instances import describe_boxes, describe_reasons
-from mmguard.log.ledger import Ledger, Span
+from mmguard.log.ledger import Ledger
+from mmguard.log.span import Span
 from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.tally import Tally
-from mmguard.words import counted
+from mmguard.visible import visible_name
+from mmguard.words import counted, plural
 
 Shorten = Callable[[str], str]
+
+#: textwrap breaks no line here.
+_JOINED = '\u00a0'
 
 _UNITS = {'pixels': 'px', 'instances': 'instances'}
 
@@ -31,7 +37,7 @@ def iteration_line(where: str, span: Span, shorten: Shorten) -> str:
         line += f' in {span.offending_samples} of {span.samples} images'
         if span.empty_images:
             line += f', {span.empty_images} left without an instance'
-        line += f', first: {shorten(str(offending[0].source))}'
+        line += f', first: {visible_name(shorten(str(offending[0].source)))}'
     return line
 
 
@@ -59,21 +65,22 @@ def _values(tallies: List[Tally]) -> str:
 
 def _listed(values: Set[int]) -> str:
     shown = ', '.join(map(str, sorted(values)[:6])) + (', ...' if len(values) > 6 else '')
-    return f'value{"s" if len(values) > 1 else ""} {shown}' if values else ''
+    return f'{plural(len(values), "value")} {shown}' if values else ''
 
 
 def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
     """The totals, and for each kind a table of the ``top_k`` files with the most skipped or remapped elements."""
     # The log file keeps this table, so its width is not that of some terminal.
     text = io.StringIO()
-    console = Console(file=text, width=110, color_system=None, markup=False, emoji=False)
+    console = Console(file=text, width=150, color_system=None, markup=False, emoji=False)
     for kind in KINDS:
-        if ledger.files[kind]:
-            worst = worst_first(ledger.files[kind].values())
-            console.print(files_table(f'mmguard: {mode}, {kind}', worst, top_k, ledger.shorten, 80))
+        number = ledger.files.number(kind)
+        if number:
+            worst = ledger.files.worst(kind, top_k)
+            console.print(files_table(f'mmguard: {mode}, {kind}', worst, number - len(worst), 80))
     lines = [text.getvalue().rstrip()] if text.getvalue() else []
     lines += amounts(ledger.totals())
-    lines += reasons_by_kind({kind: ledger.over_all_files(kind) for kind in KINDS})
+    lines += reasons_by_kind(ledger.kinds)
     if out_file:
         lines.append(f'every iteration: {out_file}')
     return '\n'.join(lines)
@@ -84,31 +91,38 @@ def worst_first(tallies: Iterable[Tally]) -> List[Tally]:
     return sorted(tallies, key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
 
 
-def files_table(title: str, worst: Sequence[Tally], top_k: int, shown: Shorten, name_width: int) -> Table:
+def files_table(title: str, worst: Sequence[Tally], more: int, name_width: int) -> Table:
     """A table of files.
 
     Args:
         title (str): Above it.
         worst (list[Tally]): Of single files, the worst first.
-        top_k (int): Rows.
-        shown (callable): Source -> how it is shown.
+        more (int): Files that are not shown.
         name_width (int): Columns that a name gets in any case.
     """
     table = Table(title=title, title_justify='left')
-    names = [shown(str(tally.source)) for tally in worst[:top_k]]
+    names = [visible_name(str(tally.source)) for tally in worst]
     # A file name is there to be copied: rather break the values than the name.
     table.add_column('file', overflow='fold', min_width=min(max(map(len, names), default=0), name_width))
     for heading in ('skipped', 'remapped'):
         table.add_column(heading, justify='right')
     table.add_column('values', overflow='fold')
     for name, tally in zip(names, worst):
-        values = [f'{v}: {n:,}' for v, n in sorted(tally.values.items(), key=lambda item: -item[1])[:6]]
-        row = ', '.join(values + describe_boxes(tally.reasons))
         # A file name may hold brackets and colons; they are no markup.
-        table.add_row(Text(name), f'{tally.skipped:,}', f'{tally.remapped:,}', row)
-    if len(worst) > top_k:
-        table.add_row(f'... and {counted(len(worst) - top_k, "more file")}', '', '', '')
+        table.add_row(Text(name), f'{tally.skipped:,}', f'{tally.remapped:,}', _cell(tally))
+    if more:
+        table.add_row(f'... and {counted(more, "more file")}', '', '', '')
     return table
+
+
+def _cell(tally: Tally) -> str:
+    """Values and box faults, with a new line between two of them, never within one."""
+    ranked = sorted(tally.values.items(), key=lambda item: -item[1])
+    items = [f'{value}: {number:,}' for value, number in ranked[:6]]
+    others = tally.other_values + sum(number for _, number in ranked[6:])
+    items += [f'others: {others:,}'] if others else []
+    text = ', '.join(item.replace(' ', _JOINED) for item in items + describe_boxes(tally.reasons))
+    return textwrap.fill(text, 32, break_long_words=False, break_on_hyphens=False).replace(_JOINED, ' ')
 
 
 def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
@@ -125,8 +139,10 @@ def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
         tally, unit = totals.kinds[kind], _UNITS[kind]
         if tally.total:
             share = percent(tally.skipped, tally.total)
+            mapped = f', {tally.mapped:,} mapped by label_map' if tally.mapped else ''
             lines.append(
                 f'{unit}: {tally.skipped:,} of {tally.total:,} skipped ({share}){among}, {tally.remapped:,} remapped'
+                f'{mapped}'
             )
     for name, count in totals.losses.items():
         if count:
@@ -134,6 +150,7 @@ def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
             lines.append(f'loss {name}: {count.skipped:,}{seen} labels skipped, {count.remapped:,} remapped')
     if totals.empty_images:
         lines.append(f'{counted(totals.empty_images, "image")} seen without any instance')
+    lines += filled_losses(totals.filled)
     files = f'{totals.offending_files:,}{f" of {totals.files:,}" if totals.files else ""} files'
     if totals.iterations:
         each = f' of {ranks} ranks' if ranks > 1 else ''
@@ -153,7 +170,18 @@ def all_valid(mode: str, totals: LoopTotals) -> str:
     """``train: all labels valid (1,179,648 px in 8 files)``; empty where no label was seen."""
     seen = [f'{totals.kinds[kind].total:,} {_UNITS[kind]}' for kind in KINDS if totals.kinds[kind].total]
     files = f' in {counted(totals.files, "file")}' if totals.files else ''
-    return f'{mode}: all labels valid ({seen[0]}{files})' if seen else ''
+    mapped = totals.kinds['pixels'].mapped
+    seen[1:] = [f'{mapped:,} px mapped by label_map'] if mapped else []
+    return f'{mode}: all labels valid ({", ".join(seen)}{files})' if seen else ''
+
+
+def filled_losses(filled: Dict[str, Dict[str, int]]) -> List[str]:
+    """``rank 1 had no loss_mask in 12 iterations; filled with zeros``, one line per rank and loss."""
+    return [
+        f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
+        for loss, by_rank in filled.items()
+        for rank, number in sorted(by_rank.items(), key=lambda item: int(item[0]))
+    ]
 
 
 def percent(part: int, whole: int) -> str:

@@ -1,4 +1,4 @@
-"""What a guarded nnU-Net trainer tells: a line for the reader, a JSON line for the report, the sums at the end."""
+"""What a guarded nnU-Net trainer says: a line for the reader, a JSON line for the report, the sums at the end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.diagnosis.advice import in_nnunet
 from mmguard.labels import LabelRule, describe_values
-from mmguard.log.json_lines import NAME, JsonLines, name_for_rank
-from mmguard.log.ledger import Ledger, Span
-from mmguard.log.run_record import RunRecord, record_name, space_to_json
+from mmguard.log.run_log import RunLog
+from mmguard.log.run_record import space_to_json
+from mmguard.log.span import Span
 from mmguard.log.wording import Pace, percent
 from mmguard.nnunet.label_space import MARK
 from mmguard.tally import Tally
+from mmguard.words import counted
 
 #: Cases that a line, and the table at the end, name.
 NAMED = 3
@@ -62,22 +63,18 @@ class CaseLog:
         tell: Callable[[str], None],
         raw_folder: str,
     ) -> None:
-        self.lines = JsonLines(os.path.join(folder, name_for_rank(NAME, rank)))
-        record = os.path.join(folder, name_for_rank(record_name(NAME), rank))
-        self.record = RunRecord(record, rank=rank, world_size=world_size, framework='nnunet')
+        self._log = RunLog(folder, rank, world_size, framework='nnunet')
         self._rule = rule
         self._classes = list(classes)
         self._tell = tell
         self._raw_folder = raw_folder
-        self._ledgers: Dict[str, Ledger] = {}
         self._epoch: Dict[str, _Sums] = {}
         self._pace = Pace()
         self._hinted = False
-        self._told_lost = False
 
     def start_anew(self) -> None:
         """Puts the files of an earlier training in this folder aside, as ``label_guard.jsonl.old``."""
-        for path in (self.lines.path, self.record.path):
+        for path in self._log.paths:
             try:
                 if os.path.exists(path):
                     os.replace(path, f'{path}.old')
@@ -94,18 +91,12 @@ class CaseLog:
             span (Span): What was found.
             cases (sequence of str): Those of the batch.
         """
-        if mode not in self._ledgers:
-            self._ledgers[mode] = Ledger()
-            self.record.begin(mode, self._ledgers[mode], self._valid())
-        ledger = self._ledgers[mode]
+        if mode not in self._log.ledgers:
+            self._log.begin(mode, self._valid())
         self._epoch.setdefault(mode, _Sums()).add(span)
-        ledger.sources.update(cases)
-        ledger.pending.add(span)
-        ledger.take_pending()
-        self.record.see(mode, place)
-        if span:
-            self.lines.write({'mode': mode, **place, **span.to_json(str)})
-        self._tell_what_is_lost()
+        self._log.see(mode, place, span, cases)
+        for problem in self._log.take_problems():
+            self._tell(f'guard: {problem}')
         if not span:
             return
         if self._pace.lets_pass():
@@ -129,23 +120,25 @@ class CaseLog:
 
     def close(self) -> None:
         """Tells the sums of the training and its worst cases."""
-        for mode, ledger in self._ledgers.items():
-            self.record.end(mode)
+        for mode, ledger in self._log.ledgers.items():
+            self._log.end(mode)
             if not ledger.offending_iterations:
-                self._tell(f'guard: {mode}: all labels valid ({ledger.pixels.total:,} voxels)')
+                self._tell(f'guard: {mode}: all labels valid ({ledger.kinds["pixels"].total:,} voxels)')
                 continue
-            worst = sorted(ledger.tallies(), key=lambda t: (-_changed(t), str(t.source)))
-            rows = [f'  {t.source}: {_changed(t):,} voxels, {describe_values(t.values)}' for t in worst[:WORST]]
-            if len(worst) > WORST:
-                rows.append(f'  ... and {len(worst) - WORST:,} more cases')
-            cases = 'case' if len(worst) == 1 else 'cases'
+            number = ledger.files.number('pixels')
+            rows = [
+                f'  {t.source}: {_changed(t):,} voxels, {describe_values(t.values, others=t.other_values)}'
+                for t in ledger.files.worst('pixels', WORST)
+            ]
+            if number > WORST:
+                rows.append(f'  ... and {counted(number - WORST, "more case")}')
             self._tell(
-                f'guard: {mode}: {len(worst):,} {cases} with invalid labels, in {ledger.offending_iterations:,} of '
+                f'guard: {mode}: {counted(number, "case")} with invalid labels, in {ledger.offending_iterations:,} of '
                 f'{ledger.iterations:,} iterations; a voxel counts each time that a patch holds it:\n' + '\n'.join(rows)
             )
-        if any(ledger.offending_iterations for ledger in self._ledgers.values()):
-            self._tell(f'guard: every iteration: {self.lines.path} (mmguard report reads it)')
-        self.lines.close()
+        if any(ledger.offending_iterations for ledger in self._log.ledgers.values()):
+            self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
+        self._log.close()
 
     def _valid(self) -> Dict[str, Any]:
         """What is valid, for the record."""
@@ -154,14 +147,6 @@ class CaseLog:
 
     def _ignored(self) -> Optional[int]:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
-
-    def _tell_what_is_lost(self) -> None:
-        if self._told_lost:
-            return
-        for file in (self.lines, self.record):
-            if file.error is not None:
-                self._told_lost = True
-                self._tell(f'guard: {file.path} cannot be written: {file.error}')
 
     def _hint(self, span: Span) -> None:
         found = span.offending['pixels'] or span.loss_samples['pixels']

@@ -12,7 +12,8 @@ from torch import nn
 
 from mmguard.errors import LabelGuardError
 from mmguard.labels import LabelRule, check_on_invalid, describe_values
-from mmguard.log.ledger import LossCount, Span, by_kind
+from mmguard.log.span import Span, by_kind
+from mmguard.log.totals import LossCount
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,

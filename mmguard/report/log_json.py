@@ -37,6 +37,7 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
         'all_iterations': totals.iterations or None,
         'ended': None if report.logged is None else report.logged.ended,
         'empty_images': totals.empty_images,
+        'filled': totals.filled,
         'losses': {n: {'skipped': c.skipped, 'remapped': c.remapped} for n, c in totals.losses.items()},
         'history': {what: {str(i): n for i, n in sorted(c.items())} for what, c in lines.history.items()},
     }
@@ -46,6 +47,7 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
             'total': total.total,
             'skipped': total.skipped,
             'remapped': total.remapped,
+            'mapped': total.mapped,
             'num_classes': None if space is None else space.num_classes,
             'ignore_index': None if space is None else space.ignore_index,
             'files': [_without(tally.to_json(), 'total') for tally in lines.worst(kind)],  # known per iteration alone

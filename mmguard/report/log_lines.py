@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
-from mmguard.log.ledger import KINDS, ByKind, LossCount, by_kind
+from mmguard.log.span import ByKind, by_kind
+from mmguard.log.totals import KINDS, LossCount
 from mmguard.report.run_files import NotALog
 from mmguard.tally import Tally
 
@@ -26,6 +27,7 @@ class Line:
         samples (dict[str, list[Tally]]): Kind -> what was found in single files, by the pipeline or by a loss.
         losses (dict[str, LossCount]): Guarded loss -> what it skipped and remapped.
         empty_images (int): Images without any instance.
+        filled (list[FilledRank]): Ranks that lacked losses; a line of its own, without any counts.
     """
 
     mode: str
@@ -35,6 +37,16 @@ class Line:
     samples: ByKind
     losses: Dict[str, LossCount]
     empty_images: int = 0
+    filled: List[FilledRank] = field(default_factory=list)
+
+
+@dataclass
+class FilledRank:
+    """A rank that lacked losses in an iteration, and trained with zeros in their place."""
+
+    rank: int
+    losses: List[str]
+    samples: List[str]
 
 
 @dataclass
@@ -65,7 +77,8 @@ def read_lines(paths: List[Path], unread: Unread) -> Iterator[Line]:
                     if not line.strip():
                         continue
                     try:
-                        yield parse_line(line)
+                        if not _is_note(line):
+                            yield parse_line(line)
                     except ValueError as error:
                         if not line.endswith(b'\n'):
                             unread.cut_off.append(str(path))
@@ -74,6 +87,11 @@ def read_lines(paths: List[Path], unread: Unread) -> Iterator[Line]:
                         unread.first = unread.first or f'{path}:{number}: {error}'
         except OSError as error:
             raise NotALog(f'{path}: {error.strerror or error}') from error
+
+
+def _is_note(line: bytes) -> bool:
+    """Whether a line only says that there are no more, because the file reached its limit."""
+    return line.startswith(b'{"note"')
 
 
 def _bounded(file: Any) -> Iterator[bytes]:
@@ -127,6 +145,12 @@ def parse_line(text: bytes) -> Line:
         samples=samples,
         losses={name: _loss(count) for name, count in losses.items()},
         empty_images=_integer(record, 'empty_images'),
+        filled=[
+            FilledRank(
+                _integer(rank, 'rank'), [*map(str, rank.get('losses', ()))], [*map(str, rank.get('samples', ()))]
+            )
+            for rank in _list(record, 'filled')
+        ],
     )
 
 
@@ -136,6 +160,7 @@ def _tally(sample: Dict[str, Any]) -> Tally:
         skipped=_integer(sample, 'skipped'),
         remapped=_integer(sample, 'remapped'),
         values=_counts(sample.get('values', {}), int),
+        other_values=_integer(sample, 'other_values'),
         source='<unknown>' if source is None else str(source),
         reasons=_counts(sample.get('reasons', {}), str),
     )

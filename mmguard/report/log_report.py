@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional
 
 from mmguard.files import write_or_print
 from mmguard.log.totals import KINDS
-from mmguard.log.wording import all_valid
+from mmguard.log.wording import all_valid, filled_losses
 from mmguard.report.crash import read_crash
 from mmguard.report.html import visible
 from mmguard.report.log_config import has_hook, read_config
@@ -20,6 +20,8 @@ from mmguard.report.mode_report import ModeReport, mode_reports, sections_of
 from mmguard.report.page import write_scan_page
 from mmguard.report.run_files import NotALog, RunFiles, config_of, find_run
 from mmguard.report.terminal import print_crash, print_findings, print_mode
+from mmguard.visible import visible_name
+from mmguard.words import counted
 
 CLEAN, FINDINGS = 0, 1
 
@@ -35,7 +37,7 @@ def report(
     """Reports on a run; returns the exit code.
 
     Args:
-        target (Path): Its log, its ``label_guard.json``, its crash file, or its folder.
+        target (Path): Its log, its ``label_guard.json``, its flight record, or its folder.
         num_classes (int, optional): Where nothing beside the log says so.
         ignore_index (int, optional): Of label maps; ``None``: as the run says, or 255.
         html (Path, optional): Where to write the page.
@@ -78,9 +80,14 @@ def report(
 
 def _print(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
     if report.skipped_nothing:
-        console.print(all_valid(report.mode, report.in_all) or f'{report.mode}: no label was counted')
+        console.print(all_valid(report.mode, report.in_all) or f'{report.mode}: {_without_labels(report)}')
+        for line in filled_losses(report.in_all.filled):
+            console.print(line)
     else:
         print_mode(console, report.mode, report.lines, report.in_all, ranks, top_k)
+    for rank, (place, samples) in sorted(report.lines.first_filled.items()):
+        named = ', '.join(map(visible_name, samples)) or 'unknown'
+        console.print(f'rank {rank} lacked a loss first in iteration {place:,} (samples: {named})')
     if report.note:
         console.print(report.note, style='yellow')
     for kind in KINDS:
@@ -90,6 +97,11 @@ def _print(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
                 f'{report.mode}, {kind}: nothing beside the log says how many classes there are; with --num-classes N '
                 f'the likely cause is named'
             )
+
+
+def _without_labels(report: ModeReport) -> str:
+    empty = report.in_all.empty_images
+    return f'{counted(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
 
 
 def _without_log(console: Any, target: Path, why: NotALog) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Dict, Iterable, List
+from dataclasses import dataclass, field, replace
+from typing import Dict, Iterable, List, Optional, Tuple
 
+from mmguard.instances import LABEL_REASON
 from mmguard.log.totals import KINDS, LoopTotals, LossCount
 from mmguard.log.wording import worst_first
-from mmguard.report.log_lines import Line
+from mmguard.report.log_lines import FilledRank, Line
 from mmguard.tally import Tally
 
 
@@ -23,6 +24,8 @@ class ModeTotals:
         losses (dict[str, LossCount]): Guarded loss -> its counts.
         history (dict[str, Counter]): What is counted -> iteration -> count.
         empty_images (int): Images seen without any instance.
+        filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which it was filled with zeros.
+        first_filled (dict[int, tuple]): Rank -> where that was first, and its samples there.
     """
 
     places: set = field(default_factory=set)
@@ -31,6 +34,9 @@ class ModeTotals:
     losses: Dict[str, LossCount] = field(default_factory=dict)
     history: Dict[str, Counter] = field(default_factory=dict)
     empty_images: int = 0
+    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
+    first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
+    _said: Dict[Tuple[str, str], Tally] = field(default_factory=dict, repr=False)
 
     @property
     def iterations(self) -> int:
@@ -38,6 +44,10 @@ class ModeTotals:
 
     def add(self, line: Line) -> None:
         """Adds an iteration of one rank."""
+        for filled in line.filled:
+            self._fill(line.place, filled)
+        if line.filled:
+            return
         self.places.add(line.place)
         self.empty_images += line.empty_images
         for kind, tally in (('pixels', line.pixels), ('instances', line.instances)):
@@ -46,12 +56,20 @@ class ModeTotals:
             self._count(f'remapped {kind}', line.place, tally.remapped)
             for found in line.samples[kind]:
                 source = str(found.source)
+                found = _as_said(found, self._said.get((kind, source)))
+                self._said[kind, source] = found
                 seen = self.files[kind].get(source)
                 self.files[kind][source] = found if seen is None else seen + found
         for name, count in line.losses.items():
             self.losses[name] = self.losses.get(name, LossCount()) + count
             self._count('labels skipped by losses', line.place, count.skipped)
             self._count('labels remapped by losses', line.place, count.remapped)
+
+    def _fill(self, place: int, filled: FilledRank) -> None:
+        self.first_filled.setdefault(filled.rank, (place, filled.samples))
+        for name in filled.losses:
+            by_rank = self.filled.setdefault(name, {})
+            by_rank[str(filled.rank)] = by_rank.get(str(filled.rank), 0) + 1
 
     def _count(self, what: str, place: int, count: int) -> None:
         if count:
@@ -69,6 +87,7 @@ class ModeTotals:
             kinds=dict(self.kinds),
             losses=dict(self.losses),
             empty_images=self.empty_images,
+            filled=self.filled,
         )
 
     def over_all_files(self, kind: str) -> Tally:
@@ -78,7 +97,25 @@ class ModeTotals:
         for tally in self.files[kind].values():
             values.update(tally.values)
             reasons.update(tally.reasons)
-        return Tally(values=dict(values), reasons=dict(reasons))
+        others = sum(tally.other_values for tally in self.files[kind].values())
+        return Tally(values=dict(values), reasons=dict(reasons), other_values=others)
+
+
+def values_of(kind: str, in_all: LoopTotals, lines: ModeTotals) -> Tally:
+    """The values and box faults of a mode: as its record says, else as its lines do."""
+    return in_all.kinds[kind] if in_all.kinds[kind].values else lines.over_all_files(kind)
+
+
+def _as_said(found: Tally, before: Optional[Tally]) -> Tally:
+    """What was found in a file; one that is logged with its counts alone offended as it did the time before."""
+    count = found.skipped + found.remapped
+    if found.values or found.reasons or found.other_values or not count:
+        return found
+    if before is None:  # that line was lost
+        return replace(found, other_values=count)
+    values = dict.fromkeys(before.values, count) if len(before.values) == 1 else before.values
+    reasons = {LABEL_REASON: count} if before.reasons else {}
+    return replace(found, values=values, reasons=reasons, other_values=before.other_values)
 
 
 def totals_of(lines: Iterable[Line]) -> Dict[str, ModeTotals]:

@@ -10,7 +10,7 @@ from mmguard.diagnosis import Finding, LabelFacts
 from mmguard.diagnosis.advice import diagnose_for
 from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.report.log_config import LoggedSpace, logged_space
-from mmguard.report.log_totals import ModeTotals
+from mmguard.report.log_totals import ModeTotals, values_of
 from mmguard.report.logged_run import LoggedMode, LoggedRun
 from mmguard.report.page import Section, WorstFile
 from mmguard.tally import Tally
@@ -55,7 +55,8 @@ class ModeReport:
 
     def facts(self, kind: str) -> LabelFacts:
         """For the diagnosis and the page."""
-        space, seen, total = self.spaces[kind], self.lines.over_all_files(kind), self.in_all.kinds[kind]
+        space, total = self.spaces[kind], self.in_all.kinds[kind]
+        seen = values_of(kind, self.in_all, self.lines)
         facts = LabelFacts(
             # What a label_map names is no surprise to the user.
             values={v: n for v, n in seen.values.items() if space is None or v not in space.label_map},

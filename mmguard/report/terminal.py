@@ -12,7 +12,7 @@ from mmguard.report.bars import bars
 from mmguard.report.crash import Crash, RankCrash, described, silent_ranks
 from mmguard.report.html import visible
 from mmguard.report.html_history import binned
-from mmguard.report.log_totals import ModeTotals
+from mmguard.report.log_totals import ModeTotals, values_of
 
 #: What the terminal shows of a crash; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8
@@ -32,8 +32,9 @@ def print_mode(console: Any, mode: str, totals: ModeTotals, in_all: LoopTotals, 
     for kind in KINDS:
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
-            console.print(files_table(title, totals.worst(kind), top_k, visible, name_width=60))
-    for line in amounts(in_all, ranks) + reasons_by_kind({kind: totals.over_all_files(kind) for kind in KINDS}):
+            worst = totals.worst(kind)
+            console.print(files_table(title, worst[:top_k], len(worst[top_k:]), name_width=60))
+    for line in amounts(in_all, ranks) + reasons_by_kind({kind: values_of(kind, in_all, totals) for kind in KINDS}):
         console.print(visible(line))
     for what, counts in totals.history.items():
         _print_plot(console, f'{mode}: {what}', counts)

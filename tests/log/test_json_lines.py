@@ -78,8 +78,10 @@ def test_a_disk_that_fills_up_within_a_line_leaves_the_lines_before(tmp_path: Pa
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
     assert written == [True, True, False, False]
-    # The next run ends the torn line and goes on.
-    JsonLines(str(path)).write({'number': 9})
+    # Once there is room again, the next line ends the torn one and goes on.
+    assert lines.error is not None
+    assert lines.write({'number': 9})
+    assert lines.error is None
     assert [line for line in path.read_text().splitlines() if line.endswith('}')] == [
         '{"number": 0}',
         '{"number": 1}',
@@ -92,3 +94,19 @@ def test_a_folder_that_cannot_be_made_does_not_raise(tmp_path: Path) -> None:
     lines = JsonLines(str(tmp_path / 'file' / 'log.jsonl'))
     assert not lines.write({'number': 0})
     assert lines.error is not None
+
+
+def test_it_stops_growing_at_its_limit_and_says_so_once(tmp_path: Path) -> None:
+    path = tmp_path / 'log.jsonl'
+    lines = JsonLines(str(path), max_mb=1000 / 2**20)
+    written = [lines.write({'number': number}) for number in range(200)]
+    assert path.stat().st_size < 1000 + 100
+    *counted, note = read(path)
+    assert [line['number'] for line in counted] == list(range(sum(written)))
+    assert 0 < sum(written) < 75
+    assert 'limit reached' in note['note']
+    assert lines.is_full
+    lines.close()
+    # What stands there already counts, too.
+    other = JsonLines(str(path), max_mb=1000 / 2**20)
+    assert not other.write({'number': 1})

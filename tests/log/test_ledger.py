@@ -8,7 +8,9 @@ import pytest
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
 
-from mmguard.log.ledger import SCALARS, SEEN, Ledger, LossCount, Span, by_kind
+from mmguard.log.ledger import Ledger
+from mmguard.log.span import SCALARS, SEEN, Span, by_kind
+from mmguard.log.totals import LossCount
 from mmguard.tally import LABEL_GUARD, Tally
 
 
@@ -22,6 +24,11 @@ def sample(path: str, pixels: Optional[Tally] = None, instances: Optional[Tally]
 
 def tally(source: str, skipped: int = 0, remapped: int = 0, value: int = 11, total: int = 100) -> Tally:
     return Tally(total, skipped, remapped, {value: skipped + remapped} if skipped + remapped else {}, source)
+
+
+def new(kind: str, tally: Tally) -> bool:
+    """No file offended before."""
+    return False
 
 
 def batch() -> Span:
@@ -62,7 +69,7 @@ def test_spans_add_up() -> None:
     both.add(later)
     both.add(Span(iterations=1, samples=4))
     assert (both.iterations, both.offending_iterations, both.samples, both.offending_samples) == (3, 2, 12, 4)
-    assert both.vector() == [6, 4, 2, 0, 1, 2, 0, 600, 10, 20]
+    assert both.vector() == [6, 4, 2, 0, 1, 2, 0, 0, 600, 10, 20]
     assert len(both.vector()) == len(SCALARS) + len(SEEN)
     assert both.losses == {'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}
     assert [t.source for t in both.loss_samples['pixels']] == ['c.png']
@@ -75,39 +82,39 @@ def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
         ledger.pending.add(ledger.see([sample('a.png', carried)]))
         ledger.take_pending()
     assert carried == tally('a.png', skipped=3)
-    assert ledger.files['pixels']['a.png'].skipped == 6
-    assert ledger.files['pixels']['a.png'].values == {11: 6}
+    assert ledger.files.worst('pixels', 9) == [Tally(200, 6, 0, {11: 6}, 'a.png')]
 
 
 def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
     ledger = Ledger(roots=['/data'])
     for _ in range(2):
         ledger.pending.add(ledger.see([sample('/data/a.png', tally('/data/a.png', skipped=3)), sample('/data/b.png')]))
-    assert ledger.pixels.total == 0
+    assert ledger.kinds['pixels'].total == 0
     span = ledger.take_pending()
     assert span.iterations == 2
     assert not ledger.pending
     assert ledger.take_pending().iterations == 0
     assert (ledger.iterations, ledger.offending_iterations) == (2, 2)
-    assert (ledger.pixels.total, ledger.pixels.skipped) == (200, 6)
-    assert ledger.sources == {'/data/a.png', '/data/b.png'}
-    assert ledger.over_all_files('pixels').values == {11: 6}
+    assert ledger.kinds['pixels'] == Tally(200, 6, 0, {11: 6})
+    assert (len(ledger.files), ledger.files.offending) == (2, 1)
     assert ledger.shorten('/data/a.png') == 'a.png'
 
 
 def test_the_ratio_is_the_largest_of_the_three() -> None:
     ledger = Ledger()
     assert ledger.skipped_ratio() == 0
-    ledger.add_everywhere([10, 5, 1, 0, 0, 0, 9, 100, 4, 50])
+    ledger.add_everywhere([10, 5, 1, 0, 0, 0, 99, 9, 100, 4, 50])
     assert ledger.skipped_ratio() == pytest.approx(0.25)
-    ledger.add_everywhere([0, 0, 0, 0, 40, 0, 9, 0, 0, 50])
+    ledger.add_everywhere([0, 0, 0, 0, 40, 0, 99, 9, 0, 0, 50])
+    assert ledger.skipped_ratio() == pytest.approx(0.4)
+    ledger.add_everywhere([1, 2])  # of a checkpoint that another version wrote
     assert ledger.skipped_ratio() == pytest.approx(0.4)
 
 
 def test_to_json_has_the_documented_fields() -> None:
     span = Span.of([sample('r/a.png', tally('r/a.png', skipped=3)), sample('r/b.png', tally('r/b.png'))])
     span.see_losses({'decode_head.loss_decode.0': LossCount(200, 0, 0)}, by_kind())
-    assert span.to_json(lambda source: source[2:]) == {
+    assert span.to_json(lambda source: source[2:], new) == {
         'skipped_pixels': 3,
         'remapped_pixels': 0,
         'skipped_instances': 0,
@@ -121,7 +128,7 @@ def test_to_json_has_the_documented_fields() -> None:
 def test_to_json_bears_paths_that_are_no_strings_or_missing() -> None:
     tallies = [tally(PurePosixPath('r/a.png'), skipped=1), Tally(4, 1, 0, {7: 1})]  # type: ignore[arg-type]
     span = Span(offending=by_kind(pixels=tallies))
-    record = json.loads(json.dumps(span.to_json(str.upper)))
+    record = json.loads(json.dumps(span.to_json(str.upper, new)))
     assert [sample['source'] for sample in record['samples']] == ['R/A.PNG', None]
 
 
@@ -146,7 +153,7 @@ def test_instances_are_told_by_reason_and_images_left_empty_are_counted() -> Non
     assert span.empty_images == 2
     assert span.instances == Tally(6, 4, 0, reasons={'label': 3, 'box_no_area': 1})
     span.add(Span(empty_images=1))
-    record = span.to_json(str)
+    record = span.to_json(str, new)
     assert record['total_instances'] == 6
     assert record['reasons'] == {'label': 3, 'box_no_area': 1}
     assert record['empty_images'] == 3
@@ -175,5 +182,40 @@ def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
     ledger = Ledger()
     ledger.pending = Span.of([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))])
     ledger.take_pending()
-    assert (ledger.files['pixels']['a.png'].skipped, ledger.files['instances']['a.png'].skipped) == (9, 2)
-    assert len(ledger.tallies()) == 2
+    assert [tally.skipped for tally in ledger.worst(5)] == [9, 2]
+    assert ledger.files.offending == 1
+
+
+def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
+    span = Span.of([sample('a.png', Tally(100, mapped=40, source='a.png'))])
+    assert not span
+    assert span.offending_iterations == span.offending_samples == 0
+    assert span.vector()[SCALARS.index('mapped_pixels')] == 40
+    ledger = Ledger(pending=span)
+    ledger.take_pending()
+    totals = ledger.totals()
+    assert not totals
+    assert (totals.kinds['pixels'].mapped, totals.offending_files) == (40, 0)
+    ledger.add_everywhere(span.vector())
+    assert ledger.skipped_ratio() == 0
+
+
+def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None:
+    ledger = Ledger(roots=['/data'])
+    lines = []
+    for values in ({11: 3}, {11: 5}, {12: 3}, {11: 3, 12: 1}, {11: 3, 12: 1}, {11: 2, 12: 2}):
+        found = Tally(100, sum(values.values()), values=values, source='/data/a.png')
+        ledger.pending = Span.of([sample('/data/a.png', found)])
+        lines += ledger.pending.to_json(ledger.shorten, ledger.repeats)['samples']
+        ledger.take_pending()
+    said = [{'11': 3}, None, {'12': 3}, {'11': 3, '12': 1}, None, {'11': 2, '12': 2}]
+    assert [line.get('values') for line in lines] == said
+    assert [(line['source'], line['skipped']) for line in lines] == [('a.png', n) for n in (3, 5, 3, 4, 4, 4)]
+
+
+def test_sums_of_ranks_that_lacked_a_loss() -> None:
+    ledger = Ledger()
+    for rank, losses in ((1, ['loss_mask', 'loss_bbox']), (1, ['loss_mask']), (0, ['loss_mask'])):
+        ledger.fill(rank, losses)
+    assert ledger.totals().filled == {'loss_mask': {'1': 2, '0': 1}, 'loss_bbox': {'1': 1}}
+    assert not ledger.totals()

@@ -13,13 +13,24 @@ from hypothesis import strategies as st
 
 from mmguard.instances import InstanceRule
 from mmguard.labels import LabelRule
-from mmguard.log.ledger import Ledger, Span, by_kind
+from mmguard.log.ledger import Ledger
 from mmguard.log.run_record import RunRecord, record_name, space_to_json
+from mmguard.log.span import Span, by_kind
 from mmguard.log.totals import LoopTotals, LossCount
 from mmguard.tally import Tally
 
 COUNTS = st.integers(0, 10**12)
-TALLIES = st.builds(Tally, COUNTS, COUNTS, COUNTS, reasons=st.dictionaries(st.sampled_from(['label', 'box']), COUNTS))
+TALLIES = st.builds(
+    Tally,
+    COUNTS,
+    COUNTS,
+    COUNTS,
+    st.dictionaries(st.integers(-9, 9), COUNTS),
+    reasons=st.dictionaries(st.sampled_from(['label', 'box']), COUNTS),
+    mapped=COUNTS,
+    other_values=COUNTS,
+)
+FILLED = st.dictionaries(st.sampled_from(['loss_mask', 'loss_bbox']), st.dictionaries(st.sampled_from('01'), COUNTS))
 TOTALS = st.builds(
     LoopTotals,
     COUNTS,
@@ -29,6 +40,7 @@ TOTALS = st.builds(
     st.fixed_dictionaries({'pixels': TALLIES, 'instances': TALLIES}),
     st.dictionaries(st.sampled_from('ab'), st.builds(LossCount, COUNTS, COUNTS, COUNTS)),
     COUNTS,
+    FILLED,
 )
 
 
@@ -42,7 +54,8 @@ def test_totals_add_up_in_any_order_and_survive_json(a: LoopTotals, b: LoopTotal
 
 def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> Ledger:
     """A loop of one iteration, of two files."""
-    made = Ledger(sources={file, 'clean.png'})
+    made = Ledger()
+    made.see_files([file, 'clean.png'])
     found = [Tally(total, skipped, 0, {11: skipped}, file)] if skipped else []
     made.pending = Span(1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=by_kind(pixels=found))
     made.take_pending()
@@ -86,7 +99,7 @@ def test_loops_of_a_mode_add_up_and_files_count_once(tmp_path: Path) -> None:
     totals = LoopTotals.from_json(run['modes']['val']['totals'])
     assert (totals.iterations, totals.offending_iterations) == (3, 2)
     assert (totals.files, totals.offending_files) == (2, 1)
-    assert totals.kinds['pixels'] == Tally(600, 7)
+    assert totals.kinds['pixels'] == Tally(600, 7, 0, {11: 7})
 
 
 def test_a_running_loop_is_written_once_per_period(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mmguard.log.ledger import Ledger, LossCount, Span, by_kind
+from mmguard.log.ledger import Ledger
+from mmguard.log.span import Span, by_kind
+from mmguard.log.totals import LossCount
 from mmguard.log.wording import Pace, closing_table, iteration_line, percent
 from mmguard.tally import Tally
 
@@ -67,7 +69,7 @@ def ledger_of(files: int) -> Ledger:
         offending=by_kind(pixels=[Tally(100, n + 1, 0, {11: n + 1}, f'/data/{n}.png') for n in range(files)]),
         losses={'head.loss': LossCount(50, 5, 0)},
     )
-    ledger.sources.update(f'/data/{n}.png' for n in range(10))
+    ledger.see_files(f'/data/{n}.png' for n in range(10))
     ledger.take_pending()
     return ledger
 
@@ -88,7 +90,7 @@ def test_table_ranks_the_worst_files_first() -> None:
 def test_table_breaks_no_file_name_in_two() -> None:
     ledger = ledger_of(1)
     name = 'gtFine/train/strasbourg/strasbourg_000000_000019_gtFine_labelTrainIds.png'
-    ledger.files['pixels'] = {name: Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), name)}
+    ledger.files.add('pixels', Tally(9, 9, 0, dict.fromkeys(range(24, 30), 10**6), name))
     assert name in closing_table('train', ledger, 3, None)
 
 

@@ -114,7 +114,7 @@ def test_a_clean_run_is_told_with_what_was_seen(run_dir: str, tmp_path: Path, ca
     modes = record['runs'][0]['modes']
     del modes['val']
     modes['train']['totals'].update(offending_iterations=0, offending_files=0, losses={})
-    modes['train']['totals']['pixels']['skipped'] = 0
+    modes['train']['totals']['pixels'].update(skipped=0, values={})
     (tmp_path / 'label_guard.json').write_text(json.dumps(record))
     assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
     assert 'train: all labels valid (65,536 px in 8 files)' in capsys.readouterr().out

@@ -1,0 +1,139 @@
+"""The one writer of a run: its JSON lines, its record, and the sums of its loops."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set
+
+from mmguard.log.json_lines import MAX_MB, NAME, JsonLines, name_for_rank
+from mmguard.log.ledger import Ledger
+from mmguard.log.run_record import RunRecord, record_name
+from mmguard.log.span import Span
+
+
+class RunLog:
+    """Writes ``label_guard.jsonl`` and ``label_guard.json`` for mmengine's hooks, nnU-Net and loops of one's own.
+
+    Nothing is raised for a disk that cannot be written: see :meth:`take_problems`.
+
+    Args:
+        folder (str): Where the files are; made with the first.
+        rank, world_size (int): Of this process; every rank other than 0 has files of its own.
+        framework (str): Who trains, see :class:`~mmguard.log.run_record.RunRecord`.
+        config (str, optional): The config of the run.
+        out_file (str, optional): Name of the file of lines; ``None``: no file at all, the sums are kept all the same.
+        max_mb (float): What that file may grow to.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        rank: int = 0,
+        world_size: int = 1,
+        framework: str = 'openmmlab',
+        config: Optional[str] = None,
+        out_file: Optional[str] = NAME,
+        max_mb: float = MAX_MB,
+    ) -> None:
+        self.ledgers: Dict[str, Ledger] = {}
+        self._lines: Optional[JsonLines] = None
+        self._record: Optional[RunRecord] = None
+        self._said: Set[str] = set()
+        if out_file is not None:
+            self._lines = JsonLines(os.path.join(folder, name_for_rank(out_file, rank)), max_mb)
+            record = os.path.join(folder, name_for_rank(record_name(out_file), rank))
+            self._record = RunRecord(record, config, rank, world_size, framework=framework)
+
+    @property
+    def path(self) -> Optional[str]:
+        """The file of lines."""
+        return None if self._lines is None else self._lines.path
+
+    @property
+    def paths(self) -> List[str]:
+        return [file.path for file in (self._lines, self._record) if file is not None]
+
+    def begin(self, mode: str, valid: Optional[Dict[str, Any]] = None, roots: Sequence[str] = ()) -> Ledger:
+        """A loop begins; its sums start from 0.
+
+        Args:
+            mode (str): ``'train'``, ``'val'`` or ``'test'``.
+            valid (dict, optional): Which labels are valid in it; kept from its first time.
+            roots (sequence of str): Data roots; files are named relative to them.
+        """
+        ledger = self.ledgers[mode] = Ledger(list(roots))
+        if self._record is not None:
+            self._record.begin(mode, ledger, valid)
+        return ledger
+
+    def see(self, mode: str, place: Dict[str, int], span: Span, sources: Iterable[str] = ()) -> None:
+        """Takes an iteration and reports it at once."""
+        ledger = self.ledgers[mode]
+        ledger.see_files(sources)
+        ledger.pending.add(span)
+        self.report(mode, place)
+
+    def report(self, mode: str, place: Dict[str, int]) -> Span:
+        """Writes what is pending, one line where there is an offence.
+
+        Args:
+            mode (str): Of the loop.
+            place (dict[str, int]): ``iter``, and ``epoch`` and ``step`` where they are known.
+        """
+        ledger = self.ledgers[mode]
+        if ledger.pending:
+            self._write({'mode': mode, **place, **ledger.pending.to_json(ledger.shorten, ledger.repeats)})
+        span = ledger.take_pending()
+        if self._record is not None:
+            self._record.see(mode, place)
+        return span
+
+    def fill(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
+        """Ranks lacked losses in this iteration, and trained with zeros in their place.
+
+        Args:
+            mode, place: As there.
+            filled (sequence of Filled): Rank, names of its losses, its samples.
+        """
+        if mode not in self.ledgers:
+            self.begin(mode)
+        for rank, losses, _ in filled:
+            self.ledgers[mode].fill(rank, losses)
+        ranks = [{'rank': rank, 'losses': list(losses), 'samples': list(samples)} for rank, losses, samples in filled]
+        self._write({'mode': mode, **place, 'filled': ranks})
+        if self._record is not None:
+            self._record.see(mode, place)
+
+    def end(self, mode: str) -> Ledger:
+        """A loop came to its end."""
+        if self._record is not None:
+            self._record.end(mode)
+        return self.ledgers[mode]
+
+    def write(self) -> None:
+        """Brings the sums on disk up to date."""
+        if self._record is not None:
+            self._record.write()
+
+    def close(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+
+    def take_problems(self) -> List[str]:
+        """What cannot be written, and why; each file once."""
+        problems = {}
+        for file in (self._lines, self._record):
+            if file is not None and file.error is not None:
+                problems[file.path] = f'{file.path} cannot be written: {file.error}'
+        if self._lines is not None and self._lines.is_full:
+            problems[f'{self._lines.path} is full'] = (
+                f'{self._lines.path} has reached its limit and gets no further lines; the sums go on in '
+                f'{self._record.path if self._record else "memory"}'
+            )
+        new = [text for what, text in problems.items() if what not in self._said]
+        self._said.update(problems)
+        return new
+
+    def _write(self, record: Dict[str, Any]) -> None:
+        if self._lines is not None:
+            self._lines.write(record)
