@@ -10,6 +10,7 @@ import numpy as np
 from mmguard.errors import LabelGuardError
 from mmguard.labels import LabelMap, LabelSpace, check_int, describe_values
 from mmguard.tally import Tally
+from mmguard.words import counted
 
 #: Why an instance is taken out, by code. 0 is a box without fault; the label is looked at only then.
 BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
@@ -172,7 +173,7 @@ def describe_reasons(tally: Tally) -> str:
 def describe_boxes(reasons: Dict[str, int]) -> List[str]:
     """Box faults in words: ``['1 box without area']``."""
     return [
-        f'{count:,} box{"es" if count > 1 else ""} {_IN_WORDS.get(reason, reason)}'
+        f'{counted(count, "box")} {_IN_WORDS.get(reason, reason)}'
         for reason, count in sorted(reasons.items())
         if reason != LABEL_REASON
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from mmguard.errors import LabelGuardError
 from mmguard.tally import Tally
-from mmguard.words import counted
+from mmguard.words import counted, plural
 
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
@@ -221,7 +221,7 @@ def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) 
     others += sum(count for _, count in left) if others else 0
     rest = f' and others ({counted(others, "time")})' if others else ''
     rest = rest or (f' and {counted(len(left), "more value")}' if left else '')
-    return f'value{"s" if rest or len(ranked) > 1 else ""} {named}{rest}'
+    return f'{plural(2 if rest else len(ranked), "value")} {named}{rest}'
 
 
 def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-_PLURALS = {'class': 'classes', 'px': 'px'}
+import re
+from typing import Optional
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, one: str, many: Optional[str] = None) -> str:
     """A number and what it counts.
 
     Example:
-        >>> counted(1, 'file'), counted(1204, 'file'), counted(2, 'class')
-        ('1 file', '1,204 files', '2 classes')
+        >>> counted(1, 'file'), counted(1204, 'file'), counted(0, 'class')
+        ('1 file', '1,204 files', '0 classes')
     """
-    return f'{number:,} {noun if number == 1 else _PLURALS.get(noun, f"{noun}s")}'
+    return f'{number:,} {plural(number, one, many)}'
+
+
+def plural(number: int, one: str, many: Optional[str] = None) -> str:
+    """A noun after its number.
+
+    Args:
+        number (int): How many.
+        one (str): The noun.
+        many (str, optional): Its plural, where no rule of English makes it: the noun does not stand last in ``one``.
+
+    Example:
+        >>> plural(1, 'entry'), plural(2, 'entry'), plural(2, 'box'), plural(2, 'key'), plural(2, 'px')
+        ('entry', 'entries', 'boxes', 'keys', 'px')
+        >>> plural(3, 'kind of stuff', 'kinds of stuff')
+        'kinds of stuff'
+    """
+    if number == 1 or one.endswith('px'):
+        return one
+    if many is not None:
+        return many
+    if re.search('[^aeiou]y$', one):
+        return f'{one[:-1]}ies'
+    return f'{one}es' if re.search('(s|x|z|ch|sh)$', one) else f'{one}s'

@@ -11,6 +11,7 @@ from mmguard.errors import CannotRun
 from mmguard.failures import import_scope, words_of
 from mmguard.files import write_whole
 from mmguard.version import __version__
+from mmguard.words import counted
 
 
 def apply(source: str, out: Path, force: bool = False, quiet: bool = False) -> int:
@@ -73,7 +74,7 @@ def _check_places(source: str, out: Path) -> None:
 
 
 def _tell(source: str, changed: List[str], left: List[str]) -> None:
-    print(f'{len(changed)} changes:' if changed else f'{source} is guarded already, nothing to change')
+    print(f'{counted(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
     for line in changed:
         print(f'  {line}')
     if left:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict
 
+from mmguard.words import counted
+
 ERROR, WARNING, INFO = 'error', 'warning', 'info'
 #: The worst first.
 SEVERITIES = (ERROR, WARNING, INFO)
@@ -52,7 +54,7 @@ def shown(value: Any) -> str:
     """A value in a line; long lists by their length and ends."""
     if isinstance(value, (list, tuple)) and len(repr(value)) > _SHOWN:
         first, last = value[0], value[-1]
-        return f'[{first!r}, ..., {last!r}] ({len(value)} entries)'
+        return f'[{first!r}, ..., {last!r}] ({counted(len(value), "entry")})'
     text = repr(value)
     return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
 

@@ -8,15 +8,16 @@ from typing import Any, Dict, List, Tuple
 from mmguard.check.config import ReadConfig
 from mmguard.check.finding import SEVERITIES, ConfigFinding
 from mmguard.version import __version__
+from mmguard.words import counted
 
 
 def as_text(config: ReadConfig, findings: List[ConfigFinding], rules: int) -> str:
     """The findings, each with its place, its value and what to write; the sum at the end."""
     parts = [str(finding) for finding in together(findings)]
     parts += [f'note: {note}' for note in config.notes]
-    counted = [(severity, sum(finding.severity == severity for finding in findings)) for severity in SEVERITIES]
-    total = ', '.join(f'{count} {severity}{"s" if count > 1 else ""}' for severity, count in counted if count)
-    parts.append(f'{config.file}: {total or f"nothing found by {rules} rules"}')
+    numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
+    total = ', '.join(counted(number, severity) for severity, number in numbers.items() if number)
+    parts.append(f'{config.file}: {total or "nothing found by " + counted(rules, "rule")}')
     return '\n\n'.join(parts)
 
 

@@ -18,6 +18,7 @@ from mmguard.demo.death import Death, read_death, values_of
 from mmguard.demo.folder import make_anew
 from mmguard.demo.narrator import Narrator
 from mmguard.demo.verification import Verdict, read_log, verify
+from mmguard.words import counted
 
 WELL, OBJECTION, CANNOT = 0, 1, 2
 STEPS = 5
@@ -51,7 +52,7 @@ class Story:
         dataset = self._draw()
         self._step(2, 'Stock PIDNet-S from MMSegmentation, in a process of its own')
         self._watch_stock_die(dataset)
-        self._step(3, f'The same training with mmguard, {self.iters} iterations')
+        self._step(3, f'The same training with mmguard, {counted(self.iters, "iteration")}')
         losses = self._watch_guarded_live()
         self._step(4, 'Do the logged counts fit the label files?')
         records = read_log(self._log_file())
@@ -85,9 +86,7 @@ class Story:
         )
         for value, count in values_of(dataset.planted).items():
             files = sum(value in values for values in dataset.planted.values())
-            self._say(
-                f'  value {value:3}  {MEANING[value]:21}  {count:7,} px in {files} file{"s" if files > 1 else ""}'
-            )
+            self._say(f'  value {value:3}  {MEANING[value]:21}  {count:7,} px in {counted(files, "file")}')
         return dataset
 
     def _watch_stock_die(self, dataset: DataSet) -> None:
@@ -150,7 +149,7 @@ class Story:
         for objection in verdict.objections[:10]:
             self._say(f'  {objection}', 'red')
         if verdict.objections:
-            raise Objection(f'The counts do not fit in {len(verdict.objections)} places')
+            raise Objection(f'The counts do not fit in {counted(len(verdict.objections), "place")}')
         for file, reads in verdict.reads.items():
             pixels = sum(dataset.planted[file].values())
             self._say(f'  {pixels:6,} px x {reads} reads = {pixels * reads:7,}  {file}')

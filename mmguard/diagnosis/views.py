@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set
+from typing import Dict, Iterable, List, Mapping, Sequence, Set
 
 from mmguard.diagnosis.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
 
@@ -111,11 +111,6 @@ def listing(items: Iterable[object], limit: int = 8) -> str:
     texts = [str(item) for item in items]
     rest = f' and {len(texts) - limit:,} more' if len(texts) > limit else ''
     return ', '.join(texts[:limit]) + rest
-
-
-def counted(number: int, one: str, many: Optional[str] = None) -> str:
-    """``'1 file'``, ``'2,503 files'``."""
-    return f'{number:,} {one if number == 1 else many or one + "s"}'
 
 
 def number_of(maps: MapFacts, name: str) -> int:

@@ -12,6 +12,7 @@ from mmguard.fix.boxes import Corners, clamped, fault_of, numbers
 from mmguard.fix.maps import Mended
 from mmguard.fix.options import FixOptions, NotMended
 from mmguard.instances import InstanceRule
+from mmguard.words import counted
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 _INF = float('inf')
@@ -49,7 +50,8 @@ def mend_voc(data: bytes, options: FixOptions) -> Mended:
     for place in dropped:
         root.remove(objects[place])
     words = [
-        f'{count:,} objects {"clamped" if key == "clipped" else f"dropped ({key})"}' for key, count in counts.items()
+        f'{counted(count, "object")} {"clamped" if key == "clipped" else f"dropped ({key})"}'
+        for key, count in counts.items()
     ]
     return Mended(ET.tostring(root, encoding='utf-8'), '.xml', words, dict(values), dict(counts))
 

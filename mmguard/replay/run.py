@@ -22,6 +22,7 @@ from mmguard.replay.scope import in_scope
 from mmguard.replay.screen import show
 from mmguard.replay.spaces import spaces_in, spaces_of
 from mmguard.replay.surroundings import without_gpu
+from mmguard.words import counted
 
 NONE_FAILS, FAILS, COULD_NOT_RUN = 0, 1, 2
 
@@ -88,7 +89,7 @@ def _replayed(
     looked_at = 0
     with in_scope(config):
         for batch in batches:
-            with console.status(f'replaying {len(batch)} samples of iteration {batch[0].iteration}'):
+            with console.status(f'replaying {counted(len(batch), "sample")} of iteration {batch[0].iteration}'):
                 outcomes += [outcome for recorded in batch for outcome in _outcomes(recorded, places, replayer)]
             looked_at += 1
             # One that fails among others that do not is what was looked for. Where all fail, older ones tell whether

@@ -12,6 +12,7 @@ from mmguard.diagnosis import Finding
 from mmguard.failures import REPORT_IT
 from mmguard.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
 from mmguard.report.html import visible
+from mmguard.words import counted
 
 _STYLES = {
     DIES: 'bold red',
@@ -155,7 +156,9 @@ def _verdict(console: Console, report: Dict[str, Any]) -> None:
             soft_wrap=True,
         )
     if lost:
-        console.print(Text(f'{lost} samples were not found here, and may be the ones.', style='yellow'))
+        console.print(
+            Text(f'{counted(lost, "sample was", "samples were")} not found here, and may be the ones.', style='yellow')
+        )
     if report['older_batches']:
         console.print(
             Text(f'{report["older_batches"]} older batches were left alone; --last N takes N batches.', style='dim')

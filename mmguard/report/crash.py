@@ -13,6 +13,7 @@ from mmguard.log.flight_record import KILLED, RUNNING, read_record
 from mmguard.log.totals import KINDS
 from mmguard.report.run_files import config_of
 from mmguard.tally import Tally
+from mmguard.words import counted, plural
 
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 
@@ -122,9 +123,10 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
     return crash
 
 
-def _order(rank: RankCrash) -> Tuple[bool, str, int]:
-    # A launcher kills the others when one rank has raised.
-    return rank.reason != 'exception', rank.time, rank.rank
+def _order(rank: RankCrash) -> Tuple[int, str, int]:
+    # A launcher kills the others when one rank has raised; AbsentRankError is about another rank.
+    raised = rank.reason == 'exception' and not rank.error.startswith('AbsentRankError')
+    return 0 if raised else 1 if rank.reason == KILLED else 2, rank.time, rank.rank
 
 
 def _rank_crash(path: Path, record: Dict[str, Any]) -> RankCrash:
@@ -169,7 +171,7 @@ def described(batch: CrashBatch) -> List[Tuple[str, str]]:
 
 def _words(kind: str, tally: Tally) -> str:
     changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
-    amount = ', '.join(f'{count:,} {kind} {change}' for count, change in changes if count)
+    amount = ', '.join(f'{counted(count, kind[:-1])} {change}' for count, change in changes if count)
     reasons = describe_reasons(tally)
     return f'{amount}: {reasons}' if reasons else amount
 
@@ -178,6 +180,6 @@ def silent_ranks(ranks: Sequence[int]) -> str:
     """What it means that ranks left no record."""
     listed = ', '.join(map(str, ranks[:8])) + (', ...' if len(ranks) > 8 else '')
     return (
-        f'rank{"s" if len(ranks) > 1 else ""} {listed} left no record: ended well, never began to train, or wrote it '
+        f'{plural(len(ranks), "rank")} {listed} left no record: ended well, never began to train, or wrote it '
         f'on another machine'
     )

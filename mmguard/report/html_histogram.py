@@ -7,6 +7,7 @@ from typing import Dict, List, Tuple
 
 from mmguard.diagnosis import LabelFacts
 from mmguard.report.html import Markup, element
+from mmguard.words import counted
 
 #: Values with a row of their own; more are drawn as columns, with the most frequent in rows.
 ROWS = 48
@@ -37,7 +38,7 @@ def histogram(facts: LabelFacts) -> Markup:
     if many:
         left = len(counts) - len(shown)
         table = element(
-            'details', element('summary', f'{len(shown)} values in numbers ({left:,} more not shown)'), table
+            'details', element('summary', f'{counted(len(shown), "value")} in numbers ({left:,} more not shown)'), table
         )
     return element(
         'div',

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.labels import value_counts
+from mmguard.words import counted
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def take(step: str, results: Any) -> Snapshot:
         return shot
     sample = results.get('data_samples')
     if isinstance(sample, (list, tuple)):
-        shot.note = f'{len(sample)} samples: not looked at'
+        shot.note = f'{counted(len(sample), "sample")}: not looked at'
     elif sample is not None:
         _take_packed(shot, results, sample)
     else:

@@ -6,6 +6,7 @@ from mmguard.check.config import ReadConfig
 from mmguard.check.finding import ConfigFinding
 from mmguard.check.parts import Part, classes_of, datasets, metainfo_of
 from mmguard.check.rule import Rule
+from mmguard.words import counted
 
 
 class ClassList(Rule):
@@ -36,8 +37,8 @@ class ClassList(Rule):
                 yield self.at(
                     dataset.at('metainfo.palette'),
                     colours,
-                    f'{colours} colours for {len(names)} classes: {dataset.name} cannot be built.',
-                    f'Write {len(names)} colours, or no palette at all: colours are then made up.',
+                    f'{counted(colours, "colour")} for {counted(len(names), "class")}: {dataset.name} cannot be built.',
+                    f'Write {counted(len(names), "colour")}, or no palette at all: colours are then made up.',
                 )
             if not isinstance(metainfo, dict):
                 continue

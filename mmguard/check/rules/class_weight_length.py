@@ -9,6 +9,7 @@ from mmguard.check.head_classes import classes_in
 from mmguard.check.one_channel import output_channels
 from mmguard.check.parts import Part, losses
 from mmguard.check.rule import Rule
+from mmguard.words import counted
 
 #: Heads whose loss_cls has one weight more, for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
@@ -46,8 +47,9 @@ class ClassWeightLength(Rule):
             yield self.at(
                 loss.at('class_weight'),
                 given,
-                f'{weights.length} weights{inside}, but {head} needs {expected}{extra}.',
-                f'Write {expected} weights{extra and ", the last one for the extra entry"}, or num_classes to match.',
+                f'{counted(weights.length, "weight")}{inside}, but {head} needs {expected}{extra}.',
+                f'Write {counted(expected, "weight")}{extra and ", the last one for the extra entry"}, or num_classes '
+                f'to match.',
             )
 
 
@@ -59,7 +61,7 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
         return None, ''
     if head.is_a(*QUERY_HEADS):
         if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
-            return classes + 1, f' ({classes} classes and "no object")'
+            return classes + 1, f' ({counted(classes, "class")} and "no object")'
         return None, ''
     if head.scope == 'mmseg' and loss.key == 'loss_decode':
         channels = output_channels(head)
@@ -67,5 +69,5 @@ def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
     if head.is_a('BBoxHead') and loss.key == 'loss_cls' and loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
         if loss.get('use_sigmoid', False):
             return classes, ''
-        return classes + 1, f' ({classes} classes and the background)'
+        return classes + 1, f' ({counted(classes, "class")} and the background)'
     return None, ''

@@ -8,6 +8,7 @@ from mmguard.check.head_classes import Count, classes_in, counts
 from mmguard.check.one_channel import output_channels
 from mmguard.check.parts import transforms
 from mmguard.check.rule import Rule
+from mmguard.words import plural
 
 
 class GuardNumClasses(Rule):
@@ -27,9 +28,10 @@ class GuardNumClasses(Rule):
         for count in found:
             # Semantic heads of panoptic models count each thing as a class, or all of them as one.
             expected |= {count.value, count.value + 1, classes_in(count.head) or 0}
-        if not found:
-            return
         numbers = sorted({_labels(count) for count in found if count.kind != 'stuff'})
+        if not numbers:
+            return
+        several = f'{" or ".join(map(str, numbers))} {plural(numbers[-1], "class")}'
         for guard in transforms(config):
             classes = guard.config.get('num_classes')
             if not guard.name.startswith('Guard') or not isinstance(classes, int):
@@ -42,7 +44,7 @@ class GuardNumClasses(Rule):
                 yield self.at(
                     guard.at('num_classes'),
                     classes,
-                    f'The head tells {" or ".join(map(str, numbers))} classes apart ({found[0].path}).',
+                    f'The head tells {several} apart ({found[0].path}).',
                     f'Write num_classes={numbers[0]}.',
                 )
 

@@ -7,6 +7,10 @@ from mmguard.check.finding import ConfigFinding
 from mmguard.check.head_classes import counts, data_counts, training_data
 from mmguard.check.parts import Part, classes_path
 from mmguard.check.rule import Rule
+from mmguard.words import counted
+
+#: How many of what a head counts.
+NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
 
 
 class HeadNumClasses(Rule):
@@ -36,11 +40,12 @@ class HeadNumClasses(Rule):
                     continue  # MG202 says so, and why
                 if count.value == 1 and expected == 2 and config.scope == 'mmseg':
                     continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
-                what = {'all': 'classes', 'things': 'things', 'stuff': 'kinds of stuff'}[count.kind]
+                one, many = NOUNS[count.kind]
                 yield self.at(
                     count.path,
                     count.value,
-                    f'{count.head.name} has {count.value} {what}, the data set {expected}: {classes_path(dataset)}.',
+                    f'{count.head.name} has {counted(count.value, one, many)}, the data set {expected}: '
+                    f'{classes_path(dataset)}.',
                     f'Write {count.path.rsplit(".", 1)[-1]}={expected}{_weights_too(count.head)}, or correct the class '
                     f'list.',
                 )

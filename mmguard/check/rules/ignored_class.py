@@ -7,6 +7,7 @@ from mmguard.check.finding import WARNING, ConfigFinding
 from mmguard.check.head_classes import classes_in
 from mmguard.check.ignored import ignored_labels
 from mmguard.check.rule import Rule
+from mmguard.words import counted
 
 
 class IgnoredClass(Rule):
@@ -28,5 +29,5 @@ class IgnoredClass(Rule):
                 yield self.at(
                     place.path,
                     place.value,
-                    f'{place.value} is one of the {classes} classes: they are 0 to {classes - 1}.',
+                    f'{place.value} is one of the {counted(classes, "class")}: 0 to {classes - 1}.',
                 )

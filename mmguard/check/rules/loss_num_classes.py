@@ -7,6 +7,7 @@ from mmguard.check.finding import ConfigFinding
 from mmguard.check.head_classes import classes_in
 from mmguard.check.parts import losses
 from mmguard.check.rule import Rule
+from mmguard.words import counted
 
 
 class LossNumClasses(Rule):
@@ -24,6 +25,6 @@ class LossNumClasses(Rule):
                 yield self.at(
                     loss.at('num_classes'),
                     own,
-                    f'{loss.owner.name} has {of_head} classes ({loss.owner.path}).',
+                    f'{loss.owner.name} has {counted(of_head, "class")} ({loss.owner.path}).',
                     f'Write num_classes={of_head}.',
                 )

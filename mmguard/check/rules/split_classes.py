@@ -7,6 +7,7 @@ from mmguard.check.finding import WARNING, ConfigFinding
 from mmguard.check.head_classes import has_open_vocabulary, names_more
 from mmguard.check.parts import Part, classes_of, classes_path, datasets, says_classes
 from mmguard.check.rule import Rule
+from mmguard.words import counted
 
 
 class SplitClasses(Rule):
@@ -44,7 +45,8 @@ class SplitClasses(Rule):
             yield self.at(
                 classes_path(dataset),
                 names,
-                f'{len(names)} classes here, {len(expected)} at {classes_path(first)}{_difference(names, expected)}.',
+                f'{counted(len(names), "class")} here, {len(expected)} at {classes_path(first)}'
+                f'{_difference(names, expected)}.',
                 'Give both the same metainfo.',
                 None if len(names) != len(expected) else WARNING,
             )

@@ -6,6 +6,7 @@ from mmguard.diagnosis.class_counts import classes_of_heads
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import annotations_of, class_lists, config_of, listing
+from mmguard.words import counted
 
 
 class BackgroundCounted(Cause):
@@ -38,7 +39,7 @@ class BackgroundCounted(Cause):
         return (
             listing(f'{path}={number}' for path, number in heads.items())
             + '; '
-            + listing(f'{path}: {len(names)} classes' for path, names in lists.items())
+            + listing(f'{path}: {counted(len(names), "class")}' for path, names in lists.items())
         )
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:

@@ -4,7 +4,8 @@ from typing import Dict, List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, counted, share
+from mmguard.diagnosis.views import annotations_of, share
+from mmguard.words import counted
 
 #: A few slips may be neither.
 NEARLY_ALL = 0.98
@@ -36,7 +37,7 @@ class BoxesAsCorners(Cause):
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         return (
-            f'{found.inside_as_corners:,} of {counted(found.annotations, "box", "boxes")} lie inside their image when '
+            f'{found.inside_as_corners:,} of {counted(found.annotations, "box")} lie inside their image when '
             f'read as corners; as x, y, width, height {found.over_edge:,} end outside'
         )
 

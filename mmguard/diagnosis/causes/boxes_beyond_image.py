@@ -4,7 +4,8 @@ from typing import Dict, List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, counted, share
+from mmguard.diagnosis.views import annotations_of, share
+from mmguard.words import counted
 
 #: Fewer boxes over the edge are rounding.
 MANY = 0.01
@@ -40,9 +41,9 @@ class BoxesBeyondImage(Cause):
         found = annotations_of(facts)
         texts: List[str] = []
         if found.negative_boxes:
-            texts.append(f'{counted(found.negative_boxes, "box", "boxes")} with a corner below 0')
+            texts.append(f'{counted(found.negative_boxes, "box")} with a corner below 0')
         if found.over_edge:
-            texts.append(f'{counted(found.over_edge, "box", "boxes")} over its edge')
+            texts.append(f'{counted(found.over_edge, "box")} over its edge')
         return {'which': ', '.join(texts)}
 
     def evidence(self, facts: LabelFacts) -> str:

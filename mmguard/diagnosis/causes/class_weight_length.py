@@ -6,6 +6,7 @@ from mmguard.diagnosis.class_counts import has_no_object
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import config_of, listing
+from mmguard.words import counted
 
 
 class ClassWeightLength(Cause):
@@ -34,7 +35,7 @@ class ClassWeightLength(Cause):
     def evidence(self, facts: LabelFacts) -> str:
         weights = config_of(facts).class_weights
         return listing(
-            f'{path} has {len(weights[path])} entries, the head {classes} classes'
+            f'{path} has {counted(len(weights[path]), "entry")}, the head {counted(classes, "class")}'
             for path, classes in self._wrong(facts).items()
         )
 

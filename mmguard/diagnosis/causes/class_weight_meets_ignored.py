@@ -5,7 +5,8 @@ from typing import Dict, List
 from mmguard.diagnosis.class_counts import has_no_object
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import VOID, config_of, counted, is_whole, listing, trained
+from mmguard.diagnosis.views import VOID, config_of, is_whole, listing, trained
+from mmguard.words import counted
 
 
 class ClassWeightMeetsIgnored(Cause):
@@ -45,7 +46,7 @@ class ClassWeightMeetsIgnored(Cause):
 
     def evidence(self, facts: LabelFacts) -> str:
         ignored = self._ignored(facts)
-        weights = [f'{path} has {len(row)} entries' for path, row in self._weighted(facts).items()]
+        weights = [f'{path} has {counted(len(row), "entry")}' for path, row in self._weighted(facts).items()]
         pixels = trained(facts).get(ignored, 0) if is_whole(facts) else 0
         seen = f'{counted(pixels, "pixel")} of {ignored}' if pixels else f'ignore_index={ignored} (padding has it, too)'
         return f'{listing(weights, 3)}; {seen}'

@@ -6,7 +6,6 @@ from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Verdict
 from mmguard.diagnosis.views import (
     annotations_of,
-    counted,
     has_config,
     ids_of,
     knows_classes,
@@ -15,6 +14,7 @@ from mmguard.diagnosis.views import (
     share,
     trained,
 )
+from mmguard.words import counted
 
 
 class LabelsFine(Verdict):

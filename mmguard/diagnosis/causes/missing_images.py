@@ -5,7 +5,8 @@ from typing import List
 from mmguard.diagnosis.causes.wrong_records import NO_FOLDER
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, counted, listing
+from mmguard.diagnosis.views import annotations_of, listing
+from mmguard.words import counted
 
 
 class MissingImages(Cause):

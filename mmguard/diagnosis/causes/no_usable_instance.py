@@ -4,7 +4,8 @@ from typing import ClassVar, Dict, List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, counted, is_trained_on
+from mmguard.diagnosis.views import annotations_of, is_trained_on
+from mmguard.words import counted
 
 CROWD = 'iscrowd=1'
 

@@ -4,7 +4,8 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, counted, share
+from mmguard.diagnosis.views import annotations_of, share
+from mmguard.words import counted
 
 #: A box of a pixel at the origin may occur; a set of them not.
 NEARLY_ALL, ENOUGH = 0.9, 3
@@ -42,7 +43,7 @@ class NormalisedBoxes(Cause):
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        return f'{found.inside_unit:,} of {counted(found.annotations, "box", "boxes")}'
+        return f'{found.inside_unit:,} of {counted(found.annotations, "box")}'
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {}

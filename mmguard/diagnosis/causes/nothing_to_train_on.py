@@ -4,7 +4,8 @@ from typing import Dict, List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import config_of, counted, ids_of, maps_of, number_of, share, stored, trained
+from mmguard.diagnosis.views import config_of, ids_of, maps_of, number_of, share, stored, trained
+from mmguard.words import counted
 
 
 class NothingToTrainOn(Cause):

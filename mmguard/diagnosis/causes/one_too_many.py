@@ -37,10 +37,10 @@ class OneTooMany(Cause):
         'head lacks: {extra}.'
     )
     instances = (
-        'Labels of {num_classes} classes are 0..{last}. Either a class is missing in the list: add it and write '
-        '`num_classes={more}` in every head. Or the labels (category ids) count from 1: subtract 1. Or an annotation '
-        "holds a slip: correct it, or leave it out with `dict(type='GuardInstanceLabels', num_classes={num_classes}, "
-        "on_invalid='drop')`."
+        'With `num_classes={num_classes}` labels are 0..{last}. Either a class is missing in the list: add it and '
+        'write `num_classes={more}` in every head. Or the labels (category ids) count from 1: subtract 1. Or an '
+        "annotation holds a slip: correct it, or leave it out with `dict(type='GuardInstanceLabels', "
+        "num_classes={num_classes}, on_invalid='drop')`."
     )
 
     def likelihood(self, facts: LabelFacts) -> float:

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, counted
+from mmguard.diagnosis.views import annotations_of
+from mmguard.words import counted
 
 
 class OrphanAnnotations(Cause):

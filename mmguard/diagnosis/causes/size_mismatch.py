@@ -4,7 +4,8 @@ from typing import List
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import counted, maps_of, number_of
+from mmguard.diagnosis.views import maps_of, number_of
+from mmguard.words import counted
 
 
 class SizeMismatch(Cause):

@@ -6,6 +6,7 @@ from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.palettes import CITYSCAPES, VOC, Colour
 from mmguard.diagnosis.views import MANY_CHANNELS, VOID, as_map, knows_classes, listing, maps_of, named_like
+from mmguard.words import counted
 
 #: Colours that the advice lists.
 FEW_COLOURS = 6
@@ -106,7 +107,7 @@ class StoredAsColours(Cause):
 
     def evidence(self, facts: LabelFacts) -> str:
         forms = self._forms(facts)
-        return listing(f'{count:,} files with {MANY_CHANNELS[form]}' for form, count in forms.items())
+        return listing(f'{counted(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
 
     def files(self, facts: LabelFacts) -> List[str]:
         of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]

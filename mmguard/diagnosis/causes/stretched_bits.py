@@ -3,6 +3,7 @@ from __future__ import annotations
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
 from mmguard.diagnosis.views import listing, maps_of, stored, trained
+from mmguard.words import counted
 
 
 class StretchedBits(Cause):
@@ -21,4 +22,4 @@ class StretchedBits(Cause):
     def evidence(self, facts: LabelFacts) -> str:
         number = maps_of(facts).loaded_otherwise['scaled']
         before, after = listing(sorted(stored(facts))), listing(sorted(trained(facts)))
-        return f'{number:,} files; values as stored: {before}; as loaded: {after}'
+        return f'{counted(number, "file")}; values as stored: {before}; as loaded: {after}'

@@ -4,7 +4,8 @@ from typing import Dict
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import annotations_of, counted, listing
+from mmguard.diagnosis.views import annotations_of, listing
+from mmguard.words import counted
 
 
 class UnnamedCategories(Cause):

@@ -14,6 +14,7 @@ from mmguard.scan.annotations.coco_records import ABSENT, NO_NUMBER
 from mmguard.scan.annotations.disk import missing_files, other_sizes
 from mmguard.scan.annotations.faults import Faults
 from mmguard.scan.annotations.table import EXAMPLES, Table, counts_of, facts_of, places, repeated, side_by_side
+from mmguard.words import counted
 
 #: Beyond it an id is none that could be a label: a text, or nothing at all.
 LARGEST_LABEL = 1 << 53
@@ -186,7 +187,7 @@ def _describe_categories(
         if isinstance(number, int) and code != ABSENT:
             annotations.unnamed[number] = count
         elif code != ABSENT:
-            faults.add('category_id names no category', f'{source}: {number!r}, {count:,} annotations')
+            faults.add('category_id names no category', f'{source}: {number!r}, {counted(count, "annotation")}')
     if class_names is None:
         return
     annotations.not_in_file = [name for name in class_names if name not in set(names)]

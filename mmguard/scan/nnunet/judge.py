@@ -12,13 +12,13 @@ from typing import Dict, Iterator, List, Sequence, Tuple
 import numpy as np
 
 from mmguard.diagnosis import volumes as kinds
-from mmguard.diagnosis.views import counted
 from mmguard.diagnosis.volumes import CaseFault
 from mmguard.scan.names import printable
 from mmguard.scan.nnunet.places import describe_slices
 from mmguard.scan.nnunet.record import CaseRecord, FileRecord, is_whole
 from mmguard.scan.nnunet.spec import DatasetSpec
 from mmguard.scan.nnunet.voxels import FRACTIONS, INF, NAN
+from mmguard.words import counted
 
 Fault = Tuple[str, CaseFault]
 
@@ -90,7 +90,8 @@ class Judge:
                 place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.name_of(first.path))
                 yield kinds.CHANNELS, CaseFault(printable(record.case), place, 'this channel is missing')
         elif found != self.spec.channels:
-            said = f'{found} channels in {len(images)} files, dataset.json declares {self.spec.channels}'
+            where = f'{counted(found, "channel")} in {counted(len(images), "file")}'
+            said = f'{where}, dataset.json declares {self.spec.channels}'
             yield kinds.CHANNELS, self._fault(record, first, said, sum(image.voxels for image in images))
 
     def _judge_not_finite(self, record: CaseRecord, file: FileRecord) -> Iterator[Fault]:

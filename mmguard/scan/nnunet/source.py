@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from mmguard.diagnosis.facts import LabelFacts
-from mmguard.diagnosis.views import counted
 from mmguard.scan.chunks import in_chunks
 from mmguard.scan.engine import Mapper
 from mmguard.scan.journal import Journal
@@ -23,6 +22,7 @@ from mmguard.scan.nnunet.settings import CaseSettings
 from mmguard.scan.nnunet.spec import KEYS, is_raw_dataset, judge_count, read_spec
 from mmguard.scan.nnunet.summary import CaseSummary
 from mmguard.scan.read import stamp_of
+from mmguard.words import counted
 
 _DATASET = re.compile(r'Dataset\d{3}_.+')
 _LOOKED_AT = 5000

@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from mmguard.words import counted, plural
+
 #: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
 
@@ -86,7 +88,7 @@ def _read_keys(spec: DatasetSpec) -> None:
     missing = [key for key in _REQUIRED if key not in content]
     if missing:
         first = ' (it has "modality", as nnU-Net v1)' if 'channel_names' in missing and 'modality' in content else ''
-        spec.add(KEYS, f'{", ".join(missing)} {"is" if len(missing) == 1 else "are"} missing{first}')
+        spec.add(KEYS, f'{", ".join(missing)} {plural(len(missing), "is", "are")} missing{first}')
     channels = content.get('channel_names', content.get('modality'))
     if isinstance(channels, Mapping) and channels:
         spec.channels = len(channels)
@@ -115,9 +117,11 @@ def judge_count(spec: DatasetSpec, found: int) -> None:
     if said is None:
         return
     if isinstance(said, bool) or not isinstance(said, int):
-        spec.add(COUNT, f'numTraining must be a number, got {_short(said)}; {found:,} cases were found')
+        spec.add(
+            COUNT, f'numTraining must be a number, got {_short(said)}; {counted(found, "case was", "cases were")} found'
+        )
     elif said != found:
-        spec.add(COUNT, f'numTraining is {said:,}, {found:,} cases were found')
+        spec.add(COUNT, f'numTraining is {said:,}, {counted(found, "case was", "cases were")} found')
 
 
 def _read_labels(spec: DatasetSpec) -> None:
@@ -187,7 +191,10 @@ def _judge_regions(spec: DatasetSpec, labels: Mapping[str, Any], declared: Mappi
         spec.add(REGIONS, f'regions_class_order must be a list of integers, got {_short(order)}')
         return
     if len(order) != len(regions):
-        spec.add(REGIONS, f'regions_class_order has {len(order)} entries, labels declare {len(regions)} regions')
+        spec.add(
+            REGIONS,
+            f'regions_class_order has {counted(len(order), "entry")}, labels declare {counted(len(regions), "region")}',
+        )
     for number, (name, values) in zip(order, regions.items()):
         if number not in values:
             spec.add(REGIONS, f'regions_class_order writes {number} for the region "{name}", which is {sorted(values)}')

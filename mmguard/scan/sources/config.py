@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from mmguard.scan.record import MapItem
 from mmguard.scan.settings import DEFAULT_BACKEND, MapSettings, as_pairs
 from mmguard.scan.sources.base import MapSource
+from mmguard.words import counted
 
 SPLITS = ('train', 'val', 'test')
 _Pipeline = List[Mapping[str, Any]]
@@ -144,7 +145,9 @@ class ConfigSource(MapSource):
             )
         without = len(dataset.data_list) - len(self._files)
         if without:
-            self.notes.append(f'{split.name}: {without:,} images have no label map in the config')
+            self.notes.append(
+                f'{split.name}: {counted(without, "image has", "images have")} no label map in the config'
+            )
 
     def items(self) -> Iterator[MapItem]:
         return iter(self._files)

@@ -6,8 +6,8 @@ from typing import ClassVar, Dict, List, Tuple
 
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import counted
 from mmguard.diagnosis.volumes import CaseFault, VolumeFacts
+from mmguard.words import counted
 
 
 def volumes_of(facts: LabelFacts) -> VolumeFacts:

@@ -4,8 +4,8 @@ from typing import Dict, List, Tuple
 
 from mmguard.diagnosis.causes.volumes.base import VolumeCause, volumes_of
 from mmguard.diagnosis.facts import LabelFacts
-from mmguard.diagnosis.views import counted
 from mmguard.diagnosis.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER
+from mmguard.words import counted
 
 
 class IncompleteCases(VolumeCause):

@@ -7,8 +7,9 @@ from typing import Dict, List
 from mmguard.diagnosis.causes.volumes.base import VolumeCause, volumes_of
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Cause
-from mmguard.diagnosis.views import counted, listing
+from mmguard.diagnosis.views import listing
 from mmguard.diagnosis.volumes import BACKGROUND_ONLY, IGNORED_ONLY
+from mmguard.words import counted
 
 
 class NothingLabelled(VolumeCause):

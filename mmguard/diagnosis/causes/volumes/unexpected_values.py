@@ -4,8 +4,9 @@ from typing import Dict, List
 
 from mmguard.diagnosis.causes.volumes.base import VolumeCause, volumes_of
 from mmguard.diagnosis.facts import LabelFacts
-from mmguard.diagnosis.views import as_map, counted, listing, share
+from mmguard.diagnosis.views import as_map, listing, share
 from mmguard.diagnosis.volumes import UNEXPECTED
+from mmguard.words import counted
 
 #: Up to this share of the voxels a value is a slip rather than a class.
 RARE = 1e-4

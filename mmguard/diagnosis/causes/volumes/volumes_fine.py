@@ -3,7 +3,8 @@ from __future__ import annotations
 from mmguard.diagnosis.causes.volumes.base import volumes_of
 from mmguard.diagnosis.facts import LabelFacts
 from mmguard.diagnosis.finding import Verdict
-from mmguard.diagnosis.views import counted, listing
+from mmguard.diagnosis.views import listing
+from mmguard.words import counted
 
 
 class VolumesFine(Verdict):
