@@ -17,6 +17,9 @@ from mmguard.words import counted, plural
 
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 
+#: What the others raise when a rank is gone: mmguard, gloo, NCCL.
+_OF_ANOTHER_RANK = re.compile('^AbsentRankError|by peer|remote process exited')
+
 
 @dataclass
 class CrashBatch:
@@ -124,8 +127,8 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
 
 
 def _order(rank: RankCrash) -> Tuple[int, str, int]:
-    # A launcher kills the others when one rank has raised; AbsentRankError is about another rank.
-    raised = rank.reason == 'exception' and not rank.error.startswith('AbsentRankError')
+    # A launcher kills the others when one rank has raised something of its own.
+    raised = rank.reason == 'exception' and not _OF_ANOTHER_RANK.search(rank.error)
     return 0 if raised else 1 if rank.reason == KILLED else 2, rank.time, rank.rank
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import os.path as osp
 import signal
@@ -17,6 +18,7 @@ import pytest
 from mmengine.config import Config
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
+from ranks import run_ranks
 from small_runs import LOAD, PACK, Run, add_loop, expected_samples, make_cityscapes, tiny_config
 
 from mmguard.cli import main
@@ -266,6 +268,31 @@ def test_whatever_kills_it_the_sample_is_found(tmp_path: Path, what: str, capsys
         out = ' '.join(capsys.readouterr().out.split())
         assert 'crash: rank 0 was killed in iteration 50 (epoch 1), ' in out
         assert f'mmguard replay {osp.dirname(path)}/vis_data/config.py {path}' in out.replace("'", '')
+
+
+RANKS = """
+sys.path.insert(0, sys.argv[3])
+from small_runs import Run
+from test_flight_recorder import config_of
+config = distributed(config_of(sys.argv[1], sys.argv[2], 'SIGKILL', 2 if rank == 1 else 99))
+config.custom_hooks.append(dict(type='RankGuardHook'))
+Run(config).train()
+"""
+
+
+def test_the_rank_that_was_killed_comes_before_the_one_that_missed_it(
+    cityscapes: str, work_dir: str, capsys: Any
+) -> None:
+    missing, killed = run_ranks(RANKS, cityscapes, work_dir, HERE)
+    assert killed.returncode == -signal.SIGKILL
+    assert missing.returncode == 1
+    main(['report', work_dir, '--json', '-'])
+    crash = json.loads(capsys.readouterr().out)['crash']
+    assert [(rank['rank'], rank['reason'], rank['iter']) for rank in crash['ranks']] == [
+        (1, KILLED, 3),
+        (0, 'exception', 3),
+    ]
+    assert 'label_guard_flight.rank1.jsonl' in crash['replay']
 
 
 def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, capsys: Any) -> None:

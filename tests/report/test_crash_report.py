@@ -72,6 +72,29 @@ def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Pa
     assert before['losses'] == {'loss': 'nan'}
 
 
+@pytest.mark.parametrize(
+    'error',
+    [
+        'AbsentRankError: rank 1 ended by SIGKILL',
+        'RuntimeError: [gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:4: Connection reset by peer',
+        'DistBackendError: NCCL error: remote process exited or there was a network error',
+    ],
+)
+@pytest.mark.parametrize(('reason', 'first'), [('killed', [1, 0, 2]), ('exception', [1, 2, 0])])
+def test_a_rank_that_only_missed_another_comes_behind_it(tmp_path: Path, error: str, reason: str, first: Any) -> None:
+    kind, _, message = error.partition(': ')
+    record = FlightRecord(str(tmp_path / 'a.jsonl'), 20, rank=0)
+    record.write(reason='exception', exception=dict(type=kind, message=message, traceback=''))
+    record.close()
+    flight(tmp_path, rank=1, reason=reason)
+    if reason == 'killed':
+        flight(tmp_path, rank=2, reason='an iteration takes longer than timeout=5 s; training was left to go on')
+    else:
+        flight(tmp_path, rank=2)
+    crash = read_crash(sorted(tmp_path.iterdir()))
+    assert [rank.rank for rank in crash.ranks] == first
+
+
 def test_the_terminal_says_what_there_is_to_know(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('COLUMNS', '140')
     flight(tmp_path, reason='exception')

@@ -1,0 +1,74 @@
+"""What begins and ends with a training."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Iterator, List
+
+import pytest
+
+from mmguard.hooks.run_within import put_back_run, run_within
+
+
+class Loop:
+    """As mmengine's: ``run`` is a method of the class."""
+
+    def __init__(self) -> None:
+        self.calls: List[str] = []
+
+    def run(self) -> str:
+        self.calls.append('run')
+        return 'model'
+
+
+@contextmanager
+def noted(calls: List[str], name: str) -> Iterator[None]:
+    calls.append(f'{name} begins')
+    try:
+        yield
+    except KeyboardInterrupt:
+        calls.append(f'{name} sees it')
+        raise
+    finally:
+        calls.append(f'{name} ends')
+
+
+def test_a_run_is_within_all_contexts_and_the_next_is_not() -> None:
+    loop = Loop()
+    for name in ('a', 'b', 'a'):  # the first was for a training that never began
+        run_within(loop, name, partial(noted, loop.calls, name))
+    assert loop.run() == 'model'
+    assert loop.calls == ['a begins', 'b begins', 'run', 'b ends', 'a ends']
+    assert 'run' not in vars(loop)
+    loop.run()
+    assert loop.calls[5:] == ['run']
+
+
+def test_within_a_run_the_loop_is_as_it_was() -> None:
+    """A training that begins another one, with the same loop, after it was interrupted."""
+    loop: Any = Loop()
+    seen: List[bool] = []
+
+    def interrupted() -> None:
+        seen.append(loop.run is interrupted)
+        raise KeyboardInterrupt
+
+    loop.run = interrupted  # by someone else
+    run_within(loop, 'a', partial(noted, loop.calls, 'a'))
+    with pytest.raises(KeyboardInterrupt):
+        loop.run()
+    assert (loop.run, seen) == (interrupted, [True])
+    assert loop.calls == ['a begins', 'a sees it', 'a ends']
+
+
+def test_put_back_without_a_run() -> None:
+    loop: Any = Loop()
+    put_back_run(loop)
+    run_within(loop, 'a', partial(noted, loop.calls, 'a'))
+    put_back_run(loop)
+    put_back_run(loop)
+    assert 'run' not in vars(loop)
+    mine = loop.run = lambda: None
+    put_back_run(loop)
+    assert loop.run is mine
