@@ -92,6 +92,7 @@ class AnnotationFacts:
             mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
             (VOC, OpenImages), ``'category id'`` (a JSON alone, as DETR and torchvision read it).
         images_of (dict[str, int]): Category, as in ``instances_of`` -> images that hold it.
+        files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
         crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
@@ -132,6 +133,7 @@ class AnnotationFacts:
     unreadable: Dict[str, List[str]] = field(default_factory=dict)
     labelled_by: str = 'file order'
     images_of: Dict[str, int] = field(default_factory=dict)
+    files_with_class: Dict[int, int] = field(default_factory=dict)
     crowds: int = 0
     missing: int = 0
     min_size: int = 0
@@ -227,6 +229,12 @@ class LabelFacts:
     config: Optional[ConfigFacts] = None
     split: str = ''
     stored: Dict[int, List[int]] = field(default_factory=dict)
+
+    def name_of(self, label: int) -> str:
+        """The name of a label; empty where it has none."""
+        if self.annotations is not None and self.annotations.labelled_by == 'category id':
+            return self.annotations.categories.get(label, '')
+        return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''
 
     @property
     def evidence(self) -> str:

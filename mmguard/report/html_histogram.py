@@ -29,10 +29,11 @@ def histogram(facts: LabelFacts) -> Markup:
     if many:
         frequent = sorted(counts, key=lambda v: (kind_of(v, facts) != 'invalid', -counts[v]))
         shown = sorted(frequent[:ROWS])
-    rows = _rows(shown, counts, facts)
+    named = any(map(facts.name_of, shown))
+    rows = _rows(shown, counts, facts, named)
     table = element(
         'div',
-        element('table', element('thead', _heads(facts)), element('tbody', *rows)),
+        element('table', element('thead', _heads(named)), element('tbody', *rows)),
         class_='scroll',
     )
     if many:
@@ -54,8 +55,8 @@ def kind_of(value: int, facts: LabelFacts) -> str:
     return 'valid' if 0 <= value < facts.num_classes else 'invalid'
 
 
-def _heads(facts: LabelFacts) -> Markup:
-    names = element('th', 'name') if facts.class_names else None
+def _heads(named: bool) -> Markup:
+    names = element('th', 'name') if named else None
     return element(
         'tr',
         element('th', 'value', class_='number'),
@@ -67,18 +68,17 @@ def _heads(facts: LabelFacts) -> Markup:
     )
 
 
-def _rows(values: List[int], counts: Dict[int, int], facts: LabelFacts) -> List[Markup]:
+def _rows(values: List[int], counts: Dict[int, int], facts: LabelFacts, named: bool) -> List[Markup]:
     whole, most = sum(counts.values()), max(counts.values())
     rows = []
     for value in values:
         count, kind = counts[value], kind_of(value, facts)
-        name = facts.class_names[value] if 0 <= value < len(facts.class_names) else ''
         rows.append(
             element(
                 'tr',
                 element('td', value, class_='number value'),
                 element('td', _KINDS[kind] if count else 'never seen', class_='small soft kind'),
-                element('td', name) if facts.class_names else None,
+                element('td', facts.name_of(value)) if named else None,
                 element('td', f'{count:,}', class_='number'),
                 element('td', share(count, whole), class_='number soft'),
                 element('td', _bar(_height(count, most)) if count else None, class_='bar'),

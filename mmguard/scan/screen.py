@@ -69,7 +69,7 @@ def _finding(finding: Finding) -> Text:
 
 
 def _histogram(facts: LabelFacts) -> Table:
-    seen = facts.maps or facts.volumes
+    seen = facts.maps or facts.volumes or facts.annotations
     by_label = seen.files_with_class if seen is not None else {}
     table = Table(title='labels as training sees them', title_justify='left', show_edge=False, pad_edge=False)
     for heading in ('label', 'name'):
@@ -95,11 +95,10 @@ def _histogram(facts: LabelFacts) -> Table:
 
 
 def _name(label: int, facts: LabelFacts) -> str:
+    name = printable(facts.name_of(label))
     if label in facts.values:
-        return 'invalid'
-    if label == facts.ignore_index:
-        return 'ignored'
-    return printable(str(facts.class_names[label])) if 0 <= label < len(facts.class_names) else ''
+        return f'invalid: {name}' if name else 'invalid'
+    return 'ignored' if label == facts.ignore_index else name
 
 
 def _worst(result: SetResult) -> Table:

@@ -94,7 +94,7 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
         kind='instances',
         reasons=reasons,
         class_names=list(class_names),
-        histogram=counts_of(table.label[trained]),
+        histogram=_count_labels(table.label[trained], table.image[trained], annotations),
         annotations=annotations,
     )
 
@@ -168,13 +168,26 @@ def _count_categories(table: Table, annotations: AnnotationFacts) -> None:
     known = table.category >= 0
     counts = np.bincount(table.category[known], minlength=len(table.categories)).tolist()
     known &= table.image >= 0
-    pairs = np.sort(table.category[known] * max(len(table.images), 1) + table.image[known])
-    pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])] if len(pairs) else pairs
-    images = np.bincount(pairs // max(len(table.images), 1), minlength=len(table.categories)).tolist()
+    images = _images_with(table.category[known], table.image[known], len(table.categories))
     for name, instances, holders in zip(table.categories, counts, images):
         # Two categories under one name (or id) are told as duplicates, and counted together.
         annotations.instances_of[name] = annotations.instances_of.get(name, 0) + instances
         annotations.images_of[name] = annotations.images_of.get(name, 0) + holders
+
+
+def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int]:
+    """For each of ``number`` codes, the images among those of its annotations."""
+    base = int(images.max(initial=0)) + 1
+    pairs = np.sort(codes * base + images)
+    pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])] if len(pairs) else pairs
+    return np.bincount(pairs // base, minlength=number).tolist()
+
+
+def _count_labels(labels: np.ndarray, images: np.ndarray, annotations: AnnotationFacts) -> Dict[int, int]:
+    histogram = counts_of(labels)
+    codes = places(labels, np.array(list(histogram), np.int64))
+    annotations.files_with_class = dict(zip(histogram, _images_with(codes, images, len(histogram))))
+    return histogram
 
 
 def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts) -> None:

@@ -147,7 +147,7 @@ def test_clean_data_has_nothing_to_tell(tmp_path: Path) -> None:
         for name, value in vars(about).items()
         if value and name not in ('format', 'labelled_by', 'min_size', 'categories', 'instances_of', 'images_of')
     }
-    assert told == {'images': 3, 'annotations': 9}
+    assert told == {'images': 3, 'annotations': 9, 'files_with_class': {0: 1, 1: 1, 2: 1}}
     assert about.instances_of == about.images_of.__class__({'1': 3, '2': 3, '3': 3})
 
 
