@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 import threading
-import traceback
+import time
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from traceback import TracebackException
+from typing import Any, Dict, Iterator, List, Optional
 
 from mmengine import dist
 from mmengine.hooks import Hook
@@ -53,7 +54,7 @@ class FlightRecorderHook(Hook):
         self.out_file = out_file
         self._roots: List[str] = []
         self._record: Optional[FlightRecord] = None
-        self._watchdog: Optional[_Watchdog] = None
+        self._alive = 0.0
         self._unwritten = False
 
     def before_run(self, runner: Any) -> None:
@@ -80,41 +81,48 @@ class FlightRecorderHook(Hook):
         }
         # JSON knows no NaN: 'nan', 'inf', '-inf', which float reads again.
         self._write(runner, losses={n: loss if math.isfinite(loss) else str(loss) for n, loss in losses.items()})
-        self._feed()
+        self._show_alive()
 
-    def _feed(self, *args: Any, **kwargs: Any) -> None:
-        if self._watchdog is not None:
-            self._watchdog.feed()
+    def _show_alive(self, *args: Any, **kwargs: Any) -> None:
+        self._alive = time.monotonic()
 
-    before_val_iter = after_val_iter = after_val_epoch = _feed
+    before_val_iter = after_val_iter = after_val_epoch = _show_alive
 
     @contextmanager
     def _recorded(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
         self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
         self._unwritten = False
+        self._show_alive()
         path = os.path.join(runner.log_dir, name_for_rank(self.out_file, rank))
         record = self._record = FlightRecord(path, self.capacity, rank)
+        ended = threading.Event()
         if self.timeout is not None:
-            self._watchdog = _Watchdog(self.timeout, partial(self._on_timeout, runner))
+            watch = partial(self._watch, runner, ended, self.timeout)
+            threading.Thread(target=watch, name='mmguard-watchdog', daemon=True).start()
         try:
             yield
             record.remove()
         except BaseException as error:  # Ctrl-C and SystemExit, too
-            self._write(runner, reason='exception', exception=_described(error))
+            parts = TracebackException.from_exception(error)  # whose text is safe where the error's own raises
+            described = dict(type=type(error).__name__, message=str(parts), traceback=''.join(parts.format()))
+            self._write(runner, reason='exception', exception=described)
             if record.error is None:
                 runner.logger.error(f'guard: the last batches and their samples are in {path!r}, for mmguard replay')
             raise
         finally:
+            ended.set()
             record.close()
-            if self._watchdog is not None:
-                self._watchdog.stop()
-                self._watchdog = None
 
-    def _on_timeout(self, runner: Any) -> None:
-        reason = f'an iteration takes longer than timeout={self.timeout:g} s; training was left to go on'
-        self._write(runner, reason=reason)
-        runner.logger.error(f'guard: {reason}')
+    def _watch(self, runner: Any, ended: threading.Event, timeout: float) -> None:
+        reason = f'an iteration takes longer than timeout={timeout:g} s; training was left to go on'
+        said = 0.0
+        while not ended.wait(timeout / 20):
+            alive = self._alive
+            if alive != said and time.monotonic() - alive > timeout:
+                said = alive  # once per iteration
+                self._write(runner, reason=reason)
+                runner.logger.error(f'guard: iter {runner.iter + 1}: {reason}')
 
     def _write(self, runner: Any, **entry: Any) -> None:
         if self._record is None:
@@ -131,38 +139,3 @@ class FlightRecorderHook(Hook):
             tally.pop('source')
         source = source_of(sample)
         return {'source': relative_to(source, self._roots), 'path': source, **({'tallies': tallies} if tallies else {})}
-
-
-def _described(error: BaseException) -> Dict[str, Any]:
-    try:
-        message = str(error)
-        lines = traceback.format_exception(type(error), error, error.__traceback__)
-    except Exception as problem:  # an exception whose own text raises
-        message, lines = f'(its text cannot be made: {problem!r})', traceback.format_tb(error.__traceback__)
-    return {'type': type(error).__name__, 'message': message, 'traceback': ''.join(lines)}
-
-
-class _Watchdog:
-    """Calls when it was not fed for so many seconds, once until it is fed again."""
-
-    def __init__(self, seconds: float, bark: Callable[[], None]) -> None:
-        self._seconds, self._bark = seconds, bark
-        self._fed = threading.Event()
-        self._stopped = False
-        self._thread = threading.Thread(target=self._watch, name='mmguard-watchdog', daemon=True)
-        self._thread.start()
-
-    def feed(self) -> None:
-        self._fed.set()
-
-    def stop(self) -> None:
-        self._stopped = True
-        self._fed.set()
-        self._thread.join(timeout=1)
-
-    def _watch(self) -> None:
-        while not self._stopped:
-            if not self._fed.wait(self._seconds):
-                self._bark()
-                self._fed.wait()
-            self._fed.clear()

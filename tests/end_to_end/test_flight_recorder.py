@@ -29,6 +29,11 @@ pytestmark = pytest.mark.slow
 HERE = osp.dirname(__file__)
 
 
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError('no text')
+
+
 @HOOKS.register_module()
 class TroubleHook(Hook):
     """Something goes wrong in an iteration: an error, a wait, or a signal."""
@@ -43,6 +48,8 @@ class TroubleHook(Hook):
             data_batch['data_samples'][0].gt_sem_seg.data.fill_(77)  # behind the guard
         elif self.what == 'wait':
             time.sleep(2)
+        elif self.what == 'mute':
+            raise Mute
         else:
             self.iteration = -1  # once, where training goes on afterwards
             os.kill(os.getpid(), getattr(signal, self.what))
@@ -113,6 +120,14 @@ def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) ->
     assert f'the last batches and their samples are in {files_in(work_dir)[0]!r}' in run.log
 
 
+def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same(cityscapes: str, work_dir: str) -> None:
+    with pytest.raises(Mute):
+        Run(config_of(cityscapes, work_dir, 'mute', 1)).train()
+    error = record_in(work_dir)['exception']
+    assert error['type'] == 'Mute'
+    assert 'raise Mute' in error['traceback']
+
+
 def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str, work_dir: str) -> None:
     config = config_of(cityscapes, work_dir)
     config.train_dataloader.dataset.pipeline[1] = dict(type='LoadAnnotations', imdecode_backend='no such backend')
@@ -137,8 +152,8 @@ def test_after_ctrl_c_a_second_training_ends_well_and_leaves_nothing(
     run.train()
     assert run.runner.iter == 6
     assert methods_of(run.runner) == before
-    assert 'mmguard-watchdog' not in {thread.name for thread in threading.enumerate()}
     time.sleep(1)
+    assert 'mmguard-watchdog' not in {thread.name for thread in threading.enumerate()}
     assert files_in(work_dir) == []
 
 
@@ -164,7 +179,7 @@ def test_a_slow_iteration_is_said_and_training_goes_on(cityscapes: str, work_dir
     config = config_of(cityscapes, work_dir, 'wait', 3, timeout=1)
     config.custom_hooks.append(dict(type='CopyHook'))
     run = Run(config).train()
-    assert run.log.count('an iteration takes longer than timeout=1 s; training was left to go on') == 1
+    assert run.log.count('guard: iter 4: an iteration takes longer than timeout=1 s; training was left to go on') == 1
     assert run.runner.iter == 6
     assert files_in(work_dir) == [osp.join(run.log_dir, 'copy_of_label_guard_flight.jsonl')]
     record = record_in(work_dir)

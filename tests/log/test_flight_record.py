@@ -9,7 +9,6 @@ from typing import Any, Dict, List
 import pytest
 
 from mmguard import FlightRecorderHook
-from mmguard.hooks.flight_recorder_hook import _described
 from mmguard.log.flight_record import FORMAT, KILLED, FlightRecord, read_record
 
 
@@ -156,17 +155,3 @@ def test_what_is_no_record_is_said(text: str, message: str, tmp_path: Path) -> N
 def test_wrong_arguments_of_the_recorder_are_named(arguments: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         FlightRecorderHook(**arguments)
-
-
-def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same() -> None:
-    class Mute(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError('no text')
-
-    try:
-        raise Mute
-    except Mute as error:
-        described = _described(error)
-    assert described['type'] == 'Mute'
-    assert described['message'] == "(its text cannot be made: RuntimeError('no text'))"
-    assert 'raise Mute' in described['traceback']
