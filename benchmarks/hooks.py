@@ -44,6 +44,7 @@ def rows(device: str, rounds: int) -> List[Row]:
         runner._train_loop = runner.build_train_loop(runner._train_loop)
         runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
         hook, recorder, stock = mmguard.LabelGuardHook(), mmguard.FlightRecorderHook(), RuntimeInfoHook()
+        hook.before_run(runner)
         hook.before_train(runner)
         stock.after_train_iter(runner, 0, None, {f'loss_{i}': torch.zeros(()) for i in range(6)})
         clean, offending = _batch(False), _batch(True)
