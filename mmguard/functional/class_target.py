@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mmguard.functional.mend import raise_if_invalid
 from mmguard.functional.reduction import sum_float32
+from mmguard.functional.value_table import LOWEST, count_values, in_table
 
 
 class ClassTarget(NamedTuple):
@@ -54,6 +55,23 @@ class ClassTarget(NamedTuple):
         if self.on_invalid == 'clip':
             return torch.stack((seen, none, self.invalid().count_nonzero()))
         return torch.stack((seen, seen - ignored - kept, none))
+
+    def counts_by_value(self) -> Tuple[Tensor, Tensor]:
+        """What :meth:`kept` returns, and :meth:`counts` with a table of the invalid values behind it.
+
+        The table tells the numbers of kept and of ignored elements, too, where it holds their values.
+        """
+        table, ignored_at = count_values(self.given), self.ignore_index - LOWEST
+        classes = table[-LOWEST : self.num_classes - LOWEST]
+        if self.on_invalid != 'clip' and in_table(self.num_classes) and in_table(self.ignore_index):
+            ignored = table[ignored_at].clone()
+            kept = classes.sum() - ignored if 0 <= self.ignore_index < self.num_classes else classes.sum()
+        else:
+            kept, ignored = self.kept(), self.ignored()
+        classes.zero_()
+        if in_table(self.ignore_index):
+            table[ignored_at] = 0
+        return kept, torch.cat((self.counts(kept, ignored), table))
 
     def weight_per_element(self, class_weight: Tensor) -> Tensor:
         """The shape of the input: the class weight (C,) of each element, 0 of one that takes no part."""

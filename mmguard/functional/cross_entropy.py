@@ -23,6 +23,7 @@ from mmguard.functional.target_checks import (
     holds_probabilities,
     number_of_classes,
 )
+from mmguard.functional.value_table import HIGHEST, LOWEST
 from mmguard.labels import check_int, check_on_invalid
 
 
@@ -116,14 +117,30 @@ def cross_entropy(
     """
     if size_average is not None or reduce is not None:
         reduction = legacy_reduction(size_average, reduce)
+    loss, counts = cross_entropy_and_counts(
+        logits, target, weight, ignore_index, reduction, label_smoothing, on_invalid, return_tally
+    )
+    return loss if counts is None else (loss, counts[:3])
+
+
+def cross_entropy_and_counts(
+    logits: Tensor,
+    target: Tensor,
+    weight: Optional[Tensor],
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+    on_invalid: str,
+    counted: bool = True,
+) -> Tuple[Tensor, Optional[Tensor]]:
+    """:func:`cross_entropy`; the counts are those of :func:`~mmguard.functional.value_table.read_tally`."""
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)
     check_tensors(logits, target)
     check_label_smoothing(label_smoothing)
-    given = (logits, target, weight, ignore_index, reduction, label_smoothing, on_invalid, return_tally)
-    loss, counts = _of_probabilities(*given) if holds_probabilities(logits, target) else _of_classes(*given)
-    return loss if counts is None else (loss, counts)
+    compute = _of_probabilities if holds_probabilities(logits, target) else _of_classes
+    return compute(logits, target, weight, ignore_index, reduction, label_smoothing, on_invalid, counted)
 
 
 def _of_classes(
@@ -140,9 +157,11 @@ def _of_classes(
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
     mended = mend_class_target(target, classes, ignore_index, on_invalid)
-    if counted or weight is None:  # a pass over the labels
+    counts = None
+    if counted:
+        kept, counts = mended.counts_by_value()
+    elif weight is None:  # a pass over the labels
         kept = mended.kept()
-    counts = mended.counts(kept, mended.ignored()) if counted else None
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
     loss = F.cross_entropy(
@@ -170,7 +189,8 @@ def _of_probabilities(
     check_probability_target(logits, target, ignore_index)
     check_loss_weight(logits, weight)
     mended = mend_distributions(target, class_dim(logits), on_invalid)
-    counts = mended.counts if counted else None
+    # Probabilities have no value that could be named.
+    counts = F.pad(mended.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
     loss = soft_elements(logits, mended, weight, label_smoothing)
     if reduction == 'none':
         return loss, counts

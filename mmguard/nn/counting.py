@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from torch import Tensor
 
+from mmguard.functional.value_table import read_tally
+from mmguard.nn.last_words import keep_counts_of, note
 from mmguard.tally import Tally
 from mmguard.torch_compat import is_recomputed, outlives_call
 
@@ -40,10 +42,31 @@ class AddsCounts:
 
 
 class KeepsTally(AddsCounts):
-    """Mixin of the losses: elements seen, skipped and remapped over all training calls.
+    """Mixin of the losses: elements seen, skipped and remapped over all training calls, and which values.
+
+    What was skipped or remapped since the last reset is also said at the end of the process, in one line (the logger
+    ``mmguard``).
 
     Export a loss in evaluation mode: ``torch.export`` before 2.7 keeps what was counted so far in the graph.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        note(self)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        note(self)
+
+    def __del__(self) -> None:
+        if '_counts' in self.__dict__:
+            keep_counts_of(self)
+
+    @property
+    def counts_by_value(self) -> Optional[Tensor]:
+        """:attr:`counts` and, of class indices, the table of invalid values behind them."""
+        counts = self._counts
+        return counts if counts is None or outlives_call(counts) else None
 
     @property
     def counts(self) -> Optional[Tensor]:
@@ -51,13 +74,13 @@ class KeepsTally(AddsCounts):
 
         To add up ranks: ``torch.distributed.all_reduce(criterion.counts.clone())``.
         """
-        counts = self._counts
-        return counts if counts is None or outlives_call(counts) else None
+        counts = self.counts_by_value
+        return None if counts is None else counts[:3]
 
     def tally(self) -> Tally:
         """The running counts; reading them waits for the device, so do it once in a while, not in every step."""
-        counts = self.counts
-        return Tally() if counts is None else Tally(*counts.tolist())
+        counts = self.counts_by_value
+        return Tally() if counts is None else read_tally(counts)
 
     def reset_tally(self) -> None:
         """Counts from 0 again."""

@@ -7,7 +7,7 @@ from typing import Optional
 import torch
 from torch import Tensor
 
-from mmguard.functional import cross_entropy
+from mmguard.functional.cross_entropy import cross_entropy_and_counts
 from mmguard.labels import check_on_invalid
 from mmguard.nn.counting import KeepsTally
 
@@ -33,7 +33,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
         >>> criterion = CrossEntropyLoss(ignore_index=255)
         >>> loss = criterion(torch.zeros(4, 3), torch.tensor([0, 2, 255, 11]))
         >>> criterion.tally()
-        Tally(total=4, skipped=1, remapped=0, values={}, source=None, reasons={})
+        Tally(total=4, skipped=1, remapped=0, values={11: 1}, source=None, reasons={}, mapped=0, other_values=0)
         >>> criterion
         CrossEntropyLoss(ignore_index=255)
     """
@@ -63,16 +63,16 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
             ValueError, TypeError: Shapes or dtypes that do not fit.
             LabelGuardError: An invalid target, with ``on_invalid='raise'``.
         """
-        loss, counts = cross_entropy(
+        loss, counts = cross_entropy_and_counts(
             input,
             target,
             self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-            on_invalid=self.on_invalid,
-            return_tally=True,
+            self.ignore_index,
+            self.reduction,
+            self.label_smoothing,
+            self.on_invalid,
         )
+        assert counts is not None
         self._record(counts)
         return loss
 

@@ -85,12 +85,12 @@ def test_running_counts() -> None:
     criterion.eval()(logits, target)
     criterion.train()
     assert criterion.counts.tolist() == [18, 6, 0], 'training calls alone'
-    assert criterion.tally() + criterion.tally() == Tally(total=36, skipped=12)
+    assert criterion.tally() + criterion.tally() == Tally(total=36, skipped=12, values={-1: 6, 4: 6})
     criterion.reset_tally()
     assert criterion.tally() == Tally()
     clipping = mmguard.nn.CrossEntropyLoss(on_invalid='clip')
     clipping(logits, target)
-    assert clipping.tally() == Tally(total=6, remapped=3)
+    assert clipping.tally() == Tally(total=6, remapped=3, values={-1: 1, 4: 1, 255: 1})
 
 
 def test_running_counts_hold_no_graph() -> None:

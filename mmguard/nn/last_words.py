@@ -1,0 +1,58 @@
+"""What the losses of a process left out of training, said once, at its end."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import weakref
+from typing import Any, Dict
+
+import torch
+
+from mmguard.functional.value_table import read_tally
+from mmguard.labels import describe_values
+from mmguard.tally import Tally
+from mmguard.words import counted
+
+_alive: weakref.WeakSet[Any] = weakref.WeakSet()
+#: Name of a loss -> the counts of those that are gone, on the device: whoever drops a loss waits for nothing.
+_gone: Dict[str, torch.Tensor] = {}
+
+
+def note(loss: Any) -> None:
+    """Has the counts of a loss reported at the end of the process."""
+    _alive.add(loss)
+
+
+def keep_counts_of(loss: Any) -> None:
+    """Keeps the counts of a loss that goes before the process does."""
+    name, counts = type(loss).__name__, loss.counts_by_value
+    if counts is not None:
+        _gone[name] = counts if name not in _gone else _gone[name].to(counts.device) + counts
+
+
+def last_line(name: str, tally: Tally) -> str:
+    """One line about the losses of a name.
+
+    Example:
+        >>> last_line('CrossEntropyLoss', Tally(total=196608, skipped=2503, values={11: 2500, 12: 3}))
+        'mmguard: CrossEntropyLoss skipped 2,503 of 196,608 labels: values 11 (2,500 times), 12 (3 times)'
+    """
+    numbers = (('skipped', tally.skipped), ('clipped', tally.remapped))
+    what = ' and '.join(f'{verb} {number:,}' for verb, number in numbers if number)
+    values = f': {describe_values(tally.values, others=tally.other_values)}' if tally.values else ''
+    return f'mmguard: {name} {what} of {counted(tally.total, "label")}{values}'
+
+
+@atexit.register
+def _report() -> None:
+    try:
+        tallies = {name: read_tally(counts) for name, counts in _gone.items()}
+        for loss in _alive:
+            name = type(loss).__name__
+            tallies[name] = tallies.get(name, Tally()) + loss.tally()
+    except RuntimeError:  # a device that died cannot be read; the process ends for a reason of its own
+        return
+    for name, tally in tallies.items():
+        if tally:
+            logging.getLogger('mmguard').warning(last_line(name, tally))
