@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os.path as osp
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -198,12 +199,26 @@ def test_clip_is_counted_as_remapped(cityscapes: str, work_dir: str) -> None:
     assert 'goes on with these labels clamped' in run.log
 
 
-def test_what_a_label_map_names_gives_counts_but_no_hint(cityscapes: str, work_dir: str) -> None:
+def test_what_a_label_map_does_is_summed_and_is_no_offence(cityscapes: str, work_dir: str) -> None:
     label_map = dict.fromkeys((19, 24, 25, 26, 33, 200, 254), 255)
     config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK, dict(GUARD, label_map=label_map)])
+    config.custom_hooks[0].max_skipped_ratio = 0.0
     run = train(config)
-    assert run.lines() == expected_lines(cityscapes, 4)
+    mapped = [line['skipped_pixels'] for line in expected_lines(cityscapes, 4)]
+    history = run.runner.message_hub.get_scalar('train/guard/mapped_pixels').data[0]
+    assert history.tolist() == mapped
+    assert not osp.exists(osp.join(run.log_dir, 'label_guard.jsonl'))
+    assert run.guard_lines == []
     assert 'first offence' not in run.log
+    assert f'train: all labels valid (32,768 px, {sum(mapped)} px mapped by label_map in 8 files)' in run.log
+
+
+def test_a_part_of_the_offences_may_be_mapped(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK, dict(GUARD, label_map={24: 255, 33: 3})])
+    run = train(config)
+    skipped = {value for line in run.lines() for sample in line['samples'] for value in sample['values']}
+    assert skipped == {'19', '25', '26', '200', '254'}
+    assert 'mapped by label_map' in run.log
 
 
 # ---- the losses alone

@@ -8,7 +8,19 @@ from typing import Any, Dict, List
 
 import pytest
 from mmengine.config import ConfigDict
-from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, Run, add_loop, expected_samples, tiny_config, train
+from small_runs import (
+    GUARD,
+    LOAD,
+    NUM_CLASSES,
+    PACK,
+    SIZE,
+    VAL_IMAGES,
+    Run,
+    add_loop,
+    expected_samples,
+    tiny_config,
+    train,
+)
 
 pytest.importorskip('mmdet')
 
@@ -29,8 +41,16 @@ class _OneBranch(EncoderDecoder):
 
 
 def guards_of(run: Run, mode: str) -> List[Dict[str, Any]]:
+    return mode_of(run, mode)['guards']
+
+
+def totals_of(run: Run, mode: str) -> Dict[str, Any]:
+    return mode_of(run, mode)['totals']
+
+
+def mode_of(run: Run, mode: str) -> Dict[str, Any]:
     with open(osp.join(run.log_dir, 'label_guard.json'), encoding='utf-8') as file:
-        return json.load(file)['runs'][-1]['modes'][mode]['guards']
+        return json.load(file)['runs'][-1]['modes'][mode]
 
 
 def test_a_guard_in_a_branch_is_found(cityscapes: str, work_dir: str) -> None:
@@ -55,3 +75,8 @@ def test_a_guard_in_test_time_augmentation_is_found_once(cityscapes: str, work_d
     config.model = ConfigDict(type='SegTTAModel', module=config.model)
     run = Run(config).test()
     assert [guard['num_classes'] for guard in guards_of(run, 'test')] == [NUM_CLASSES]
+    # Each view of an image has its labels; they count once.
+    found = [sample for line in run.lines('test') for sample in line['samples']]
+    assert found == [sample for sample in expected_samples(cityscapes, 'gtFine/val') if sample['skipped']]
+    assert totals_of(run, 'test')['pixels']['total'] == VAL_IMAGES * SIZE**2
+    assert 'in 1 of 1 images' in run.log

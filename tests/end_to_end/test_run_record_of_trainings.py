@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os.path as osp
+from collections import Counter
 from typing import Any, Dict
 
 import pytest
@@ -50,9 +51,16 @@ def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> N
     config.train_cfg.val_interval = 4
     modes = modes_of(train(config).log_dir)
     for mode, images, loops in (('train', TRAIN_IMAGES, 2), ('val', VAL_IMAGES, 2)):
-        skipped = [sample['skipped'] for sample in expected_samples(cityscapes, f'gtFine/{mode}')]
+        expected = expected_samples(cityscapes, f'gtFine/{mode}')
+        skipped = [sample['skipped'] for sample in expected]
+        values: Counter = sum((Counter(sample['values']) for sample in expected), Counter())
         totals = modes[mode]['totals']
-        assert totals['pixels'] == dict(total=loops * images * SIZE**2, skipped=loops * sum(skipped), remapped=0)
+        assert totals['pixels'] == dict(
+            total=loops * images * SIZE**2,
+            skipped=loops * sum(skipped),
+            remapped=0,
+            values={value: loops * count for value, count in values.items()},
+        )
         assert (totals['files'], totals['offending_files']) == (images, sum(map(bool, skipped)))
         assert modes[mode]['ended'] is True
         (guard,) = modes[mode]['guards']
@@ -67,7 +75,7 @@ def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> N
 def test_a_clean_run_leaves_its_totals_and_no_line(clean_cityscapes: str, work_dir: str) -> None:
     run = train(tiny_config(clean_cityscapes, work_dir, iters=2))
     totals = modes_of(run.log_dir)['train']['totals']
-    assert totals['pixels'] == dict(total=4 * SIZE**2, skipped=0, remapped=0)
+    assert totals['pixels'] == dict(total=4 * SIZE**2, skipped=0, remapped=0, values={})
     assert (totals['iterations'], totals['offending_iterations']) == (2, 0)
     assert not osp.exists(osp.join(run.log_dir, 'label_guard.jsonl'))
 

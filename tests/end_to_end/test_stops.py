@@ -34,6 +34,23 @@ def test_training_goes_on_at_the_limit(cityscapes: str, work_dir: str) -> None:
     assert len(train(config).lines()) == 4
 
 
+def test_the_ratio_is_that_of_the_whole_run_also_after_a_resume(
+    cityscapes: str, work_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    config = tiny_config(cityscapes, work_dir, iters=2)
+    config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=2)
+    train(config)
+    resumed = tiny_config(cityscapes, work_dir)
+    resumed.resume = True
+    resumed.custom_hooks[0].max_skipped_ratio = 0.015
+    assert RATIOS[2] > 0.015 > 63 / 8192  # the third iteration alone would not exceed it
+    run = Run(resumed)
+    with pytest.raises(LabelGuardError, match=r'1\.6 % of the labels'):
+        run.train()
+    assert run.runner.iter == 2
+
+
 def test_the_limit_also_holds_for_the_losses_alone(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])
     config.custom_hooks[0].max_skipped_ratio = 0.02
