@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import pickle
 import time
+from collections import deque
 from datetime import timedelta
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -33,6 +35,8 @@ class Channel:
         self._owner = os.getpid()
         self._presence = Presence(ranks)
         self._calls = 0
+        #: A thread of gloo's that lets go of a tensor last needs the GIL for it, which has who ends the group.
+        self._last: Deque[Any] = deque(maxlen=4)
         self._failure: Optional[Exception] = None
         self._group: Any = None
         self._group = self._tried(lambda: _new_group(ranks, timeout))
@@ -65,13 +69,13 @@ class Channel:
             self._failure = RuntimeError(f'this rank left the others: {why}')
             self._presence.leave(why)
             self.close()
-            time.sleep(LINGER)
 
     def close(self) -> None:
         """Ends the group."""
         group, self._group = self._group, None
         self._presence.end()
         if group is not None and os.getpid() == self._owner:
+            time.sleep(LINGER)  # gloo's threads, and this rank's own, come to their end
             with contextlib.suppress(Exception):  # the process group may be gone already, with or without an error
                 dist.destroy_process_group(group)
 
@@ -155,9 +159,13 @@ class Control:
         """
         if self._channel is None:
             return [item]
-        items: List[Any] = [None] * self.size
-        self._channel.call(dist.all_gather_object, items, item)
-        return items
+        data = pickle.dumps(item)
+        length = torch.tensor(len(data))
+        self._channel.call(dist.all_reduce, length, op=dist.ReduceOp.MAX)
+        mine = torch.tensor(list(data.ljust(int(length), b' ')), dtype=torch.uint8)
+        items = [torch.empty_like(mine) for _ in self.ranks]
+        self._channel.call(dist.all_gather, items, mine)
+        return [pickle.loads(one.numpy().tobytes()) for one in items]
 
     def begin_sum(self, numbers: torch.Tensor) -> Callable[[], None]:
         """Begins to add up int64 numbers over the ranks, in place. Returns what waits for the end of it.
