@@ -25,6 +25,7 @@ from mmguard.hooks.first_offence import warnings_of
 from mmguard.hooks.labelled_samples import evaluated_samples, trained_samples
 from mmguard.hooks.rank_sums import RankSums
 from mmguard.hooks.run_logs import run_log_of, train_place
+from mmguard.hooks.start_warnings import start_warnings
 from mmguard.labels import check_int
 from mmguard.log.json_lines import MAX_MB, NAME
 from mmguard.log.run_log import RunLog
@@ -108,6 +109,8 @@ class LabelGuardHook(Hook):
     # ---- training
 
     def before_train(self, runner: Any) -> None:
+        for warning in start_warnings(runner):
+            runner.logger.warning(f'guard: {warning}')
         self._start('train', runner)
         self._log.ledgers['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
         self._losses = guarded_losses(runner.model)

@@ -10,7 +10,7 @@ from typing import Any, List
 import pytest
 from mmengine.config import Config
 from mmengine.runner import Runner
-from small_runs import GUARD, LOAD, PACK, add_loop, tiny_config
+from small_runs import GUARD, LOAD, PACK, Run, add_loop, tiny_config
 
 from mmguard.hooks.start_warnings import start_warnings
 
@@ -27,7 +27,10 @@ def warnings_of(config: Config) -> List[str]:
 def camvid_config(root: str, work_dir: str, head: int = 11, **guard: Any) -> Config:
     """A data set of 11 classes."""
     config = tiny_config(root, work_dir, pipeline=[*LOAD, PACK, dict(type='GuardSegLabels', **guard)])
-    dataset = dict(type='BaseSegDataset', data_root=root, metainfo=dict(classes=[f'c{i}' for i in range(11)]))
+    suffixes = dict(img_suffix='.png', seg_map_suffix='.png')
+    dataset = dict(
+        type='BaseSegDataset', data_root=root, **suffixes, metainfo=dict(classes=[f'c{i}' for i in range(11)])
+    )
     prefix = dict(img_path='train', seg_map_path='trainannot')
     config.train_dataloader.dataset = dict(
         dataset, data_prefix=prefix, pipeline=config.train_dataloader.dataset.pipeline
@@ -47,6 +50,16 @@ def test_a_guard_of_19_classes_before_a_head_of_11(camvid: str, work_dir: str) -
     assert warning.startswith(f'MG225 {TRAIN_GUARD}.num_classes = 19: The head tells 11 classes apart')
     assert 'model.decode_head.num_classes' in warning
     assert warning.endswith('Write num_classes=11.')
+
+
+@pytest.mark.slow
+def test_it_is_in_the_log_of_a_run_that_dies_of_it(camvid: str, work_dir: str) -> None:
+    config = camvid_config(camvid, work_dir, num_classes=19)
+    config.model.decode_head.loss_decode.type = 'CrossEntropyLoss'
+    run = Run(config)
+    with pytest.raises(IndexError, match=r'out of (bounds|range)'):
+        run.train()
+    assert run.log.count(f'WARNING - guard: MG225 {TRAIN_GUARD}.num_classes = 19') == 1
 
 
 def test_guard_and_head_of_19_classes_before_data_of_11(camvid: str, work_dir: str) -> None:
