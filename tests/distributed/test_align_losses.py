@@ -13,12 +13,13 @@ import torch
 import torch.distributed as dist
 from ranks import run_ranks
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
 from mmguard.distributed.agreement import describe_mismatch
 from mmguard.distributed.layout import Entry, digest, layout_of, union
-from mmguard.distributed.reach import zero_of
+from mmguard.distributed.reach import _reached, zero_of
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
@@ -60,6 +61,7 @@ def test_with_alignment_it_trains_and_ranks_stay_bit_equal() -> None:
 
 CHILD = """
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
 torch.manual_seed(0)
@@ -265,3 +267,117 @@ def test_layouts() -> None:
     lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
     assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
     assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch([layout, {}], [['x'], []], [0, 1])
+
+
+# ---- what a first batch without targets, or a branch that nobody uses, leaves without a gradient
+
+NO_TARGETS = """
+from torch.nn.parallel import DistributedDataParallel
+sys.path.insert(0, sys.argv[1])
+from ddp_plain_pytorch import SmallDETR
+from mmguard.distributed import align_losses
+
+class Unused(SmallDETR):
+    def __init__(self):
+        super().__init__()
+        self.dropped = nn.Linear(2, 2)
+
+nn = torch.nn
+for expected in (), ('dn_loss_box', 'loss_cls', 'loss_box'):
+    for kind in SmallDETR, Unused:
+        torch.manual_seed(0)
+        model = DistributedDataParallel(kind())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.manual_seed(rank)
+        for iteration in range(6):
+            targets = [0, 0, 0, 0, 4 - 4 * rank, 4][iteration]
+            losses = model(torch.randn(4, 3, 16, 16), torch.randint(0, 3, (targets,)), torch.rand(targets, 4))
+            losses = align_losses(losses, model, samples=[f'{rank}-{iteration}.jpg'], expected=expected)
+            optimizer.zero_grad()
+            sum(losses.values()).backward()
+            optimizer.step()
+        say_parameters(model)
+leave()
+"""
+
+
+@pytest.mark.slow
+def test_a_first_batch_without_targets_on_all_ranks_trains() -> None:
+    ranks = run_ranks(NO_TARGETS, osp.dirname(EXAMPLE))
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    said = ranks[0].said('PARAMETERS')
+    assert said == ranks[1].said('PARAMETERS')
+    assert len(said) == 4
+    assert said[:2] == said[2:], 'zeros either way'
+    assert 'guard: ' not in ranks[1].output, 'the first rank reports'
+    log = ranks[0].output
+    assert (
+        'guard: rank 1 had no loss_cls, loss_box, dn_loss_box (samples: 1-4.jpg); filled with zeros, so that the ranks '
+        'stay in step' in log
+    )
+    assert 'guard: rank 0 had no dn_loss_box, loss_cls, loss_box (samples: 0-0.jpg); rank 1 had no ' in log
+    assert 'guard: no loss of any rank reaches 3 parameters: label_embedding.weight, denoise.weight, denoise.b' in log
+    assert 'guard: no loss of any rank reaches 5 parameters: ' in log
+    assert 'dropped.weight, dropped.bias. With a first batch without targets' in log
+    assert 'needs requires_grad=False, or DistributedDataParallel find_unused_parameters=True' in log
+
+
+NO_LOSS = """
+from torch.nn.parallel import DistributedDataParallel
+model = DistributedDataParallel(both)
+for iteration, keys in enumerate([[], ['c'], [], ['a', 'b']]):
+    losses = align_losses(forward(keys), model)
+    print('KEYS', sorted(losses))
+    sum(sum(v) if isinstance(v, list) else v for v in losses.values()).backward()
+    print('GRADS', [p.grad is not None for p in model.parameters()])
+    model.zero_grad()
+leave()
+"""
+
+
+@pytest.mark.slow
+def test_where_no_rank_has_a_loss_that_reaches_anything_zeros_do() -> None:
+    for rank in run_ranks(CHILD + NO_LOSS):
+        assert rank.returncode == 0, rank.output[-3000:]
+        assert rank.said('GRADS') == ['[True, True, True, True]'] * 4
+        assert rank.said('KEYS') == ["['loss_filled']", "['loss_a']", "['loss_a']", "['loss_a', 'loss_b']"]
+
+
+LEFT_OUT = """
+from torch.nn.parallel import DistributedDataParallel
+model = DistributedDataParallel(nn.Linear(2, 1))
+for iteration in range(5):
+    loss = model(x).mean() / (0 if (rank, iteration) in ((1, 1), (0, 3)) else 1)
+    losses = align_losses({'loss': loss}, model, samples=[f'{rank}.jpg'], on_nonfinite='skip')
+    if not losses:
+        print('LEFT', iteration)
+        continue
+    losses['loss'].backward()
+say_parameters(model)
+leave()
+"""
+
+
+@pytest.mark.slow
+def test_a_loop_leaves_out_an_iteration_on_all_ranks_or_on_none() -> None:
+    ranks = run_ranks(CHILD + LEFT_OUT)
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+        assert rank.said('LEFT') == ['1', '3']
+    assert 'guard: left out, losses that are not finite: rank 1: loss (samples: 1.jpg)' in ranks[0].output
+    assert 'guard: left out, losses that are not finite: rank 0: loss (samples: 0.jpg)' in ranks[0].output
+
+
+def test_a_graph_that_checkpointing_hides_is_left_alone() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    x = torch.ones(1, 2, requires_grad=True)
+    plain, hidden = model[1](x).sum(), checkpoint(model[0], x, use_reentrant=True).sum()
+    assert _reached([plain]) == {id(x), *map(id, model[1].parameters())}
+    assert _reached([plain, hidden]) is None
+
+
+@pytest.mark.parametrize('expected', ['loss_vfl', [1]])
+def test_expected_is_a_sequence_of_names(expected: Any) -> None:
+    with pytest.raises(TypeError, match='expected must be a sequence of names of losses, got'):
+        LossAgreement(nn.Linear(1, 1), expected=expected)
