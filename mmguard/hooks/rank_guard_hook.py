@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Iterator, List, Optional
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from mmengine import dist
 from mmengine.hooks import Hook
 from torch import nn
 
-from mmguard.distributed.agreement import TIMEOUT, LossAgreement, check_words, describe_nonfinite
+from mmguard.distributed.agreement import (
+    TIMEOUT,
+    Filled,
+    LossAgreement,
+    check_expected,
+    check_words,
+    describe_filled,
+    describe_nonfinite,
+)
+from mmguard.distributed.reach import explained
 from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import built_train_loop, data_roots_of, samples_of, unwrapped
+from mmguard.hooks.run_logs import run_log_of, train_place
+from mmguard.hooks.run_within import put_back_run, run_within
 from mmguard.labels import check_int
 from mmguard.log.source import relative_to, source_of
 from mmguard.torch_compat import not_compiled
@@ -20,11 +33,11 @@ from mmguard.torch_compat import not_compiled
 class RankGuardHook(Hook):
     """Keeps ranks in step: losses that only some of them have, and losses that are not finite.
 
-    Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 8 bytes of each rank,
+    Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
     from host to host; no GPU waits). What a rank lacks becomes a zero that hangs on every trainable parameter, so that
-    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. A rank that ends
-    by an error says so to the others, which then do not wait for it. On one GPU only the checks for finite losses are
-    left.
+    DistributedDataParallel with ``find_unused_parameters=False`` sees the same parameters everywhere. Rank 0 says which
+    rank lacked what, on the console and in ``label_guard.jsonl``. A rank that ends by an error says so to the others,
+    which then do not wait for it. On one GPU only the checks for finite losses are left.
 
     Args:
         on_mismatch (str): ``'fill'`` (default) as above, or ``'raise'``: every rank raises the same ``LabelGuardError``
@@ -38,6 +51,8 @@ class RankGuardHook(Hook):
         max_skipped (int): So many iterations in a row may be skipped; one more stops the run.
         grad_report (bool): After backward, look for gradients that are not finite and name the parameters (those
             nearest to the loss first). Waits for the device.
+        expected (Sequence[str]): Losses that the model has where there are targets, should the first batches of all
+            ranks have none. Without it parameters that no loss reaches then get zeros.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -55,6 +70,7 @@ class RankGuardHook(Hook):
         timeout: float = TIMEOUT,
         max_skipped: int = 10,
         grad_report: bool = False,
+        expected: Sequence[str] = (),
     ) -> None:
         check_words(on_mismatch, on_nonfinite)
         if check_int('check_interval', check_interval) < 1:
@@ -69,39 +85,52 @@ class RankGuardHook(Hook):
         self.timeout = timeout
         self.max_skipped = max_skipped
         self.grad_report = grad_report
+        self.expected = list(check_expected(expected))
         self._agreement: Optional[LossAgreement] = None
         self._samples: List[str] = []
         self._roots: List[str] = []
         self._restore: List[Any] = []
-        self._held_averages: List[Any] = []
-        self._undo: List[Any] = []
+        self._undo, self._held = ExitStack(), ExitStack()
         self._skipped = self._in_a_row = 0
         self._iteration = 0
-        self._filled_before = False
+        self._place: Dict[str, int] = {}
 
     # ---- mmengine calls
 
     def before_run(self, runner: Any) -> None:
         loop = built_train_loop(runner)
-        if loop is None:  # only validation runs
-            return
-        run = loop.run
+        if loop is not None:  # else only validation runs
+            run_within(loop, self, partial(self._in_step, runner))
 
-        def run_or_say_why() -> Any:
-            try:
-                return run()
-            except BaseException as error:  # whatever ends it: loading, a step, validation, Ctrl-C
-                if self._agreement is not None:
-                    self._agreement.leave(f'{type(error).__name__}: {error}')
-                raise
-            finally:
-                self._put_back()
+    def after_run(self, runner: Any) -> None:
+        loop = built_train_loop(runner)
+        if loop is not None:
+            put_back_run(loop)
 
-        loop.run = run_or_say_why
+    @contextmanager
+    def _in_step(self, runner: Any) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:  # whatever ends it: loading, a step, validation, Ctrl-C
+            if self._agreement is not None:
+                self._agreement.leave(f'{type(error).__name__}: {error}')
+            raise
+        finally:
+            self._held.close()
+            self._undo.close()
+            run_log_of(runner).write()
 
     def before_train(self, runner: Any) -> None:
         self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
-        self._agreement = LossAgreement(runner.model, None, self.on_mismatch, self.on_nonfinite, self.timeout)
+        self._agreement = LossAgreement(
+            runner.model,
+            None,
+            self.on_mismatch,
+            self.on_nonfinite,
+            self.timeout,
+            self.expected,
+            runner.logger.warning,
+        )
         model: Any = unwrapped(runner.model)
         parse_losses, train_step = model.parse_losses, runner.model.train_step
 
@@ -116,18 +145,26 @@ class RankGuardHook(Hook):
                 for buffer, before in buffers:
                     buffer.copy_(before)
                 self._restore = _schedules_of(runner)
-                self._held_averages = list(self._hold_averages(runner))
+                for owner, name in _counting_iterations(runner):
+                    _put_in(self._held, owner, name, lambda *_, **__: None)
                 return {}
+            except RuntimeError as error:
+                explanation = explained(error, model)
+                if not explanation:
+                    raise
+                raise RuntimeError(explanation) from error
 
         # Backward follows directly in the same call, so there is no other place to stand in between.
-        self._put_in(model, 'parse_losses', not_compiled(parse_agreed_losses))
-        self._put_in(runner.model, 'train_step', train_or_skip)
+        _put_in(self._undo, model, 'parse_losses', not_compiled(parse_agreed_losses))
+        _put_in(self._undo, runner.model, 'train_step', train_or_skip)
         if self.grad_report:
             self._watch_gradients(runner, model)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        self._held.close()  # not before: a hook that reads the losses may come after this one
         self._samples = [relative_to(source_of(sample), self._roots) for sample in samples_of(data_batch)]
         self._iteration = runner.iter
+        self._place = train_place(runner, batch_idx)
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
@@ -136,36 +173,8 @@ class RankGuardHook(Hook):
             load = getattr(schedule, 'load_state_dict', None) or schedule.update  # a scheduler, or a parameter group
             load(state)
         self._restore = []
-        for average in self._held_averages:
-            del average.update_parameters
-        self._held_averages = []
         if self.on_nonfinite == 'skip':
             runner.message_hub.update_scalar('train/guard/skipped_iterations', self._skipped)
-
-    def after_train(self, runner: Any) -> None:
-        self._put_back()
-
-    # ---- methods of others
-
-    def _put_in(self, owner: Any, name: str, method: Any) -> None:
-        self._undo.append((owner, name, vars(owner).get(name)))
-        setattr(owner, name, method)
-
-    def _put_back(self) -> None:
-        while self._undo:
-            owner, name, before = self._undo.pop()
-            if before is None:
-                vars(owner).pop(name, None)  # the method of the class is there again
-            else:
-                setattr(owner, name, before)  # a compiled step, another hook's
-
-    def _hold_averages(self, runner: Any) -> Iterator[Any]:
-        """Averages of the weights that would count this iteration's weights, which did not change, once more."""
-        for hook in runner.hooks:
-            average = getattr(hook, 'ema_model', None)
-            if average is not None and 'update_parameters' not in vars(average):
-                average.update_parameters = lambda *_, **__: None
-                yield average
 
     # ---- what happens between forward and backward
 
@@ -174,13 +183,9 @@ class RankGuardHook(Hook):
         if self._iteration % self.check_interval:
             return losses
         agreed = self._agreement(losses, self._samples)
-        if agreed.filled and not self._filled_before:
-            self._filled_before = True
-            runner.logger.warning(
-                f'guard: iter {self._iteration + 1}: this rank ({dist.get_rank()}) had no gradient for '
-                f'{", ".join(agreed.filled)} (samples: {", ".join(self._samples)}); filled with zeros, so that the '
-                f'ranks stay in step. Most often a batch without targets. Told once'
-            )
+        if agreed.filled:
+            self._keep(runner, self._place, agreed.filled)
+            self._agreement.report(f'guard: iter {self._iteration + 1}: {describe_filled(agreed.filled)}')
         if not agreed.skip:
             self._in_a_row = 0
             return agreed.losses
@@ -196,10 +201,18 @@ class RankGuardHook(Hook):
             )
         raise _Skip
 
+    def _keep(self, runner: Any, place: Dict[str, int], filled: Sequence[Filled]) -> None:
+        """Rank 0 writes what any rank lacked into the log of the run."""
+        if dist.get_rank() == 0:
+            log = run_log_of(runner)
+            log.fill('train', place, filled)
+            for problem in log.take_problems():
+                runner.logger.warning(f'guard: {problem}')
+
     def _watch_gradients(self, runner: Any, model: Any) -> None:
         wrapper = runner.optim_wrapper
         step = wrapper.step
-        arrived = _in_order_of_arrival(model)
+        arrived = _in_order_of_arrival(model, self._undo)
 
         def watched_step(*args: Any, **kwargs: Any) -> None:
             names = nonfinite_gradients(model, arrived)
@@ -211,19 +224,38 @@ class RankGuardHook(Hook):
                 )
             step(*args, **kwargs)
 
-        self._put_in(wrapper, 'step', watched_step)
+        _put_in(self._undo, wrapper, 'step', watched_step)
 
 
 class _Skip(Exception):
     """Leaves the training step before backward."""
 
 
-def _in_order_of_arrival(model: nn.Module) -> Dict[str, None]:
+def _put_in(undo: ExitStack, owner: Any, name: str, method: Any) -> None:
+    """Replaces a method, until ``undo`` is closed."""
+    if name in vars(owner):  # a compiled step, another hook's
+        undo.callback(setattr, owner, name, vars(owner)[name])
+    else:
+        undo.callback(delattr, owner, name)  # the method of the class is there again
+    setattr(owner, name, method)
+
+
+def _counting_iterations(runner: Any) -> Iterator[Tuple[Any, str]]:
+    """What other hooks would do with an iteration that was left out."""
+    for hook in runner.hooks:
+        if getattr(hook, 'ema_model', None) is not None:
+            yield hook.ema_model, 'update_parameters'  # would count this iteration's weights, as before, once more
+        if any(base.__name__ == 'CheckInvalidLossHook' for base in type(hook).__mro__):
+            yield hook, 'after_train_iter'  # looks for a loss, and there is none
+
+
+def _in_order_of_arrival(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
     """The parameters, in the order in which backward reaches them; filled anew by each backward."""
     arrived: Dict[str, None] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad and hasattr(parameter, 'register_post_accumulate_grad_hook'):  # torch >= 2.1
-            parameter.register_post_accumulate_grad_hook(lambda _, name=name: arrived.setdefault(name))
+            hook = parameter.register_post_accumulate_grad_hook(lambda _, name=name: arrived.setdefault(name))
+            undo.callback(hook.remove)
     return arrived
 
 
