@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.value_table import read_tally
-from mmguard.nn.last_words import keep_counts_of, note
+from mmguard.nn.last_words import note, take_counts_of
 from mmguard.tally import Tally
 from mmguard.torch_compat import is_recomputed, outlives_call
 
@@ -59,8 +59,8 @@ class KeepsTally(AddsCounts):
         note(self)
 
     def __del__(self) -> None:
-        if '_counts' in self.__dict__:
-            keep_counts_of(self)
+        if self.__dict__.get('_counts') is not None:
+            take_counts_of(self)
 
     @property
     def counts_by_value(self) -> Optional[Tensor]:

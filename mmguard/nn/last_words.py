@@ -24,9 +24,10 @@ def note(loss: Any) -> None:
     _alive.add(loss)
 
 
-def keep_counts_of(loss: Any) -> None:
-    """Keeps the counts of a loss that goes before the process does."""
+def take_counts_of(loss: Any) -> None:
+    """Keeps the counts of a loss that goes: it ends before the process, or with it."""
     name, counts = type(loss).__name__, loss.counts_by_value
+    loss.reset_tally()
     if counts is not None:
         _gone[name] = counts if name not in _gone else _gone[name].to(counts.device) + counts
 
@@ -47,10 +48,9 @@ def last_line(name: str, tally: Tally) -> str:
 @atexit.register
 def _report() -> None:
     try:
+        for loss in list(_alive):
+            take_counts_of(loss)
         tallies = {name: read_tally(counts) for name, counts in _gone.items()}
-        for loss in _alive:
-            name = type(loss).__name__
-            tallies[name] = tallies.get(name, Tally()) + loss.tally()
     except RuntimeError:  # a device that died cannot be read; the process ends for a reason of its own
         return
     for name, tally in tallies.items():
