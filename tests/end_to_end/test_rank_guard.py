@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os.path as osp
+import re
+from glob import glob
 from typing import Any, Dict, Tuple
 
 import pytest
@@ -12,7 +14,7 @@ from mmengine.hooks import EMAHook, Hook
 from mmengine.optim import AmpOptimWrapper
 from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 from ranks import run_ranks
-from small_runs import Run, tiny_config
+from small_runs import Run, read_lines, tiny_config
 from this_torch import skip_where_torch_fails
 
 from mmguard import LabelGuardError
@@ -175,6 +177,37 @@ def test_gradients_that_are_not_finite_are_named(clean_cityscapes: str, work_dir
     assert 'nearest to the loss: decode_head.conv_seg.' in log
 
 
+@pytest.mark.parametrize('first', [True, False])
+def test_a_hook_that_looks_for_a_loss_does_not_end_the_run(clean_cityscapes: str, work_dir: str, first: bool) -> None:
+    """mmdet's, as in the stock configs of SSD and YOLACT; it sees every loss that is trained on."""
+    pytest.importorskip('mmdet.engine.hooks')
+    config = config_of(clean_cityscapes, work_dir, on_nonfinite='skip')
+    looks = dict(type='mmdet.CheckInvalidLossHook', interval=1, priority='VERY_LOW')
+    config.custom_hooks.insert(0 if first else len(config.custom_hooks), looks)
+    config.custom_hooks.append(dict(type='PoisonHook', iterations=(1, ITERS - 1)))
+    run = Run(config).train()
+    assert run.log.count('skipped, losses that are not finite') == 2
+    (hook,) = (hook for hook in run.runner.hooks if type(hook).__name__ == 'CheckInvalidLossHook')
+    assert 'after_train_iter' not in vars(hook), 'put back'
+    with pytest.raises(AssertionError):
+        hook.after_train_iter(run.runner, 0, outputs={'loss': torch.tensor(float('nan'))})
+
+
+def test_everything_is_put_back_and_a_second_training_is_guarded(clean_cityscapes: str, work_dir: str) -> None:
+    config = config_of(clean_cityscapes, work_dir, on_nonfinite='skip', grad_report=True)
+    config.custom_hooks.append(dict(type='PoisonHook', iterations=(1,)))
+    run = Run(config)
+    for times in 1, 2:
+        run.runner.train_loop._iter = 0
+        run.train()
+        assert run.log.count('skipped, losses that are not finite') == times
+        model = run.runner.model
+        assert not {'parse_losses', 'train_step'} & set(vars(model))
+        assert 'watched_step' not in repr(vars(run.runner.optim_wrapper)['step'])  # mmengine's schedulers put one there
+        assert 'run' not in vars(run.runner.train_loop)
+        assert not any(getattr(one, '_post_accumulate_grad_hooks', None) for one in model.parameters())
+
+
 TWO_RANKS = """
 sys.path.insert(0, sys.argv[3])
 from test_rank_guard import PoisonHook, config_of, state_of
@@ -230,6 +263,106 @@ except IndexError:
 import os
 os._exit(0)
 """
+
+
+LACKS = """
+sys.path.insert(0, sys.argv[3])
+from mmengine.hooks import Hook
+from test_rank_guard import config_of
+from small_runs import Run
+config = distributed(config_of(sys.argv[1], sys.argv[2], iters=4))
+config.model.decode_head.loss_decode = [
+    dict(type='CrossEntropyLoss', loss_name='loss_ce'), dict(type='DiceLoss', loss_name='loss_dice')
+]
+run = Run(config)
+head = run.runner.model.module.decode_head
+loss_by_feat = head.loss_by_feat
+
+def without_dice(*args):
+    # From the first iteration on rank 1, in the third on both.
+    losses = loss_by_feat(*args)
+    if (rank == 1 and run.runner.iter < 2) or run.runner.iter == 2:
+        del losses['loss_dice']
+    return losses
+
+head.loss_by_feat = without_dice
+run.train()
+say_parameters(run.runner.model)
+leave()
+"""
+
+
+def test_rank_0_says_which_rank_lacked_which_loss_with_its_samples(clean_cityscapes: str, work_dir: str) -> None:
+    """On the console, in the lines and in the sums."""
+    ranks = run_ranks(LACKS, clean_cityscapes, work_dir, HERE)
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+    lacks = (
+        r'guard: iter 1: rank 1 had no decode.loss_dice \(samples: \S+labelTrainIds.png, \S+\); filled with zeros, so'
+    )
+    assert re.search(lacks, ranks[0].output)
+    assert re.search(r'iter 3: rank 0 had no decode.loss_dice .*; rank 1 had no decode.loss_dice', ranks[0].output)
+    (path,) = glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
+    lines = read_lines(path)
+    assert [(line['iter'], [filled['rank'] for filled in line['filled']]) for line in lines] == [
+        (1, [1]),
+        (2, [1]),
+        (3, [0, 1]),
+    ]
+    (one,) = lines[0]['filled']
+    assert one['losses'] == ['decode.loss_dice']
+    assert len(one['samples']) == 2
+    assert all(source.endswith('labelTrainIds.png') for source in one['samples'])
+    assert not glob(osp.join(work_dir, '*', 'label_guard.rank1.jsonl'))
+
+
+UNUSED = """
+import os, tempfile
+from mmengine.hooks import Hook
+from mmengine.model import BaseModel
+from mmengine.runner import Runner
+from torch import nn
+import mmguard
+
+class Model(BaseModel):
+    def __init__(self):
+        super().__init__()
+        self.used, self.branch = nn.Linear(2, 1), nn.Linear(2, 1)
+        self.calls = 0
+
+    def forward(self, x, mode):
+        self.calls += 1
+        loss = self.used(x).mean()
+        return {'loss': loss + self.branch(x).mean() if self.calls < 3 else loss}
+
+runner = Runner(
+    Model(),
+    sys.argv[1],
+    train_dataloader=dict(
+        dataset=[dict(x=torch.ones(2))] * 20, batch_size=1, sampler=dict(type='DefaultSampler', shuffle=False),
+        collate_fn=dict(type='default_collate')),
+    optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.1)),
+    train_cfg=dict(by_epoch=True, max_epochs=1),
+    custom_hooks=[dict(type='RankGuardHook')],
+    launcher='pytorch', env_cfg=dict(dist_cfg=dict(backend='gloo')),
+    cfg=dict(model_wrapper_cfg=dict(type='MMDistributedDataParallel', device_ids=None, find_unused_parameters=False)),
+)
+try:
+    runner.train()
+except RuntimeError as error:
+    print('ERROR', str(error).splitlines()[0], flush=True)
+os._exit(0)
+"""
+
+
+def test_a_branch_that_is_left_from_some_iteration_on_is_named(work_dir: str) -> None:
+    """The losses are called the same as before, so it is DistributedDataParallel that notices."""
+    for rank in run_ranks(UNUSED, work_dir):
+        (said,) = rank.said('ERROR') or [rank.output[-3000:]]
+        assert said.startswith('branch.weight, branch.bias got no gradient in the iteration before. A branch that')
+        assert 'find_unused_parameters=True, one that never is (frozen, dropped) requires_grad=False' in said
+        assert 'Expected to have finished reduction' in said
 
 
 @HOOKS.register_module()
