@@ -71,7 +71,7 @@ def classes_in(head: Optional[Part]) -> Optional[int]:
 def data_counts(dataset: Part) -> Dict[str, int]:
     """Classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` where it tells them apart."""
     classes = classes_of(dataset)
-    if classes is None:
+    if not classes:  # not known, or those of the file
         return {}
     found = {'all': len(classes)}
     metainfo = dataset.config.get('metainfo') if isinstance(dataset.config.get('metainfo'), dict) else {}
