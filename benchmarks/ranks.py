@@ -64,12 +64,12 @@ def rows(device: str, rounds: int) -> List[Row]:
     taken = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     return [
         Row(
-            'ranks in step, a call / a bare gloo all_reduce of 64 bytes, 2 ranks, ms',
+            'ranks in step, a call / a bare gloo all_reduce of 64 bytes, 2 ranks',
             taken['aligned alone'],
             taken['bare alone'],
             1.2,
         ),
-        Row('ranks in step, iteration with / without, 2 ranks, ms', taken['aligned'], taken['plain'], None),
+        Row('ranks in step, iteration with / without, 2 ranks', taken['aligned'], taken['plain'], None),
     ]
 
 
