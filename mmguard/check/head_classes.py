@@ -80,7 +80,7 @@ def data_counts(dataset: Part) -> Dict[str, int]:
         names = (metainfo or {}).get(key)
         if names is None and not says_classes(dataset):
             names = metainfo_of(dataset).get(key)
-        if isinstance(names, (list, tuple)):
+        if isinstance(names, (list, tuple)) and names:
             found[kind] = len(names)
     return found
 

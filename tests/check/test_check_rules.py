@@ -449,6 +449,7 @@ SILENT = [
     ('MG201', PSPNET, {'model.auxiliary_head': dict(type='STDCHead', num_classes=2)}),
     ('MG201', CASCADE, {'model.roi_head.mask_head.num_classes': 1, 'model.roi_head.mask_head.class_agnostic': True}),
     ('MG201', FASTER_RCNN, {'model.rpn_head.num_classes': 1}),
+    ('MG201', PANOPTIC_FPN, {f'{TRAIN}.metainfo': dict(classes=names(80), thing_classes=(), stuff_classes=())}),
     ('MG201', FASTER_RCNN, {f'{TRAIN}.metainfo': dict(classes=())}),  # mmdet then takes those of the file
     ('MG201', PANOPTIC_FPN, {}),
     ('MG202', FASTER_RCNN_VOC, {}),
