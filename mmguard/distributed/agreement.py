@@ -14,7 +14,7 @@ from mmguard.distributed.control import Control, world
 from mmguard.distributed.layout import Entry, Layout, Losses, digest, lacking, layout_of, tensors_of, union
 from mmguard.distributed.reach import trainable, unreached, zero_of
 from mmguard.errors import LabelGuardError
-from mmguard.log.wording import Pace
+from mmguard.log.pace import Pace
 from mmguard.words import counted
 
 ON_MISMATCH = ('fill', 'raise')

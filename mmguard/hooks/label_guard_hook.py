@@ -28,11 +28,12 @@ from mmguard.hooks.run_logs import run_log_of, train_place
 from mmguard.hooks.start_warnings import start_warnings
 from mmguard.labels import check_int
 from mmguard.log.json_lines import MAX_MB, NAME
+from mmguard.log.pace import Pace
 from mmguard.log.run_log import RunLog
 from mmguard.log.source import source_of
 from mmguard.log.span import SCALARS, ByKind, Span, by_kind
 from mmguard.log.totals import KINDS, LossCount
-from mmguard.log.wording import Pace, all_valid, closing_table, iteration_line
+from mmguard.log.wording import all_valid, closing_table, iteration_line
 from mmguard.losses.counting import CountsLabels
 from mmguard.tally import LABEL_GUARD
 from mmguard.visible import visible_name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import textwrap
-import time
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.console import Console, Table, Text
@@ -186,31 +185,3 @@ def filled_losses(filled: Dict[str, Dict[str, int]]) -> List[str]:
 
 def percent(part: int, whole: int) -> str:
     return f'{100 * part / whole:.3g} %' if whole else '0 %'
-
-
-class Pace:
-    """Lets the first lines through, then one per period; tells how many it held back.
-
-    Args:
-        first (int): Lines that always pass.
-        seconds (float): Least time between later lines, seconds.
-    """
-
-    def __init__(self, first: int = 20, seconds: float = 10.0) -> None:
-        self._left = first
-        self._seconds = seconds
-        self._last = float('-inf')
-        self.held_back = 0
-
-    def lets_pass(self) -> bool:
-        now = time.monotonic()
-        if self._left > 0 or now - self._last >= self._seconds:
-            self._left -= 1
-            self._last = now
-            return True
-        self.held_back += 1
-        return False
-
-    def take_held_back(self) -> int:
-        held_back, self.held_back = self.held_back, 0
-        return held_back

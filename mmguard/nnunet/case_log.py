@@ -9,10 +9,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
 from mmguard.diagnosis.advice import in_nnunet
 from mmguard.labels import LabelRule, describe_values
+from mmguard.log.pace import Pace
 from mmguard.log.run_log import RunLog
 from mmguard.log.run_record import space_to_json
 from mmguard.log.span import Span
-from mmguard.log.wording import Pace, percent
+from mmguard.log.wording import percent
 from mmguard.nnunet.label_space import MARK
 from mmguard.tally import Tally
 from mmguard.words import counted

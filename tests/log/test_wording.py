@@ -3,9 +3,10 @@ from __future__ import annotations
 import pytest
 
 from mmguard.log.ledger import Ledger
+from mmguard.log.pace import Pace
 from mmguard.log.span import Span, by_kind
 from mmguard.log.totals import LossCount
-from mmguard.log.wording import Pace, closing_table, iteration_line, percent
+from mmguard.log.wording import closing_table, iteration_line, percent
 from mmguard.tally import Tally
 
 
