@@ -65,8 +65,15 @@ def _pixel_heads(tree: Dict[str, Any]) -> Iterator[Tuple[Path, int]]:
             number = _things_and_stuff(tree, path, node, stuff=True)
             if number is None and key_of(path) != 'panoptic_head':
                 number = argument(node, 'num_classes', 'MODELS', scope_at(tree, path))
+                if number == 1 and _has_channels(resolve(node['type'], 'MODELS', scope_at(tree, path))):
+                    number = 2  # one sigmoid channel tells 0 from 1
             if isinstance(number, int):
                 yield path, number
+
+
+def _has_channels(head: Optional[type]) -> bool:
+    """Whether each channel of a head's output is a class, as mmseg's heads have it that are no queries."""
+    return any(base.__name__ == 'BaseDecodeHead' for base in getattr(head, '__mro__', ()))
 
 
 def _instance_heads(tree: Dict[str, Any]) -> Iterator[Tuple[Path, int]]:
