@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.diagnosis import Finding, LabelFacts
@@ -37,7 +37,11 @@ class ModeReport:
     @property
     def in_all(self) -> LoopTotals:
         """The sums: over all iterations where there is a record, else over those of the log."""
-        return self.lines.totals() if self.logged is None else self.logged.totals
+        if self.logged is None:
+            return self.lines.totals()
+        # The record is up to a minute old where a training died; the lines end where their file reached its limit.
+        filled = max(self.logged.totals.filled, self.lines.filled, key=_iterations)
+        return replace(self.logged.totals, filled=filled)
 
     @property
     def skipped_nothing(self) -> bool:
@@ -70,6 +74,10 @@ class ModeReport:
             facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
             facts.class_names = space.class_names
         return facts
+
+
+def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
+    return sum(sum(by_rank.values()) for by_rank in filled.values())
 
 
 def mode_reports(
