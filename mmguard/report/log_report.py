@@ -124,7 +124,9 @@ def _told(unread: Unread) -> List[str]:
         for path in unread.cut_off
     ]
     if unread.lines:
-        told.append(f'{unread.lines:,} lines are not understood and left out; the first: {unread.first}')
+        told.append(
+            f'{counted(unread.lines, "line is", "lines are")} not understood and left out; the first: {unread.first}'
+        )
     return told
 
 

@@ -14,6 +14,7 @@ from mmguard.report.log_totals import ModeTotals, values_of
 from mmguard.report.logged_run import LoggedMode, LoggedRun
 from mmguard.report.page import Section, WorstFile
 from mmguard.tally import Tally
+from mmguard.words import counted
 
 
 @dataclass
@@ -132,9 +133,9 @@ def sections_of(report: ModeReport, told: Sequence[str]) -> List[Section]:
     # A mode of which only losses told something, or nothing at all, has a section, too.
     kinds = kinds or [kind for kind in KINDS if totals.kinds[kind].total][:1] or ['pixels']
     if totals.iterations:
-        seen = f'in {totals.offending_iterations:,} of {totals.iterations:,} iterations.'
+        seen = f'in {totals.offending_iterations:,} of {counted(totals.iterations, "iteration")}.'
     else:
-        seen = f'in {totals.offending_iterations:,} iterations; the log holds no others.'
+        seen = f'in {counted(totals.offending_iterations, "iteration")}; the log holds no others.'
     notes = [note for note in ('A file counts each time that it was trained on.', report.note, *told) if note]
     sections = []
     for kind in kinds:
