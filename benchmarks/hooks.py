@@ -33,29 +33,20 @@ class _Model(nn.Module):
 
 def rows(device: str, rounds: int) -> List[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        runner = Runner(
-            model=_Model().to(device),
-            work_dir=folder,
-            train_dataloader=DataLoader([0] * BATCH),
-            train_cfg=dict(type='IterBasedTrainLoop', max_iters=10_000),
-            optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.1)),
-            log_level='ERROR',
-        )
-        runner._train_loop = runner.build_train_loop(runner._train_loop)
-        runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
+        runner = built_runner(_Model().to(device), folder)
         hook, recorder, stock = mmguard.LabelGuardHook(), mmguard.FlightRecorderHook(), RuntimeInfoHook()
         hook.before_run(runner)
         hook.before_train(runner)
         stock.after_train_iter(runner, 0, None, {f'loss_{i}': torch.zeros(()) for i in range(6)})
-        clean, offending = _batch(False), _batch(True)
+        clean, offending = batch(False), batch(True)
         log_vars = {f'loss_{i}': torch.zeros((), device=device) for i in range(6)}
 
-        def iteration(batch: Dict[str, Any]) -> None:
-            hook.after_train_iter(runner, 0, batch, log_vars)
+        def iteration(seen: Dict[str, Any]) -> None:
+            hook.after_train_iter(runner, 0, seen, log_vars)
 
-        def recorded(batch: Dict[str, Any]) -> None:
-            recorder.before_train_iter(runner, 0, batch)
-            recorder.after_train_iter(runner, 0, batch, log_vars)
+        def recorded(seen: Dict[str, Any]) -> None:
+            recorder.before_train_iter(runner, 0, seen)
+            recorder.after_train_iter(runner, 0, seen, log_vars)
 
         calls = {
             'clean': _counted(runner.model, device, lambda: iteration(clean)),
@@ -74,6 +65,21 @@ def rows(device: str, rounds: int) -> List[Row]:
     ]
 
 
+def built_runner(model: nn.Module, folder: str) -> Runner:
+    """A runner about to train."""
+    runner = Runner(
+        model=model,
+        work_dir=folder,
+        train_dataloader=DataLoader([0] * BATCH),
+        train_cfg=dict(type='IterBasedTrainLoop', max_iters=10_000),
+        optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.1)),
+        log_level='ERROR',
+    )
+    runner._train_loop = runner.build_train_loop(runner._train_loop)
+    runner.optim_wrapper = runner.build_optim_wrapper(runner.optim_wrapper)
+    return runner
+
+
 def _counted(model: nn.Module, device: str, call: Any) -> Any:
     """Every iteration brings new counts of every loss."""
     counts = torch.tensor([1000, 0, 0], device=device)
@@ -86,10 +92,11 @@ def _counted(model: nn.Module, device: str, call: Any) -> Any:
     return run
 
 
-def _batch(offending: bool) -> Dict[str, Any]:
+def batch(offending: bool, size: int = BATCH) -> Dict[str, Any]:
+    """Guarded samples; the first four are offending, if any is."""
     guard = mmguard.GuardSegLabels(num_classes=19)
     samples = []
-    for number in range(BATCH):
+    for number in range(size):
         label = torch.zeros(1, 64, 64, dtype=torch.int64)
         if offending and number < 4:
             label[0, :8] = 33

@@ -1,4 +1,4 @@
-"""What agreeing on the losses costs: two gloo ranks of a small model, with and without it."""
+"""What two gloo ranks of a small model pay: for agreeing on the losses, and for the sums of the log."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from benchmarks.timing import Row
 
 #: Two clocks: a whole iteration as in a training, and the call alone, beside the reduction that it is built upon.
 CHILD = """
-import json, random, statistics, sys, time
+import json, random, statistics, sys, tempfile, time
 import torch, torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from benchmarks.hooks import batch, built_runner
+from mmguard import LabelGuardHook
 from mmguard.distributed import align_losses
 dist.init_process_group('gloo')
 model = DistributedDataParallel(nn.Sequential(*[nn.Linear(64, 64) for _ in range(20)]))
@@ -32,13 +34,21 @@ def reduction(losses):
     dist.all_reduce(message, group=side)
     return losses
 
-def iteration(agree):
+folder = tempfile.TemporaryDirectory()
+runner, seen, hook = built_runner(nn.Linear(1, 1), folder.name), batch(False, 2), LabelGuardHook()
+hook.before_run(runner)
+hook.before_train(runner)
+
+def iteration(agree, logged=False):
     sum(agree(forward()).values()).backward()
     model.zero_grad()
+    if logged:
+        hook.after_train_iter(runner, 0, seen, {})
 
 agreements = {'plain': lambda losses: losses, 'aligned': lambda losses: align_losses(losses, model), 'bare': reduction}
 losses = forward()
 calls = {name: lambda agree=agree: iteration(agree) for name, agree in agreements.items()}
+calls['logged'] = lambda: iteration(agreements['plain'], logged=True)
 calls.update({f'{name} alone': lambda agree=agree: agree(losses) for name, agree in agreements.items()})
 times, names, turns = {name: [] for name in calls}, list(calls), random.Random(0)
 for number in range(3 + int(sys.argv[1])):
@@ -69,6 +79,7 @@ def rows(device: str, rounds: int) -> List[Row]:
             taken['bare alone'],
             1.2,
         ),
+        Row('hook, added to an iteration of 2 ranks, ms', taken['logged'] - taken['plain'], None, 0.1),
         Row('ranks in step, iteration with / without, 2 ranks', taken['aligned'], taken['plain'], None),
     ]
 

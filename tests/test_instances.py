@@ -87,9 +87,7 @@ def test_raise_names_file_values_boxes_and_positions() -> None:
     with pytest.raises(LabelGuardError) as caught:
         rule.mend(labels, None, faults, 'dir/a.jpg')
     text = str(caught.value)
-    assert text.startswith(
-        'dir/a.jpg: 4 of 5 instances are invalid: values 600 (2 times), 264 (1 time), 1 box without'
-    )
+    assert text.startswith('dir/a.jpg: 4 of 5 instances are invalid: values 600 (2 times), 264 (1 time), 1 box without')
     assert 'first at 1, 2, 3, 4' in text
     assert 'Valid labels are 0..263' in text
     assert caught.value.tallies == [

@@ -11,9 +11,9 @@ from torch import nn
 
 from mmguard.instances import InstanceRule
 from mmguard.labels import LabelRule, LabelSpace
-from mmguard.log.span import ByKind, by_kind
 from mmguard.log.run_record import space_to_json
 from mmguard.log.source import source_of
+from mmguard.log.span import ByKind, by_kind
 from mmguard.losses.counting import CountsLabels
 
 #: A longer list, inside a transform, is data.

@@ -28,6 +28,7 @@ from mmguard.hooks.run_within import put_back_run, run_within
 from mmguard.labels import check_int
 from mmguard.log.source import relative_to, source_of
 from mmguard.torch_compat import not_compiled
+from mmguard.words import counted
 
 
 class RankGuardHook(Hook):
@@ -195,7 +196,7 @@ class RankGuardHook(Hook):
         runner.logger.warning(f'guard: iter {self._iteration + 1} skipped, losses that are not finite: {reports}')
         if self._in_a_row > self.max_skipped:
             raise LabelGuardError(
-                f'{self._in_a_row} iterations in a row with losses that are not finite, more than '
+                f'{counted(self._in_a_row, "iteration")} in a row with losses that are not finite, more than '
                 f'max_skipped={self.max_skipped}. The last: {reports}. Lower the learning rate, clip gradients, or '
                 f'look at these samples'
             )

@@ -150,12 +150,14 @@ def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:
     if totals.empty_images:
         lines.append(f'{counted(totals.empty_images, "image")} seen without any instance')
     lines += filled_losses(totals.filled)
-    files = f'{totals.offending_files:,}{f" of {totals.files:,}" if totals.files else ""} files'
+    files = f'{totals.offending_files:,} of {counted(totals.files, "file")}'
+    files = files if totals.files else counted(totals.offending_files, 'file')
     if totals.iterations:
         each = f' of {ranks} ranks' if ranks > 1 else ''
-        lines.append(f'{files}, {totals.offending_iterations:,} of {totals.iterations:,} iterations{each}')
+        lines.append(f'{files}, {totals.offending_iterations:,} of {counted(totals.iterations, "iteration")}{each}')
     else:
-        lines.append(f'{files}, in the {totals.offending_iterations:,} iterations that the log holds (those with any)')
+        logged = counted(totals.offending_iterations, 'iteration')
+        lines.append(f'{files}, in the {logged} that the log holds (those with any)')
     return lines
 
 

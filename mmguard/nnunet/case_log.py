@@ -115,7 +115,7 @@ class CaseLog:
                 self._tell(
                     f'guard: {mode} epoch {epoch}: {_amount(sums.counted)} '
                     f'({percent(_changed(sums.counted), sums.counted.total)}), in {sums.offending:,} of '
-                    f'{sums.iterations:,} iterations'
+                    f'{counted(sums.iterations, "iteration")}'
                 )
         self._epoch.clear()
 
@@ -124,18 +124,19 @@ class CaseLog:
         for mode, ledger in self._log.ledgers.items():
             self._log.end(mode)
             if not ledger.offending_iterations:
-                self._tell(f'guard: {mode}: all labels valid ({ledger.kinds["pixels"].total:,} voxels)')
+                self._tell(f'guard: {mode}: all labels valid ({counted(ledger.kinds["pixels"].total, "voxel")})')
                 continue
             number = ledger.files.number('pixels')
             rows = [
-                f'  {t.source}: {_changed(t):,} voxels, {describe_values(t.values, others=t.other_values)}'
+                f'  {t.source}: {counted(_changed(t), "voxel")}, {describe_values(t.values, others=t.other_values)}'
                 for t in ledger.files.worst('pixels', WORST)
             ]
             if number > WORST:
                 rows.append(f'  ... and {counted(number - WORST, "more case")}')
             self._tell(
                 f'guard: {mode}: {counted(number, "case")} with invalid labels, in {ledger.offending_iterations:,} of '
-                f'{ledger.iterations:,} iterations; a voxel counts each time that a patch holds it:\n' + '\n'.join(rows)
+                f'{counted(ledger.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
+                + '\n'.join(rows)
             )
         if any(ledger.offending_iterations for ledger in self._log.ledgers.values()):
             self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
@@ -179,7 +180,9 @@ def _iteration_line(mode: str, place: Dict[str, int], span: Span) -> str:
     if found:
         names = list(dict.fromkeys(str(tally.source) for tally in found))
         more = f' and {len(names) - NAMED} more' if len(names) > NAMED else ''
-        line += f'; in {span.offending_samples} of {span.samples} patches, of {", ".join(names[:NAMED])}{more}'
+        line += (
+            f'; in {span.offending_samples} of {counted(span.samples, "patch")}, of {", ".join(names[:NAMED])}{more}'
+        )
     return line
 
 
@@ -193,7 +196,7 @@ def _counted(span: Span) -> Tally:
 
 def _amount(tally: Tally) -> str:
     changes = [(tally.skipped, 'skipped'), (tally.remapped, 'remapped')]
-    return ', '.join(f'{count:,} of {tally.total:,} voxels {what}' for count, what in changes if count)
+    return ', '.join(f'{count:,} of {counted(tally.total, "voxel")} {what}' for count, what in changes if count)
 
 
 def _changed(tally: Tally) -> int:

@@ -27,6 +27,7 @@ from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
 from mmguard.nnunet.sample_tally import case_names, mend_batch, take_tallies
 from mmguard.nnunet.transforms import GuardedTransforms
 from mmguard.tally import Tally
+from mmguard.words import counted
 
 #: Overrides :attr:`GuardsLabels.on_invalid`.
 ON_INVALID = 'MMGUARD_ON_INVALID'
@@ -210,7 +211,7 @@ class GuardsLabels:
         found = '; '.join(f'{t.source}: {t.skipped:,} of {t.total:,}, {describe_values(t.values)}' for t in tallies)
         declared = self.label_manager.ignore_label
         return LabelGuardError(
-            f'invalid labels in {len(tallies)} patches of this batch: {found}. Valid are '
+            f'invalid labels in {counted(len(tallies), "patch")} of this batch: {found}. Valid are '
             f'{", ".join(map(str, valid_labels(self.label_manager)))}'
             f'{"" if declared is None else f" and the ignore label {declared}"}. Correct the label files (or '
             f'dataset.json) and preprocess again, or train on without these voxels with {ON_INVALID}=ignore',

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os.path as osp
 from glob import glob
 
@@ -9,6 +10,8 @@ import pytest
 from ranks import run_ranks
 from small_det_runs import LAYOUTS, MAKERS, expected_samples, faults_in
 from small_runs import read_lines
+
+from mmguard.cli import main
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +78,7 @@ def test_a_rank_without_an_instance_holds_up_nobody(
     ]
 
 
-HOOK_ALONE = """
+HOOK_ALONE = '''
 from mmcv.transforms import BaseTransform
 from mmdet.registry import TRANSFORMS
 from small_runs import Run
@@ -84,7 +87,13 @@ family, root, work_dir = sys.argv[1:4]
 
 @TRANSFORMS.register_module()
 class NoTargets(BaseTransform):
+    """From the image of this number on."""
+    def __init__(self, first):
+        self.left = first
     def transform(self, results):
+        self.left -= 1
+        if self.left >= 0:
+            return results
         results['instances'] = []
         print('EMPTIED', results['img_path'])
         return results
@@ -96,14 +105,14 @@ config.train_dataloader.update(batch_size=2, sampler=dict(type='InfiniteSampler'
 config.log_processor = dict(by_epoch=False)
 config.default_hooks.logger.log_metric_by_epoch = False
 config.param_scheduler = []
-if rank == 1:
-    for dataset in leaf_datasets(config.train_dataloader.dataset):
-        dataset.pipeline.insert(0, dict(type='NoTargets'))
+first = eval(sys.argv[4])[rank]
+for dataset in leaf_datasets(config.train_dataloader.dataset):
+    dataset.pipeline.insert(0, dict(type='NoTargets', first=first))
 model = Run(config).train().runner.model
 say_parameters(model)
 print('GUARDED', [name for name, module in model.named_modules() if type(module).__module__.startswith('mmguard')])
 leave()
-"""
+'''
 
 
 @pytest.mark.parametrize('family', ['faster_rcnn', 'mask_rcnn', 'dino'])
@@ -112,9 +121,43 @@ def test_the_rank_hook_alone_does_not_hold_them_up_either(
 ) -> None:
     """Stock losses, clean labels; rank 1 has no target in four iterations in a row."""
     root = MAKERS[family](str(tmp_path_factory.mktemp(family)), faults=())
-    ranks = run_ranks(HOOK_ALONE, family, root, work_dir)
+    ranks = run_ranks(HOOK_ALONE, family, root, work_dir, '[99, 0]')
     for rank in ranks:
         assert rank.returncode == 0, rank.output[-3000:]
         assert rank.said('GUARDED') == ['[]']
     assert [len(rank.said('EMPTIED')) >= 8 for rank in ranks] == [False, True]
     assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+
+def test_what_a_rank_lacked_is_on_the_console_in_the_lines_and_in_the_report(
+    work_dir: str, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture
+) -> None:
+    """Rank 1 has no target from the first iteration on, rank 0 none from the third on."""
+    root = MAKERS['dino'](str(tmp_path_factory.mktemp('dino')), faults=())
+    ranks = run_ranks(HOOK_ALONE, 'dino', root, work_dir, '[4, 0]')
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+    emptied = [{path.split('/')[-1] for path in rank.said('EMPTIED')} for rank in ranks]
+    (path,) = glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
+    with open(path, encoding='utf-8') as file:
+        lines = [json.loads(line) for line in file]
+    assert [(line['iter'], [one['rank'] for one in line['filled']]) for line in lines] == [
+        (1, [1]),
+        (2, [1]),
+        (3, [0, 1]),
+        (4, [0, 1]),
+    ]
+    for line in lines:
+        for one in line['filled']:
+            assert 'dn_loss_cls' in one['losses']
+            assert {osp.basename(sample) for sample in one['samples']} <= emptied[one['rank']]
+    sample = lines[0]['filled'][0]['samples'][0]
+    assert 'iter 1: rank 1 had no dn_loss_cls' in ranks[0].output
+    assert sample in ranks[0].output
+    capsys.readouterr()
+    main(['report', osp.dirname(path)])
+    report = ' '.join(capsys.readouterr().out.split())
+    assert 'rank 1 had no dn_loss_cls in 4 iterations; filled with zeros' in report
+    assert 'rank 0 had no dn_loss_cls in 2 iterations; filled with zeros' in report
+    assert f'rank 1 lacked a loss first in iteration 1 (samples: {sample}' in report
