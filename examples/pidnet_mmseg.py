@@ -72,7 +72,8 @@ def main():
             record = json.loads(line)
             for sample in record['samples']:
                 name = Path(sample['source']).name
-                print(f'iter {record["iter"]}: {name}: {sample["skipped"]} px left out, values {sample["values"]}')
+                values = sample.get('values', 'as before')
+                print(f'iter {record["iter"]}: {name}: {sample["skipped"]} px left out, values {values}')
 
 
 if __name__ == '__main__':

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import warnings
+from dataclasses import replace
 from typing import Any, Dict, Optional, Sequence, Set
 
 import torch.distributed as dist
@@ -123,7 +124,8 @@ class TallyLog:
 def _span(tallies: Sequence[Tally], kind: str) -> Span:
     offending = [tally for tally in tallies if tally]
     span = Span(iterations=1, samples=len(tallies), offending_samples=len(offending))
-    setattr(span, kind, sum(tallies, Tally()))
+    # The values stand with the files.
+    setattr(span, kind, replace(sum(tallies, Tally()), values={}, other_values=0, source=None))
     span.offending[kind] = offending
     span.offending_iterations = int(bool(offending))
     if kind == 'instances':

@@ -41,8 +41,8 @@ class Channel:
         self._group: Any = None
         self._group = self._tried(lambda: _new_group(ranks, timeout))
 
-    def call(self, collective: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Runs a collective; every rank must, in the same order. Returns what it returns.
+    def call(self, collective: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        """Runs a collective; every rank must, in the same order.
 
         Raises:
             AbsentRankError: A rank did not come; and from then on.
@@ -53,11 +53,7 @@ class Channel:
         if self._failure is not None:
             raise self._failure
         self._calls += 1
-        return self._tried(lambda: collective(*arguments, group=self._group, **options))
-
-    def wait(self, work: Any) -> None:
-        """Waits for a collective that was begun with ``async_op=True``; raises what :meth:`call` raises."""
-        self._tried(work.wait)
+        self._tried(lambda: collective(*arguments, group=self._group, **options))
 
     @property
     def closed(self) -> bool:
@@ -166,18 +162,6 @@ class Control:
         items = [torch.empty_like(mine) for _ in self.ranks]
         self._channel.call(dist.all_gather, items, mine)
         return [pickle.loads(one.numpy().tobytes()) for one in items]
-
-    def begin_sum(self, numbers: torch.Tensor) -> Callable[[], None]:
-        """Begins to add up int64 numbers over the ranks, in place. Returns what waits for the end of it.
-
-        Raises:
-            AbsentRankError: A rank did not come; by the returned call, too.
-        """
-        channel = self._channel
-        if channel is None:
-            return lambda: None
-        work = channel.call(dist.all_reduce, numbers, async_op=True)
-        return lambda: channel.wait(work)
 
     def leave(self, why: str) -> None:
         """Says that this rank comes to nothing more; whoever waits for it notices at once."""

@@ -58,8 +58,6 @@ def _likely_causes(
     )
     if span.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
-        # What a label_map names is no surprise to the user.
-        facts.values = {value: n for value, n in found.values.items() if value not in rules[0].label_map}
     else:
         loss_name = next((name for name, count in span.losses.items() if count), '')
         num_classes, facts.ignore_index = label_space(model, loss_name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import Any, Dict, List, Optional, Sequence, Set
 
 import torch
-from mmengine.hooks import Hook
+from mmengine import dist
+from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
 from mmguard.errors import LabelGuardError
@@ -23,7 +25,6 @@ from mmguard.hooks.discovery import (
 )
 from mmguard.hooks.first_offence import warnings_of
 from mmguard.hooks.labelled_samples import evaluated_samples, trained_samples
-from mmguard.hooks.rank_sums import RankSums
 from mmguard.hooks.run_logs import run_log_of, train_place
 from mmguard.hooks.start_warnings import start_warnings
 from mmguard.labels import check_int
@@ -50,17 +51,17 @@ class LabelGuardHook(Hook):
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
     user's own ``label_map`` changed, no offence) and ``guard/empty_images``, images without any instance. They are sums
-    over all ranks; of several ranks those of the report before, so that no rank waits for another. Also a line for the
-    reader when something was skipped (all of the first 20, then one per 10 s), and one JSON line per such iteration in
-    ``<runner.log_dir>/<out_file>`` (on rank 1 ``label_guard.rank1.jsonl``, and so on). Beside it, ``label_guard.json``
-    says which labels were valid and holds the sums over all iterations. At the first offence the hook names the likely
-    cause; after training it prints a table. In val and test loops, too.
+    over all ranks; several ranks add up where a LoggerHook shows them, and wait for each other nowhere else. Also a
+    line for the reader when something was skipped (all of the first 20, then one per 10 s), and one JSON line per such
+    iteration in ``<runner.log_dir>/<out_file>`` (on rank 1 ``label_guard.rank1.jsonl``, and so on). Beside it,
+    ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At the first offence the
+    hook names the likely cause; after training it prints a table. In val and test loops, too.
 
     Args:
         interval (int): Report every so many iterations; the counts between are added up. Defaults to 1.
         max_skipped_ratio (float, optional): In [0, 1]. Training stops with ``LabelGuardError`` once the share of
             skipped pixels, instances or loss elements since the start of the run, also of one that was resumed,
-            exceeds it.
+            exceeds it; several ranks look where a LoggerHook shows the scalars.
         top_k (int): Files in the closing table. Defaults to 20.
         out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none beside it.
         max_log_mb (float): What that file may grow to, in MB; then the sums go on alone. Defaults to 256.
@@ -98,13 +99,14 @@ class LabelGuardHook(Hook):
         self.max_log_mb = max_log_mb
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
-        self._sums: RankSums
+        #: Of this rank: the last report, and all since ranks added up last.
+        self._last: List[int] = []
+        self._since: List[int] = []
         self._place: Dict[str, int] = {}
         self._pace = Pace()
         self._hinted: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
-        self._sums = RankSums()
         self._log = run_log_of(runner, self.out_file, self.max_log_mb)
 
     # ---- training
@@ -143,26 +145,31 @@ class LabelGuardHook(Hook):
         self._place = train_place(runner, batch_idx)
         if self.every_n_train_iters(runner, self.interval):
             self._report(runner)
+        if self._since and self._are_shown(runner, batch_idx):
+            self._add_up(runner)
 
     def after_train(self, runner: Any) -> None:
         if self._log.ledgers['train'].pending.iterations:  # the same on every rank
             self._report(runner)
-        self._see_sums(runner, self._sums.finish())
+        if self._since:
+            self._add_up(runner)
         self._close(runner, 'train')
 
     def _report(self, runner: Any) -> None:
         span = self._log.report('train', self._place)
         self._say(runner, 'train', span, self._place)
-        self._see_sums(runner, self._sums.exchange(span.vector()))
+        self._last = span.vector()
+        self._since = [a + b for a, b in zip(self._since or repeat(0), self._last)]
 
-    def _see_sums(self, runner: Any, numbers: Optional[List[int]]) -> None:
-        """Takes the sums of a report over all ranks."""
-        if numbers is None:
-            return
+    def _add_up(self, runner: Any) -> None:
+        """Adds up over all ranks what was reported since the last time."""
+        numbers = _sum_over_ranks(self._last + self._since)
+        last, since = numbers[: len(self._last)], numbers[len(self._last) :]
+        self._since = []
         ledger = self._log.ledgers['train']
-        ledger.add_everywhere(numbers)
+        ledger.add_everywhere(since)
         runner.message_hub.update_info(EVERYWHERE, ledger.everywhere)
-        _write_scalars(runner, 'train', numbers)
+        _write_scalars(runner, 'train', last)
         limit = self.max_skipped_ratio
         if limit is not None and ledger.skipped_ratio() > limit:
             self._close(runner, 'train')
@@ -173,6 +180,13 @@ class LabelGuardHook(Hook):
                 f'Correct the labels, or raise the limit',
                 worst,
             )
+
+    def _are_shown(self, runner: Any, batch_idx: int) -> bool:
+        """Whether scalars are wanted now: where ranks would wait for each other, only those that a logger shows."""
+        if dist.get_world_size() == 1 or self.end_of_epoch(runner.train_dataloader, batch_idx):
+            return True
+        loggers = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)]
+        return any(self.every_n_inner_iters(batch_idx, logger.interval) for logger in loggers)
 
     def _read_losses(self) -> Dict[str, LossCount]:
         """Reads all device counters with one copy."""
@@ -224,7 +238,7 @@ class LabelGuardHook(Hook):
         seen = Span(
             pixels=ledger.kinds['pixels'], instances=ledger.kinds['instances'], empty_images=ledger.empty_images
         )
-        ledger.add_everywhere(RankSums().now(seen.vector()))
+        ledger.add_everywhere(_sum_over_ranks(seen.vector()))
         if any(ledger.everywhere):
             _write_scalars(runner, mode, ledger.everywhere)
         self._close(runner, mode)
@@ -276,6 +290,14 @@ class LabelGuardHook(Hook):
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
+
+
+def _sum_over_ranks(numbers: List[int]) -> List[int]:
+    if dist.get_world_size() == 1:
+        return numbers
+    total = torch.tensor(numbers, dtype=torch.int64)
+    dist.all_reduce(total)
+    return total.tolist()
 
 
 def _dataset_of(runner: Any, mode: str) -> Any:

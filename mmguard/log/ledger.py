@@ -54,12 +54,12 @@ class Ledger:
         self.empty_images += span.empty_images
         self.losses = added(self.losses, span.losses)
         for kind, total in (('pixels', span.pixels), ('instances', span.instances)):
-            # The sum over the images of a span holds no values.
-            summed = self.kinds[kind] + replace(total, values={}, other_values=0)
+            if total.total:
+                self.kinds[kind] = self.kinds[kind] + total
             for tally in span.offending[kind] + span.loss_samples[kind]:
                 self.files.add(kind, self.named(tally))
-                summed = summed + Tally(values=tally.values, other_values=tally.other_values)
-            self.kinds[kind] = replace(summed, source=None)
+                found = Tally(values=tally.values, other_values=tally.other_values)
+                self.kinds[kind] = self.kinds[kind] + found
         return span
 
     def fill(self, rank: int, losses: Iterable[str]) -> None:

@@ -38,7 +38,7 @@ class Span:
         offending_iterations (int): Those with something skipped or remapped.
         samples (int): Images seen.
         offending_samples (int): Those with something skipped or remapped.
-        pixels, instances (Tally): Sums over all images.
+        pixels, instances (Tally): Sums over all images, without their values and sources.
         offending (dict[str, list[Tally]]): Kind -> tallies of single images with something skipped or remapped, in
             batch order.
         losses (dict[str, LossCount]): Guarded loss -> its counts.

@@ -18,4 +18,5 @@ def test_stock_pidnet_dies_and_the_guarded_one_trains_and_names_the_files() -> N
     assert float(last) < float(first)
     lines = re.findall(r'ulm_00000(\d)_000019_gtFine_labelTrainIds.png: (\d+) px left out, values (.*)$', said, re.M)
     # Image 1 has a block of 1 x 10 pixels, image 3 one of 3 x 10; 4 iterations of 2 see each of the 4 images twice.
-    assert sorted(lines) == [('1', '10', "{'19': 10}")] * 2 + [('3', '30', "{'19': 30}")] * 2
+    assert lines[:2] == [('3', '30', "{'19': 30}"), ('1', '10', "{'19': 10}")]
+    assert sorted(lines[2:]) == [('1', '10', 'as before'), ('3', '30', 'as before')]
