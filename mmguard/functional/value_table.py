@@ -9,6 +9,8 @@ from mmguard.tally import Tally
 
 #: The values that are counted one by one: what 8-bit maps, off-by-one labels and negative marks bring. Others are few.
 LOWEST, HIGHEST = -256, 1023
+#: Tables that are filled side by side.
+LANES = 16
 
 
 def in_table(value: int) -> bool:
@@ -23,11 +25,15 @@ def count_values(label: Tensor) -> Tensor:
         >>> count_values(torch.tensor([0, 11, -1, 11, 99999]))[-LOWEST + 11].item()
         2
     """
+    label = label.detach().long().reshape(-1, label.shape[-1] if label.dim() and label.numel() else 1)
     # Values outside of the table meet in a slot at either end, which is cut off.
-    slots = label.detach().long().clamp(LOWEST - 1, HIGHEST + 1).sub_(LOWEST - 1).flatten()
+    width = HIGHEST - LOWEST + 3
+    # On a GPU additions to one address wait for each other, and most labels are of few classes.
+    lanes = torch.arange(label.shape[1], device=label.device).remainder_(LANES).mul_(width)
+    slots = label.clamp(LOWEST - 1, HIGHEST + 1).add_(lanes.sub_(LOWEST - 1)).flatten()
     ones = torch.ones((), dtype=torch.int64, device=label.device).expand(slots.shape)
-    empty = torch.zeros(HIGHEST - LOWEST + 3, dtype=torch.int64, device=label.device)
-    return empty.index_add(0, slots, ones)[1:-1]
+    empty = torch.zeros(LANES * width, dtype=torch.int64, device=label.device)
+    return empty.index_add(0, slots, ones).view(LANES, width).sum(0)[1:-1]
 
 
 def read_tally(counts: Tensor) -> Tally:

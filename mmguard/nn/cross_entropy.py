@@ -1,4 +1,4 @@
-"""The drop-in for ``torch.nn.CrossEntropyLoss``."""
+"""The drop-in for ``torch.nn.CrossEntropyLoss``, but for ``torch.jit.script``, which cannot compile it."""
 
 from __future__ import annotations
 

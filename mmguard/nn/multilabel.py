@@ -1,4 +1,4 @@
-"""The drop-in for ``torch.nn.BCEWithLogitsLoss``."""
+"""The drop-in for ``torch.nn.BCEWithLogitsLoss``, but for ``torch.jit.script``, which cannot compile it."""
 
 from __future__ import annotations
 
