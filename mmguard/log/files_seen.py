@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 from array import array
-from typing import Dict, List
+from typing import Dict, Iterator, List, Tuple
 
 import numpy as np
 
@@ -23,16 +24,16 @@ class FilesSeen:
     """
 
     def __init__(self) -> None:
-        #: Name -> its place in the arrays below; most files are clean and have none.
-        self._places: Dict[str, int] = {}
+        #: Folder -> name in it -> place in the arrays below; most files are clean and have none.
+        self._places: Dict[str, Dict[str, int]] = {}
         self._offending = 0
         self._counts = {kind: (array('q'), array('q')) for kind in KINDS}  # skipped, remapped
         self._details: Dict[str, Dict[str, Tally]] = {kind: {} for kind in KINDS}
-        #: A hash of what was found last in each file: 8 bytes of each.
+        #: A hash of what was found last in each file.
         self._said = {kind: array('q') for kind in KINDS}
 
     def __len__(self) -> int:
-        return len(self._places)
+        return sum(map(len, self._places.values()))
 
     @property
     def offending(self) -> int:
@@ -40,15 +41,17 @@ class FilesSeen:
         return self._offending
 
     def see(self, name: str) -> None:
-        self._places.setdefault(name, _CLEAN)
+        folder, base = _split(name)
+        self._places.setdefault(folder, {}).setdefault(base, _CLEAN)
 
     def add(self, kind: str, tally: Tally) -> None:
         """Adds what was skipped or remapped in a file, ``tally.source``."""
         name = str(tally.source)
         place = self._place_of(name)
         for column, count in zip(self._counts[kind], (tally.skipped, tally.remapped)):
-            _lengthen(column, place)
-            column[place] += count
+            if count:
+                _lengthen(column, place)
+                column[place] += count
         details = self._details[kind]
         known = details.get(name)
         details[name] = tally if known is None else known + tally
@@ -70,14 +73,8 @@ class FilesSeen:
     def worst(self, kind: str, number: int) -> List[Tally]:
         """The files with the most skipped or remapped elements, those of the same number by name."""
         changed = self._changed(kind)
-        number = min(number, int(np.count_nonzero(changed)))
-        if not number:
-            return []
-        least = np.partition(changed, -number)[-number]
-        # All that tie with the last, so that the names decide.
-        chosen = set(np.flatnonzero(changed >= max(least, 1)).tolist())
-        tallies = [self._tally(kind, name, place) for name, place in self._places.items() if place in chosen]
-        return sorted(tallies, key=lambda t: (-(t.skipped + t.remapped), str(t.source)))[:number]
+        found = ((-changed[place], name) for name, place in self._all() if place != _CLEAN and changed[place])
+        return [self._tally(kind, name) for _, name in heapq.nsmallest(number, found)]
 
     def number(self, kind: str) -> int:
         """How many files had something of that kind skipped or remapped."""
@@ -85,25 +82,36 @@ class FilesSeen:
 
     def merge(self, other: FilesSeen) -> None:
         """Counts the files of a later loop: which were seen, and which offended."""
-        for name, place in other._places.items():
+        for name, place in other._all():
             self.see(name)
             if place != _CLEAN:
                 self._place_of(name)
 
     def _place_of(self, name: str) -> int:
         """The place of a file that offends."""
-        place = self._places.get(name, _CLEAN)
+        folder, base = _split(name)
+        places = self._places.setdefault(folder, {})
+        place = places.get(base, _CLEAN)
         if place == _CLEAN:
-            place = self._places[name] = self._offending
+            place = places[base] = self._offending
             self._offending += 1
         return place
 
-    def _changed(self, kind: str) -> np.ndarray:
-        skipped, remapped = (np.array(column, dtype=np.int64) for column in self._counts[kind])
-        return skipped + remapped
+    def _all(self) -> Iterator[Tuple[str, int]]:
+        """Every file and its place."""
+        for folder, places in self._places.items():
+            for base, place in places.items():
+                yield folder + base, place
 
-    def _tally(self, kind: str, name: str, place: int) -> Tally:
-        skipped, remapped = (column[place] for column in self._counts[kind])
+    def _changed(self, kind: str) -> np.ndarray:
+        """What was skipped or remapped, by place."""
+        changed = np.zeros(self._offending, dtype=np.int64)
+        for column in self._counts[kind]:
+            changed[: len(column)] += np.array(column, dtype=np.int64)
+        return changed
+
+    def _tally(self, kind: str, name: str) -> Tally:
+        skipped, remapped = self._of(kind, name)
         detail = self._details[kind].get(name, Tally())
         # What was counted before its values were forgotten.
         lost = skipped + remapped - detail.skipped - detail.remapped
@@ -124,7 +132,14 @@ class FilesSeen:
             del details[name]
 
     def _of(self, kind: str, name: str) -> List[int]:
-        return [column[self._places[name]] for column in self._counts[kind]]
+        place = self._place_of(name)
+        return [column[place] if place < len(column) else 0 for column in self._counts[kind]]
+
+
+def _split(name: str) -> Tuple[str, str]:
+    """A folder with its slash, which many files share, and what is behind it."""
+    end = name.rfind('/') + 1
+    return name[:end], name[end:]
 
 
 def _lengthen(column: array[int], place: int) -> None:

@@ -14,7 +14,10 @@ from mmguard.tally import Tally
 
 FOUND = st.lists(
     st.tuples(
-        st.sampled_from('abcdefgh'), st.sampled_from(['pixels', 'instances']), st.integers(0, 9), st.integers(0, 9)
+        st.sampled_from(['a', 'b', '/a', 'x/a', 'x/b', 'x//a', '/x/a', 'y/']),
+        st.sampled_from(['pixels', 'instances']),
+        st.integers(0, 9),
+        st.integers(0, 9),
     ),
     max_size=40,
 )
