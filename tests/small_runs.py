@@ -10,6 +10,7 @@ from glob import glob
 from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
+from log_lines import with_values
 from mmengine.config import Config, ConfigDict
 from mmengine.runner import Runner
 from PIL import Image
@@ -322,23 +323,7 @@ def read_lines(path: str) -> List[Dict[str, Any]]:
     if not osp.exists(path):
         return []
     with open(path, encoding='utf-8') as file:
-        return _with_values([json.loads(line) for line in file])
-
-
-def _with_values(lines: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
-    """A file that offends as it did the time before is logged with its counts alone."""
-    before: Dict[Any, Dict[str, Any]] = {}
-    for line in lines:
-        for sample in (*line.get('samples', ()), *line.get('loss_samples', ())):
-            place = line['mode'], sample.get('kind'), sample['source']
-            if 'values' not in sample:
-                sample.update({key: value for key, value in before[place].items() if key not in sample})
-                count = sample['skipped'] + sample['remapped']
-                if len(sample['values']) == 1:
-                    sample['values'] = dict.fromkeys(sample['values'], count)
-                    sample.update({'reasons': {'label': count}} if 'reasons' in sample else {})
-            before[place] = sample
-    return lines
+        return with_values([json.loads(line) for line in file])
 
 
 def train(config: Config) -> Run:

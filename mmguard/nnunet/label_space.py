@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, List
+from typing import Any, List, Optional, Tuple
 
-from mmguard.labels import LabelRule
+import numpy as np
+
+from mmguard.labels import LabelRule, value_counts
+from mmguard.tally import Tally
 
 #: Stands for an invalid voxel where the data set declares no ignore label. nnU-Net marks what lies outside of the image
 #: with it and turns it into background before the guard looks, so no voxel has it any more.
@@ -55,7 +58,18 @@ def label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRule:
     """
     valid, ignored = valid_labels(label_manager), ignored_label(label_manager)
     gaps = sorted(set(range(valid[-1])) - set(valid))
-    return LabelRule(valid[-1] + 1, ignored, on_invalid, dict.fromkeys(gaps, ignored))
+    return _RuleWithGaps(valid[-1] + 1, ignored, on_invalid, dict.fromkeys(gaps, ignored))
+
+
+class _RuleWithGaps(LabelRule):
+    """Its ``label_map`` holds the gaps between the labels. No user asked for it: what it sends away is invalid."""
+
+    def mend(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
+        mended, tally = super().mend(label, source)
+        if tally.mapped:
+            found = value_counts(label[np.isin(label, list(self.label_map))])
+            tally = tally + Tally(skipped=tally.mapped, values=found, mapped=-tally.mapped)
+        return mended, tally
 
 
 class WithIgnoreLabel:

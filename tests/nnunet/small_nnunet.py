@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import numpy as np
+from log_lines import with_values
 
 #: Case -> (invalid value, how wide the column of voxels is that has it).
 PLANTED = {'case_001': (7, 5), 'case_003': (3, 4)}
@@ -167,4 +168,4 @@ def trainer(base: Any, folder: Path, configuration: str, iterations: int = 3, **
 def lines_of(folder: Any) -> List[Dict[str, Any]]:
     """The records of ``label_guard.jsonl``."""
     path = Path(folder) / 'label_guard.jsonl'
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return with_values([json.loads(line) for line in path.read_text().splitlines()]) if path.exists() else []
