@@ -35,7 +35,8 @@ class Channel:
         self._owner = os.getpid()
         self._presence = Presence(ranks)
         self._calls = 0
-        #: A thread of gloo's that lets go of a tensor last needs the GIL for it, which has who ends the group.
+        #: Tensors are kept for a while: a thread of gloo's that lets go of one last needs the GIL, and whoever ends the
+        #: group may hold that while it waits for the thread.
         self._last: Deque[Any] = deque(maxlen=4)
         self._failure: Optional[Exception] = None
         self._group: Any = None
@@ -53,6 +54,7 @@ class Channel:
         if self._failure is not None:
             raise self._failure
         self._calls += 1
+        self._last.append(arguments)
         self._tried(lambda: collective(*arguments, group=self._group, **options))
 
     @property
