@@ -177,6 +177,11 @@ class RankGuardHook(Hook):
         if self.on_nonfinite == 'skip':
             runner.message_hub.update_scalar('train/guard/skipped_iterations', self._skipped)
 
+    def after_train(self, runner: Any) -> None:
+        log = run_log_of(runner)
+        if 'train' in log.ledgers:
+            log.end('train')
+
     # ---- what happens between forward and backward
 
     def _agreed(self, runner: Any, losses: Dict[str, Any]) -> Dict[str, Any]:

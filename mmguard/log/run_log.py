@@ -111,8 +111,8 @@ class RunLog:
         return self.ledgers[mode]
 
     def write(self) -> None:
-        """Brings the sums on disk up to date."""
-        if self._record is not None:
+        """Brings the sums on disk up to date, if there are any."""
+        if self._record is not None and self.ledgers:
             self._record.write()
 
     def close(self) -> None:
