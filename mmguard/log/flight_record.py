@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Deque, Dict, Iterator, List, Optional
 
 from mmguard.files import write_whole
+from mmguard.log.json_lines import encoded
 
 NAME = 'label_guard_flight.jsonl'
 #: Counts up when a field changes its meaning. 1 was one JSON object, written when training ended badly.
@@ -164,6 +165,4 @@ def _state_of(file: BinaryIO) -> str:
 
 
 def _line(entry: Dict[str, Any]) -> bytes:
-    entry = {**entry, 'time': time.strftime('%Y-%m-%dT%H:%M:%S%z')}
-    # File names that are not UTF-8 reach Python as lone surrogates, which JSON can hold as an escape alone.
-    return json.dumps(entry, ensure_ascii=False).encode(errors='backslashreplace') + b'\n'
+    return encoded({**entry, 'time': time.strftime('%Y-%m-%dT%H:%M:%S%z')})

@@ -40,13 +40,13 @@ class JsonLines:
         """Appends a record. Returns False where it could not (``error`` or ``is_full`` say why)."""
         if self.is_full:
             return False
-        line = _encoded(record)
+        line = encoded(record)
         try:
             if self._file is None:
                 self._file = self._open()
             if self._size + len(line) > self._max_size:
                 self.is_full = True
-                line = _encoded({'note': _FULL})
+                line = encoded({'note': _FULL})
             while line:
                 written = os.write(self._file, line)
                 self._size += written
@@ -73,7 +73,8 @@ class JsonLines:
             self._file = None
 
 
-def _encoded(record: Dict[str, Any]) -> bytes:
+def encoded(record: Dict[str, Any]) -> bytes:
+    """A record as one line."""
     # File names that are no UTF-8 reach Python as lone surrogates, which JSON can hold as an escape alone.
     return json.dumps(record, ensure_ascii=False).encode(errors='backslashreplace') + b'\n'
 
