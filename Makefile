@@ -17,7 +17,10 @@ SELECT ?= all
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
 
-.PHONY: demo test test-fast test-all matrix bench lint format setup clean
+# Reports that were rebuilt: folders with a gen.py each. Where there are none, `make test-edits` goes without.
+CASES ?= ../shared/cases/rebuilt
+
+.PHONY: demo test test-fast test-all test-edits fuzz interrupted matrix bench lint format setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -29,6 +32,21 @@ test-fast: setup
 	$(PYTEST) -m 'not slow'
 
 test-all: $(addprefix test-,$(STACKS))
+
+# Every edit that is offered first is written, and its config (for files alone: a stock one) trained for an iteration;
+# of the reports of CASES, too. All official configs are looked at by every command. Minutes, so not part of `make test`.
+test-edits: setup
+	CASES=$(CASES) $(PYTEST) -o python_files='test_*.py every_*.py' tests/findings/edits
+
+# Damaged inputs of every kind that a command reads, many times as many as `make test` has. The smallest ones that break
+# a promise are kept in FUZZ_KEEP. INPUTS=300 SEED=7 KINDS=coco,voc
+fuzz: setup
+	FUZZ_INPUTS=$(or $(INPUTS),5000) FUZZ_SEED=$(or $(SEED),1) FUZZ_KINDS=$(KINDS) FUZZ_KEEP=$(or $(FUZZ_KEEP),build/fuzz) \
+		$(PYTEST) tests/fuzz/test_fuzz.py -rP
+
+# Every command that writes is ended at 20 moments by each signal, and run again. MOMENTS=100
+interrupted: setup
+	INTERRUPTED_MOMENTS=$(or $(MOMENTS),20) $(PYTEST) tests/interrupted
 
 $(addprefix test-,$(STACKS)): test-%:
 	$(MAKE) test STACK=$*

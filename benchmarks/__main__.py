@@ -9,7 +9,7 @@ from typing import List
 
 import torch
 
-from benchmarks import coco, detection, hooks, imports, losses, nnunet, pytorch, ranks, scan, transforms
+from benchmarks import coco, detection, explain, hooks, imports, losses, nnunet, pytorch, ranks, scan, transforms
 from benchmarks.timing import Row
 
 GROUPS = {
@@ -22,6 +22,7 @@ GROUPS = {
     'ranks': ranks.rows,
     'imports': imports.rows,
     'scan': scan.rows,
+    'explain': explain.rows,
     'nnunet': nnunet.rows,
 }
 

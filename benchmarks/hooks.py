@@ -54,7 +54,7 @@ def rows(device: str, rounds: int) -> List[Row]:
             'recorder': lambda: recorded(offending),
             'RuntimeInfoHook': lambda: stock.after_train_iter(runner, 0, clean, log_vars),
         }
-        with recorder._recorded(runner):
+        with recorder.around_training(runner):
             ms = interleaved(calls, rounds * 10, device)
         hook.after_run(runner)
     return [

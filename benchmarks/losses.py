@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, List
+from functools import partial
+from typing import Callable, Dict, List
 
 import torch
 import torch.nn.functional as F
@@ -40,8 +41,9 @@ def rows(device: str, rounds: int) -> List[Row]:
     def guarded_loss(scores: Tensor, target: Tensor) -> Tensor:
         return guarded(scores, target, ignore_index=IGNORED)
 
+    wrapped = ('OhemCrossEntropy', 'DiceLoss')
     compiled, torch_compiled = torch.compile(guarded_loss, fullgraph=True), torch.compile(torch_loss, fullgraph=True)
-    calls = {
+    calls: Dict[str, Callable[[], object]] = {
         'guarded': step(lambda: guarded_loss(logits, label)),
         'torch': step(lambda: torch_loss(logits, label)),
         'guarded, compiled': step(lambda: compiled(logits, label)),
@@ -52,6 +54,9 @@ def rows(device: str, rounds: int) -> List[Row]:
         'guarded, unweighted': step(lambda: unweighted(logits, label, ignore_index=IGNORED)),
         'mmseg, unweighted': step(lambda: stock_unweighted(logits, label, ignore_index=IGNORED)),
     }
+    for name in wrapped:
+        calls[name] = step(partial(MODELS.build(dict(type='GuardedLoss', loss=name)), logits, label))
+        calls[f'mmseg, {name}'] = step(partial(MODELS.build(dict(type=f'mmseg.{name}')), logits, label))
     for _ in range(3):  # the counter's first steps recompile
         calls['guarded, compiled']()
     ms = interleaved(calls, rounds, device)
@@ -62,5 +67,6 @@ def rows(device: str, rounds: int) -> List[Row]:
         Row('loss, compiled / F.cross_entropy, compiled', ms['guarded, compiled'], ms['torch, compiled'], None),
         Row('loss / mmseg, class weights', ms['guarded, clean'], ms['mmseg, clean'], 1.05),
         Row('loss / mmseg, ignored pixels', ms['guarded, unweighted'], ms['mmseg, unweighted'], 1.05),
+        *(Row(f'GuardedLoss of {name} / mmseg', ms[name], ms[f'mmseg, {name}'], None) for name in wrapped),
         Row('loss, peak memory / mmseg', mib['guarded, clean'], mib['mmseg, clean'], 1.10, 'MiB'),
     ]

@@ -52,8 +52,8 @@ def shipped_configs() -> List[Tuple[str, Path]]:
 
 def check(where: Tuple[str, Path], everything: bool = False) -> Checked:
     """Reads and checks one config."""
-    from mmguard.check.config import read_config
-    from mmguard.check.run import check_config, chosen_rules
+    from mmguard.config.read import read_config
+    from mmguard.findings import chosen_rules, diagnose
 
     root, file = where
     name = str(file.relative_to(root)).replace('.mim/configs/', '')
@@ -63,10 +63,10 @@ def check(where: Tuple[str, Path], everything: bool = False) -> Checked:
     except Exception as error:  # mmengine's own
         return Checked(name, time.perf_counter() - started, [], None, f'{type(error).__name__}: {error}', [])
     try:
-        findings = check_config(config, chosen_rules(everything=everything))
+        findings = diagnose(config=config, rules=chosen_rules(everything=everything))
         texts = [str(finding) for finding in findings]
         assert all(texts)
-        found = [(f.code, f.severity, f.path, f.message) for f in findings]
+        found = [(f.code, f.severity, f.places[0], f.cause) for f in findings]
         return Checked(name, time.perf_counter() - started, found, None, None, config.notes)
     except Exception:  # to be counted, whatever it is
         return Checked(name, time.perf_counter() - started, [], traceback.format_exc(), None, [])

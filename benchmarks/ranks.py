@@ -38,6 +38,7 @@ folder = tempfile.TemporaryDirectory()
 runner, seen, hook = built_runner(nn.Linear(1, 1), folder.name), batch(False, 2), LabelGuardHook()
 hook.before_run(runner)
 hook.before_train(runner)
+hook.before_train_epoch(runner)
 
 iterations, added = itertools.count(), []
 

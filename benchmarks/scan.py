@@ -15,11 +15,11 @@ import pandas as pd
 from PIL import Image
 
 from benchmarks.timing import Row, interleaved
-from mmguard.scan.engine import scan_maps
-from mmguard.scan.journal import Journal
-from mmguard.scan.processes import LocalProcesses, cores
-from mmguard.scan.settings import MapSettings
-from mmguard.scan.sources.folder import FolderSource
+from mmguard.tools.scan.engine import scan_maps
+from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.processes import LocalProcesses, cores
+from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.sources.folder import FolderSource
 
 SIZE = (1024, 2048)
 FILES = 16
@@ -138,10 +138,10 @@ def _decode(files: List[str]) -> None:
 _CHILD = """
 import sys
 from pathlib import Path
-from mmguard.scan.engine import scan_maps
-from mmguard.scan.journal import Journal
-from mmguard.scan.settings import MapSettings
-from mmguard.scan.sources.folder import FolderSource
+from mmguard.tools.scan.engine import scan_maps
+from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.sources.folder import FolderSource
 
 def resident():
     return int(Path('/proc/self/statm').read_text().split()[1]) * 4096 / 2**20

@@ -12,7 +12,7 @@ from typing import Any as _Any
 
 from mmguard.after_import import call_after_import as _call_after_import
 from mmguard.errors import LabelGuardError
-from mmguard.tally import Tally
+from mmguard.labels.tally import Tally
 from mmguard.version import __version__
 
 __all__ = ['LabelGuardError', 'Tally', '__version__', 'register']
@@ -26,7 +26,7 @@ _OF_FRAMEWORKS = {
     'GuardedLoss': 'mmguard.losses',
     'GuardInstanceLabels': 'mmguard.transforms',
     'GuardSegLabels': 'mmguard.transforms',
-    'guard_config': 'mmguard.apply',
+    'guard_config': 'mmguard.tools.apply.guarded',
 }
 
 

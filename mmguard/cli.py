@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import io
 import os
 import sys
 import traceback
-from typing import List, Optional
+from typing import Any, Iterator, List, Optional
 
-from mmguard.commands.packages import how_to_install
-from mmguard.commands.parser import Parser
 from mmguard.errors import CannotRun
-from mmguard.failures import REPORT_IT, broken_import, words_of
+from mmguard.failures import REPORT_IT, broken_import, ended_by, words_of
+from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
+from mmguard.tools.packages import how_to_install
+from mmguard.tools.parser import Parser
 from mmguard.version import __version__
+from mmguard.visible import visible
 
-COULD_NOT_RUN = 2
-INTERRUPTED = 130
-#: As a program that SIGPIPE ends: who read the output (`| head`) has gone.
-READER_GONE = 141
-
-#: Modules of ``mmguard.commands``, in the order of the help.
+#: Packages of ``mmguard.tools``, in the order of the help.
 COMMANDS = ('demo', 'scan', 'report', 'check', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')
+
+#: The arguments that name the file which a command works on.
+_TARGETS = ('config', 'target', 'log', 'record', 'out')
 
 
 def main(argv: Optional[List[str]] = None) -> int:
@@ -33,15 +35,20 @@ def main(argv: Optional[List[str]] = None) -> int:
     Returns:
         int: its exit code; 2 where it could not run, 130 where Ctrl-C ended it.
     """
-    parser = _parser()
-    args = parser.parse_args(argv)
-    if not hasattr(args, 'run'):
-        parser.print_help()
-        return 0
+    args = argparse.Namespace(command='', debug=False)
+    _write_every_character()
     try:
+        parser = _parser()
+        with _usage_ends_it():
+            parser.parse_args(argv, args)
+        if not hasattr(args, 'run'):
+            parser.print_help()
+            return CLEAN
         code: int = args.run(args)
         sys.stdout.flush()
         return code
+    except _Usage as usage:
+        raise SystemExit(usage.code) from None
     except KeyboardInterrupt:
         print(f'\n{getattr(args, "interrupted", "mmguard: interrupted")}', file=sys.stderr)
         return INTERRUPTED
@@ -51,9 +58,31 @@ def main(argv: Optional[List[str]] = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
             return READER_GONE
         if args.debug:
-            traceback.print_exc()
-        print(f'mmguard {args.command}: {_said_of(error)}', file=sys.stderr)
+            print(visible(traceback.format_exc()), file=sys.stderr)
+        print(visible(f'mmguard {args.command}'.rstrip() + f': {_said_of(error, args)}'), file=sys.stderr)
         return COULD_NOT_RUN
+
+
+def _write_every_character() -> None:
+    """Escapes the characters that standard output cannot write, as Python does on standard error."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors='backslashreplace')
+
+
+class _Usage(Exception):
+    """argparse has printed help, version or usage."""
+
+    def __init__(self, code: Any) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@contextlib.contextmanager
+def _usage_ends_it() -> Iterator[None]:
+    try:
+        yield
+    except SystemExit as error:
+        raise _Usage(error.code) from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,22 +92,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--debug', action='store_true', help=debug)
     commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
     for name in COMMANDS:
-        importlib.import_module(f'mmguard.commands.{name}').add_to(commands)
+        importlib.import_module(f'mmguard.tools.{name}.command').add_to(commands)
         # No default of its own, which would undo that of the parser above.
         commands.choices[name].add_argument('--debug', action='store_true', default=argparse.SUPPRESS, help=debug)
     return parser
 
 
-def _said_of(error: BaseException) -> str:
+def _said_of(error: BaseException, args: argparse.Namespace) -> str:
     if isinstance(error, CannotRun):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and how_to_install(error):
         return str(how_to_install(error))
+    file = next((f'{getattr(args, name)}: ' for name in _TARGETS if getattr(args, name, None)), '')
+    if isinstance(error, SystemExit):
+        return f'{file}something that it imports or runs {ended_by(error)}'
     if broken_import(error):
         return broken_import(error)
     if isinstance(error, OSError):
-        return f'{error.filename}: {error.strerror}' if error.filename and error.strerror else str(error)
-    return f'{words_of(error)}\nThis should not happen: {REPORT_IT}, and what this command shows with --debug'
+        return f'{error.filename}: {error.strerror}' if error.filename and error.strerror else f'{file}{error}'
+    return f'{file}{words_of(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
 
 
 if __name__ == '__main__':

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mmguard.visible import visible
+
 __all__ = ['Console', 'Table', 'Text']
 
 if TYPE_CHECKING:
@@ -15,8 +17,17 @@ if TYPE_CHECKING:
     from rich.text import Text
 else:
     try:
-        from rich.console import Console
+        from rich.console import Console as _Console
+        from rich.segment import Segment
         from rich.table import Table
         from rich.text import Text
     except ImportError:
         from mmguard.plain_console import Console, Table, Text
+    else:
+
+        class Console(_Console):
+            """rich's, whose text moves no cursor and colours nothing by itself, wherever it came from."""
+
+            def render(self, *arguments, **options):
+                for segment in super().render(*arguments, **options):
+                    yield segment if segment.control else Segment(visible(segment.text), segment.style)

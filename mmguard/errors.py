@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Sequence, Tuple
 
-from mmguard.tally import Tally
+from mmguard.labels.tally import Tally
+from mmguard.visible import visible
 
 
 class LabelGuardError(ValueError):
@@ -18,7 +19,7 @@ class LabelGuardError(ValueError):
     """
 
     def __init__(self, message: str, tallies: Sequence[Tally] = (), positions: Sequence[Tuple[int, ...]] = ()) -> None:
-        super().__init__(message)
+        super().__init__(visible(message))
         self.tallies = list(tallies)
         self.positions = list(positions)
 

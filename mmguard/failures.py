@@ -51,6 +51,25 @@ def own_failure(error: BaseException) -> str:
     return f'mmguard/{last.filename[len(_HERE) :].replace(os.sep, "/")}:{last.lineno} in {last.name}'
 
 
+def ended_by(error: SystemExit) -> str:
+    """What a program does that raises SystemExit, in words.
+
+    Example:
+        >>> ended_by(SystemExit(0))
+        'ends the program (SystemExit: 0)'
+    """
+    return f'ends the program ({_in_one_line(error)}{line_of(error, ", ")})'
+
+
+def line_of(error: BaseException, before: str = ' at ') -> str:
+    """The line of the user's own file in which an exception came up; empty where none is known."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if 'site-packages' not in frame.filename]
+    last = frames[-1] if frames else None
+    if last is None or last.name != '<module>' or not os.path.isfile(last.filename):
+        return ''
+    return f'{before}{last.filename}:{last.lineno}'
+
+
 def import_scope(config: Any) -> None:
     """Imports the package of a config's ``default_scope``, where it is installed.
 
@@ -75,5 +94,8 @@ def _imported_in(error: BaseException) -> str:
 
 
 def _in_one_line(error: BaseException, limit: int = 400) -> str:
-    text = ' '.join(str(error).split())[:limit]
+    try:
+        text = ' '.join(str(error).split())[:limit]
+    except Exception:  # an exception of the user's own, which cannot say what it is
+        text = ''
     return f'{type(error).__name__}: {text}' if text else type(error).__name__

@@ -7,6 +7,8 @@ import sys
 from itertools import zip_longest
 from typing import Any, List, Tuple, Union
 
+from mmguard.visible import visible
+
 _WIDEST = 100
 
 
@@ -89,10 +91,10 @@ class Console:
 
     def print(self, *parts: Any, **style: Any) -> None:
         file = self._file or (sys.stderr if self._stderr else sys.stdout)
-        text = ' '.join(str(part) for part in parts)
+        text = visible(' '.join(str(part) for part in parts), limit=sys.maxsize)
         encoding = getattr(file, 'encoding', None) or 'utf-8'
         # A terminal that has no block characters must not end a scan.
-        print(text.encode(encoding, 'replace').decode(encoding), file=file)
+        print(text.encode(encoding, 'backslashreplace').decode(encoding), file=file)
 
     def rule(self, title: Any = '', **style: Any) -> None:
         """A line with a title in it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import pickletools
 from typing import IO, Any
 
 
@@ -11,10 +12,40 @@ class RefusedName(pickle.UnpicklingError):
 
 
 class PlainData(pickle.Unpickler):
-    """Refuses every class and function; a subclass may know some that are harmless."""
+    """Refuses every class and function; a subclass may know some that are harmless.
+
+    Args:
+        file (file): Open for reading bytes, and for going back in them.
+    """
+
+    def __init__(self, file: IO[bytes], **options: Any) -> None:
+        super().__init__(file, **options)
+        self._file = file
+
+    def load(self) -> Any:
+        _check_memo(self._file)
+        return super().load()
 
     def find_class(self, module: str, name: str) -> Any:
         raise RefusedName(f'it names {module}.{name}, which is no plain data')
+
+
+def _check_memo(file: IO[bytes]) -> None:
+    """Looks for objects that are to be kept under a number beyond all reason: the unpickler makes a table of that size.
+
+    Raises:
+        pickle.UnpicklingError: There is such an object, or the pickle is damaged.
+    """
+    start = file.tell()
+    try:
+        for operation, argument, place in pickletools.genops(file):
+            # As many as there are bytes cannot be kept.
+            length = (place or 0) - start
+            if isinstance(argument, int) and argument > length and operation.name in ('PUT', 'BINPUT', 'LONG_BINPUT'):
+                raise pickle.UnpicklingError(f'it is damaged: {argument:,} objects in {length:,} bytes')
+    except ValueError as error:
+        raise pickle.UnpicklingError(f'it is damaged: {error}') from error
+    file.seek(start)
 
 
 def load_plain_pickle(file: IO[bytes]) -> Any:

@@ -2,7 +2,7 @@
 
 All in which the two differ for mmguard stands here, or asks here:
 
-- the names of the distributions, and which versions accept each other (:mod:`mmguard.environment`);
+- the names of the distributions, and which versions accept each other (:mod:`mmguard.tools.env`);
 - how a config that ships with a framework is named: the forks' mmengine looks ``'mmseg::...'`` up under OpenMMLab's
   distribution and finds none (:func:`config_file`, :func:`base_source`);
 - class weights together with ignored labels in mmseg's cross entropy. OpenMMLab's averages by ``class_weight[label]``
@@ -39,12 +39,15 @@ STACKS: Dict[str, Dict[str, Tuple[str, ...]]] = {
 INSTALL: Dict[str, Dict[str, str]] = {
     OPENMMLAB: {
         'mmengine': 'pip install mmengine',
-        'mmcv': 'mim install "mmcv>=2.0.0"',
+        'mmcv': 'mim install "mmcv>=2.0.0,<2.2.0"',
         'mmseg': 'pip install mmsegmentation ftfy regex',
         'mmdet': 'pip install mmdet',
     },
     ONEDL: {module: f'pip install {names[0]}' for module, names in STACKS[ONEDL].items()},
 }
+
+#: Below the folder of a framework.
+SHIPPED = '/.mim/configs/'
 
 
 def install_words(module: str, stacks: Sequence[str] = ()) -> str:
@@ -139,7 +142,7 @@ def base_source(name: str) -> str:
         "__import__('mmseg').__path__[0] + '/.mim/configs/pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py'"
     """
     package, _, inner = name.partition('::')
-    return f'__import__({package!r}).__path__[0] + {"/.mim/configs/" + inner!r}'
+    return f'__import__({package!r}).__path__[0] + {SHIPPED + inner!r}'
 
 
 def ignored_labels_weigh() -> bool:

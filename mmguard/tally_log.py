@@ -10,12 +10,13 @@ from typing import Any, Dict, Optional, Sequence, Set
 
 import torch.distributed as dist
 
-from mmguard.labels import check_int
+from mmguard.labels.space import check_int
+from mmguard.labels.tally import Tally
 from mmguard.log.json_lines import MAX_MB
 from mmguard.log.run_log import RunLog
 from mmguard.log.span import Span
 from mmguard.log.totals import KINDS
-from mmguard.tally import Tally
+from mmguard.visible import visible
 
 
 class TallyLog:
@@ -118,7 +119,7 @@ class TallyLog:
 
     def _warn_of_problems(self) -> None:
         for problem in self._log.take_problems():
-            warnings.warn(f'mmguard: {problem}', stacklevel=3)
+            warnings.warn(f'mmguard: {visible(problem)}', stacklevel=3)
 
 
 def _span(tallies: Sequence[Tally], kind: str) -> Span:

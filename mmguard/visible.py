@@ -1,41 +1,46 @@
-"""Names in which every character is seen, for a console, a log or a page."""
+"""Text from files and exceptions in which every character is seen, for a console, a log or a page."""
 
 from __future__ import annotations
 
-import os
-import unicodedata
-
-#: Categories of characters that are seen otherwise than they are, or not at all: control, format (also those that
-#: reverse the direction of writing), surrogates.
-_UNSEEN = ('Cc', 'Cf', 'Cs', 'Zl', 'Zp')
+#: Characters of a text that are shown, and of a name: paths have no more.
+LONGEST, LONGEST_NAME = 20_000, 4096
 
 
-def visible(name: str) -> str:
-    r"""A name in which every character is seen: bytes that are no UTF-8, control and direction marks as escapes.
+def visible(text: str, limit: int = LONGEST) -> str:
+    r"""A text in which every character is seen, over its own lines.
+
+    Control and direction marks, spaces that are none and characters that nobody assigned are escapes, and so are bytes
+    of a file name that are no UTF-8. What is long lacks its middle.
 
     Example:
         >>> visible('caf\udce9' + chr(0x202E) + 'gnp.exe')
         'caf\\xe9\\u202egnp.exe'
+        >>> visible('0123456789', limit=4)
+        '01 ... (6 characters) ... 89'
     """
-    if name.isascii() and name.isprintable():
-        return name
-    try:
-        name = os.fsencode(name).decode('utf-8', 'backslashreplace')
-    except UnicodeEncodeError:  # surrogates that stand for no byte of a file name
-        name = name.encode('utf-8', 'backslashreplace').decode('utf-8')
-    return ''.join(_escape(char) if unicodedata.category(char) in _UNSEEN and char != '\n' else char for char in name)
+    text = _without_middle(text, limit)
+    return text if text.isprintable() else ''.join(map(_seen, text))
 
 
-def _escape(char: str) -> str:
-    code = ord(char)
-    return f'\\x{code:02x}' if code < 0x100 else f'\\u{code:04x}' if code < 0x10000 else f'\\U{code:08x}'
-
-
-def visible_name(name: str) -> str:
-    r"""The name of a file, on one line.
+def visible_name(name: str, limit: int = LONGEST_NAME) -> str:
+    r"""The same on one line.
 
     Example:
         >>> visible_name('a\nb.png')
         'a\\nb.png'
     """
-    return visible(name).replace('\n', '\\n')
+    return visible(name, limit).replace('\n', '\\n')
+
+
+def _without_middle(text: str, limit: int) -> str:
+    half = limit // 2
+    return text if len(text) <= limit else f'{text[:half]} ... ({len(text) - 2 * half:,} characters) ... {text[-half:]}'
+
+
+def _seen(char: str) -> str:
+    if char.isprintable() or char == '\n':
+        return char
+    code = ord(char)
+    if 0xDC80 <= code < 0xDD00:  # stands for a byte of a file name
+        code -= 0xDC00
+    return f'\\x{code:02x}' if code < 0x100 else f'\\u{code:04x}' if code < 0x10000 else f'\\U{code:08x}'

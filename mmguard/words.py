@@ -1,9 +1,9 @@
-"""Numbers in sentences."""
+"""Numbers and lists in sentences."""
 
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import List, Optional, Sequence
 
 
 def counted(number: int, one: str, many: Optional[str] = None) -> str:
@@ -37,3 +37,14 @@ def plural(number: int, one: str, many: Optional[str] = None) -> str:
     if re.search('[^aeiou]y$', one):
         return f'{one[:-1]}ies'
     return f'{one}es' if re.search('(s|x|z|ch|sh)$', one) else f'{one}s'
+
+
+def first_of(lines: Sequence[str], most: int = 10) -> List[str]:
+    """The first lines, and how many more there are.
+
+    Example:
+        >>> first_of(['a', 'b', 'c', 'd'], 2)
+        ['a', 'b', '... and 2 more']
+    """
+    more = len(lines) - most
+    return [*lines[:most], *([f'... and {more:,} more'] if more > 0 else [])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 
@@ -49,11 +51,28 @@ def test_no_option_is_guessed(words, said, capsys):
     assert error == f'{command}: error: {said}'
 
 
-def test_it_needs_neither_mmseg_nor_mmdet_and_imports_no_command():
+def test_the_help_needs_neither_framework_and_imports_no_more_than_the_parsers():
     code = (
         'import sys; sys.modules["mmseg"] = sys.modules["mmdet"] = None; from mmguard.cli import main; '
-        'assert main([]) == 0; assert not [name for name in sys.modules if name.startswith("mmguard.demo")]'
+        'assert main([]) == 0; print([name for name in sys.modules if name.startswith("mmguard.tools.") '
+        'and name.count(".") > 2 and not name.endswith((".command", ".arguments"))], "numpy" in sys.modules)'
     )
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert 'demo' in done.stdout
+    assert done.stdout.endswith('[] False\n')
+
+
+@pytest.mark.parametrize('command', [['report', '.'], ['scan', 'ä', '--num-classes', '2', '--processes', '1']])
+def test_characters_that_the_screen_cannot_show_are_escaped(command, tmp_path):
+    if command[0] == 'scan':
+        pytest.importorskip('PIL')
+    (tmp_path / 'ä').mkdir()
+    line = {'mode': 'train', 'iter': 1, 'skipped_pixels': 5, 'total': 9, 'samples': [{'source': 'ä.png', 'skipped': 5}]}
+    (tmp_path / 'label_guard.jsonl').write_text(json.dumps(line) + '\n')
+    (tmp_path / 'ä' / 'ä.png').write_bytes(b'no image')
+    environment = {**os.environ, 'PYTHONIOENCODING': 'ascii', 'LC_ALL': 'C'}
+    run = [sys.executable, '-m', 'mmguard.cli', *command]
+    done = subprocess.run(run, capture_output=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 1, done.stderr
+    assert b'\\xe4.png' in done.stdout

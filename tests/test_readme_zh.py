@@ -195,7 +195,7 @@ def test_every_paragraph_is_translated(chinese: str) -> None:
         ("| `'drop'` | |", "| `'drop'` |"),  # a cell
         ("| `'drop'`", "| `'dropped'`"),  # a `code` span of a table
         ('| TverskyLoss |', '| TverskyLoss2 |'),  # a name in a table
-        ('(docs/rules.md)', '(docs/causes.md)'),  # a link
+        ('(docs/findings.md)', '(docs/ranks.md)'),  # a link
         ('`mmguard demo`', '`mmguard demos`'),  # a command in a paragraph
         ('about 8 minutes', 'about 9 minutes'),  # a number in a sentence
         ('MaxIoUAssigner', 'HungarianAssigner'),  # a name in a sentence

@@ -34,5 +34,5 @@ def base_line(name: str) -> str:
 
 
 def is_here(codes: Tuple[str, ...]) -> bool:
-    """Whether a report with one of these codes as its cause can be of this stack: MG110 is F1."""
-    return not (IS_ONEDL and 'MG110' in codes)
+    """Whether a report with one of these codes as its cause can be of this stack: MG214 is F1."""
+    return not (IS_ONEDL and 'MG214' in codes)

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from mmguard.detection.fields import Target
-from mmguard.instances import BOX_REASONS
+from mmguard.labels.boxes import NO_AREA, NOT_FINITE, OUTSIDE
 
 #: Formats of boxes that are in pixels where an image's size says anything about them.
 IN_PIXELS = ('xyxy', 'xywh')
-_NOT_FINITE, _NO_AREA, _OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('not_finite', 'no_area', 'outside'))
 
 
 def read_on_host(
@@ -72,7 +71,7 @@ def box_faults(boxes: Tensor, box_format: Optional[str], limits: Optional[Tensor
         first, second = boxes[:, :2], boxes[:, 2:]
         if limits is not None:
             ends = second if box_format == 'xyxy' else first + second
-            faults = faults.masked_fill(((ends <= 0) | (first >= limits)).any(dim=1), _OUTSIDE)
+            faults = faults.masked_fill(((ends <= 0) | (first >= limits)).any(dim=1), OUTSIDE)
         no_area = (second <= first) if box_format == 'xyxy' else (second <= 0)
-        faults = faults.masked_fill(no_area.any(dim=1), _NO_AREA)
-    return faults.masked_fill(~boxes.isfinite().all(dim=1), _NOT_FINITE)
+        faults = faults.masked_fill(no_area.any(dim=1), NO_AREA)
+    return faults.masked_fill(~boxes.isfinite().all(dim=1), NOT_FINITE)

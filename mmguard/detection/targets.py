@@ -10,10 +10,15 @@ from torch import Tensor
 
 from mmguard.detection.faults import read_on_host
 from mmguard.detection.fields import Target, check_targets, length_of, per_instance_keys, take
-from mmguard.detection.warning import warn_of
-from mmguard.instances import InstanceRule, MendedInstances
-from mmguard.labels import LabelMap
-from mmguard.tally import Tally
+from mmguard.detection.masks import count_empty_masks, other_size
+from mmguard.detection.warning import warn_of, warn_of_empty_masks, warn_of_sizes
+from mmguard.labels.instances import InstanceRule, MendedInstances
+from mmguard.labels.space import LabelMap
+from mmguard.labels.tally import Tally
+
+#: Batches whose masks are read: what crops leave behind shows early, and reading costs milliseconds per image.
+_BATCHES_READ = 64
+_batches_with_masks = 0
 
 
 class TargetRule(InstanceRule):
@@ -58,6 +63,9 @@ def guard_targets(
     fields; what belongs to the image (``image_id``, ``orig_size``, ``size``) stays. An image may end up without any
     instance: it is then trained as background. :func:`guard_batch` leaves such images out.
 
+    An instance whose mask (N, H, W) holds no pixel stays, and a warning names it: that is what crops leave. Masks
+    of the first 64 batches are looked at: to read them takes milliseconds per image.
+
     What is taken out decides on shapes, so the labels are read on the host: once per batch. Call it where they still
     are there, before ``.to(device)``; on CUDA tensors it works, too, and waits for the device. No dict and no tensor
     of yours is written to, and nothing is copied where all is valid.
@@ -84,7 +92,7 @@ def guard_targets(
 
     Returns:
         list[dict]: The targets; ``targets`` itself where all is valid. With ``return_tally`` a tuple of these and one
-        :class:`~mmguard.tally.Tally` per image.
+        :class:`~mmguard.labels.tally.Tally` per image.
 
     Raises:
         TypeError: Targets that are no list of dicts, labels that are not integers.
@@ -104,6 +112,7 @@ def guard_targets(
     check_targets(targets, label_key, box_format, instance_keys)
     found = read_on_host(targets, label_key, check_boxes, box_format)
     guarded = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    _look_at_masks(guarded.targets)
     return guarded if return_tally else guarded.targets
 
 
@@ -133,6 +142,7 @@ def guard_batch(
 
     As the images are there, a box in pixels (``'xyxy'``, ``'xywh'``) that lies outside of its image is taken out, too:
     such a box overlaps no anchor, and torchvision's matcher, which gives every box its best anchor, then gives it all.
+    A warning names masks (N, H, W) of another size than their image; one that was padded may be larger than its masks.
 
     Args:
         images (list[Tensor] or Tensor): (C, H, W) each, or stacked, (B, C, H, W).
@@ -140,7 +150,7 @@ def guard_batch(
 
     Returns:
         tuple: images and targets, the same objects where all is valid. With ``return_tally`` a third: one
-        :class:`~mmguard.tally.Tally` per image that came in.
+        :class:`~mmguard.labels.tally.Tally` per image that came in.
 
     Raises:
         TypeError, ValueError, LabelGuardError: As there; and for images that cannot be taken apart, or are not as many
@@ -162,8 +172,13 @@ def guard_batch(
     check_targets(targets, label_key, box_format, instance_keys)
     if len(images) != len(targets):
         raise ValueError(f'there are {len(images)} images, but {len(targets)} targets')
-    found = read_on_host(targets, label_key, check_boxes, box_format, _sizes_of(images))
+    sizes = _sizes_of(images)
+    differing = other_size(targets, sizes, padded=isinstance(images, Tensor))
+    if differing:
+        warn_of_sizes(differing, stacklevel=2)
+    found = read_on_host(targets, label_key, check_boxes, box_format, sizes)
     guarded, tallies = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    _look_at_masks(guarded)
     stays = [bool(len(new[label_key])) or not len(old[label_key]) for old, new in zip(targets, guarded)]
     if any(stays) and not all(stays):
         index = np.flatnonzero(stays)
@@ -208,6 +223,18 @@ def _guarded(
         warn_of(tallies, stacklevel=3)
     same = all(new is old for new, old in zip(guarded, targets))
     return _Guarded(targets if same else guarded, tallies)
+
+
+def _look_at_masks(targets: Sequence[Target]) -> None:
+    global _batches_with_masks
+    if _batches_with_masks >= _BATCHES_READ or not any(length_of(target.get('masks')) for target in targets):
+        return
+    _batches_with_masks += 1
+    empty = count_empty_masks(targets)
+    if any(empty):
+        place = next(place for place, count in enumerate(empty) if count)
+        total = sum(len(target['masks']) for target in targets if length_of(target.get('masks')))
+        warn_of_empty_masks(sum(empty), total, _source_of(targets[place]) or f'targets[{place}]', stacklevel=3)
 
 
 def _sizes_of(images: Any) -> Optional[List[Tuple[int, int]]]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import List
+from typing import Dict, List
 
-from mmguard.instances import describe_reasons
-from mmguard.tally import Tally
+from mmguard.labels.instances import describe_reasons
+from mmguard.labels.tally import Tally
+from mmguard.visible import visible_name
+from mmguard.words import counted
 
 _offending_batches = 0
+#: Of masks: what is advised -> batches.
+_batches: Dict[str, int] = {}
 
 
 def warn_of(tallies: List[Tally], stacklevel: int) -> None:
@@ -26,7 +30,7 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
     total = sum(tallies, Tally())
     amounts = [f'{n:,} {what}' for n, what in ((total.skipped, 'left out'), (total.remapped, 'remapped')) if n]
     reasons = describe_reasons(total)
-    first = f', first: {offending[0].source}' if offending[0].source else ''
+    first = f', first: {visible_name(str(offending[0].source))}' if offending[0].source else ''
     warnings.warn(
         f'mmguard: of {total.total:,} instances {" and ".join(amounts)}{f" ({reasons})" if reasons else ""} in '
         f'{len(offending)} of {len(tallies)} images{first}. {_offending_batches:,} such batches so far. Training goes '
@@ -34,3 +38,36 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
         f'counts of every image (and ends this warning)',
         stacklevel=stacklevel + 1,
     )
+
+
+def warn_of_empty_masks(empty: int, total: int, source: str, stacklevel: int) -> None:
+    """Warns of masks without a pixel, as often as :func:`warn_of` does.
+
+    Args:
+        empty, total (int): Masks of the batch.
+        source (str): Of the first image with one.
+        stacklevel (int): As in ``warnings.warn``, seen from here.
+    """
+    _warn_now_and_then(
+        f'{empty:,} of {total:,} masks hold no pixel, first: {visible_name(source)}',
+        'A crop or a resize leaves such masks where it keeps the box of an object that it cut away: leave them out '
+        'behind it, keep = masks.flatten(1).any(1). The files are at fault only where a mask is empty before any '
+        'transform',
+        stacklevel + 1,
+    )
+
+
+def warn_of_sizes(differing: str, stacklevel: int) -> None:
+    """Warns of masks of another size than their image, as often as :func:`warn_of` does."""
+    _warn_now_and_then(
+        differing,
+        'A resize or crop changed one without the other, or height and width are swapped: the masks teach other pixels',
+        stacklevel + 1,
+    )
+
+
+def _warn_now_and_then(what: str, advice: str, stacklevel: int) -> None:
+    _batches[advice] = number = _batches.get(advice, 0) + 1
+    if not number & (number - 1):
+        text = f'mmguard: {what}. {counted(number, "such batch", "such batches")} so far. {advice}'
+        warnings.warn(text, stacklevel=stacklevel + 1)

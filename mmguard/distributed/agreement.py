@@ -10,12 +10,22 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from mmguard.distributed.control import Control, world
-from mmguard.distributed.layout import Entry, Layout, Losses, digest, lacking, layout_of, tensors_of, union
+from mmguard.distributed.channel import Channel, channel_of, world
+from mmguard.distributed.layout import (
+    Entry,
+    Layout,
+    Losses,
+    digest,
+    lacking,
+    layout_of,
+    nonfinite_losses,
+    tensors_of,
+    union,
+)
 from mmguard.distributed.reach import trainable, unreached, zero_of
 from mmguard.errors import LabelGuardError
 from mmguard.log.pace import Pace
-from mmguard.words import counted
+from mmguard.log.rank_wording import describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
 
 ON_MISMATCH = ('fill', 'raise')
 ON_NONFINITE = ('keep', 'skip', 'raise')
@@ -24,38 +34,28 @@ TIMEOUT = 1800.0
 #: The loss that carries the zeros where a rank has none at all, and none is known.
 FILLED = 'loss_filled'
 
-#: Rank, names of its losses that are not finite, its samples.
-Report = Tuple[int, List[str], List[str]]
 
-
-def check_words(on_mismatch: str, on_nonfinite: str) -> None:
+def check_arguments(on_mismatch: str, on_nonfinite: str, expected: Sequence[str]) -> None:
     """Checks the arguments of :class:`LossAgreement`.
 
     Raises:
-        ValueError: An unknown one.
+        ValueError: An unknown word.
+        TypeError: ``expected`` is no sequence of strings.
     """
     for name, word, words in (('on_mismatch', on_mismatch, ON_MISMATCH), ('on_nonfinite', on_nonfinite, ON_NONFINITE)):
         if word not in words:
             raise ValueError(f'{name} must be one of {", ".join(map(repr, words))}, got {word!r}')
 
-
-def check_expected(expected: Sequence[str]) -> Sequence[str]:
-    """Checks an argument of :class:`LossAgreement`.
-
-    Raises:
-        TypeError: It is no sequence of strings.
-    """
     if isinstance(expected, str) or not all(isinstance(key, str) for key in expected):
         raise TypeError(f'expected must be a sequence of names of losses, got {expected!r}')
-    return expected
 
 
-class Filled(NamedTuple):
-    """What one rank lacked.
+class RankLosses(NamedTuple):
+    """Some losses of one rank.
 
     Attributes:
         rank (int): Which.
-        losses (list[str]): Those that it did not have, or that were constant (without a graph).
+        losses (list[str]): Their names.
         samples (list[str]): The files of its batch.
     """
 
@@ -70,14 +70,15 @@ class Agreed(NamedTuple):
     Attributes:
         losses (dict): The losses, the same keys on every rank.
         skip (bool): Whether this iteration is to be left out, because a loss is not finite on some rank.
-        nonfinite (list[tuple]): Rank, names of its losses that are not finite, its samples; of the ranks that have any.
-        filled (list[Filled]): What was filled in, of each rank that lacked anything; the same list on every rank.
+        nonfinite (list[RankLosses]): Those that are not finite, of each rank that has any.
+        filled (list[RankLosses]): Those that were filled in, of each rank that did not have them, or had them without a
+            graph (constant); the same list on every rank.
     """
 
     losses: Losses
     skip: bool
-    nonfinite: List[Report]
-    filled: List[Filled]
+    nonfinite: List[RankLosses]
+    filled: List[RankLosses]
 
 
 class LossAgreement:
@@ -118,17 +119,16 @@ class LossAgreement:
         expected: Sequence[str] = (),
         warn: Callable[[str], None] = logging.getLogger('mmguard').warning,
     ) -> None:
-        check_words(on_mismatch, on_nonfinite)
+        check_arguments(on_mismatch, on_nonfinite, expected)
         self._module = weakref.ref(module)
         self.on_mismatch = on_mismatch
         self.on_nonfinite = on_nonfinite
-        self._control = Control(group, timeout)
-        self._known: Layout = dict.fromkeys(check_expected(expected), Entry(is_list=False, graph=True))
+        self._channel = channel_of(group, timeout)
+        self._known: Layout = dict.fromkeys(expected, Entry(is_list=False, graph=True))
         self._warn = warn
         self._pace = Pace()
         #: Digest of a layout -> parameters out of its reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
-        self._looked = False
         #: A layout with which there was nothing to do, and its digest.
         self._settled: Tuple[Optional[Layout], int] = (None, 0)
 
@@ -145,46 +145,49 @@ class LossAgreement:
             TypeError: A loss that is neither a tensor nor a list of tensors.
         """
         layout = layout_of(losses)
-        nonfinite = [] if self.on_nonfinite == 'keep' else _nonfinite_of(losses)
-        if self._control.size == 1:
-            return self._judged(losses, [(0, nonfinite, list(samples))] if nonfinite else [], [])
+        nonfinite = [] if self.on_nonfinite == 'keep' else nonfinite_losses(losses)
+        channel = self._channel
+        if channel is None:
+            return self._judged(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
         # From here on every rank goes the same way: what decides is the same on all of them.
         mine = self._settled[1] if layout == self._settled[0] else digest(layout)
-        same, any_nonfinite = self._control.compared(mine, bool(nonfinite))
-        filled: List[Filled] = []
+        same, any_nonfinite = channel.compared(mine, bool(nonfinite))
+        filled: List[RankLosses] = []
         if not same or mine != self._settled[1]:
-            losses, filled = self._made_equal(losses, layout, same, samples, mine)
+            losses, filled = self._made_equal(channel, losses, layout, same, samples, mine)
         if not any_nonfinite:
             return Agreed(losses, False, [], filled)
-        reports = self._control.gathered((self._control.rank, nonfinite, list(samples)))
-        return self._judged(losses, [report for report in reports if report[1]], filled)
+        reports = channel.gathered(RankLosses(channel.rank, nonfinite, list(samples)))
+        return self._judged(losses, [report for report in reports if report.losses], filled)
 
     def report(self, line: str) -> None:
         """Says a line on the first rank, unless there were many of late."""
-        if self._control.rank == self._control.ranks[0] and self._pace.lets_pass():
-            held_back = self._pace.take_held_back()
-            self._warn(line + (f' (and {held_back} such lines since the last one)' if held_back else ''))
+        is_first = self._channel is None or self._channel.rank == self._channel.ranks[0]
+        if is_first and self._pace.lets_pass():
+            self._warn(line + self._pace.since_last())
 
     def leave(self, why: str) -> None:
         """Says that this rank comes no more, and why: those that wait for it notice at once."""
-        self._control.leave(why)
+        if self._channel is not None:
+            self._channel.leave(why)
 
     def _made_equal(
-        self, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
-    ) -> Tuple[Losses, List[Filled]]:
+        self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
+    ) -> Tuple[Losses, List[RankLosses]]:
         """The losses with all that any rank has or had, and what each lacked."""
-        filled: List[Filled] = []
+        filled: List[RankLosses] = []
         whole = self._whole([layout])
         if not same or lacking(layout, whole):
-            layouts, files = zip(*self._control.gathered((layout, list(samples))))
-            if not same and self.on_mismatch == 'raise':
-                raise LabelGuardError(describe_mismatch(layouts, files, self._control.ranks))
-            whole = self._whole(layouts)
-            lists = [lacking(one, whole) for one in layouts]
-            filled = [Filled(*told) for told in zip(self._control.ranks, lists, files) if told[1]]
+            layouts, files = zip(*channel.gathered((layout, list(samples))))
+            raises = not same and self.on_mismatch == 'raise'
+            whole = union(layouts) if raises else self._whole(layouts)
+            lacks = [RankLosses(*one) for one in zip(channel.ranks, (lacking(one, whole) for one in layouts), files)]
+            if raises:
+                raise LabelGuardError(describe_mismatch(lacks, layouts))
+            filled = [one for one in lacks if one.losses]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
-            self._look(losses, mine)
+            self._look(channel, losses, mine)
         full = self._filled(losses, layout, whole, self._unreached.get(mine, []))
         self._settled = (layout, mine) if full is losses and not filled else (None, 0)
         return full, filled
@@ -199,14 +202,14 @@ class LossAgreement:
         constant = {key: entry._replace(graph=True) for key, entry in whole.items() if 'loss' in key}
         return {**whole, **(constant or {FILLED: Entry(is_list=False, graph=True)})}
 
-    def _look(self, losses: Losses, mine: int) -> None:
+    def _look(self, channel: Channel, losses: Losses, mine: int) -> None:
         """Finds what no loss reaches, once for each layout; the first time, the first rank names it."""
+        is_first = not self._unreached
         if mine not in self._unreached:
             tensors = [tensor for key, value in losses.items() for tensor in tensors_of(key, value)]
             self._unreached[mine] = unreached(self._module(), tensors)
-        if not self._looked:
-            self._looked = True
-            of_ranks = self._control.gathered(self._unreached[mine])
+        if is_first:
+            of_ranks = channel.gathered(self._unreached[mine])
             names = [name for name in of_ranks[0] if all(name in others for others in of_ranks)]
             if names:
                 self.report(f'guard: {describe_unreached(names)}')
@@ -229,7 +232,7 @@ class LossAgreement:
             filled[key] = there if entry.is_list else there[0]
         return filled
 
-    def _judged(self, losses: Losses, nonfinite: List[Report], filled: List[Filled]) -> Agreed:
+    def _judged(self, losses: Losses, nonfinite: List[RankLosses], filled: List[RankLosses]) -> Agreed:
         if nonfinite and self.on_nonfinite == 'raise':
             raise LabelGuardError(f'losses that are not finite: {describe_nonfinite(nonfinite)}')
         return Agreed(losses, bool(nonfinite) and self.on_nonfinite == 'skip', nonfinite, filled)
@@ -280,61 +283,3 @@ def align_losses(
     if agreed.skip:
         made[key].report(f'guard: left out, losses that are not finite: {describe_nonfinite(agreed.nonfinite)}')
     return {} if agreed.skip else agreed.losses
-
-
-def describe_filled(filled: Sequence[Filled]) -> str:
-    """``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
-    lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {_shown(files)})' for rank, losses, files in filled]
-    return (
-        f'{_shown(lacks, "; ")}; filled with zeros, so that the ranks stay in step. Most often a batch without targets'
-    )
-
-
-def describe_unreached(names: Sequence[str]) -> str:
-    """Which parameters get no gradient, and what to do."""
-    return (
-        f'no loss of any rank reaches {counted(len(names), "parameter")}: {_shown(names)}. With a first batch without '
-        f'targets that is to be expected. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
-        f'DistributedDataParallel find_unused_parameters=True'
-    )
-
-
-def _shown(items: Sequence[str], between: str = ', ') -> str:
-    """The first eight."""
-    more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
-    return between.join([*items[:8], *more]) or 'unknown'
-
-
-def describe_mismatch(layouts: Sequence[Layout], samples: Sequence[Sequence[str]], ranks: Sequence[int]) -> str:
-    """Which rank lacks which key, and which samples it had."""
-    whole = union(layouts)
-    lines = []
-    for rank, layout, files in zip(ranks, layouts, samples):
-        missing = [key for key in whole if key not in layout]
-        constant = [key for key in lacking(layout, whole) if key in layout]
-        parts = [
-            f'{what} {", ".join(keys)}'
-            for what, keys in (('lacks', missing), ('has no gradient for', constant))
-            if keys
-        ]
-        if parts:
-            lines.append(f'rank {rank} {"; ".join(parts)} (samples: {_shown(files)})')
-    return (
-        f'ranks differ in their losses: {". ".join(lines)}. A head that skips a branch, most often because a batch has '
-        f"no targets: DistributedDataParallel would wait for ever. on_mismatch='fill' trains on with zeros"
-    )
-
-
-def describe_nonfinite(reports: Sequence[Report]) -> str:
-    """``rank 1: loss_bbox (samples: a.jpg, b.jpg)``."""
-    return '; '.join(f'rank {rank}: {", ".join(names)} (samples: {_shown(files)})' for rank, names, files in reports)
-
-
-def _nonfinite_of(losses: Losses) -> List[str]:
-    """Names of the losses that are trained on and not finite; one wait for the device."""
-    trained = {key: tensors_of(key, value) for key, value in losses.items() if 'loss' in key}
-    named = [(key, part.detach().isfinite().all()) for key, parts in trained.items() for part in parts]
-    if not named:
-        return []
-    flags = torch.stack([finite.to(named[0][1].device) for _, finite in named]).tolist()
-    return list(dict.fromkeys(key for (key, _), finite in zip(named, flags) if not finite))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
+import torch
 from torch import Tensor
 
 Loss = Union[Tensor, List[Tensor]]
@@ -73,3 +74,16 @@ def union(layouts: Sequence[Layout]) -> Layout:
 def lacking(layout: Layout, whole: Layout) -> List[str]:
     """The keys of ``whole`` that are not in ``layout``, or are there without the graph that they should have."""
     return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
+
+
+def nonfinite_losses(losses: Losses) -> List[str]:
+    """Names of the losses that are trained on and not finite."""
+    parts = [(k, part.detach()) for k, value in losses.items() if 'loss' in k for part in tensors_of(k, value)]
+    return list(dict.fromkeys(not_finite(parts)))
+
+
+def not_finite(named: Sequence[Tuple[str, Tensor]]) -> List[str]:
+    """Names of the tensors that hold a number that is not finite; one wait for the device."""
+    flags = [tensor.isfinite().all().to(named[0][1].device) for _, tensor in named]
+    found = torch.stack(flags).tolist() if flags else []
+    return [name for (name, _), finite in zip(named, found) if not finite]

@@ -22,9 +22,9 @@ def likely_cause(
         ignore_index (int): The class index that takes no part.
     """
     # Not before something is wrong: training needs nothing of it.
-    from mmguard.diagnosis import LabelFacts
-    from mmguard.diagnosis.advice import OF_BATCHES, in_pytorch
-    from mmguard.diagnosis.facts import MapFacts
+    from mmguard.findings import LabelFacts
+    from mmguard.findings.advice import OF_BATCHES, in_pytorch
+    from mmguard.findings.facts import MapFacts
 
     at_edges = _share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(

@@ -24,7 +24,7 @@ from mmguard.functional.target_checks import (
     number_of_classes,
 )
 from mmguard.functional.value_table import HIGHEST, LOWEST
-from mmguard.labels import check_int, check_on_invalid
+from mmguard.labels.space import check_int, check_on_invalid
 
 
 @overload
@@ -139,20 +139,9 @@ def cross_entropy_and_counts(
     check_int('ignore_index', ignore_index)
     check_tensors(logits, target)
     check_label_smoothing(label_smoothing)
-    compute = _of_probabilities if holds_probabilities(logits, target) else _of_classes
-    return compute(logits, target, weight, ignore_index, reduction, label_smoothing, on_invalid, counted)
-
-
-def _of_classes(
-    logits: Tensor,
-    target: Tensor,
-    weight: Optional[Tensor],
-    ignore_index: int,
-    reduction: str,
-    label_smoothing: float,
-    on_invalid: str,
-    counted: bool,
-) -> Tuple[Tensor, Optional[Tensor]]:
+    if holds_probabilities(logits, target):
+        check_probability_target(logits, target, ignore_index)
+        return _of_probabilities(logits, target, weight, reduction, label_smoothing, on_invalid, counted)
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
@@ -180,13 +169,11 @@ def _of_probabilities(
     logits: Tensor,
     target: Tensor,
     weight: Optional[Tensor],
-    ignore_index: int,
     reduction: str,
     label_smoothing: float,
     on_invalid: str,
     counted: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    check_probability_target(logits, target, ignore_index)
     check_loss_weight(logits, weight)
     mended = mend_distributions(target, class_dim(logits), on_invalid)
     # Probabilities have no value that could be named.

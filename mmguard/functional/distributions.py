@@ -9,11 +9,17 @@ from torch import Tensor
 
 from mmguard.errors import LabelGuardError
 from mmguard.functional.reduction import HALF
-from mmguard.tally import Tally
+from mmguard.labels.tally import Tally
 
 #: A row of probabilities may miss the sum 1 by this much: rounding to half precision, or a smoothing that divides by
 #: C instead of C - 1, is no fault. Several classes at once (2, 3, ...), none (0) and 0..255 lie far outside.
 SUM_TOLERANCE = 0.1
+
+
+_MULTILABEL = (
+    'Several classes at once, or one yes or no per score, are multi-label: '
+    "mmguard.functional.binary_cross_entropy_with_logits (check_target(..., kind='multilabel'))"
+)
 
 
 class Distributions(NamedTuple):
@@ -121,13 +127,14 @@ def _row(row: Tensor, limit: int = 8) -> str:
 def _advice(rows: Tensor, dim: int) -> str:
     finite = rows[rows.isfinite().all(1)]
     sums = finite.sum(1)
+    if ((finite == 0) | (finite == 255)).all() and (finite > 0).any():
+        return 'Masks of 0 and 255, one per class: target / 255'
     if ((finite == 0) | (finite == 1)).all() and (sums > 1.5).any():
-        return (
-            'Several classes at once are multi-label: mmguard.functional.binary_cross_entropy_with_logits; else divide '
-            f'by the sum, target / target.sum({dim}, keepdim=True)'
-        )
+        return f'{_MULTILABEL}; else divide by the sum, target / target.sum({dim}, keepdim=True)'
     if finite.numel() and (finite < 0).any():
         return f'These look like logits, or come from a cubic resize: target.softmax({dim}), or clamp(min=0) first'
     if finite.numel() and (sums == 0).all():
-        return "A row of zeros names no class; to leave such elements out train with on_invalid='ignore'"
+        return (
+            f"A row of zeros names no class; to leave such elements out train with on_invalid='ignore'. {_MULTILABEL}"
+        )
     return f'A row must hold one probability per class: target / target.sum({dim}, keepdim=True), target.softmax({dim})'

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from mmguard.errors import LabelGuardError
-from mmguard.labels import invalid_label_error
-from mmguard.tally import Tally
+from mmguard.labels.space import invalid_label_error
+from mmguard.labels.tally import Tally
 
 
 class Mended(NamedTuple):

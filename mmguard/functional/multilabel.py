@@ -15,7 +15,7 @@ from mmguard.functional.target_checks import (
     check_reduction,
     check_tensors,
 )
-from mmguard.labels import check_on_invalid
+from mmguard.labels.space import check_on_invalid
 
 
 @overload

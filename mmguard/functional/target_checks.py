@@ -13,6 +13,9 @@ from mmguard.functional.checks import shape_of
 
 MULTILABEL = 'mmguard.functional.binary_cross_entropy_with_logits'
 
+#: Numbers of classes that name a data set: whoever copied its loss copied its weights.
+CLASSES_OF = {11: 'CamVid', 19: 'Cityscapes', 21: 'Pascal VOC', 59: 'Pascal Context', 150: 'ADE20K', 171: 'COCO-Stuff'}
+
 
 class TargetShapeError(ValueError, RuntimeError):
     """Shapes or arguments that do not fit. Both, because PyTorch raises now the one, now the other."""
@@ -38,12 +41,7 @@ def check_tensors(logits: Any, target: Any) -> None:
 
 def check_class_target(logits: Tensor, target: Tensor) -> None:
     r"""Logits (C) or (N, C, \*) want class indices () or (N, \*) of an integer dtype."""
-    _check_classes(logits)
-    wanted = elements_of(logits)
-    if tuple(target.shape) != wanted and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
-        raise TargetShapeError(
-            f'{both(logits, target)}; wanted is a target of shape {wanted}: {_way_out(logits, target)}'
-        )
+    check_class_shape(logits, target)
     if target.is_floating_point() or target.dtype.is_complex:
         raise TargetTypeError(
             f'{both(logits, target)}; class indices are integers. Whole numbers: target.long(). Fractions: was a label '
@@ -51,9 +49,30 @@ def check_class_target(logits: Tensor, target: Tensor) -> None:
         )
 
 
+def check_class_shape(logits: Tensor, target: Tensor) -> None:
+    r"""Logits (C) or (N, C, \*) want class indices () or (N, \*)."""
+    check_logits(logits)
+    wanted = elements_of(logits)
+    if tuple(target.shape) != wanted and not (logits.dim() == 1 and tuple(target.shape) == (1,)):
+        raise TargetShapeError(
+            f'{both(logits, target)}; wanted is a target of shape {wanted}: {_way_out(logits, target)}'
+        )
+
+
+def without_channel(logits: Tensor, target: Tensor) -> Optional[Tensor]:
+    """Class indices (N, 1, *) or (N, *, 1) as (N, *); ``None`` where there is no channel too many."""
+    wanted = elements_of(logits)
+    if target.dim() != logits.dim() or target.dim() < 2:
+        return None
+    for dim in (1, -1):
+        if target.shape[dim] == 1 and tuple(target.squeeze(dim).shape) == wanted:
+            return target.squeeze(dim)
+    return None
+
+
 def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int = -100) -> None:
     """A target of the shape of the logits holds probabilities, so it must be floating point."""
-    _check_classes(logits)
+    check_logits(logits)
     if not target.is_floating_point():
         if logits.dim() == 1:
             raise TargetTypeError(
@@ -73,7 +92,7 @@ def check_probability_target(logits: Tensor, target: Tensor, ignore_index: int =
         )
 
 
-def _check_classes(logits: Tensor) -> None:
+def check_logits(logits: Tensor) -> None:
     if logits.dim() == 0 or number_of_classes(logits) == 0:
         raise TargetShapeError(
             f'logits must have the shape (C), (N, C) or (N, C, ...) with at least one class, got {given_as(logits)}'
@@ -117,8 +136,19 @@ def check_loss_weight(logits: Tensor, weight: Optional[Tensor]) -> None:
     if weight is not None and weight.numel() != classes:
         raise TargetShapeError(
             f'weight has shape {shape_of(weight)}, the logits {shape_of(logits)}: it holds one number per class, here '
-            f'{classes}, also for a background class. Weights per element: reduction="none", and multiply'
+            f'{classes}, also for a background class. {_counted_by(weight.numel())}Weights per element: '
+            f'reduction="none", and multiply'
         )
+
+
+def _counted_by(number: int) -> str:
+    name = CLASSES_OF.get(number)
+    return (
+        ''
+        if name is None
+        else f'{number} is the number of classes of {name}: was its data set class kept, with its tables? Its weights '
+        f'and its map from ids to classes must be those of your labels. '
+    )
 
 
 def check_label_smoothing(label_smoothing: float) -> None:
@@ -169,6 +199,10 @@ def _way_out(logits: Tensor, target: Tensor) -> str:
             return 'the last dimension looks like colours; a label map holds one class index per pixel'
         if (shape[0], *shape[2:]) == wanted:
             return f'it has {shape[1]} channels, as if one-hot, but the logits know {scores[1]} classes'
+    if len(scores) > 2 and scores[0] == 1 and shape == scores[2:]:
+        return 'the batch of one is missing in it, target.unsqueeze(0)'
+    if len(scores) == 3 and shape == scores[1:]:
+        return 'the batch is missing in both: logits.unsqueeze(0), target.unsqueeze(0)'
     if len(scores) > 2 and shape == scores[:-1]:
         return (
             'the classes stand last in the logits: logits.movedim(-1, 1), or logits.flatten(0, -2) with '

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mmguard.tally import Tally
+from mmguard.labels.tally import Tally
 
 #: The values that are counted one by one: what 8-bit maps, off-by-one labels and negative marks bring. Others are few.
 LOWEST, HIGHEST = -256, 1023

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from types import FunctionType
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set
 
 from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import nn
 
-from mmguard.instances import InstanceRule
-from mmguard.labels import LabelRule, LabelSpace
+from mmguard.labels.instances import InstanceRule
+from mmguard.labels.space import LabelRule, LabelSpace
+from mmguard.labels.spaces import Space, of_loss
 from mmguard.log.run_record import space_to_json
 from mmguard.log.source import source_of
 from mmguard.log.span import ByKind, by_kind
@@ -41,37 +42,24 @@ def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
     return {name: module for name, module in model.named_modules() if isinstance(module, CountsLabels)}
 
 
-def label_space(model: nn.Module, loss_name: str) -> Tuple[Optional[int], int]:
-    """``num_classes`` and ``ignore_index`` that a loss works with: its own, or those of the head that owns it.
+def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
+    """The samples whose labels a loss has to mend.
 
-    Heads hand their ``ignore_index`` to the losses, so it goes before the loss's own. Without any it is -100.
+    Args:
+        samples (list[BaseDataElement]): Of a batch.
+        spaces (dict[str, Space]): Kind -> what the loss takes.
+        on_invalid (str): Of the loss.
     """
-    model = unwrapped(model)
-    parts = loss_name.split('.')
-    loss, *owners = [model.get_submodule('.'.join(parts[:depth])) for depth in range(len(parts), -1, -1)]
-    num_classes = _first_int([loss, *owners], 'num_classes')
-    ignore_index = _first_int([*owners, loss, getattr(loss, 'guard', None)], 'ignore_index')
-    return num_classes, -100 if ignore_index is None else ignore_index
-
-
-def _first_int(owners: Sequence[Any], name: str) -> Optional[int]:
-    values = (getattr(owner, name, None) for owner in owners)
-    return next((value for value in values if isinstance(value, int)), None)
-
-
-def culprits(
-    samples: List[BaseDataElement], num_classes: int, ignore_index: int = -100, on_invalid: str = 'ignore'
-) -> ByKind:
-    """The samples whose labels a loss has to mend: label maps, else instances."""
-    pixels, instances = LabelRule(num_classes, ignore_index, on_invalid), InstanceRule(num_classes, on_invalid)
+    rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
+    pixels, instances = rules.get('pixels'), rules.get('instances')
     found = by_kind()
     for sample in samples:
         label = sample.get('gt_sem_seg')
         data = None if label is None else label.get('data', label.get('sem_seg'))
-        if data is not None:
+        if isinstance(pixels, LabelRule) and data is not None:
             found['pixels'].append(pixels.mend(data.cpu().numpy(), source_of(sample))[1])
         boxes = sample.get('gt_instances')
-        if boxes is not None and 'labels' in boxes:
+        if isinstance(instances, InstanceRule) and boxes is not None and 'labels' in boxes:
             found['instances'].append(instances.mend(boxes.labels.cpu().numpy(), source=source_of(sample)).tally)
     return {kind: [tally for tally in tallies if tally] for kind, tallies in found.items()}
 
@@ -99,10 +87,14 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
     yield from (held for held in _inside(transforms, set()) if isinstance(held, list))
+    for wrapped in _wrapped(dataset):
+        yield from pipelines_of(wrapped)
+
+
+def _wrapped(dataset: Any) -> List[Any]:
+    """The datasets inside a wrapper; none of one that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
-    for wrapped in inner:
-        if wrapped is not None:
-            yield from pipelines_of(wrapped)
+    return [wrapped for wrapped in inner if wrapped is not None]
 
 
 def rules_in(transforms: Iterable[Any]) -> Iterator[LabelSpace]:
@@ -141,11 +133,6 @@ def _is_transform(item: Any) -> bool:
     return callable(item) and hasattr(item, '__dict__') and not isinstance(item, (type, FunctionType))
 
 
-def kind_of(rule: LabelSpace) -> str:
-    """What a rule is about."""
-    return 'instances' if isinstance(rule, InstanceRule) else 'pixels'
-
-
 def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
     """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses.
 
@@ -154,10 +141,11 @@ def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str,
         dataset: Of the loop.
         with_losses (bool): Whether the loop computes any: a training.
     """
-    spaces = {name: label_space(model, name) for name in (guarded_losses(model) if with_losses else ())}
+    model = unwrapped(model)
+    losses = guarded_losses(model) if with_losses else ()
     return {
-        'guards': [space_to_json(kind_of(rule), rule) for rule in rules_of(dataset)],
-        'losses': {name: {'num_classes': n, 'ignore_index': ignored} for name, (n, ignored) in spaces.items()},
+        'guards': [space_to_json(rule.kind, rule) for rule in rules_of(dataset)],
+        'losses': {name: [space.to_json() for space in of_loss(model, name).values()] for name in losses},
         'classes': class_names_of(dataset),
         'data_roots': list(data_roots_of(dataset)),
     }
@@ -168,10 +156,8 @@ def data_roots_of(dataset: Any) -> Iterator[str]:
     root = getattr(dataset, 'data_root', None)
     if isinstance(root, str) and root:
         yield root
-    inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
-    for wrapped in inner:
-        if wrapped is not None:
-            yield from data_roots_of(wrapped)
+    for wrapped in _wrapped(dataset):
+        yield from data_roots_of(wrapped)
 
 
 def class_names_of(dataset: Any) -> List[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, List, Sequence
 
-from mmguard.diagnosis import CAUSES, Finding, LabelFacts, diagnose
-from mmguard.hooks.discovery import class_names_of, kind_of, label_space, rules_of, unwrapped
+from mmguard.findings import Finding, LabelFacts, diagnose
+from mmguard.hooks.discovery import class_names_of, rules_of, unwrapped
 from mmguard.hooks.ignore_regions import ignored_as_background
-from mmguard.labels import LabelSpace
+from mmguard.labels.space import LabelSpace
+from mmguard.labels.spaces import of_loss
+from mmguard.labels.tally import Tally
 from mmguard.log.span import Span
-from mmguard.tally import Tally
 
 
 def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> List[str]:
@@ -25,7 +26,7 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
     offending = span.offending[kind] or span.loss_samples[kind]
     if not offending:
         return []
-    rules = [rule for rule in rules_of(dataset) if kind_of(rule) == kind]
+    rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
     findings = _likely_causes(kind, span, offending, model, dataset, rules)
     if not findings:
         return []
@@ -59,9 +60,9 @@ def _likely_causes(
     if span.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
     else:
-        loss_name = next((name for name, count in span.losses.items() if count), '')
-        num_classes, facts.ignore_index = label_space(model, loss_name)
-        if num_classes is None:
+        of_losses = (of_loss(unwrapped(model), name).get(kind) for name, count in span.losses.items() if count)
+        space = next((space for space in of_losses if space is not None), None)
+        if space is None:
             return []
-        facts.num_classes = num_classes
-    return diagnose(facts, CAUSES)
+        facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
+    return diagnose(facts)

@@ -12,18 +12,19 @@ from traceback import TracebackException
 from typing import Any, Dict, Iterator, List, Optional
 
 from mmengine import dist
-from mmengine.hooks import Hook
 
-from mmguard.hooks.discovery import built_train_loop, data_roots_of, samples_of
-from mmguard.hooks.run_within import put_back_run, run_within
-from mmguard.labels import check_int
+from mmguard.distributed.unused import with_names
+from mmguard.hooks.discovery import data_roots_of, samples_of
+from mmguard.hooks.run_within import HookAroundTraining
+from mmguard.labels.space import check_int
+from mmguard.labels.tally import LABEL_GUARD
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.json_lines import name_for_rank
 from mmguard.log.source import relative_to, source_of
-from mmguard.tally import LABEL_GUARD
+from mmguard.visible import visible
 
 
-class FlightRecorderHook(Hook):
+class FlightRecorderHook(HookAroundTraining):
     """Records the last batches in ``<log_dir>/<out_file>`` as they come, and removes the file when training ends well.
 
     So it is there whatever ends a training: an exception (with its traceback), Ctrl-C, SIGTERM, SIGKILL, the kernel's
@@ -45,27 +46,15 @@ class FlightRecorderHook(Hook):
     priority = 'NORMAL'
 
     def __init__(self, capacity: int = 20, timeout: Optional[float] = None, out_file: str = NAME) -> None:
-        if check_int('capacity', capacity) < 1:
-            raise ValueError(f'capacity must be at least 1, got {capacity}')
         if timeout is not None and not timeout > 0:
             raise ValueError(f'timeout must be more than 0 seconds, got {timeout}')
-        self.capacity = capacity
+        self.capacity = check_int('capacity', capacity, at_least=1)
         self.timeout = timeout
         self.out_file = out_file
         self._roots: List[str] = []
         self._record: Optional[FlightRecord] = None
         self._alive = 0.0
         self._unwritten = False
-
-    def before_run(self, runner: Any) -> None:
-        loop = built_train_loop(runner)
-        if loop is not None:  # else only validation runs
-            run_within(loop, self, partial(self._recorded, runner))
-
-    def after_run(self, runner: Any) -> None:
-        loop = built_train_loop(runner)
-        if loop is not None:
-            put_back_run(loop)
 
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         samples = [self._sample(sample) for sample in samples_of(data_batch)]
@@ -89,7 +78,7 @@ class FlightRecorderHook(Hook):
     before_val_iter = after_val_iter = after_val_epoch = _show_alive
 
     @contextmanager
-    def _recorded(self, runner: Any) -> Iterator[None]:
+    def around_training(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
         self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
         self._unwritten = False
@@ -105,7 +94,8 @@ class FlightRecorderHook(Hook):
             record.remove()
         except BaseException as error:  # Ctrl-C and SystemExit, too
             parts = TracebackException.from_exception(error)  # whose text is safe where the error's own raises
-            described = dict(type=type(error).__name__, message=str(parts), traceback=''.join(parts.format()))
+            message = with_names(str(parts), getattr(runner, 'model', None))
+            described = dict(type=type(error).__name__, message=message, traceback=''.join(parts.format()))
             self._write(runner, reason='exception', exception=described)
             if record.error is None:
                 runner.logger.error(f'guard: the last batches and their samples are in {path!r}, for mmguard replay')
@@ -130,7 +120,7 @@ class FlightRecorderHook(Hook):
         self._record.write(**entry)
         if self._record.error is not None and not self._unwritten:
             self._unwritten = True
-            runner.logger.error(f'guard: {self._record.path!r} cannot be written: {self._record.error}')
+            runner.logger.error(f'guard: {self._record.path!r} cannot be written: {visible(str(self._record.error))}')
 
     def _sample(self, sample: Any) -> Dict[str, Any]:
         record = sample.get(LABEL_GUARD) or {}

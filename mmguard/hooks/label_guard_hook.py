@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any, Dict, List, Optional, Set
 
 import torch
 from mmengine import dist
@@ -16,28 +16,29 @@ from mmguard.hooks.discovery import (
     culprits,
     data_roots_of,
     guarded_losses,
-    label_space,
     pipelines_of,
     rules_in,
     rules_of,
     samples_of,
+    unwrapped,
     valid_labels,
 )
 from mmguard.hooks.first_offence import warnings_of
 from mmguard.hooks.labelled_samples import evaluated_samples, trained_samples
-from mmguard.hooks.run_logs import run_log_of, train_place
+from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
 from mmguard.hooks.start_warnings import start_warnings
-from mmguard.labels import check_int
+from mmguard.labels.space import check_int
+from mmguard.labels.spaces import of_loss
+from mmguard.labels.tally import LABEL_GUARD
 from mmguard.log.json_lines import MAX_MB, NAME
 from mmguard.log.pace import Pace
 from mmguard.log.run_log import RunLog
 from mmguard.log.source import source_of
 from mmguard.log.span import SCALARS, ByKind, Span, by_kind
 from mmguard.log.totals import KINDS, LossCount
-from mmguard.log.wording import all_valid, closing_table, iteration_line
+from mmguard.log.wording import closing, iteration_line, too_many_skipped
 from mmguard.losses.counting import CountsLabels
-from mmguard.tally import LABEL_GUARD
-from mmguard.visible import visible_name
+from mmguard.visible import visible
 
 #: Where the message hub, and so a checkpoint, keeps the sums over all ranks since the start of the run.
 EVERYWHERE = 'label_guard'
@@ -82,19 +83,15 @@ class LabelGuardHook(Hook):
         out_file: Optional[str] = NAME,
         max_log_mb: float = MAX_MB,
     ) -> None:
-        if check_int('interval', interval) < 1:
-            raise ValueError(f'interval must be at least 1, got {interval}')
         if not isinstance(max_skipped_ratio, (int, float, type(None))):
             raise TypeError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio!r}')
         if max_skipped_ratio is not None and not 0 <= max_skipped_ratio <= 1:
             raise ValueError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio}')
-        if check_int('top_k', top_k) < 0:
-            raise ValueError(f'top_k must be at least 0, got {top_k}')
         if not max_log_mb > 0:
             raise ValueError(f'max_log_mb must be more than 0, got {max_log_mb}')
-        self.interval = interval
+        self.interval = check_int('interval', interval, at_least=1)
         self.max_skipped_ratio = max_skipped_ratio
-        self.top_k = top_k
+        self.top_k = check_int('top_k', top_k, at_least=0)
         self.out_file = out_file
         self.max_log_mb = max_log_mb
         self._losses: Dict[str, CountsLabels] = {}
@@ -103,6 +100,9 @@ class LabelGuardHook(Hook):
         self._last: List[int] = []
         self._since: List[int] = []
         self._place: Dict[str, int] = {}
+        #: Scalars are wanted after every so many iterations of an epoch, and after its last.
+        self._shown_every: List[int] = [1]
+        self._epoch_length = 0
         self._pace = Pace()
         self._hinted: Set[str] = set()
 
@@ -113,12 +113,14 @@ class LabelGuardHook(Hook):
 
     def before_train(self, runner: Any) -> None:
         for warning in start_warnings(runner):
-            runner.logger.warning(f'guard: {warning}')
+            runner.logger.warning(f'guard: {visible(warning)}')
         self._start('train', runner)
         self._log.ledgers['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
         self._losses = guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
+        if dist.get_world_size() > 1:  # ranks would wait for each other: only where a logger shows them
+            self._shown_every = [hook.interval for hook in runner.hooks if isinstance(hook, LoggerHook)]
         _show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not rules_of(_dataset_of(runner, 'train')):
             runner.logger.warning(
@@ -138,18 +140,20 @@ class LabelGuardHook(Hook):
         ledger, samples = self._log.ledgers['train'], trained_samples(data_batch)
         span = ledger.see(samples)
         losses = self._read_losses()
-        # Only when a loss met what no guard in the pipeline did: a second look at the labels names the files.
-        offended = next((name for name, count in losses.items() if count), None)
-        span.see_losses(losses, by_kind() if offended is None else self._culprits(runner, samples, offended))
-        ledger.pending.add(span)
+        if losses:
+            # Only when one met what no guard in the pipeline did: a second look at the labels names the files.
+            offended = next((name for name, count in losses.items() if count), None)
+            span.see_losses(losses, by_kind() if offended is None else self._culprits(runner, samples, offended))
+        ledger.add(span)
         self._place = train_place(runner, batch_idx)
-        if self.every_n_train_iters(runner, self.interval):
+        if self._place.get('step', self._place['iter']) % self.interval == 0:
             self._report(runner)
-        if self._since and self._are_shown(runner, batch_idx):
+        done = batch_idx + 1
+        if self._since and (done == self._epoch_length or any(done % every == 0 for every in self._shown_every)):
             self._add_up(runner)
 
     def after_train(self, runner: Any) -> None:
-        if self._log.ledgers['train'].pending.iterations:  # the same on every rank
+        if self._log.ledgers['train'].pending is not None:  # the same on every rank
             self._report(runner)
         if self._since:
             self._add_up(runner)
@@ -170,23 +174,11 @@ class LabelGuardHook(Hook):
         ledger.add_everywhere(since)
         runner.message_hub.update_info(EVERYWHERE, ledger.everywhere)
         _write_scalars(runner, 'train', last)
-        limit = self.max_skipped_ratio
-        if limit is not None and ledger.skipped_ratio() > limit:
+        ratio, limit = ledger.skipped_ratio(), self.max_skipped_ratio
+        if limit is not None and ratio > limit:
             self._close(runner, 'train')
             worst = ledger.worst(5)
-            raise LabelGuardError(
-                f'{100 * ledger.skipped_ratio():.3g} % of the labels seen so far were skipped, more than '
-                f'max_skipped_ratio={limit}: {", ".join(visible_name(str(tally.source)) for tally in worst)}. '
-                f'Correct the labels, or raise the limit',
-                worst,
-            )
-
-    def _are_shown(self, runner: Any, batch_idx: int) -> bool:
-        """Whether scalars are wanted now: where ranks would wait for each other, only those that a logger shows."""
-        if dist.get_world_size() == 1 or self.end_of_epoch(runner.train_dataloader, batch_idx):
-            return True
-        loggers = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)]
-        return any(self.every_n_inner_iters(batch_idx, logger.interval) for logger in loggers)
+            raise LabelGuardError(too_many_skipped(ratio, limit, worst), worst)
 
     def _read_losses(self) -> Dict[str, LossCount]:
         """Reads all device counters with one copy."""
@@ -197,43 +189,30 @@ class LabelGuardHook(Hook):
         return {n: LossCount(*row) for n, row in zip(present, torch.stack(list(present.values())).tolist())}
 
     def _culprits(self, runner: Any, samples: List[Any], loss_name: str) -> ByKind:
-        num_classes, ignore_index = label_space(runner.model, loss_name)
-        if num_classes is None:
-            return by_kind()
-        return culprits(samples, num_classes, ignore_index, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
+        spaces = of_loss(unwrapped(runner.model), loss_name)
+        return culprits(samples, spaces, getattr(self._losses[loss_name], 'on_invalid', 'ignore'))
 
-    # ---- validation and test
+    # ---- validation and test: mmengine calls these for every loop
 
-    def before_val_epoch(self, runner: Any) -> None:
-        self._start('val', runner)
+    def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
+        if mode == 'train':
+            self._epoch_length = len(runner.train_dataloader)
+        else:
+            self._start(mode, runner)
 
-    def before_test_epoch(self, runner: Any) -> None:
-        self._start('test', runner)
-
-    def after_val_iter(
-        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[Sequence] = None
+    def _after_iter(
+        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None, mode: str = 'train'
     ) -> None:
-        # The training iteration tells one validation from the next.
-        self._after_eval_iter(runner, 'val', data_batch, {'iter': batch_idx + 1, 'step': _trained_iterations(runner)})
-
-    def after_test_iter(
-        self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[Sequence] = None
-    ) -> None:
-        self._after_eval_iter(runner, 'test', data_batch, {'iter': batch_idx + 1})
-
-    def after_val_epoch(self, runner: Any, metrics: Optional[Dict[str, float]] = None) -> None:
-        self._after_eval_epoch(runner, 'val')
-
-    def after_test_epoch(self, runner: Any, metrics: Optional[Dict[str, float]] = None) -> None:
-        self._after_eval_epoch(runner, 'test')
-
-    def _after_eval_iter(self, runner: Any, mode: str, data_batch: Any, place: Dict[str, int]) -> None:
         # Ranks may have loaders of different lengths here, so nothing is added up over ranks before the end.
-        ledger = self._log.ledgers[mode]
-        ledger.pending = ledger.see(evaluated_samples(data_batch))
+        ledger, place = self._log.ledgers[mode], {'iter': batch_idx + 1}
+        if mode == 'val':  # the training iteration tells one validation from the next
+            place['step'] = _trained_iterations(runner)
+        ledger.add(ledger.see(evaluated_samples(data_batch)))
         self._say(runner, mode, self._log.report(mode, place), place)
 
-    def _after_eval_epoch(self, runner: Any, mode: str) -> None:
+    def _after_epoch(self, runner: Any, mode: str = 'train') -> None:
+        if mode == 'train':
+            return
         ledger = self._log.ledgers[mode]
         seen = Span(
             pixels=ledger.kinds['pixels'], instances=ledger.kinds['instances'], empty_images=ledger.empty_images
@@ -252,41 +231,32 @@ class LabelGuardHook(Hook):
             _warn_if_counts_are_lost(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
         self._log.begin(mode, valid, list(data_roots_of(dataset)))
-        self._warn_of_problems(runner)
-
-    def _warn_of_problems(self, runner: Any) -> None:
-        for problem in self._log.take_problems():
-            runner.logger.warning(f'guard: {problem}')
+        warn_of_problems(runner)
 
     def _say(self, runner: Any, mode: str, span: Span, place: Dict[str, int]) -> None:
         """Console line and, at the first offence, the likely cause."""
-        self._warn_of_problems(runner)
+        warn_of_problems(runner)
         if not span:
             return
         shorten = self._log.ledgers[mode].shorten
         if self._pace.lets_pass():
             where = '' if mode == 'train' else f'{mode} '
             where += f'epoch {place["epoch"]} ' if 'epoch' in place else ''
-            held_back = self._pace.take_held_back()
-            more = f' (and {held_back} such iterations since the last line)' if held_back else ''
-            runner.logger.info(iteration_line(f'guard: {where}iter {place["iter"]}', span, shorten) + more)
+            line = iteration_line(f'guard: {where}iter {place["iter"]}', span, shorten)
+            runner.logger.info(line + self._pace.since_last())
         for kind in KINDS:
             if kind in self._hinted:
                 continue
             for warning in warnings_of(mode, kind, span, runner.model, _dataset_of(runner, mode)):
-                runner.logger.warning(f'guard: {warning}')
+                runner.logger.warning(f'guard: {visible(warning)}')
                 self._hinted.add(kind)
 
     def _close(self, runner: Any, mode: str) -> None:
         ledger = self._log.end(mode)
-        self._warn_of_problems(runner)
-        totals = ledger.totals()
-        if totals or totals.filled:
-            runner.logger.info(f'guard: summary\n{closing_table(mode, ledger, self.top_k, self._log.path)}')
-        else:
-            valid = all_valid(mode, totals)
-            if valid:
-                runner.logger.info(f'guard: {valid}')
+        warn_of_problems(runner)
+        text = closing(mode, ledger, self.top_k, self._log.path)
+        if text:
+            runner.logger.info(f'guard: {text}')
 
     def after_run(self, runner: Any) -> None:
         self._log.close()

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-import torch
 from mmengine import dist
-from mmengine.hooks import Hook
 from torch import nn
 
 from mmguard.distributed.agreement import (
     TIMEOUT,
-    Filled,
     LossAgreement,
-    check_expected,
-    check_words,
-    describe_filled,
-    describe_nonfinite,
+    RankLosses,
+    check_arguments,
 )
+from mmguard.distributed.layout import not_finite
 from mmguard.distributed.reach import explained
 from mmguard.errors import LabelGuardError
-from mmguard.hooks.discovery import built_train_loop, data_roots_of, samples_of, unwrapped
-from mmguard.hooks.run_logs import run_log_of, train_place
-from mmguard.hooks.run_within import put_back_run, run_within
-from mmguard.labels import check_int
+from mmguard.hooks.discovery import data_roots_of, samples_of, unwrapped
+from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
+from mmguard.hooks.run_within import HookAroundTraining
+from mmguard.labels.space import check_int
+from mmguard.log.rank_wording import describe_filled, describe_nonfinite, listed
 from mmguard.log.source import relative_to, source_of
 from mmguard.torch_compat import not_compiled
 from mmguard.words import counted
 
 
-class RankGuardHook(Hook):
+class RankGuardHook(HookAroundTraining):
     """Keeps ranks in step: losses that only some of them have, and losses that are not finite.
 
     Before backward the ranks agree on their losses (:class:`~mmguard.distributed.LossAgreement`, 24 bytes of each rank,
@@ -60,7 +56,6 @@ class RankGuardHook(Hook):
         LabelGuardError: While training, see above.
     """
 
-    # Behind the schedulers' hook, so that it can undo their step for an iteration that was skipped.
     priority = 'VERY_LOW'
 
     def __init__(
@@ -73,43 +68,27 @@ class RankGuardHook(Hook):
         grad_report: bool = False,
         expected: Sequence[str] = (),
     ) -> None:
-        check_words(on_mismatch, on_nonfinite)
-        if check_int('check_interval', check_interval) < 1:
-            raise ValueError(f'check_interval must be at least 1, got {check_interval}')
+        check_arguments(on_mismatch, on_nonfinite, expected)
         if not timeout > 0:
             raise ValueError(f'timeout must be more than 0 seconds, got {timeout}')
-        if check_int('max_skipped', max_skipped) < 0:
-            raise ValueError(f'max_skipped must be at least 0, got {max_skipped}')
         self.on_mismatch = on_mismatch
         self.on_nonfinite = on_nonfinite
-        self.check_interval = check_interval
+        self.check_interval = check_int('check_interval', check_interval, at_least=1)
         self.timeout = timeout
-        self.max_skipped = max_skipped
+        self.max_skipped = check_int('max_skipped', max_skipped, at_least=0)
         self.grad_report = grad_report
-        self.expected = list(check_expected(expected))
+        self.expected = list(expected)
         self._agreement: Optional[LossAgreement] = None
         self._samples: List[str] = []
         self._roots: List[str] = []
-        self._restore: List[Any] = []
         self._undo, self._held = ExitStack(), ExitStack()
         self._skipped = self._in_a_row = 0
-        self._iteration = 0
         self._place: Dict[str, int] = {}
 
     # ---- mmengine calls
 
-    def before_run(self, runner: Any) -> None:
-        loop = built_train_loop(runner)
-        if loop is not None:  # else only validation runs
-            run_within(loop, self, partial(self._in_step, runner))
-
-    def after_run(self, runner: Any) -> None:
-        loop = built_train_loop(runner)
-        if loop is not None:
-            put_back_run(loop)
-
     @contextmanager
-    def _in_step(self, runner: Any) -> Iterator[None]:
+    def around_training(self, runner: Any) -> Iterator[None]:
         try:
             yield
         except BaseException as error:  # whatever ends it: loading, a step, validation, Ctrl-C
@@ -123,14 +102,9 @@ class RankGuardHook(Hook):
 
     def before_train(self, runner: Any) -> None:
         self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
+        warn = runner.logger.warning
         self._agreement = LossAgreement(
-            runner.model,
-            None,
-            self.on_mismatch,
-            self.on_nonfinite,
-            self.timeout,
-            self.expected,
-            runner.logger.warning,
+            runner.model, None, self.on_mismatch, self.on_nonfinite, self.timeout, self.expected, warn
         )
         model: Any = unwrapped(runner.model)
         parse_losses, train_step = model.parse_losses, runner.model.train_step
@@ -139,13 +113,13 @@ class RankGuardHook(Hook):
             return parse_losses(self._agreed(runner, losses))
 
         def train_or_skip(data: Any, optim_wrapper: Any) -> Any:
-            buffers = _copied_buffers(model) if self.on_nonfinite == 'skip' else []
+            # Forward changes running means before a loss is seen.
+            buffers = [(one, one.clone()) for one in model.buffers()] if self.on_nonfinite == 'skip' else []
             try:
                 return train_step(data, optim_wrapper)
             except _Skip:
                 for buffer, before in buffers:
                     buffer.copy_(before)
-                self._restore = _schedules_of(runner)
                 for owner, name in _counting_iterations(runner):
                     _put_in(self._held, owner, name, lambda *_, **__: None)
                 return {}
@@ -164,16 +138,11 @@ class RankGuardHook(Hook):
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         self._held.close()  # not before: a hook that reads the losses may come after this one
         self._samples = [relative_to(source_of(sample), self._roots) for sample in samples_of(data_batch)]
-        self._iteration = runner.iter
         self._place = train_place(runner, batch_idx)
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
     ) -> None:
-        for schedule, state in self._restore:
-            load = getattr(schedule, 'load_state_dict', None) or schedule.update  # a scheduler, or a parameter group
-            load(state)
-        self._restore = []
         if self.on_nonfinite == 'skip':
             runner.message_hub.update_scalar('train/guard/skipped_iterations', self._skipped)
 
@@ -186,19 +155,19 @@ class RankGuardHook(Hook):
 
     def _agreed(self, runner: Any, losses: Dict[str, Any]) -> Dict[str, Any]:
         assert self._agreement is not None
-        if self._iteration % self.check_interval:
+        if runner.iter % self.check_interval:
             return losses
         agreed = self._agreement(losses, self._samples)
         if agreed.filled:
-            self._keep(runner, self._place, agreed.filled)
-            self._agreement.report(f'guard: iter {self._iteration + 1}: {describe_filled(agreed.filled)}')
+            self._keep(runner, agreed.filled)
+            self._agreement.report(f'guard: iter {runner.iter + 1}: {describe_filled(agreed.filled)}')
         if not agreed.skip:
             self._in_a_row = 0
             return agreed.losses
         self._skipped += 1
         self._in_a_row += 1
         reports = describe_nonfinite(agreed.nonfinite)
-        runner.logger.warning(f'guard: iter {self._iteration + 1} skipped, losses that are not finite: {reports}')
+        runner.logger.warning(f'guard: iter {runner.iter + 1} skipped, losses that are not finite: {reports}')
         if self._in_a_row > self.max_skipped:
             raise LabelGuardError(
                 f'{counted(self._in_a_row, "iteration")} in a row with losses that are not finite, more than '
@@ -207,13 +176,11 @@ class RankGuardHook(Hook):
             )
         raise _Skip
 
-    def _keep(self, runner: Any, place: Dict[str, int], filled: Sequence[Filled]) -> None:
+    def _keep(self, runner: Any, filled: Sequence[RankLosses]) -> None:
         """Rank 0 writes what any rank lacked into the log of the run."""
         if dist.get_rank() == 0:
-            log = run_log_of(runner)
-            log.fill('train', place, filled)
-            for problem in log.take_problems():
-                runner.logger.warning(f'guard: {problem}')
+            run_log_of(runner).fill('train', self._place, filled)
+            warn_of_problems(runner)
 
     def _watch_gradients(self, runner: Any, model: Any) -> None:
         wrapper = runner.optim_wrapper
@@ -225,8 +192,8 @@ class RankGuardHook(Hook):
             arrived.clear()
             if names:
                 runner.logger.warning(
-                    f'guard: iter {self._iteration + 1}: gradients of {len(names)} parameters are not finite, nearest '
-                    f'to the loss: {", ".join(names[:5])} (samples: {", ".join(self._samples)})'
+                    f'guard: iter {runner.iter + 1}: gradients of {len(names)} parameters are not finite, nearest '
+                    f'to the loss: {", ".join(names[:5])} (samples: {listed(self._samples)})'
                 )
             step(*args, **kwargs)
 
@@ -251,8 +218,10 @@ def _counting_iterations(runner: Any) -> Iterator[Tuple[Any, str]]:
     for hook in runner.hooks:
         if getattr(hook, 'ema_model', None) is not None:
             yield hook.ema_model, 'update_parameters'  # would count this iteration's weights, as before, once more
-        if any(base.__name__ == 'CheckInvalidLossHook' for base in type(hook).__mro__):
-            yield hook, 'after_train_iter'  # looks for a loss, and there is none
+        # The schedules make no step, and there is no loss to look at.
+        names = [base.__name__ for base in type(hook).__mro__]
+        if 'ParamSchedulerHook' in names or 'CheckInvalidLossHook' in names:
+            yield hook, 'after_train_iter'
 
 
 def _in_order_of_arrival(model: nn.Module, undo: ExitStack) -> Dict[str, None]:
@@ -274,24 +243,6 @@ def nonfinite_gradients(model: nn.Module, arrived: Iterable[str] = ()) -> List[s
             registered last first.
     """
     graded = [(name, parameter.grad) for name, parameter in model.named_parameters() if parameter.grad is not None]
-    if not graded:
-        return []
-    flags = torch.stack([grad.isfinite().all().to(graded[0][1].device) for _, grad in graded]).tolist()
-    names = [name for (name, _), finite in zip(graded, flags) if not finite][::-1]
+    names = not_finite(graded)[::-1]
     place = {name: number for number, name in enumerate(arrived)}
     return sorted(names, key=lambda name: place.get(name, len(place)))
-
-
-def _copied_buffers(model: nn.Module) -> List[Any]:
-    """Buffers (running means) and copies of them: forward has changed them before a loss is seen."""
-    return [(buffer, buffer.clone()) for buffer in model.buffers()]
-
-
-def _schedules_of(runner: Any) -> List[Any]:
-    """What the schedulers' hook is about to change, and how it was."""
-    schedulers = runner.param_schedulers
-    groups = list(schedulers.values()) if isinstance(schedulers, dict) else [schedulers or []]
-    optimizer = runner.optim_wrapper.optimizer
-    saved = [(scheduler, dict(scheduler.state_dict())) for group in groups for scheduler in group]
-    saved += [(group, {k: v for k, v in group.items() if k != 'params'}) for group in optimizer.param_groups]
-    return saved

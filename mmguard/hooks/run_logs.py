@@ -9,6 +9,7 @@ from mmengine import dist
 
 from mmguard.log.json_lines import MAX_MB, NAME
 from mmguard.log.run_log import RunLog
+from mmguard.visible import visible
 
 _LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
 
@@ -27,8 +28,15 @@ def run_log_of(runner: Any, out_file: Optional[str] = NAME, max_mb: float = MAX_
     return _LOGS[runner]
 
 
+def warn_of_problems(runner: Any) -> None:
+    """Says what of the log cannot be written; each file once."""
+    for problem in _LOGS[runner].take_problems():
+        runner.logger.warning(f'guard: {visible(problem)}')
+
+
 def train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
     """The numbers that the console shows: of the loop, or of the epoch where logs go by epoch."""
+    loop = runner.train_loop
     if runner.log_processor.by_epoch:
-        return {'iter': batch_idx + 1, 'epoch': runner.epoch + 1, 'step': runner.iter + 1}
-    return {'iter': runner.iter + 1}
+        return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
+    return {'iter': loop.iter + 1}

@@ -3,7 +3,30 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, Callable, ContextManager, Dict
+
+from mmengine.hooks import Hook
+
+from mmguard.hooks.discovery import built_train_loop
+
+
+class HookAroundTraining(Hook):
+    """A hook of which something begins and ends with a training."""
+
+    def around_training(self, runner: Any) -> ContextManager[Any]:
+        """Entered before anything of the training is run."""
+        raise TypeError(f'{type(self).__name__} begins and ends nothing with a training')
+
+    def before_run(self, runner: Any) -> None:
+        loop = built_train_loop(runner)
+        if loop is not None:  # else only validation runs
+            run_within(loop, self, partial(self.around_training, runner))
+
+    def after_run(self, runner: Any) -> None:
+        loop = built_train_loop(runner)
+        if loop is not None:
+            put_back_run(loop)
 
 
 def run_within(loop: Any, owner: object, context: Callable[[], ContextManager[Any]]) -> None:

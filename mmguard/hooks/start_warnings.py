@@ -17,13 +17,11 @@ def start_warnings(runner: Any) -> List[str]:
         runner (Runner): Its config is read; one that was built from objects alone has none, and nothing is said.
     """
     # What only a start needs; the command line and this hook give one config one opinion.
-    from mmguard.check.config import ReadConfig
-    from mmguard.check.finding import shown
-    from mmguard.check.report import together
-    from mmguard.check.run import check_config, chosen_rules
+    from mmguard.config.read import ReadConfig
+    from mmguard.findings.engine import chosen_rules, diagnose
 
     try:
-        found = check_config(ReadConfig(runner.cfg.to_dict()), chosen_rules(CODES))
+        found = diagnose(config=ReadConfig(runner.cfg.to_dict()), rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [f'the config could not be checked: {words_of(error)}']
-    return [f'{f.code} {f.path} = {shown(f.value)}: {f.message} {f.advice}' for f in together(found)]
+    return [f'{finding.code} {finding.evidence}: {finding.cause} {finding.advice}' for finding in found]

@@ -8,9 +8,9 @@ from typing import Dict, Iterator, List, Tuple
 
 import numpy as np
 
-from mmguard.instances import LABEL_REASON
+from mmguard.labels.instances import LABEL_REASON
+from mmguard.labels.tally import Tally
 from mmguard.log.totals import KINDS
-from mmguard.tally import Tally
 
 #: Files whose values are kept, at least: those with the most invalid labels.
 DETAILED = 1000

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, BinaryIO, Deque, Dict, Iterator, List, Optional
+from typing import Any, Deque, Dict, Optional
 
 from mmguard.files import write_whole
 from mmguard.log.json_lines import encoded
@@ -17,8 +16,6 @@ from mmguard.log.json_lines import encoded
 NAME = 'label_guard_flight.jsonl'
 #: Counts up when a field changes its meaning. 1 was one JSON object, written when training ended badly.
 FORMAT = 2
-#: What became of a training that wrote no end: the ``reason`` of its record.
-KILLED, RUNNING = 'killed', 'still going on'
 #: The file is cut to the last batches when it holds so many times as many.
 _SURPLUS = 10
 
@@ -97,71 +94,6 @@ class FlightRecord:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-
-def read_record(path: str) -> Dict[str, Any]:
-    """Reads a record, whole or still being written; lines that were cut off are left out.
-
-    Returns:
-        dict: ``rank``; ``iter``, ``epoch`` and ``time`` of the last line; ``batches``, oldest first; ``reason``
-        (``KILLED`` and ``RUNNING`` where no end was written) and ``exception``, if one ended it.
-
-    Raises:
-        OSError: No such file.
-        ValueError: No record of this format; the message names the file.
-    """
-    with open(path, 'rb') as file:
-        entries = list(_entries(file.read().decode(errors='replace')))
-        state = _state_of(file)
-    record = entries[0] if len(entries) == 1 and 'batches' in entries[0] else _summed_up(entries)
-    if not isinstance(record.get('batches'), list):
-        raise ValueError(f'{path}: not a flight record. Wanted is a {NAME}, which FlightRecorderHook writes')
-    if record.get('format') not in (1, FORMAT):
-        raise ValueError(f'{path}: format {record.get("format")!r}, this mmguard reads {FORMAT}')
-    record.setdefault('reason', state)
-    return record
-
-
-def _entries(text: str) -> Iterator[Dict[str, Any]]:
-    whole = _parsed(text)
-    for entry in (_parsed(line) for line in text.split('\n')) if whole is None else [whole]:
-        if isinstance(entry, dict):
-            yield entry
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _summed_up(entries: List[Dict[str, Any]]) -> Dict[str, Any]:
-    record: Dict[str, Any] = {}
-    batches: List[Dict[str, Any]] = []
-    for entry in entries:
-        if 'samples' in entry:
-            batches.append({'losses': None, **entry})
-        elif 'losses' in entry:
-            record.pop('reason', None)  # it took long, and ended
-            if batches:
-                batches[-1]['losses'] = entry['losses']
-        record.update({key: value for key, value in entry.items() if key not in ('samples', 'losses')})
-    if isinstance(record.get('capacity'), int):
-        record['batches'] = batches[-record['capacity'] :]
-    return record
-
-
-def _state_of(file: BinaryIO) -> str:
-    try:
-        import fcntl
-
-        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return RUNNING
-    except (ImportError, OSError):
-        return f'{KILLED}, or {RUNNING}'
-    return KILLED
 
 
 def _line(entry: Dict[str, Any]) -> bytes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Dict, Iterable, List, Sequence
+from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Sequence
 
+from mmguard.labels.tally import Tally
 from mmguard.log.files_seen import FilesSeen
 from mmguard.log.source import UNKNOWN, relative_to, source_of
 from mmguard.log.span import SCALARS, SEEN, Span
 from mmguard.log.totals import KINDS, LoopTotals, LossCount, added
-from mmguard.tally import Tally
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
@@ -21,11 +21,11 @@ class Ledger:
 
     Args:
         roots (list[str]): Data roots; files are named relative to them.
-        pending (Span): What was seen since the last report; not yet in the numbers below.
+        pending (Span, optional): What was seen since the last report; not yet in the numbers below.
     """
 
     roots: List[str] = field(default_factory=list)
-    pending: Span = field(default_factory=Span)
+    pending: Optional[Span] = None
     iterations: int = 0
     offending_iterations: int = 0
     kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
@@ -46,9 +46,16 @@ class Ledger:
         for source in sources:
             self.files.see(self.shorten(source))
 
+    def add(self, span: Span) -> None:
+        """Takes an iteration; it is pending until the next report."""
+        if self.pending is None:
+            self.pending = span
+        else:
+            self.pending.add(span)
+
     def take_pending(self) -> Span:
         """Moves what is pending into the totals, and returns it."""
-        span, self.pending = self.pending, Span()
+        span, self.pending = Span() if self.pending is None else self.pending, None
         self.iterations += span.iterations
         self.offending_iterations += span.offending_iterations
         self.empty_images += span.empty_images

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 
+from mmguard.words import counted
+
 
 class Pace:
-    """Lets the first lines through, then one per period; tells how many it held back.
+    """Lets the first lines through, then one per period, which says how many iterations had one since.
 
     Args:
         first (int): Lines that always pass.
@@ -17,7 +19,7 @@ class Pace:
         self._left = first
         self._seconds = seconds
         self._last = float('-inf')
-        self.held_back = 0
+        self._held_back = 0
 
     def lets_pass(self) -> bool:
         now = time.monotonic()
@@ -25,9 +27,10 @@ class Pace:
             self._left -= 1
             self._last = now
             return True
-        self.held_back += 1
+        self._held_back += 1
         return False
 
-    def take_held_back(self) -> int:
-        held_back, self.held_back = self.held_back, 0
-        return held_back
+    def since_last(self) -> str:
+        """What a line that passes ends with: `` (and 3 such iterations since the last line)``, or nothing."""
+        held_back, self._held_back = self._held_back, 0
+        return f' (and {counted(held_back, "such iteration")} since the last line)' if held_back else ''

@@ -70,7 +70,7 @@ class RunLog:
         """Takes an iteration and reports it at once."""
         ledger = self.ledgers[mode]
         ledger.see_files(sources)
-        ledger.pending.add(span)
+        ledger.add(span)
         self.report(mode, place)
 
     def report(self, mode: str, place: Dict[str, int]) -> Span:
@@ -93,7 +93,7 @@ class RunLog:
 
         Args:
             mode, place: As there.
-            filled (sequence of Filled): Rank, names of its losses, its samples.
+            filled (sequence of RankLosses): Rank, names of its losses, its samples.
         """
         if mode not in self.ledgers:
             self.begin(mode)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from mmguard.files import write_whole
-from mmguard.labels import LabelSpace
+from mmguard.labels.space import LabelSpace
 from mmguard.log.files_seen import FilesSeen
 from mmguard.log.ledger import Ledger
 from mmguard.log.totals import LoopTotals

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Sequence
 
+from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.totals import KINDS, LossCount, added
-from mmguard.tally import LABEL_GUARD, Tally
 
 if TYPE_CHECKING:  # without mmengine a span serves other trainers, and `mmguard report`
     from mmengine.structures import BaseDataElement
@@ -27,6 +27,11 @@ SEEN = ('pixels', 'instances', 'loss_elements')
 
 #: Kind -> tallies of single images.
 ByKind = Dict[str, List[Tally]]
+
+
+def by_kind(pixels: Sequence[Tally] = (), instances: Sequence[Tally] = ()) -> ByKind:
+    """Kind -> tallies."""
+    return {'pixels': list(pixels), 'instances': list(instances)}
 
 
 @dataclass
@@ -53,9 +58,9 @@ class Span:
     offending_samples: int = 0
     pixels: Tally = field(default_factory=Tally)
     instances: Tally = field(default_factory=Tally)
-    offending: ByKind = field(default_factory=lambda: by_kind())
+    offending: ByKind = field(default_factory=by_kind)
     losses: Dict[str, LossCount] = field(default_factory=dict)
-    loss_samples: ByKind = field(default_factory=lambda: by_kind())
+    loss_samples: ByKind = field(default_factory=by_kind)
     empty_images: int = 0
 
     @classmethod
@@ -162,11 +167,6 @@ class Span:
         if any(self.loss_samples.values()):
             record['loss_samples'] = samples(self.loss_samples)
         return record
-
-
-def by_kind(**tallies: List[Tally]) -> ByKind:
-    """Kind -> tallies, with an empty list for every kind that is not given."""
-    return {kind: tallies.get(kind, []) for kind in KINDS}
 
 
 def joined(left: ByKind, right: ByKind) -> ByKind:

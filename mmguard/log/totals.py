@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict
 
-from mmguard.tally import Tally
+from mmguard.labels.tally import Tally
+from mmguard.typed_json import decoded
 
 #: What a tally may count, as samples name it.
 KINDS = ('pixels', 'instances')
@@ -97,30 +98,14 @@ class LoopTotals:
         }
 
     @classmethod
-    def from_json(cls, record: Dict[str, Any]) -> LoopTotals:
+    def from_json(cls, record: Any) -> LoopTotals:
         """Reads ``to_json`` back.
 
         Raises:
-            KeyError, TypeError, ValueError, AttributeError: Not such a record.
+            ValueError: Not such a record; says why.
         """
-        kinds = {kind: Tally.from_json(record[kind]) for kind in KINDS}
-        losses = {
-            str(name): LossCount(int(count['seen']), int(count['skipped']), int(count['remapped']))
-            for name, count in record['losses'].items()
-        }
-        return cls(
-            int(record['iterations']),
-            int(record['offending_iterations']),
-            int(record['files']),
-            int(record['offending_files']),
-            kinds,
-            losses,
-            int(record['empty_images']),
-            {
-                str(name): {str(rank): int(number) for rank, number in by_rank.items()}
-                for name, by_rank in record.get('filled', {}).items()
-            },
-        )
+        flat = decoded(Dict[str, Any], record)
+        return decoded(cls, {**flat, 'kinds': {kind: flat.get(kind) for kind in KINDS}})
 
 
 def added(left: Dict[str, LossCount], right: Dict[str, LossCount]) -> Dict[str, LossCount]:

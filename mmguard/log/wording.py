@@ -7,11 +7,11 @@ import textwrap
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.console import Console, Table, Text
-from mmguard.instances import describe_boxes, describe_reasons
+from mmguard.labels.instances import describe_boxes, describe_reasons
+from mmguard.labels.tally import Tally
 from mmguard.log.ledger import Ledger
 from mmguard.log.span import Span
 from mmguard.log.totals import KINDS, LoopTotals
-from mmguard.tally import Tally
 from mmguard.visible import visible_name
 from mmguard.words import counted, plural
 
@@ -65,6 +65,14 @@ def _values(tallies: List[Tally]) -> str:
 def _listed(values: Set[int]) -> str:
     shown = ', '.join(map(str, sorted(values)[:6])) + (', ...' if len(values) > 6 else '')
     return f'{plural(len(values), "value")} {shown}' if values else ''
+
+
+def closing(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
+    """What a loop came to: a table where there was anything to report; empty where no label was seen."""
+    totals = ledger.totals()
+    if totals or totals.filled:
+        return f'summary\n{closing_table(mode, ledger, top_k, out_file)}'
+    return all_valid(mode, totals)
 
 
 def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
@@ -181,8 +189,16 @@ def filled_losses(filled: Dict[str, Dict[str, int]]) -> List[str]:
     return [
         f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
         for loss, by_rank in filled.items()
-        for rank, number in sorted(by_rank.items(), key=lambda item: int(item[0]))
+        for rank, number in sorted(by_rank.items(), key=lambda item: (len(item[0]), item[0]))
     ]
+
+
+def too_many_skipped(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
+    """Why a training stops at ``max_skipped_ratio``."""
+    return (
+        f'{100 * ratio:.3g} % of the labels seen so far were skipped, more than max_skipped_ratio={limit}: '
+        f'{", ".join(visible_name(str(tally.source)) for tally in worst)}. Correct the labels, or raise the limit'
+    )
 
 
 def percent(part: int, whole: int) -> str:

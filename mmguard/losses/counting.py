@@ -7,8 +7,8 @@ from typing import List, Optional
 from torch import Tensor
 
 from mmguard.errors import LabelGuardError
+from mmguard.labels.tally import SEVERAL
 from mmguard.nn.counting import AddsCounts
-from mmguard.tally import SEVERAL
 
 
 class CountsLabels(AddsCounts):

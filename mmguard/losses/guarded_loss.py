@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from mmguard.errors import LabelGuardError
 from mmguard.functional.checks import shape_of
 from mmguard.functional.mend import mend_target
-from mmguard.labels import check_int, check_num_classes, check_on_invalid
+from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guards import guard_for
 

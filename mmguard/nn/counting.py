@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.value_table import read_tally
+from mmguard.labels.tally import Tally
 from mmguard.nn.last_words import note, take_counts_of
-from mmguard.tally import Tally
 from mmguard.torch_compat import is_recomputed, outlives_call
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.cross_entropy import cross_entropy_and_counts
-from mmguard.labels import check_on_invalid
+from mmguard.labels.space import check_on_invalid
 from mmguard.nn.counting import KeepsTally
 
 

@@ -10,8 +10,8 @@ from typing import Any, Dict
 import torch
 
 from mmguard.functional.value_table import read_tally
-from mmguard.labels import describe_values
-from mmguard.tally import Tally
+from mmguard.labels.space import describe_values
+from mmguard.labels.tally import Tally
 from mmguard.words import counted
 
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()

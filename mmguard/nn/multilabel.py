@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mmguard.functional import binary_cross_entropy_with_logits
-from mmguard.labels import check_on_invalid
+from mmguard.labels.space import check_on_invalid
 from mmguard.nn.counting import KeepsTally
 
 

@@ -6,16 +6,17 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from mmguard.diagnosis import CAUSES, LabelFacts, diagnose
-from mmguard.diagnosis.advice import in_nnunet
-from mmguard.labels import LabelRule, describe_values
+from mmguard.findings import LabelFacts, diagnose
+from mmguard.findings.advice import in_nnunet
+from mmguard.labels.space import LabelRule, describe_values
+from mmguard.labels.tally import Tally
 from mmguard.log.pace import Pace
 from mmguard.log.run_log import RunLog
 from mmguard.log.run_record import space_to_json
 from mmguard.log.span import Span
 from mmguard.log.wording import percent
 from mmguard.nnunet.label_space import MARK
-from mmguard.tally import Tally
+from mmguard.visible import visible
 from mmguard.words import counted
 
 #: Cases that a line, and the table at the end, name.
@@ -67,7 +68,7 @@ class CaseLog:
         self._log = RunLog(folder, rank, world_size, framework='nnunet')
         self._rule = rule
         self._classes = list(classes)
-        self._tell = tell
+        self._tell = lambda text: tell(visible(text))
         self._raw_folder = raw_folder
         self._epoch: Dict[str, _Sums] = {}
         self._pace = Pace()
@@ -101,9 +102,7 @@ class CaseLog:
         if not span:
             return
         if self._pace.lets_pass():
-            held_back = self._pace.take_held_back()
-            more = f' (and {held_back} such iterations since the last line)' if held_back else ''
-            self._tell(f'{_iteration_line(mode, place, span)}{more}')
+            self._tell(_iteration_line(mode, place, span) + self._pace.since_last())
         if not self._hinted:
             self._hinted = True
             self._hint(span)
@@ -161,9 +160,7 @@ class CaseLog:
             files=span.samples,
             offending_files=len(found),
         )
-        causes = [
-            f'\n  likely cause: {f.code} {f.cause} (mmguard explain {f.code})' for f in diagnose(facts, CAUSES)[:1]
-        ]
+        causes = [f'\n  likely cause: {f.code} {f.cause} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         self._tell(
             f'guard: first offence. Training goes on {_fate(span)}, but they are wrong, and so may be others that no '
             f'guard can tell.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))

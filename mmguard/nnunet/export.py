@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Callable, Dict, Optional
 
+from mmguard.errors import CannotRun
+
 #: nnU-Net's variable: folders with trainers, separated as in PATH.
 VARIABLE = 'nnUNet_extTrainer'
 #: Holds nothing but the one module that nnU-Net is to import.
 FOLDER = Path(__file__).resolve().parent / 'ext_trainer'
-
-SHOWN, COULD_NOT_RUN = 0, 2
 
 
 def _powershell_quote(text: str) -> str:
@@ -50,14 +50,16 @@ def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
     return SHELLS[shell](os.pathsep.join(folders))
 
 
-def show_export(shell: str) -> int:
-    """Prints the line; returns the exit code."""
+def line_here(shell: str) -> str:
+    """The line for this environment.
+
+    Raises:
+        CannotRun: nnU-Net would not find the trainer with it.
+    """
     why = _why_not()
     if why:
-        print(f'mmguard nnunet: {why}', file=sys.stderr)
-        return COULD_NOT_RUN
-    print(export_line(shell, os.environ.get(VARIABLE)))
-    return SHOWN
+        raise CannotRun(why)
+    return export_line(shell, os.environ.get(VARIABLE))
 
 
 def _why_not() -> str:

@@ -6,8 +6,8 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from mmguard.labels import LabelRule, value_counts
-from mmguard.tally import Tally
+from mmguard.labels.space import LabelRule, value_counts
+from mmguard.labels.tally import Tally
 
 #: Stands for an invalid voxel where the data set declares no ignore label. nnU-Net marks what lies outside of the image
 #: with it and turns it into background before the guard looks, so no voxel has it any more.

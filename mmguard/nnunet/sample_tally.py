@@ -12,8 +12,8 @@ from typing import Any, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from mmguard.labels import LabelRule
-from mmguard.tally import VALUES, Tally
+from mmguard.labels.space import LabelRule
+from mmguard.labels.tally import VALUES, Tally
 
 _WIDTH = 4 + 2 * VALUES
 

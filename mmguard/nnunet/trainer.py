@@ -11,7 +11,8 @@ from torch import distributed as dist
 from torch import nn
 
 from mmguard.errors import LabelGuardError
-from mmguard.labels import LabelRule, check_on_invalid, describe_values
+from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
+from mmguard.labels.tally import Tally
 from mmguard.log.span import Span, by_kind
 from mmguard.log.totals import LossCount
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
@@ -26,7 +27,6 @@ from mmguard.nnunet.label_space import (
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
 from mmguard.nnunet.sample_tally import case_names, mend_batch, take_tallies
 from mmguard.nnunet.transforms import GuardedTransforms
-from mmguard.tally import Tally
 from mmguard.words import counted
 
 #: Overrides :attr:`GuardsLabels.on_invalid`.

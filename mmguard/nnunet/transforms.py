@@ -11,7 +11,7 @@ from batchgeneratorsv2.transforms.utils.compose import ComposeTransforms
 from batchgeneratorsv2.transforms.utils.deep_supervision_downsampling import DownsampleSegForDSTransform
 from batchgeneratorsv2.transforms.utils.seg_to_regions import ConvertSegmentationToRegionsTransform
 
-from mmguard.labels import LabelRule
+from mmguard.labels.space import LabelRule
 from mmguard.nnunet.label_space import MARK
 from mmguard.nnunet.sample_tally import append_tally
 

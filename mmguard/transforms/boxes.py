@@ -8,10 +8,10 @@ from typing import Any, Optional, Tuple
 import numpy as np
 import torch
 
-from mmguard.instances import BOX_REASONS, FEW
+from mmguard.labels.boxes import NO_AREA, NOT_FINITE, OUTSIDE, corner_faults
+from mmguard.labels.instances import FEW
 
 _INF = float('inf')
-_NOT_FINITE, _NO_AREA, _OUTSIDE = (BOX_REASONS.index(f'box_{name}') for name in ('not_finite', 'no_area', 'outside'))
 
 
 def box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarray]:
@@ -28,14 +28,8 @@ def box_faults(boxes: Any, img_shape: Tuple[float, float]) -> Optional[np.ndarra
     if not len(boxes):
         return None
     corners = _corners(boxes)
-    if corners is None:
-        finite, has_area, inside = _judge_boxes(boxes, img_shape)
-    else:
-        finite, has_area, inside = _judge_corners(np.asarray(corners), img_shape)
-    if (finite & has_area & inside).all():
-        return None
-    faults = np.where(has_area, np.where(inside, 0, _OUTSIDE), _NO_AREA)
-    return np.where(finite, faults, _NOT_FINITE)
+    faults = _faults(boxes, img_shape) if corners is None else corner_faults(np.asarray(corners), img_shape)
+    return faults if faults.any() else None
 
 
 def are_few_and_good(boxes: Any, img_shape: Tuple[float, float]) -> bool:
@@ -67,16 +61,10 @@ def _is_horizontal(box_type: Any) -> bool:
     return issubclass(box_type, HorizontalBoxes)
 
 
-def _judge_corners(corners: np.ndarray, img_shape: Tuple[float, float]) -> Tuple[np.ndarray, ...]:
-    left, top, right, bottom = corners.T
-    finite = np.isfinite(corners).all(axis=1)
-    has_area = (right > left) & (bottom > top)
-    inside = (right > 0) & (bottom > 0) & (left < img_shape[1]) & (top < img_shape[0])
-    return finite, has_area, inside
-
-
-def _judge_boxes(boxes: Any, img_shape: Tuple[float, float]) -> Tuple[np.ndarray, ...]:
-    """Rotated, quadrilateral and other boxes, by what every type of box has to offer."""
-    finite = boxes.tensor.flatten(1).isfinite().all(dim=1)
-    has_area = (boxes.widths > 0) & (boxes.heights > 0) & (boxes.areas > 0)
-    return finite.numpy(), has_area.numpy(), boxes.is_inside(img_shape).numpy()
+def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
+    """Of rotated, quadrilateral and other boxes, by what every type of box has to offer."""
+    faults = np.zeros(len(boxes), np.int8)
+    faults[~boxes.is_inside(img_shape).numpy()] = OUTSIDE
+    faults[~((boxes.widths > 0) & (boxes.heights > 0) & (boxes.areas > 0)).numpy()] = NO_AREA
+    faults[~boxes.tensor.flatten(1).isfinite().all(dim=1).numpy()] = NOT_FINITE
+    return faults

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.instances import FEW, InstanceRule, MendedInstances
-from mmguard.labels import LabelMap
-from mmguard.tally import Tally
+from mmguard.labels.instances import FEW, InstanceRule, MendedInstances
+from mmguard.labels.space import LabelMap
+from mmguard.labels.tally import Tally
 from mmguard.transforms.boxes import are_few_and_good, box_faults
 from mmguard.transforms.per_instance import appended, check_lengths, keys_of, take, taken
 from mmguard.transforms.record import leave_in_results, leave_in_sample
@@ -61,7 +61,7 @@ class GuardInstanceLabels(BaseTransform):
         self.check_boxes = check_boxes
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Mends the instances and leaves a :class:`~mmguard.tally.Tally` of them.
+        """Mends the instances and leaves a :class:`~mmguard.labels.tally.Tally` of them.
 
         Args:
             results (dict): The sample, packed or not.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from mmguard.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import LABEL_GUARD, Tally
 
 
 def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally) -> None:

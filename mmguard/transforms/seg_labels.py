@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels import LabelMap, LabelRule
+from mmguard.labels import OTHERS
+from mmguard.labels.space import LabelMap, LabelRule
 from mmguard.transforms.record import leave_in_results, leave_in_sample
 
 
@@ -28,7 +29,8 @@ class GuardSegLabels(BaseTransform):
         ignore_index (int): The label that is not trained on. Defaults to 255.
         on_invalid (str): ``'ignore'`` (default) sets invalid pixels to ``ignore_index``, ``'clip'`` clamps them into
             the classes, ``'raise'`` raises ``LabelGuardError`` that names the file.
-        label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first.
+        label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first;
+            ``{7: 0, 8: 1, '*': 255}`` ignores every value that it does not name.
 
     Raises:
         ValueError: Arguments out of range; when called, a label map that is not 2-D.
@@ -46,7 +48,7 @@ class GuardSegLabels(BaseTransform):
         self.rule = LabelRule(num_classes, ignore_index, on_invalid, label_map)
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Mends the label map and leaves a :class:`~mmguard.tally.Tally` of it.
+        """Mends the label map and leaves a :class:`~mmguard.labels.tally.Tally` of it.
 
         Args:
             results (dict): The sample, packed or not.
@@ -77,11 +79,15 @@ class GuardSegLabels(BaseTransform):
             sample.gt_sem_seg.set_field(torch.from_numpy(mended), field)
         leave_in_sample(sample, 'pixels', tally)
 
+    def _label_map(self) -> Optional[Dict[Any, int]]:
+        others = {} if self.rule.others is None else {OTHERS: self.rule.others}
+        return {**self.rule.label_map, **others} or None
+
     def __repr__(self) -> str:
         rule = self.rule
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
-            f'on_invalid={rule.on_invalid!r}, label_map={rule.label_map or None})'
+            f'on_invalid={rule.on_invalid!r}, label_map={self._label_map()})'
         )
 
 

@@ -17,9 +17,9 @@ from torch.utils.checkpoint import checkpoint
 
 from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
-from mmguard.distributed.agreement import describe_mismatch
-from mmguard.distributed.layout import Entry, digest, layout_of, union
+from mmguard.distributed.layout import Entry, digest, lacking, layout_of, union
 from mmguard.distributed.reach import _reached, zero_of
+from mmguard.log.rank_wording import describe_mismatch
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
@@ -266,7 +266,9 @@ def test_layouts() -> None:
     }
     lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
     assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
-    assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch([layout, {}], [['x'], []], [0, 1])
+    assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch(
+        [(0, lacking(layout, layout), ['x']), (1, lacking({}, layout), [])], [layout, {}]
+    )
 
 
 # ---- what a first batch without targets, or a branch that nobody uses, leaves without a gradient

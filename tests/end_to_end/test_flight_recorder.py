@@ -12,7 +12,7 @@ import threading
 import time
 from glob import glob
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 import pytest
 from mmengine.config import Config
@@ -22,7 +22,7 @@ from ranks import run_ranks
 from small_runs import LOAD, PACK, Run, add_loop, expected_samples, make_cityscapes, tiny_config
 
 from mmguard.cli import main
-from mmguard.log.flight_record import KILLED, RUNNING, read_record
+from mmguard.log.flight_reader import KILLED, RUNNING, Flight, FlightBatch, read_flight
 
 pytestmark = pytest.mark.slow
 
@@ -77,13 +77,13 @@ def files_in(work_dir: str) -> List[str]:
     return glob(osp.join(work_dir, '*', '*label_guard_flight*'))
 
 
-def record_in(work_dir: str) -> Dict[str, Any]:
+def record_in(work_dir: str) -> Flight:
     (path,) = files_in(work_dir)
-    return read_record(path)
+    return read_flight(path)
 
 
-def sources(batches: List[Dict[str, Any]]) -> List[List[str]]:
-    return [[sample['source'] for sample in batch['samples']] for batch in batches]
+def sources(batches: List[FlightBatch]) -> List[List[str]]:
+    return [[sample.source for sample in batch.samples] for batch in batches]
 
 
 def methods_of(runner: Any) -> Any:
@@ -104,28 +104,28 @@ def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) ->
     with pytest.raises(IndexError, match='Target 77 is out of bounds'):
         run.train()
     record = record_in(work_dir)
-    assert (record['reason'], record['iter'], record['rank']) == ('exception', 4, 0)
-    assert record['exception']['type'] == 'IndexError'
-    assert 'Target 77' in record['exception']['message']
-    assert 'cross_entropy' in record['exception']['traceback']
+    assert (record.reason, record.iter, record.rank) == ('exception', 4, 0)
+    assert record.exception.type == 'IndexError'
+    assert 'Target 77' in record.exception.message
+    assert 'cross_entropy' in record.exception.traceback
     expected = expected_samples(cityscapes, 'gtFine/train')
     names = [sample['source'] for sample in expected]
-    assert [batch['iter'] for batch in record['batches']] == [2, 3, 4]
-    assert sources(record['batches']) == [names[2:4], names[4:6], names[6:8]]
-    assert [batch['losses'] is None for batch in record['batches']] == [False, False, True]
-    assert record['batches'][0]['losses']['loss'] > 0
-    tallies = record['batches'][0]['samples'][0]['tallies']['pixels']
-    assert (tallies['skipped'], tallies['values']) == (expected[2]['skipped'], expected[2]['values'])
-    assert osp.exists(record['batches'][0]['samples'][0]['path'])
+    assert [batch.iter for batch in record.batches] == [2, 3, 4]
+    assert sources(record.batches) == [names[2:4], names[4:6], names[6:8]]
+    assert [batch.losses is None for batch in record.batches] == [False, False, True]
+    assert record.batches[0].losses['loss'] > 0
+    tallies = record.batches[0].samples[0].tallies['pixels']
+    assert (tallies.skipped, tallies.to_json()['values']) == (expected[2]['skipped'], expected[2]['values'])
+    assert osp.exists(record.batches[0].samples[0].path)
     assert f'the last batches and their samples are in {files_in(work_dir)[0]!r}' in run.log
 
 
 def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same(cityscapes: str, work_dir: str) -> None:
     with pytest.raises(Mute):
         Run(config_of(cityscapes, work_dir, 'mute', 1)).train()
-    error = record_in(work_dir)['exception']
-    assert error['type'] == 'Mute'
-    assert 'raise Mute' in error['traceback']
+    error = record_in(work_dir).exception
+    assert error.type == 'Mute'
+    assert 'raise Mute' in error.traceback
 
 
 def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str, work_dir: str) -> None:
@@ -134,8 +134,8 @@ def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str
     with pytest.raises(Exception):  # noqa: B017 (mmcv's own; which is not our matter)
         Run(config).train()
     record = record_in(work_dir)
-    assert record['reason'] == 'exception'
-    assert record['batches'] == []
+    assert record.reason == 'exception'
+    assert record.batches == []
 
 
 def test_after_ctrl_c_a_second_training_ends_well_and_leaves_nothing(
@@ -147,7 +147,7 @@ def test_after_ctrl_c_a_second_training_ends_well_and_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         run.train()
     record = record_in(work_dir)
-    assert (record['exception']['type'], record['iter']) == ('KeyboardInterrupt', 4)
+    assert (record.exception.type, record.iter) == ('KeyboardInterrupt', 4)
     assert methods_of(run.runner) == before
     run.train()
     assert run.runner.iter == 6
@@ -183,8 +183,8 @@ def test_a_slow_iteration_is_said_and_training_goes_on(cityscapes: str, work_dir
     assert run.runner.iter == 6
     assert files_in(work_dir) == [osp.join(run.log_dir, 'copy_of_label_guard_flight.jsonl')]
     record = record_in(work_dir)
-    assert record['reason'].startswith('an iteration takes longer than timeout=1 s')
-    assert (record['iter'], record['batches'][-1]['losses']) == (4, None)
+    assert record.reason.startswith('an iteration takes longer than timeout=1 s')
+    assert (record.iter, record.batches[-1].losses) == (4, None)
 
 
 @HOOKS.register_module()
@@ -220,7 +220,7 @@ def test_a_file_name_that_is_not_utf8_is_recorded(tmp_path: Path, capsys: Any) -
     with pytest.raises(IndexError):
         Run(config).train()
     (path,) = files_in(str(tmp_path / 'work'))
-    names = [sample['path'] for batch in read_record(path)['batches'] for sample in batch['samples']]
+    names = [sample.path for batch in read_flight(path).batches for sample in batch.samples]
     assert any('caf\udce9' in name and osp.exists(name) for name in names)
     assert 'Logging error' not in capsys.readouterr().err
     assert main(['replay', str(tmp_path / 'config.py'), path]) == 1
@@ -268,10 +268,10 @@ def killed_at_50(tmp_path: Path, what: str) -> Tuple[int, str, str]:
 def test_whatever_kills_it_the_sample_is_found(tmp_path: Path, what: str, capsys: Any) -> None:
     code, config, path = killed_at_50(tmp_path, what)
     assert code == -getattr(signal, what)
-    record = read_record(path)
-    assert (record['reason'], record['iter']) == (KILLED, 50)
-    assert [batch['iter'] for batch in record['batches']] == list(range(31, 51))
-    assert [batch['losses'] is None for batch in record['batches']] == [False] * 19 + [True]
+    record = read_flight(path)
+    assert (record.reason, record.iter) == (KILLED, 50)
+    assert [batch.iter for batch in record.batches] == list(range(31, 51))
+    assert [batch.losses is None for batch in record.batches] == [False] * 19 + [True]
     if what == 'SIGKILL':
         assert main(['replay', config, path]) == 1
         out = ' '.join(capsys.readouterr().out.split())
@@ -317,10 +317,10 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
     try:
         (path,) = files_in(work_dir)
         deadline = time.monotonic() + 60
-        while (record := read_record(path))['iter'] < 4:
+        while (record := read_flight(path)).iter < 4:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert record['reason'] == RUNNING
+        assert record.reason == RUNNING
         main(['report', work_dir])
         out = ' '.join(capsys.readouterr().out.split())
         assert 'rank 0 is still going on in iteration 4' in out
@@ -328,7 +328,7 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
     finally:
         child.kill()
         child.communicate()
-    assert read_record(path)['reason'] == KILLED
+    assert read_flight(path).reason == KILLED
 
 
 def test_a_disk_that_is_full_does_not_hide_the_error(cityscapes: str, work_dir: str) -> None:

@@ -68,7 +68,8 @@ def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> N
         assert modes[mode]['data_roots'] == [cityscapes]
         assert len(modes[mode]['classes']) == NUM_CLASSES
     assert (modes['train']['iter'], modes['train']['totals']['iterations']) == (8, 8)
-    assert list(modes['train']['losses'].values()) == [dict(num_classes=NUM_CLASSES, ignore_index=255)]
+    (spaces,) = modes['train']['losses'].values()
+    assert spaces == [dict(kind='pixels', num_classes=NUM_CLASSES, ignore_index=255)]
     assert modes['val']['losses'] == {}
 
 

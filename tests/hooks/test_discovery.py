@@ -16,12 +16,13 @@ from mmguard.hooks.discovery import (
     culprits,
     data_roots_of,
     guarded_losses,
-    label_space,
     pipelines_of,
     rules_in,
     rules_of,
     samples_of,
+    unwrapped,
 )
+from mmguard.labels.spaces import Space, of_loss
 from mmguard.log.source import relative_to, source_of
 
 
@@ -60,7 +61,7 @@ def test_names_do_not_hold_the_wrappers() -> None:
         wrapped = MMDistributedDataParallel(model, device_ids=None)
         assert is_model_wrapper(wrapped)
         assert list(guarded_losses(wrapped)) == ['decode_head.loss_decode.0']
-        assert label_space(wrapped, 'decode_head.loss_decode.0') == (None, -100)
+        assert of_loss(unwrapped(wrapped), 'decode_head.loss_decode.0') == {}
     finally:
         dist.destroy_process_group()
 
@@ -72,26 +73,6 @@ def test_a_copied_model_counts_for_itself() -> None:
         loss(torch.zeros(1, 3, 2, 2, requires_grad=True), torch.full((1, 2, 2), 7))
         assert loss.take_counts().tolist() == [4, 4, 0]
     assert all(loss.take_counts() is None for loss in guarded_losses(model).values())
-
-
-@pytest.mark.parametrize(
-    ('head', 'own', 'expected'),
-    [
-        (dict(num_classes=19, ignore_index=255), {}, (19, 255)),
-        (dict(num_classes=19, ignore_index=254), dict(num_classes=7, ignore_index=3), (7, 254)),
-        (dict(num_classes=19), dict(ignore_index=3), (19, 3)),
-        (dict(num_classes=19), {}, (19, 255)),  # TverskyLoss's own
-        ({}, dict(num_classes=7), (7, 255)),
-    ],
-)
-def test_label_space_of_a_wrapped_loss(head: Any, own: Any, expected: Any) -> None:
-    model = model_of(wrap('TverskyLoss', **own), **head)
-    assert label_space(model, 'decode_head.loss_decode.0') == expected
-
-
-def test_label_space_of_ohem_whose_ignore_value_has_another_name() -> None:
-    loss = wrap('OhemCrossEntropy', ignore_label=200)
-    assert label_space(model_of(loss, num_classes=4), 'decode_head.loss_decode.0') == (4, 200)
 
 
 def wrap(name: str, num_classes: Any = None, ignore_index: Any = None, **arguments: Any) -> nn.Module:
@@ -213,7 +194,7 @@ def test_culprits_are_the_samples_that_a_rule_mends(field: str) -> None:
         sample.gt_sem_seg = PixelData(**{field: torch.from_numpy(np.full((1, 2, 2), value))})
         samples.append(sample)
     samples.append(element(seg_map_path='no labels'))
-    found = culprits(samples, 3, 255)
+    found = culprits(samples, {'pixels': Space('pixels', 3, 'decode_head.num_classes', 255)})
     (tally,) = found['pixels']
     assert found['instances'] == []
     assert (tally.source, tally.skipped, tally.values) == ('b.png', 4, {9: 4})
@@ -225,5 +206,5 @@ def test_culprits_among_instances() -> None:
         sample = element(img_path=name)
         sample.gt_instances = InstanceData(labels=torch.tensor(labels, dtype=torch.long))
         samples.append(sample)
-    (tally,) = culprits(samples, 3)['instances']
+    (tally,) = culprits(samples, {'instances': Space('instances', 3, 'bbox_head.num_classes')})['instances']
     assert (tally.source, tally.skipped, tally.values) == ('b.jpg', 2, {3: 1, 7: 1})

@@ -146,10 +146,8 @@ def test_a_config_that_cannot_be_read_ends_no_training(cityscapes: str, work_dir
 
 
 class _Odd(int):
-    def __eq__(self, other: object) -> bool:
+    def __repr__(self) -> str:
         raise RuntimeError('no number')
-
-    __hash__ = int.__hash__
 
 
 @pytest.mark.slow

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmguard.labels.tally import Tally
 from mmguard.log import files_seen
 from mmguard.log.files_seen import FilesSeen
-from mmguard.tally import Tally
 
 FOUND = st.lists(
     st.tuples(

@@ -4,20 +4,21 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 import pytest
 
 from mmguard import FlightRecorderHook
-from mmguard.log.flight_record import FORMAT, KILLED, FlightRecord, read_record
+from mmguard.log.flight_reader import KILLED, Flight, read_flight
+from mmguard.log.flight_record import FORMAT, FlightRecord
 
 
 def batch(number: int, name: str = 'a.png') -> Dict[str, Any]:
     return dict(iter=number, epoch=1, samples=[dict(source=name, path=f'/data/{name}')])
 
 
-def iterations(record: Dict[str, Any]) -> List[int]:
-    return [batch['iter'] for batch in record['batches']]
+def iterations(flight: Flight) -> List[Optional[int]]:
+    return [batch.iter for batch in flight.batches]
 
 
 def test_round_trip_with_what_json_does_not_know(tmp_path: Path) -> None:
@@ -27,13 +28,16 @@ def test_round_trip_with_what_json_does_not_know(tmp_path: Path) -> None:
     record.write(losses={'loss': 'nan', 'a': 0.5})
     record.write(reason='exception', exception={'type': 'E', 'message': '\udcff', 'traceback': ''})
     record.close()
-    found = read_record(str(path))
-    (only,) = found['batches']
-    assert only['samples'][0]['source'] == 'caf\udce9\n\u2028.png'
-    assert math.isnan(float(only['losses']['loss']))
-    assert (found['rank'], found['iter'], found['epoch'], found['reason']) == (2, 7, 1, 'exception')
-    assert found['exception']['message'] == '\udcff'
-    assert found['time'][:2] == '20'
+    found = read_flight(str(path))
+    (only,) = found.batches
+    assert only.samples[0].source == 'caf\udce9\n\u2028.png'
+    assert only.losses is not None
+    assert math.isnan(only.losses['loss'])
+    assert (found.rank, found.iter, found.epoch, found.reason) == (2, 7, 1, 'exception')
+    assert found.exception is not None
+    assert found.exception.message == '\udcff'
+    assert found.time[:2] == '20'
+    assert found.unread.words() == []
     assert [file.name for file in path.parent.iterdir()] == ['flight.jsonl']
 
 
@@ -43,12 +47,12 @@ def test_the_file_is_bounded_and_holds_the_last_batches_at_each_moment(tmp_path:
     largest = 0
     for number in range(1, 1001):
         record.write(**batch(number))
-        found = read_record(str(path))
+        found = read_flight(str(path))
         assert iterations(found) == list(range(max(1, number - 3), number + 1))
-        assert [batch['losses'] is None for batch in found['batches']][:-1] == [False] * (len(found['batches']) - 1)
-        assert found['batches'][-1]['losses'] is None
+        assert [batch.losses is None for batch in found.batches][:-1] == [False] * (len(found.batches) - 1)
+        assert found.batches[-1].losses is None
         record.write(losses={'loss': 1.0})
-        assert read_record(str(path))['batches'][-1]['losses'] == {'loss': 1.0}
+        assert read_flight(str(path)).batches[-1].losses == {'loss': 1.0}
         largest = max(largest, path.stat().st_size)
     assert largest < 4 * 12 * 250
     record.remove()
@@ -69,7 +73,7 @@ def test_a_second_one_replaces_the_first(tmp_path: Path) -> None:
         record = FlightRecord(path, capacity=2)
         record.write(**batch(number))
         record.close()
-    assert iterations(read_record(path)) == [4]
+    assert iterations(read_flight(path)) == [4]
 
 
 def test_what_could_not_be_written_is_written_with_the_next_line(tmp_path: Path) -> None:
@@ -82,8 +86,8 @@ def test_what_could_not_be_written_is_written_with_the_next_line(tmp_path: Path)
     record.write(losses={})
     assert record.error is None
     record.close()
-    found = read_record(record.path)
-    assert (iterations(found), found['batches'][0]['losses']) == ([1], {})
+    found = read_flight(record.path)
+    assert (iterations(found), found.batches[0].losses) == ([1], {})
 
 
 def test_a_line_that_was_cut_off_costs_that_line_alone(tmp_path: Path) -> None:
@@ -99,21 +103,21 @@ def test_a_line_that_was_cut_off_costs_that_line_alone(tmp_path: Path) -> None:
     for length in range(len(head), len(whole)):
         path.write_bytes(whole[:length])
         lines_left = whole[: length + 1].count(b'\n') - 1  # one lacks no more than its end
-        found = read_record(str(path))
-        assert (len(found['batches']), found['reason']) == ((lines_left + 1) // 2, KILLED)
+        found = read_flight(str(path))
+        assert (len(found.batches), found.reason) == ((lines_left + 1) // 2, KILLED)
     path.write_bytes(head + lines[0] + lines[1][:9] + b'\n' + lines[2])
-    found = read_record(str(path))
-    assert [batch['losses'] for batch in found['batches']] == [None, None]
+    found = read_flight(str(path))
+    assert [batch.losses for batch in found.batches] == [None, None]
 
 
 def test_an_iteration_that_took_long_and_ended_is_no_reason(tmp_path: Path) -> None:
     record = FlightRecord(str(tmp_path / 'flight.jsonl'), capacity=9)
     record.write(**batch(1))
     record.write(reason='an iteration takes longer')
-    assert read_record(record.path)['reason'] == 'an iteration takes longer'
+    assert read_flight(record.path).reason == 'an iteration takes longer'
     record.write(losses={})
     record.close()
-    assert read_record(record.path)['reason'] == KILLED
+    assert read_flight(record.path).reason == KILLED
 
 
 def test_the_file_of_an_older_mmguard_is_read(tmp_path: Path) -> None:
@@ -121,7 +125,9 @@ def test_the_file_of_an_older_mmguard_is_read(tmp_path: Path) -> None:
     path = tmp_path / 'label_guard_crash.json'
     written = dict(format=1, reason='SIGTERM', rank=1, iter=3, exception=None, batches=[{**batch(3), 'losses': None}])
     path.write_text(json.dumps(written, indent=1))
-    assert read_record(str(path)) == written
+    found = read_flight(str(path))
+    assert (found.reason, found.rank, found.iter, found.exception, iterations(found)) == ('SIGTERM', 1, 3, None, [3])
+    assert found.batches[0].samples[0].path == '/data/a.png'
 
 
 @pytest.mark.parametrize(
@@ -141,7 +147,7 @@ def test_what_is_no_record_is_said(text: str, message: str, tmp_path: Path) -> N
     path = tmp_path / 'flight.jsonl'
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        read_record(str(path))
+        read_flight(str(path))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 import torch
 from mmengine.structures import BaseDataElement, InstanceData
 
+from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.ledger import Ledger
 from mmguard.log.span import SCALARS, SEEN, Span, by_kind
 from mmguard.log.totals import LossCount
-from mmguard.tally import LABEL_GUARD, Tally
 
 
 def sample(path: str, pixels: Optional[Tally] = None, instances: Optional[Tally] = None) -> BaseDataElement:
@@ -79,7 +79,7 @@ def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
     carried = tally('a.png', skipped=3)
     ledger = Ledger()
     for _ in range(2):
-        ledger.pending.add(ledger.see([sample('a.png', carried)]))
+        ledger.add(ledger.see([sample('a.png', carried)]))
         ledger.take_pending()
     assert carried == tally('a.png', skipped=3)
     assert ledger.files.worst('pixels', 9) == [Tally(200, 6, 0, {11: 6}, 'a.png')]
@@ -88,7 +88,7 @@ def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
 def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
     ledger = Ledger(roots=['/data'])
     for _ in range(2):
-        ledger.pending.add(ledger.see([sample('/data/a.png', tally('/data/a.png', skipped=3)), sample('/data/b.png')]))
+        ledger.add(ledger.see([sample('/data/a.png', tally('/data/a.png', skipped=3)), sample('/data/b.png')]))
     assert ledger.kinds['pixels'].total == 0
     span = ledger.take_pending()
     assert span.iterations == 2

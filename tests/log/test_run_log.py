@@ -9,12 +9,12 @@ from typing import Any, List
 import pytest
 
 from mmguard.cli import main
-from mmguard.distributed import Filled
+from mmguard.distributed import RankLosses
+from mmguard.labels.tally import Tally
 from mmguard.log.run_log import RunLog
 from mmguard.log.span import Span, by_kind
-from mmguard.tally import Tally
 
-FILLED = [Filled(1, ['loss_mask', 'loss_bbox'], ['img_0006.jpg'])]
+FILLED = [RankLosses(1, ['loss_mask', 'loss_bbox'], ['img_0006.jpg'])]
 
 
 def offence(values: Any, source: str = 'a.png', total: int = 100) -> Span:
@@ -46,7 +46,8 @@ def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path, capsys: p
     assert totals['filled'] == {'loss_mask': {'1': 12}, 'loss_bbox': {'1': 12}}
     said = report(tmp_path, capsys)
     assert 'rank 1 had no loss_mask in 12 iterations; filled with zeros' in said
-    assert 'first in iteration 1 (samples: img_0006.jpg)' in said
+    assert 'rank 1 lacked a loss first in iteration 1' in said
+    assert 'img_0006.jpg' in said
     assert 'no label was counted' not in said
     assert '12 images seen without any instance' in said
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.instances import InstanceRule
-from mmguard.labels import LabelRule
+from mmguard.labels.instances import InstanceRule
+from mmguard.labels.space import LabelRule
+from mmguard.labels.tally import Tally
 from mmguard.log.ledger import Ledger
 from mmguard.log.run_record import RunRecord, record_name, space_to_json
 from mmguard.log.span import Span, by_kind
 from mmguard.log.totals import LoopTotals, LossCount
-from mmguard.tally import Tally
 
 COUNTS = st.integers(0, 10**12)
 TALLIES = st.builds(

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from mmguard.labels.tally import Tally
 from mmguard.log.ledger import Ledger
 from mmguard.log.pace import Pace
 from mmguard.log.span import Span, by_kind
 from mmguard.log.totals import LossCount
 from mmguard.log.wording import closing_table, iteration_line, percent
-from mmguard.tally import Tally
 
 
 def same(source: str) -> str:
@@ -114,8 +114,10 @@ def test_percent(part: int, whole: int, text: str) -> None:
 def test_pace_lets_the_first_pass_then_one_per_period() -> None:
     pace = Pace(first=2, seconds=1000)
     assert [pace.lets_pass() for _ in range(5)] == [True, True, False, False, False]
-    assert pace.take_held_back() == 3
-    assert pace.take_held_back() == 0
+    assert pace.since_last() == ' (and 3 such iterations since the last line)'
+    assert not pace.lets_pass()
+    assert pace.since_last() == ' (and 1 such iteration since the last line)'
+    assert pace.since_last() == ''
     eager = Pace(first=0, seconds=0)
     assert [eager.lets_pass() for _ in range(3)] == [True] * 3
 

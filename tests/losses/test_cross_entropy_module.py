@@ -12,7 +12,7 @@ from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal, scores_and_lab
 from this_torch import skip_without_autocast, skip_without_half_precision
 
 from mmguard import LabelGuardError
-from mmguard.tally import SEVERAL
+from mmguard.labels.tally import SEVERAL
 
 SCOPES = pytest.mark.parametrize('scope', CROSS_ENTROPY)
 pytestmark = pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')

@@ -33,9 +33,10 @@ def test_ohem_with_easy_pixels_alone() -> None:
     assert grad.eq(0).all()
 
 
-def test_ohem_does_not_hide_scores_that_are_nan() -> None:
+@pytest.mark.parametrize('odd', [float('nan'), float('inf')])
+def test_ohem_does_not_hide_scores_that_are_not_finite(odd: float) -> None:
     scores, label = batch('ohem')
-    scores[0, 0, 0, 0] = float('nan')
+    scores[0, 0, 0, 0] = odd
     assert GuardedLoss(OhemCrossEntropy())(scores.requires_grad_(), label).isnan()
 
 

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch_cases import STABLE
 
 from mmguard import LabelGuardError
-from mmguard.diagnosis import CAUSES
-from mmguard.diagnosis.advice import OF_BATCHES
+from mmguard.findings.advice import OF_BATCHES
+from mmguard.findings.rules import RULES
 from mmguard.functional import check_target, cross_entropy
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -60,9 +60,10 @@ def test_valid_targets_pass() -> None:
         (3, LABEL.masked_fill(MASK == 1, 255), 'MG104', 'ignore_index=255'),
         (3, LABEL - 1, 'MG105', 'If -1 means ignored: ignore_index=-1'),
         (3, LABEL.masked_fill(MASK == 1, 3), 'MG102', '4 outputs'),
-        (3, LABEL * 120, 'MG125', 'torch.bucketize(target, torch.tensor([0, 120, 240]))'),
+        (3, LABEL * 120, 'MG125', 'one table for all files'),
         (2, blob(255).round().long(), 'MG136', 'mode="nearest"'),
-        (3, LABEL + 1000 * MASK, 'MG107', 'the model 1003 outputs'),
+        (2, blob(255).round().long(), 'MG136', '(target > 127).long()'),
+        (3, LABEL + 2 * MASK, 'MG107', 'If all of them are classes: 5 outputs'),
         (3, LABEL + 90_000 * MASK, 'MG137', 'Renumber the ids to 0..2'),
         (4, torch.tensor([0, 1, 2, 4])[torch.randint(0, 4, (2, 16, 16))], 'MG118', 'masked_fill(target == 4, 3)'),
     ],
@@ -84,8 +85,8 @@ def test_what_the_error_holds() -> None:
 
 
 def test_every_code_has_a_cause_and_its_advice_is_complete() -> None:
-    assert set(OF_BATCHES) <= {cause.code for cause in CAUSES}
-    words = dict.fromkeys(('num_classes', 'last', 'more', 'least', 'beyond', 'levels'), 1)
+    assert set(OF_BATCHES) <= {cause.code for cause in RULES}
+    words = dict.fromkeys(('num_classes', 'last', 'ways', 'marks', 'outputs', 'known', 'threshold'), 1)
     assert all(advice.format(**words) for advice in OF_BATCHES.values())
 
 
@@ -141,7 +142,7 @@ def test_probabilities(rows: list, words: str) -> None:
 @pytest.mark.parametrize(
     ('value', 'words'),
     [
-        (255.0, '(target > 0).float()'),
+        (255.0, 'If 255 is void, beside 0 and 1: ignore_index=255'),
         (-1.0, 'ignore_index=-1'),
         (float('nan'), 'ignore_index=float("nan")'),
         (3.0, 'class indices, or counts'),

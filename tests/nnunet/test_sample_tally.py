@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mmguard.labels.tally import Tally
 from mmguard.nnunet.sample_tally import VALUES, append_tally, from_tensor, take_tallies, to_tensor
-from mmguard.tally import Tally
 
 counts = st.integers(1, 2**40)
 tallies = st.builds(

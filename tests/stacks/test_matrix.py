@@ -8,8 +8,8 @@ from typing import Dict
 
 import pytest
 
-from mmguard.environment.tried import tried
-from mmguard.environment.verdict import version_key
+from mmguard.findings.environment import version_key
+from mmguard.tools.env.tried import tried
 from tools.matrix import BEGIN, END, ROWS, main, read, table
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from mmengine.registry import TRANSFORMS
 from mmengine.structures import InstanceData
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, LabelGuardError
-from mmguard.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import LABEL_GUARD, Tally
 
 HEIGHT, WIDTH = 40, 60
 #: One box per instance: five good ones (the last reaches out of the image).

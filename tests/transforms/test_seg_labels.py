@@ -12,7 +12,7 @@ from mmengine.structures import PixelData
 from mmseg.datasets.transforms import GenerateEdge, PackSegInputs
 
 from mmguard import GuardSegLabels, LabelGuardError
-from mmguard.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import LABEL_GUARD, Tally
 
 META_KEYS = ('img_path', 'seg_map_path', LABEL_GUARD)
 
@@ -151,3 +151,16 @@ def test_serves_mmdet_samples_whose_field_has_another_name() -> None:
 def test_is_built_by_the_registry_and_says_what_it_is() -> None:
     guard = TRANSFORMS.build(dict(type='GuardSegLabels', num_classes=19, label_map={11: 255}))
     assert repr(guard) == "GuardSegLabels(num_classes=19, ignore_index=255, on_invalid='ignore', label_map={11: 255})"
+
+
+def test_all_others_of_a_label_map_are_mapped_and_not_skipped() -> None:
+    guard = GuardSegLabels(2, label_map={7: 0, 8: 1, '*': 255})
+    results = guard(sample_of(np.array([[7, 8, 11, 12], [0, 255, 7, 3]], np.uint8)))
+    assert results['gt_seg_map'].tolist() == [[0, 1, 255, 255], [255, 255, 0, 255]]
+    assert results[LABEL_GUARD]['pixels'] == Tally(8, 0, 0, {}, 'a.png', mapped=7)
+    assert "'*': 255" in repr(guard)
+
+
+def test_all_others_are_no_class_that_does_not_exist() -> None:
+    with pytest.raises(ValueError, match=r"'\*': 2"):
+        GuardSegLabels(2, label_map={7: 0, '*': 2})

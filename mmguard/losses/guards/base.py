@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Tuple
 
+import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import check_index_target
@@ -52,7 +53,7 @@ class LossGuard:
     def blank(self, pred: Tensor, mended: Mended) -> Tensor:
         """The scores, 0 where an element takes no part: NaN or inf there must reach neither loss nor gradient."""
         keep = mended.keep
-        return pred.masked_fill(~(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1)), 0)
+        return scores_where(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
 
     def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         """Calls the stock loss.
@@ -69,6 +70,12 @@ class LossGuard:
 def skipped_of(mended: Mended) -> Tensor:
     """What was taken out because it was invalid (``'clip'`` takes nothing out)."""
     return mended.invalid & ~mended.keep
+
+
+def scores_where(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
+    """The scores where they count, else a number; one pass, where ``masked_fill`` copies and then fills."""
+    # As masked_fill makes it, whatever the layouts are: stock losses flatten by view().
+    return torch.where(keep, pred, pred.new_full((), otherwise)).contiguous()
 
 
 def mark(mended: Mended, ignore_index: int) -> Tensor:

@@ -18,5 +18,11 @@ class OhemGuard(LossGuard):
         loss = self.loss(pred, mark(mended, self.ignore_index), *args, **kwargs)
         # With few pixels, all of them easy, the stock loss selects none of them and its mean is NaN. NaN scores
         # must stay visible, so only a NaN out of finite scores is taken for that case.
-        nothing_selected = loss.isnan() & pred.detach().isfinite().all()
+        nothing_selected = loss.isnan() & _all_finite(pred.detach())
         return torch.where(nothing_selected, torch.zeros_like(loss), loss)
+
+
+def _all_finite(scores: Tensor) -> Tensor:
+    """A tenth of ``scores.isfinite().all()``, which writes tensors of the size of the scores: the extremes are enough,
+    and NaN is one."""
+    return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)

@@ -1,0 +1,138 @@
+"""Class weights as a config gives them: a list, or, in mmseg, the name of a file; and how many a head needs."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.config.head_classes import THINGS, classes_in
+from mmguard.config.one_channel import output_channels
+from mmguard.config.parts import Part
+from mmguard.plain_pickle import load_plain_pickle
+from mmguard.words import counted
+
+#: More is no file of class weights.
+_LARGEST = 1 << 22
+#: Heads whose loss_cls has one weight more, for "no object".
+QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
+#: What "no object" weighs in them where nobody says otherwise.
+NO_OBJECT = 0.1
+
+
+class ClassWeights(NamedTuple):
+    """The class weights of a loss.
+
+    Attributes:
+        values (list[float]): Empty where there are none, or none that could be read.
+        length (int, optional): How many there are; ``None`` where that is not known.
+        problem (str): Why their file cannot be read, in words; empty where it can, and where there is no file.
+    """
+
+    values: List[float]
+    length: Optional[int] = None
+    problem: str = ''
+
+
+def class_weights(loss: Part) -> ClassWeights:
+    """The class weights of a loss, from their file where they are in one. No code in a file is run.
+
+    Args:
+        loss (Part): A loss. A file is looked for from the working directory, as training does.
+    """
+    given = loss.config.get('class_weight')
+    if isinstance(given, str) and loss.scope == 'mmseg':
+        try:
+            values = _numbers(_load(given))
+            return ClassWeights(values, len(values))
+        except OSError as error:
+            return ClassWeights([], problem=f'{given}: {error.strerror or error}')
+        except Exception as error:  # a damaged file raises what it likes
+            return ClassWeights([], problem=f'{given}: {type(error).__name__}: {error}')
+    if not isinstance(given, (list, tuple)):
+        return ClassWeights([])
+    return ClassWeights([float(w) for w in given if isinstance(w, (int, float))], len(given))
+
+
+def _load(path: str) -> Any:
+    """As mmseg's ``get_class_weight``: .npy, else .json, .yaml or .pkl, by the ending."""
+    ending = os.path.splitext(path)[1].lower()
+    if not os.path.isfile(path):
+        raise FileNotFoundError(2, 'there is no such file (from here)')
+    if os.path.getsize(path) > _LARGEST:
+        raise ValueError('too large for a file of class weights')
+    with open(path, 'rb') as file:
+        if ending == '.npy':
+            import numpy as np
+
+            return np.load(file, allow_pickle=False).tolist()
+        if ending == '.json':
+            return json.load(file)
+        if ending in ('.yml', '.yaml'):
+            import yaml
+
+            return yaml.safe_load(file)
+        if ending in ('.pkl', '.pickle'):
+            return load_plain_pickle(file)
+    raise ValueError('mmseg loads class weights from .npy, .json, .yaml and .pkl')
+
+
+def _numbers(values: Any) -> List[float]:
+    if not isinstance(values, (list, tuple)):
+        raise ValueError(f'it holds no list: {str(values)[:40]}')
+    numbers = [float(value) for value in values]
+    if any(math.isnan(number) for number in numbers):
+        raise ValueError('it holds NaN')
+    return numbers
+
+
+def expected_weights(loss: Part) -> Tuple[Optional[int], str]:
+    """How many class weights a loss needs, and what the extra one is for; ``None`` where that is not known."""
+    head = loss.owner
+    classes = classes_in(head)
+    if head is None or classes is None:
+        return None, ''
+    # One that is not installed, but counts things and stuff, is of that kind.
+    if head.is_a(*QUERY_HEADS) or (head.cls is None and isinstance(head.config.get(THINGS), int)):
+        if loss.key == 'loss_cls' or str(loss.config.get('loss_name', '')).startswith('loss_cls'):
+            return classes + 1, f' ({counted(classes, "class")} and "no object")'
+        return None, ''
+    if head.scope == 'mmseg' and loss.key == 'loss_decode':
+        channels = output_channels(head)
+        return (None if channels == 1 else channels), ''  # one channel: MG215, or a weight that is no class's
+    if loss.key != 'loss_cls' or not loss.is_a('CrossEntropyLoss', 'GuardedCrossEntropyLoss'):
+        return None, ''
+    if head.is_a('BBoxHead', 'DETRHead') and head.name != 'DETRHead':  # that one takes a number
+        extra = 'the background' if head.is_a('BBoxHead') else '"no object"'
+        if loss.get('use_sigmoid', False):
+            return classes, ''
+        return classes + 1, f' ({counted(classes, "class")} and {extra})'
+    return None, ''
+
+
+def fitting(weights: Sequence[Any], expected: int, extra: str) -> Tuple[List[Any], bool]:
+    """As many weights as are expected, and whether they follow from those that are there.
+
+    Example:
+        >>> fitting([1.0] * 80 + [0.1], 4, '"no object"'), fitting([2.0, 1.5], 3, '')
+        (([1.0, 1.0, 1.0, 0.1], True), ([1.0, 1.0, 1.0], False))
+    """
+    given = list(weights)
+    last = [NO_OBJECT] if '"no object"' in extra else [1.0]
+    if extra and len(given) == expected - 1:
+        return [*given, *last], False
+    same = given[:-1] if extra else given
+    if len(given) > 1 and all(weight == given[0] for weight in same):
+        return [given[0]] * (expected - (len(given) - len(same))) + given[len(same) :], True
+    return ([1.0] * (expected - 1) + last) if extra else [1.0] * expected, False
+
+
+def written(weights: Sequence[Any]) -> str:
+    """Weights as they are written: ``[1.0] * 80 + [0.1]``."""
+    first, *rest = weights
+    if all(weight == first for weight in rest):
+        return f'[{first}] * {len(weights)}'
+    if len(rest) > 1 and all(weight == first for weight in rest[:-1]):
+        return f'[{first}] * {len(rest)} + [{rest[-1]}]'
+    return str(list(weights))

@@ -1,0 +1,147 @@
+"""Looks up the classes that a config names, without making an instance of any."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import io
+import logging
+import warnings
+from functools import lru_cache
+from typing import Any, Optional, Sequence
+
+#: The frameworks whose registries are asked.
+SCOPES = ('mmseg', 'mmdet')
+
+#: What the class is called that is no object.
+BACKGROUND = ('background', '_background_', '__background__', 'bg')
+
+#: Argument without a default.
+MISSING = inspect.Parameter.empty
+
+
+def starts_with_background(names: Sequence[str]) -> bool:
+    return bool(names) and str(names[0]).strip().lower() in BACKGROUND
+
+
+def full_name(kind: Any) -> str:
+    """``'mmdet.FocalLoss'`` as written; ``'package.module.Class'`` of a class, loaded or still lazy; else empty."""
+    if isinstance(kind, str):
+        return kind
+    if inspect.isclass(kind) or inspect.isfunction(kind):
+        return f'{kind.__module__}.{kind.__name__}'
+    return f'{getattr(kind, "module", "")}.{kind}' if is_lazy(kind) else ''
+
+
+def is_lazy(kind: Any) -> bool:
+    """Whether a type is mmengine's LazyObject or LazyAttr: what a new-style config imports."""
+    return type(kind).__name__ in ('LazyObject', 'LazyAttr')
+
+
+def name_of(kind: Any) -> str:
+    """Name of a class: ``'CrossEntropyLoss'`` for ``'mmdet.CrossEntropyLoss'``, for a dotted path and for a class."""
+    return full_name(kind).rpartition('.')[2]
+
+
+def scope_of(kind: Any, default: str) -> str:
+    """Framework that a type belongs to: what it is prefixed with, else ``default``."""
+    package, dot, _ = full_name(kind).partition('.')
+    return package if dot else default
+
+
+def scope_in(part: Any) -> str:
+    """The first framework that a type in ``part`` is written with in full; ``''`` where none is."""
+    if isinstance(part, dict):
+        scope = scope_of(part.get('type'), '')
+        if scope in SCOPES:
+            return scope
+        return next((found for found in map(scope_in, part.values()) if found), '')
+    if isinstance(part, (list, tuple)):
+        return next((found for found in map(scope_in, part) if found), '')
+    return ''
+
+
+def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
+    """The class behind a ``type`` of a config; ``None`` where it is not installed or not registered.
+
+    Args:
+        kind (str, type or LazyObject): As in the config: a name, a scoped name, a dotted path, a class.
+        registry (str): ``'MODELS'``, ``'DATASETS'``, ``'TRANSFORMS'``, ``'METRICS'`` or ``'TASK_UTILS'``.
+        default_scope (str): Framework where the type names none.
+    """
+    if isinstance(kind, type):
+        return kind
+    if is_lazy(kind):
+        kind = full_name(kind)
+    if not isinstance(kind, str) or not kind:
+        return None
+    return _registered(scope_of(kind, default_scope), name_of(kind), registry) or _imported(kind)
+
+
+@lru_cache(maxsize=None)
+def _registry(scope: str, name: str) -> Any:
+    try:
+        with _quiet():
+            return getattr(importlib.import_module(f'{scope}.registry'), name, None)
+    except (Exception, SystemExit):  # not installed, or an install that does not import
+        return None
+
+
+def _registered(scope: str, name: str, registry: str) -> Optional[type]:
+    found = _registry(scope, registry) if scope else None
+    found = _registry('mmengine', registry) if found is None else found
+    if found is None:
+        return None
+    try:
+        cls = found.module_dict.get(name)
+        if cls is None:  # a module that registers it may not be imported yet
+            with _quiet():
+                cls = found.get(name)
+    except (Exception, SystemExit):  # a module of the registry that does not import
+        return None
+    return cls if isinstance(cls, type) else None
+
+
+@lru_cache(maxsize=None)
+def _imported(path: str) -> Optional[type]:
+    module, _, name = path.rpartition('.')
+    if not module or module in SCOPES:
+        return None
+    try:
+        with _quiet():
+            found = getattr(importlib.import_module(module), name, None)
+    except (Exception, SystemExit):  # a module of the user's may raise anything
+        return None
+    return found if isinstance(found, type) else None
+
+
+@lru_cache(maxsize=None)
+def default_of(cls: Optional[type], argument: str) -> Any:
+    """Default of an argument of a class, looked for along its bases; ``MISSING`` where none is known."""
+    for base in getattr(cls, '__mro__', ()):
+        init = vars(base).get('__init__')
+        if init is None:
+            continue
+        try:
+            parameters = inspect.signature(init).parameters
+        except (TypeError, ValueError):
+            return MISSING
+        if argument in parameters:
+            return parameters[argument].default
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            return MISSING
+    return MISSING
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    # Importing a framework warns about what has nothing to do with labels.
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter('ignore')
+            yield
+    finally:
+        logging.disable(level)

@@ -1,0 +1,100 @@
+"""What the YAML configs of RT-DETR, D-FINE and DEIM say about labels. Data alone: nothing in them is run."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from mmguard.config.recognized import NotPlain, data_of, read_text
+from mmguard.errors import CannotRun
+
+#: Files that include one another deeper are no configs.
+_DEEPEST = 20
+_SPLITS = ('train', 'val')
+
+
+class DetrYaml(NamedTuple):
+    """A config with what it includes.
+
+    Attributes:
+        num_classes (int, optional): Outputs of the model.
+        remaps (bool): ``remap_mscoco_category``: labels are places among COCO's own ids. True where it is not written,
+            as in the repositories.
+        files (list[tuple]): Split, annotation file, folder of the images.
+    """
+
+    num_classes: Optional[int]
+    remaps: bool
+    files: List[Tuple[str, str, str]]
+
+
+def is_detr_yaml(path: str) -> bool:
+    """Whether a file is such a config: it names a JSON, or the files that do."""
+    if os.path.splitext(path)[1].lower() not in ('.yml', '.yaml'):
+        return False
+    try:
+        data = _data(path)
+    except (CannotRun, RecursionError, MemoryError):
+        return False
+    return '_base_' not in data and ('__include__' in data or 'remap_mscoco_category' in data)
+
+
+def read_detr_yaml(path: str) -> DetrYaml:
+    """Reads a config and what it includes.
+
+    Raises:
+        CannotRun: It, or what it includes, cannot be read.
+    """
+    data = _with_included(path, [])
+    number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
+    files = []
+    for split in _SPLITS:
+        loader = data.get(f'{split}_dataloader')
+        dataset = loader.get('dataset') if isinstance(loader, Mapping) else None
+        dataset = dataset if isinstance(dataset, Mapping) else {}
+        if isinstance(dataset.get('ann_file'), str):
+            folder = dataset.get('img_folder')
+            files.append((split, _found(dataset['ann_file'], path), _found(folder, path) if folder else ''))
+    whole = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1_000_000
+    return DetrYaml(number if whole else None, bool(remaps), files)
+
+
+def _with_included(path: str, around: List[str]) -> Dict[str, Any]:
+    """The keys of a file over those of what it includes, as the repositories join them."""
+    here = os.path.realpath(path)
+    if here in around or len(around) >= _DEEPEST:
+        raise CannotRun(f'{path} includes itself, or is included too deep')
+    data = _data(path)
+    names = data.pop('__include__', None) or []
+    joined: Dict[str, Any] = {}
+    for name in names if isinstance(names, list) else [names]:
+        beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
+        _join(joined, _with_included(beside, [*around, here]))
+    return _join(joined, data)
+
+
+def _data(path: str) -> Dict[str, Any]:
+    text = read_text(path)
+    if text is None:
+        raise CannotRun(f'{path} cannot be read')
+    try:
+        data = data_of(text, '.yml')
+    except (NotPlain, ValueError) as error:
+        raise CannotRun(f'{path} cannot be read: {error}') from error
+    if not isinstance(data, dict):
+        raise CannotRun(f'{path} has no keys')
+    return data
+
+
+def _join(under: Dict[str, Any], over: Mapping[str, Any]) -> Dict[str, Any]:
+    for key, value in over.items():
+        known = under.get(key)
+        under[key] = _join(known, value) if isinstance(known, dict) and isinstance(value, Mapping) else value
+    return under
+
+
+def _found(name: Any, path: str) -> str:
+    """From the working directory, as training looks; else beside the config."""
+    name = str(name)
+    beside = os.path.join(os.path.dirname(path), name)
+    return beside if not os.path.exists(name) and os.path.exists(beside) else name

@@ -1,0 +1,76 @@
+"""mmguard's own parts in a config: those that are there, and those that take the place of others."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+from mmguard.config.changes import Changes
+from mmguard.config.classes import SCOPES
+from mmguard.config.parts import Part, transforms
+from mmguard.config.read import ReadConfig
+from mmguard.labels.spaces import Space, from_config
+from mmguard.labels.spaces.config import GUARDS
+
+TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
+LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
+
+
+def guards_in(pipeline: List[Part]) -> List[Part]:
+    """The guards of a pipeline."""
+    return [transform for transform in pipeline if transform.name in TRANSFORMS]
+
+
+def is_guarded(loss: Part) -> bool:
+    """Whether a loss is a guarded one, or stands inside one."""
+    return loss.name in LOSSES or loss.path.endswith('.loss')
+
+
+def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
+    """The guards whose ``num_classes`` no head has: the guard, the number it needs, the heads."""
+    spaces = from_config(config)
+    for guard in transforms(config):
+        classes = guard.config.get('num_classes')
+        heads = [space for space in spaces.heads if space.kind == GUARDS.get(guard.name)]
+        if heads and isinstance(classes, int) and classes not in {space.num_classes for space in heads}:
+            space = spaces.of(heads[0].kind) or heads[0]
+            yield guard, space.num_classes, [space, *heads]
+
+
+def imported(config: ReadConfig) -> Changes:
+    """What registers the guards; nothing where it stands there already."""
+    imports = config.part('custom_imports').get('imports') or []
+    imports = [imports] if isinstance(imports, str) else list(imports)
+    if 'mmguard' in imports:
+        return ()
+    return (('custom_imports', {'allow_failed_imports': False, 'imports': [*imports, 'mmguard']}),)
+
+
+def guarded_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
+    """The guarded class in place of a stock cross entropy; any other loss inside of ``GuardedLoss``.
+
+    Args:
+        loss (dict): Its config; the type is a text.
+        framework (str): Whose loss it is.
+
+    Example:
+        >>> guarded_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')
+        {'type': 'GuardedLoss', 'loss': 'FocalLoss', 'use_sigmoid': True}
+    """
+    kind = loss['type']
+    if kind.rpartition('.')[2] == 'CrossEntropyLoss' and kind.partition('.')[0] in ('CrossEntropyLoss', *SCOPES):
+        return {**loss, 'type': guarded_type(kind, LOSSES[0], framework)}
+    outer = guarded_type(kind, LOSSES[1], framework)
+    if framework != 'mmdet':
+        return {'type': outer, 'loss': loss}
+    # mmdet's heads read arguments of a loss beside its type, before it is built.
+    package, _, name = kind.partition('.')
+    inner = name if package == 'mmdet' and '.' not in name else kind  # the guard of that scope looks there
+    return {'type': outer, 'loss': inner, **{key: value for key, value in loss.items() if key != 'type'}}
+
+
+def guarded_type(kind: str, name: str, framework: str) -> str:
+    """Type X becomes GuardedX, in the same scope and style."""
+    package, dot, rest = kind.partition('.')
+    if '.' in rest:  # the full path of a class: a new-style config that was dumped
+        return f'mmguard.losses.{framework}.{name}'
+    return f'{package}.{name}' if dot else name

@@ -1,0 +1,85 @@
+"""How many classes each head states, and how many it should. Which labels it takes: :mod:`mmguard.labels.spaces`."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional
+
+from mmguard.config.parts import Part, classes_of, datasets, heads, metainfo_of, says_classes
+from mmguard.config.read import ReadConfig
+from mmguard.labels.spaces.heads import OPEN_VOCABULARY, STUFF, THINGS, takes_labels
+
+#: They count the classes of stuff maps, which the data set does not list.
+STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
+
+
+class Count(NamedTuple):
+    """A number of classes that a config states.
+
+    Attributes:
+        path (str): Where it stands.
+        value (int): The number.
+        kind (str): ``'all'``, ``'things'`` or ``'stuff'``.
+        head (Part): The head.
+    """
+
+    path: str
+    value: int
+    kind: str
+    head: Part
+
+
+def counts(config: ReadConfig) -> List[Count]:
+    """The numbers of classes that must be those of the data set."""
+    found = []
+    for head in heads(config):
+        if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
+            continue
+        for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
+            value = head.config.get(key)
+            if isinstance(value, int) and not isinstance(value, bool):
+                found.append(Count(head.at(key), value, kind, head))
+    return found
+
+
+def classes_in(head: Optional[Part]) -> Optional[int]:
+    """Number of classes that a head tells apart, background and "no object" not counted."""
+    if head is None:
+        return None
+    things, stuff = head.config.get(THINGS), head.config.get(STUFF)
+    if isinstance(things, int):
+        return things + (stuff if isinstance(stuff, int) else 0)
+    value = head.config.get('num_classes')
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def data_counts(dataset: Part) -> Dict[str, int]:
+    """Classes of a data set by kind: ``'all'``, and ``'things'`` and ``'stuff'`` where it tells them apart."""
+    classes = classes_of(dataset)
+    if not classes:  # not known, or those of the file
+        return {}
+    found = {'all': len(classes)}
+    metainfo = dataset.config.get('metainfo') if isinstance(dataset.config.get('metainfo'), dict) else {}
+    for kind in ('things', 'stuff'):
+        key = f'{kind[:-1] if kind == "things" else kind}_classes'
+        names = (metainfo or {}).get(key)
+        if names is None and not says_classes(dataset):
+            names = metainfo_of(dataset).get(key)
+        if isinstance(names, (list, tuple)) and names:
+            found[kind] = len(names)
+    return found
+
+
+def names_more(dataset: Part) -> bool:
+    """Whether a data set lists classes that nobody trains: tracking benchmarks name what their files may hold."""
+    return dataset.is_a('BaseVideoDataset') and dataset.split != 'train' and not says_classes(dataset)
+
+
+def has_open_vocabulary(config: ReadConfig) -> bool:
+    """Whether the model is told the classes in words: any data set can be tested then."""
+    return any(head.is_a(*OPEN_VOCABULARY) for head in heads(config))
+
+
+def training_data(config: ReadConfig) -> List[Part]:
+    """The data sets that are trained on; where a config has none, those that it is tested on."""
+    found = [dataset for dataset in datasets(config) if not names_more(dataset)]
+    return [dataset for dataset in found if dataset.split == 'train'] or found

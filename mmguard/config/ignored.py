@@ -1,0 +1,131 @@
+"""Every place of a config that says which label is ignored, or fills with it."""
+
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Optional
+
+from mmguard.config.albumentations import mask_fills
+from mmguard.config.classes import starts_with_background
+from mmguard.config.parts import Part, classes_of, heads, losses, metrics, pipelines, preprocessors, transforms
+from mmguard.config.read import ReadConfig
+
+#: Who says it -> the argument it says it with.
+LOSSES = {'OhemCrossEntropy': 'ignore_label', 'TverskyLoss': 'ignore_index', 'HuasdorffDisstanceLoss': 'ignore_index'}
+METRICS = {'IoUMetric': 'ignore_index', 'CityscapesMetric': 'ignore_index'}
+FILLS = {'RandomRotate': 'seg_pad_val', 'RandomMosaic': 'seg_pad_val', 'RandomCutOut': 'seg_fill_in'}
+READS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_index'}
+#: The same in mmdet, where a semantic head stands beside the others; who fills where an image was moved.
+DET_FILLS = ('Rotate', 'ShearX', 'ShearY', 'TranslateX', 'TranslateY', 'GeomTransform', 'Expand')
+DET_HEAD = 'semantic_head'
+#: What mmdet's LoadPanopticAnnotations writes where no segment is.
+DET_VOID = 255
+
+
+class Ignored(NamedTuple):
+    """One place.
+
+    Attributes:
+        path (str): Where it stands (or would stand: ``written`` says).
+        value (int): The label.
+        role (str): ``'head'``, ``'loss'``, ``'metric'``, ``'fill'`` (pixels get it) or ``'reads'`` (it is looked for).
+        written (bool): Whether the config says it; else it is the default of the class.
+        part (Part): Who says it.
+    """
+
+    path: str
+    value: int
+    role: str
+    written: bool
+    part: Part
+
+
+def ignored_labels(config: ReadConfig) -> List[Ignored]:
+    """The places of a config, heads first. Of a detector those about stuff maps: instances know no ignored label."""
+    if config.scope == 'mmdet':
+        return _of_detector(config)
+    if config.scope != 'mmseg':
+        return []
+    found: List[Ignored] = []
+    for head in heads(config):
+        if head.key in ('decode_head', 'auxiliary_head', 'kernel_generate_head'):
+            _add(found, head, 'ignore_index', 'head')
+    for loss in losses(config):
+        if loss.name in LOSSES:
+            _add(found, loss, LOSSES[loss.name], 'loss')
+    for preprocessor in preprocessors(config):
+        _add(found, preprocessor, 'seg_pad_val', 'fill')
+    for transform in transforms(config):
+        if transform.name in FILLS:
+            _add(found, transform, FILLS[transform.name], 'fill')
+        elif transform.name in READS:
+            _add(found, transform, READS[transform.name], 'reads')
+        elif transform.name == 'Pad' and isinstance(transform.config.get('pad_val'), dict):
+            _note(found, transform, 'pad_val.seg', transform.config['pad_val'].get('seg', 255), 'fill', True)
+    for pipeline in pipelines(config):
+        for fill in mask_fills(pipeline):
+            # Where class 0 is the background, an untold 0 is what was meant.
+            if fill.written or not starts_with_background(_classes(fill.part)):
+                _note(found, fill.part, fill.key, fill.value, 'fill', fill.written)
+    for metric in metrics(config):
+        if metric.name in METRICS:
+            _add(found, metric, METRICS[metric.name], 'metric')
+    return found
+
+
+def leading(config: ReadConfig, places: List[Ignored]) -> Optional[Ignored]:
+    """The place that the others have to agree with: the decode head's, or that of a detector's semantic head."""
+    first = next((head for head in heads(config) if head.key in ('decode_head', DET_HEAD)), None)
+    return next((place for place in places if place.part == first), None)
+
+
+def _of_detector(config: ReadConfig) -> List[Ignored]:
+    found: List[Ignored] = []
+    for head in heads(config):
+        if head.key == DET_HEAD:
+            _add_semantic_head(found, head)
+    if not found:
+        return []
+    for preprocessor in preprocessors(config):
+        augments = preprocessor.config.get('batch_augments')
+        pads = [preprocessor.config, *(augments if isinstance(augments, (list, tuple)) else ())]
+        for number, pad in enumerate(pads):
+            if isinstance(pad, dict) and pad.get('pad_seg'):
+                key = f'batch_augments[{number - 1}].seg_pad_value' if number else 'seg_pad_value'
+                written = 'seg_pad_value' in pad
+                _note(found, preprocessor, key, pad.get('seg_pad_value', DET_VOID), 'fill', written)
+    for transform in transforms(config):
+        if transform.name in DET_FILLS:
+            _add(found, transform, 'seg_ignore_label', 'fill')
+        elif transform.name == 'LoadPanopticAnnotations':
+            found.append(Ignored(transform.path, DET_VOID, 'fill', False, transform))
+        elif transform.name == 'GuardSegLabels':
+            _add(found, transform, 'ignore_index', 'reads')
+        elif transform.name == 'Pad' and isinstance(transform.config.get('pad_val'), dict):
+            _note(found, transform, 'pad_val.seg', transform.config['pad_val'].get('seg', DET_VOID), 'fill', True)
+    return found
+
+
+def _add_semantic_head(found: List[Ignored], head: Part) -> None:
+    # FusedSemanticHead takes it itself, too; the others hand their loss on as it is.
+    if isinstance(head.config.get('ignore_label'), int) and head.config['ignore_label']:
+        _add(found, head, 'ignore_label', 'head')
+        return
+    loss = head.get('loss_seg')
+    if isinstance(loss, dict) and not loss.get('use_sigmoid') and 'CrossEntropyLoss' in str(loss.get('type')):
+        value = loss.get('ignore_index')
+        written = head.says('loss_seg') and value is not None
+        # mmdet's CrossEntropyLoss without one ignores what torch's does.
+        _note(found, head, 'loss_seg.ignore_index', -100 if value is None else value, 'head', written)
+
+
+def _classes(transform: Part) -> List[str]:
+    return [] if transform.owner is None else classes_of(transform.owner) or []
+
+
+def _add(found: List[Ignored], part: Part, key: str, role: str) -> None:
+    _note(found, part, key, part.get(key), role, part.says(key))
+
+
+def _note(found: List[Ignored], part: Part, key: str, value: Any, role: str, written: bool) -> None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        found.append(Ignored(part.at(key), value, role, written, part))

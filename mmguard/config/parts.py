@@ -1,0 +1,259 @@
+"""The parts of a config that have to do with labels: heads, losses, assigners, data sets, transforms, metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from mmguard.config.classes import MISSING, class_of, default_of, name_of, scope_of
+from mmguard.config.read import ReadConfig
+
+#: Keys of a data loader's config, by split.
+LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A dict of the config that has a ``type``.
+
+    Args:
+        path (str): Where it stands, as ``model.decode_head.loss_decode[0]``.
+        config (dict): What is written there.
+        scope (str): Framework that its type belongs to.
+        registry (str): Registry that knows its class.
+        owner (Part, optional): Of a loss, the head around it; of a wrapped data set, the wrapper.
+        split (str): Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
+        imports (bool): Whether its class may be looked up, which imports a module; else what is written is all.
+    """
+
+    path: str
+    config: Dict[str, Any]
+    scope: str
+    registry: str = 'MODELS'
+    owner: Optional[Part] = None
+    split: str = ''
+    imports: bool = True
+
+    @property
+    def name(self) -> str:
+        """Name of its class."""
+        return name_of(self.config.get('type'))
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is a data set as MMDetection 2.x and MMSegmentation 0.x write it, with ``classes``."""
+        return self.registry == 'DATASETS' and self.path.startswith('data.')
+
+    @property
+    def key(self) -> str:
+        """Name that it stands under: ``'loss_decode'``."""
+        return self.path.rsplit('.', 1)[-1].split('[')[0]
+
+    @property
+    def cls(self) -> Optional[type]:
+        """Its class; ``None`` where it is not known."""
+        return class_of(self.config.get('type'), self.registry, self.scope) if self.imports else None
+
+    def at(self, key: str) -> str:
+        """Path of an argument."""
+        return f'{self.path}.{key}'
+
+    def says(self, key: str) -> bool:
+        return key in self.config
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """Value of an argument: as written, else the default of its class, else ``otherwise``."""
+        if key in self.config:
+            return self.config[key]
+        default = default_of(self.cls, key)
+        return otherwise if default is MISSING else default
+
+    def is_a(self, *names: str) -> bool:
+        """Whether its class, or a base of it, has one of these names."""
+        if self.name in names:
+            return True
+        return any(base.__name__ in names for base in getattr(self.cls, '__mro__', ()))
+
+
+def walk(value: Any, path: str) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    """Every dict inside ``value``, with its path."""
+    if isinstance(value, dict):
+        yield path, value
+        for key, inner in value.items():
+            yield from walk(inner, f'{path}.{key}')
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            yield from walk(inner, f'{path}[{index}]')
+
+
+def _model_parts(value: Any, path: str, scope: str, head: Optional[Part] = None) -> Iterator[Part]:
+    """Every dict of the model with a type, its ``owner`` the nearest head around it."""
+    if isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            yield from _model_parts(inner, f'{path}[{index}]', scope, head)
+    if not isinstance(value, dict):
+        return
+    scope = value.get('_scope_', scope)
+    here = head
+    if 'type' in value:
+        part = Part(path, value, scope_of(value['type'], scope), owner=head)
+        yield part
+        here = part if _is_head(part) else head
+    for key, inner in value.items():
+        yield from _model_parts(inner, f'{path}.{key}', scope, here)
+
+
+def model_parts(config: ReadConfig) -> List[Part]:
+    return list(_model_parts(config.part('model'), 'model', config.scope))
+
+
+def _is_head(part: Part) -> bool:
+    return part.name.endswith('Head') or part.key.endswith('_head')
+
+
+def heads(config: ReadConfig) -> List[Part]:
+    """All heads of the model, nested and listed ones included."""
+    return [part for part in model_parts(config) if _is_head(part)]
+
+
+def losses(config: ReadConfig) -> List[Part]:
+    """All losses of the model; what a ``GuardedLoss`` wraps is a loss, too (its path ends with ``.loss``)."""
+    return [part for part in model_parts(config) if part.key.startswith('loss')]
+
+
+def losses_of(config: ReadConfig, head: Part) -> List[Part]:
+    """The losses of a head, without those of heads inside it."""
+    return [loss for loss in losses(config) if loss.owner is not None and loss.owner.path == head.path]
+
+
+def assigners(config: ReadConfig) -> List[Part]:
+    """The assigners in the ``train_cfg`` of a detector or of its heads."""
+    found = []
+    for path, part in walk(config.part('model'), 'model'):
+        if 'assigner' in path.rsplit('.', 1)[-1] and 'type' in part:
+            found.append(Part(path, part, scope_of(part['type'], config.scope), 'TASK_UTILS'))
+    return found
+
+
+def datasets(config: ReadConfig, wrappers: bool = False) -> List[Part]:
+    """The data sets of all splits: the innermost ones, or (``wrappers``) those around them."""
+    found: List[Part] = []
+    for split, loader in LOADERS.items():
+        value = config.data.get(loader)
+        for index, one in enumerate(value if isinstance(value, (list, tuple)) else [value]):
+            at = f'{loader}[{index}]' if isinstance(value, (list, tuple)) else loader
+            dataset = one.get('dataset') if isinstance(one, dict) else None
+            found += _unwrapped(dataset, f'{at}.dataset', config.scope, split, None, wrappers)
+    for split in LOADERS if config.is_old else ():
+        found += _unwrapped(config.data['data'].get(split), f'data.{split}', config.scope, split, None, wrappers)
+    return found
+
+
+def _unwrapped(value: Any, path: str, scope: str, split: str, owner: Optional[Part], wrappers: bool) -> Iterator[Part]:
+    if isinstance(value, (list, tuple)):  # a list is a ConcatDataset
+        for index, inner in enumerate(value):
+            yield from _unwrapped(inner, f'{path}[{index}]', scope, split, owner, wrappers)
+    if not isinstance(value, dict) or 'type' not in value:
+        return
+    scope = value.get('_scope_', scope)
+    part = Part(path, value, scope_of(value['type'], scope), 'DATASETS', owner, split)
+    inner_keys = [key for key in ('dataset', 'datasets') if isinstance(value.get(key), (dict, list, tuple))]
+    if bool(inner_keys) == wrappers:
+        yield part
+    for key in inner_keys:
+        yield from _unwrapped(value[key], part.at(key), scope, split, part, wrappers)
+
+
+def classes_of(dataset: Part) -> Optional[List[str]]:
+    """Class names that a data set counts by: of its ``metainfo``, else of its class; ``None`` where nobody says."""
+    classes = _said_classes(dataset)
+    if isinstance(classes, str):
+        classes = _lines(classes) if dataset.imports else None
+        if classes is None:
+            return None
+    if classes is None:
+        classes = metainfo_of(dataset).get('classes')
+    return [str(name) for name in classes] if isinstance(classes, (list, tuple)) else None
+
+
+def metainfo_of(dataset: Part) -> Dict[str, Any]:
+    """``METAINFO`` of a data set's class."""
+    metainfo = getattr(dataset.cls, 'METAINFO', None)
+    return metainfo if isinstance(metainfo, dict) else {}
+
+
+def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:
+    """The colours of a data set's classes, in their order: of its ``metainfo``, else of its class; empty where nobody
+    says, or its names are others than those of its class."""
+    metainfo = dataset.config.get('metainfo')
+    said = metainfo.get('palette') if isinstance(metainfo, dict) else None
+    own = metainfo_of(dataset)
+    if said is None and classes_of(dataset) == list(own.get('classes') or ()):
+        said = own.get('palette')
+    try:
+        return [(int(red), int(green), int(blue)) for red, green, blue in said or ()]
+    except (TypeError, ValueError):  # 'random', as mmdet has it
+        return []
+
+
+def says_classes(dataset: Part) -> bool:
+    """Whether the config itself names the classes."""
+    return _said_classes(dataset) is not None
+
+
+def _said_classes(dataset: Part) -> Any:
+    if dataset.is_old:
+        return dataset.config.get('classes')
+    metainfo = dataset.config.get('metainfo')
+    return metainfo.get('classes') if isinstance(metainfo, dict) else None
+
+
+def classes_path(dataset: Part) -> str:
+    """Where the classes of a data set stand: in the config, or in its class."""
+    if says_classes(dataset):
+        return dataset.at('classes' if dataset.is_old else 'metainfo.classes')
+    return f'{dataset.path} ({dataset.name}.METAINFO)'
+
+
+def _lines(file: str) -> Optional[List[str]]:
+    # A string is a file of names to mmengine where there is one, and else taken as it stands.
+    try:
+        with open(file, encoding='utf-8') as lines:
+            return [line.rstrip('\n\r') for line in lines]
+    except (OSError, ValueError):
+        return None
+
+
+def pipelines(config: ReadConfig) -> List[List[Part]]:
+    """The transforms of each pipeline of each data set, in their order, nested ones after the one around them."""
+    found = []
+    for dataset in datasets(config) + datasets(config, wrappers=True):
+        pipeline = dataset.config.get('pipeline')
+        if isinstance(pipeline, (list, tuple)):
+            found.append(
+                [
+                    Part(path, part, scope_of(part['type'], dataset.scope), 'TRANSFORMS', dataset, dataset.split)
+                    for path, part in walk(pipeline, dataset.at('pipeline'))
+                    if 'type' in part
+                ]
+            )
+    return [pipeline for pipeline in found if pipeline]
+
+
+def transforms(config: ReadConfig) -> List[Part]:
+    return [transform for pipeline in pipelines(config) for transform in pipeline]
+
+
+def metrics(config: ReadConfig) -> List[Part]:
+    """The metrics of both evaluators."""
+    return [
+        Part(path, part, scope_of(part['type'], config.scope), 'METRICS', split=split)
+        for split in ('val', 'test')
+        for path, part in walk(config.data.get(f'{split}_evaluator'), f'{split}_evaluator')
+        if 'type' in part
+    ]
+
+
+def preprocessors(config: ReadConfig) -> List[Part]:
+    """The data preprocessor of the model."""
+    return [part for part in model_parts(config) if part.key == 'data_preprocessor']

@@ -1,0 +1,112 @@
+"""Reads a config without building anything of it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+from mmguard.config.classes import SCOPES, scope_in
+from mmguard.config.load import load_config
+from mmguard.config.types import Misplaced, with_right_types
+from mmguard.errors import CannotRun
+from mmguard.failures import ended_by
+
+if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
+    from mmengine.config import Config
+
+
+@dataclass
+class ReadConfig:
+    """A config as plain dicts, lists and strings.
+
+    Args:
+        data (dict): What the config says; classes of the new style are dotted strings. What stands in it where
+            something else is taken is left out of it, and listed in ``misplaced``.
+        file (str): Where it was read from.
+        notes (list[str]): What could not be looked at, and why.
+
+    Attributes:
+        written (dict): ``data`` as it was given.
+        misplaced (list[Misplaced]): What was left out.
+    """
+
+    data: Dict[str, Any]
+    file: str = '<config>'
+    notes: List[str] = field(default_factory=list)
+    written: Dict[str, Any] = field(init=False, repr=False)
+    misplaced: List[Misplaced] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.written = self.data
+        self.data, self.misplaced = with_right_types(self.data)
+
+    @property
+    def scope(self) -> str:
+        """``'mmseg'`` or ``'mmdet'``: the config's ``default_scope``, else what its types say; ``''``: unknown."""
+        scope = self.data.get('default_scope')
+        if isinstance(scope, str):
+            return scope
+        found = scope_in(self.data.get('model')) or scope_in(self.data)
+        if found:
+            return found
+        # A file of models or data sets alone, as those in _base_, does not say. Only mmseg has SegDataPreProcessor.
+        preprocessor = self.part('model').get('data_preprocessor') or self.data.get('data_preprocessor')
+        kind = str(preprocessor.get('type')) if isinstance(preprocessor, dict) else ''
+        if self.is_old:
+            return 'mmseg' if 'decode_head' in self.part('model') else 'mmdet'
+        return {'SegDataPreProcessor': 'mmseg', 'DetDataPreprocessor': 'mmdet'}.get(kind, '')
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it is of MMDetection 2.x or MMSegmentation 0.x (1.x of MMDetection counted otherwise)."""
+        data = self.part('data')
+        return isinstance(data.get('train'), (dict, list, tuple)) and 'samples_per_gpu' in data
+
+    def part(self, name: str) -> Dict[str, Any]:
+        """A dict of the config's top level; empty where there is none."""
+        found = self.data.get(name)
+        return found if isinstance(found, dict) else {}
+
+
+def read_config(file: str) -> ReadConfig:
+    """Reads a config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
+
+    Its ``custom_imports`` are honoured, those of the working directory included, as ``python tools/train.py`` in a
+    project does. One that fails becomes a note: the rest of the config can still be checked.
+
+    Raises:
+        CannotRun: It cannot be read, and why.
+        Exception: What the import of mmengine raises.
+    """
+    config = load_config(file, import_custom_modules=False)
+    return from_mmengine(config, file)
+
+
+def from_mmengine(config: Config, file: Optional[str] = None) -> ReadConfig:
+    """The same for a config that is already loaded."""
+    read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
+    read.notes += _import_custom(read.data.get('custom_imports'))
+    return read
+
+
+def _import_custom(custom: Any) -> List[str]:
+    names = custom.get('imports') if isinstance(custom, dict) else None
+    names = [names] if isinstance(names, str) else names
+    notes = []
+    here = os.getcwd()
+    if names and here not in sys.path:
+        sys.path.append(here)
+    for name in names or ():
+        try:
+            importlib.import_module(name)
+        except SystemExit as error:
+            raise CannotRun(f'custom_imports: {name} {ended_by(error)} when it is imported') from error
+        except Exception as error:  # a module of the user's may raise anything
+            notes.append(f'custom_imports: {name} does not import ({error}); its classes were not looked at')
+    return notes
+
+
+__all__ = ['SCOPES', 'ReadConfig', 'from_mmengine', 'read_config']

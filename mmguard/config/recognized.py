@@ -1,0 +1,196 @@
+"""Whether a file is a config of OpenMMLab at all: decided from its text, before a line of it is run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from mmguard.errors import CannotRun
+
+#: A value that is not known without running the file.
+_UNKNOWN = object()
+#: Calls that make plain values.
+_MAKERS = ('dict', 'list', 'tuple', 'range', 'float', 'int', 'str', 'len')
+#: More values are no config.
+_LARGEST = 1_000_000
+#: Top-level keys of configs that hold parts with a ``type``; of mmcv 1.x ``data`` and ``optimizer``, too.
+_PARTS = ('model', 'tta_model', 'data_preprocessor', 'optim_wrapper', 'optimizer', 'param_scheduler', 'visualizer')
+_ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
+
+
+class NotAConfig(CannotRun):
+    """A file that is no config of OpenMMLab, and what it looks like."""
+
+
+class NotPlain(Exception):
+    """What a file of data holds beside data."""
+
+
+def check_is_config(file: str, is_base: bool = False) -> None:
+    """Looks at a file without running it. What does not exist, or cannot be parsed, is left to who reads it.
+
+    Args:
+        file (str): A ``.py``, ``.yaml``, ``.yml`` or ``.json`` file; others are not looked at.
+        is_base (bool): Whether another config names it as its base: one that only sets plain values is a part of it.
+
+    Raises:
+        NotAConfig: It assigns nothing at its top level that a config has, or is data that would be run.
+    """
+    ending = os.path.splitext(file)[1].lower()
+    text = read_text(file)
+    if text is None:
+        return
+    try:
+        looks = _looks_of_python(text, is_base) if ending == '.py' else _looks_of_keys(text, ending, is_base)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    if looks:
+        raise NotAConfig(
+            f'{file} is no config of MMSegmentation or MMDetection: no model, *_dataloader, default_scope or _base_ of '
+            f'theirs at its top level. It looks like {looks}. Nothing of it was run'
+        )
+
+
+def read_text(file: str) -> Optional[str]:
+    """The text of a file that may be a config, templates filled in; ``None`` for others, and unreadable ones."""
+    if os.path.splitext(file)[1].lower() not in ('.py', '.yaml', '.yml', '.json') or not os.path.isfile(file):
+        return None
+    try:
+        with open(file, encoding='utf-8') as opened:
+            text = opened.read()
+    except (OSError, UnicodeDecodeError):
+        return None
+    # As mmengine does before it parses, but for what only the bases and the environment say.
+    folder, base = os.path.split(os.path.abspath(file))
+    stem, ending = os.path.splitext(base)
+    known = {'fileDirname': folder, 'fileBasename': base, 'fileBasenameNoExtension': stem, 'fileExtname': ending}
+    return re.sub(r'\{\{([^{}\n]*)\}\}', lambda found: known.get(found.group(1).strip(), '_').replace('\\', '/'), text)
+
+
+def data_of(text: str, ending: str) -> Any:
+    """What a YAML or JSON file holds; nothing in it is run.
+
+    Raises:
+        NotPlain: It holds more than plain data, or refers to its parts so often that they are too many.
+        ValueError: It is none.
+    """
+    if ending == '.json':
+        return json.loads(text)
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(text)
+        tree = loader.get_single_node()
+        if tree is not None and _size(tree, {}) > _LARGEST:
+            raise NotPlain(f'YAML whose aliases (*name) spread it to more than {_LARGEST:,} values')
+        return None if tree is None else loader.construct_document(tree)
+    except yaml.constructor.ConstructorError as error:
+        raise NotPlain('YAML of another program: it cannot be read without what wrote it') from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _size(node: Any, known: Dict[int, int]) -> int:
+    """How many values a YAML tree has, each as often as it is referred to."""
+    size = known.get(id(node))
+    if size is None:
+        known[id(node)] = _LARGEST + 1  # of one that holds itself
+        inner = node.value if isinstance(node.value, list) else []
+        parts = (part for pair in inner for part in (pair if isinstance(pair, tuple) else (pair,)))
+        size = known[id(node)] = 1 + sum(_size(part, known) for part in parts)
+    return size
+
+
+def _looks_of_python(text: str, is_base: bool) -> str:
+    """Empty for a config."""
+    tree = ast.parse(text)
+    if is_base and all(map(_is_plain, tree.body)):
+        return ''
+    script = any('__name__' in ast.dump(node.test) for node in tree.body if isinstance(node, ast.If))
+    if not script and any(_tells(name, value) for name, value in _assigned(tree.body)):
+        return ''
+    imported = sorted({name for node in ast.walk(tree) for name in _imported(node)})
+    if 'detectron2' in imported:
+        return 'a config or a script of detectron2'
+    if 'yolox' in imported:
+        return 'an experiment of YOLOX'
+    return f'a script (it imports {", ".join(imported[:6])})' if imported else 'a script'
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name.split('.')[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        yield node.module.split('.')[0]
+
+
+def _assigned(body: List[ast.stmt]) -> Iterator[Tuple[str, Any]]:
+    """Names of the top level with what is assigned to them."""
+    for node in body:
+        if isinstance(node, ast.With):
+            if any('read_base' in ast.dump(item.context_expr) for item in node.items):
+                yield '_base_', ''  # the bases of the new style
+            yield from _assigned(node.body)
+        elif isinstance(node, (ast.If, ast.For, ast.Try)):
+            yield from _assigned(node.body)
+        elif isinstance(node, ast.Assign):
+            yield from ((target.id, _plain(node.value)) for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)) and isinstance(node.target, ast.Name) and node.value:
+            yield node.target.id, _plain(node.value)
+
+
+def _plain(node: ast.expr) -> Any:
+    """A value as far as it is needed: texts, lists of them, and the keys of dicts."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_plain(one) for one in node.elts]
+    if isinstance(node, ast.Dict):
+        return {key.value: _UNKNOWN for key in node.keys if isinstance(key, ast.Constant)}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
+        return {keyword.arg: _UNKNOWN for keyword in node.keywords}
+    return node.value if isinstance(node, ast.Constant) else _UNKNOWN
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether nothing but values is made in a statement: no call but ``dict(...)`` and its like."""
+    return all(
+        not isinstance(inner, (ast.Import, ast.ImportFrom))
+        and (not isinstance(inner, ast.Call) or (isinstance(inner.func, ast.Name) and inner.func.id in _MAKERS))
+        for inner in ast.walk(node)
+    )
+
+
+def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
+    """The same of YAML and JSON."""
+    try:
+        data = data_of(text, ending)
+    except NotPlain as error:
+        return str(error)
+    if not isinstance(data, Mapping):
+        return 'data without keys'
+    if is_base or any(_tells(str(name), value) for name, value in data.items()):
+        return ''
+    if 'names' in data and ('train' in data or 'val' in data or 'nc' in data):
+        return 'a data.yaml of YOLO: the .txt labels that it leads to are not read; export them as a COCO JSON'
+    if '_BASE_' in data or 'MODEL' in data:
+        return 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
+    if '__include__' in data or 'remap_mscoco_category' in data:
+        return 'a config of RT-DETR or D-FINE: `mmguard scan` reads what it names'
+    if {'images', 'annotations'} <= set(data):
+        return 'a COCO JSON: `mmguard scan` reads it'
+    return f'a file of another program, with the keys {", ".join(map(str, list(data)[:6]))}'
+
+
+def _tells(name: str, value: Any) -> bool:
+    """Whether an assignment is one of a config: a script, too, has a ``model`` or ``data``."""
+    if name in ('_base_', 'default_scope'):
+        return isinstance(value, (str, list))
+    parts = value if isinstance(value, list) else [value]
+    keys = {str(key) for part in parts if isinstance(part, Mapping) for key in part}
+    if name in _PARTS or name.endswith(_ENDINGS):
+        return 'type' in keys
+    if name.endswith('_dataloader'):
+        return bool(keys & {'dataset', 'batch_size'})
+    return name == 'data' and bool(keys & {'samples_per_gpu', 'workers_per_gpu'})

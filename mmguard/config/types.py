@@ -1,0 +1,268 @@
+"""What stands in a config where the frameworks take something else: found once, for everybody who reads one."""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import re
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.config.classes import is_lazy, name_of
+from mmguard.errors import CannotRun
+
+#: Deeper trees are no configs, and would end in a RecursionError.
+_DEEPEST = 100
+#: No head has more classes, and lists of that length would be made to advise on one.
+MOST_CLASSES = 1_000_000
+
+
+class Misplaced(NamedTuple):
+    """A value of a type that its key does not take.
+
+    Attributes:
+        path (str): Where it stands, ``model.decode_head.num_classes``.
+        value: What stands there; of what cannot be shown a description.
+        wanted (str): What is taken there, in words.
+        instead: The same as a value of the right type; ``None`` where there is none.
+        fatal (bool): Whether training ends with it.
+    """
+
+    path: str
+    value: Any
+    wanted: str
+    instead: Any = None
+    fatal: bool = True
+
+    def __str__(self) -> str:
+        text = repr(self.value)
+        text = text if len(text) <= 60 else f'{text[:57]}...'
+        return f'{self.path} = {text} ({kind_of(self.value)}), where {self.wanted} is taken'
+
+
+class Wanted(NamedTuple):
+    """What a key takes: in words, how it is recognised, and whether ``None`` is taken, too."""
+
+    words: str
+    fits: Callable[[Any], bool]
+    none: bool = True
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_dict(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_object(value: Any) -> bool:
+    """A part that is built already, or a class: mmengine takes it as it is."""
+    plain = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
+    return value is not None and not isinstance(value, plain) and not hasattr(value, 'tolist')
+
+
+def _all(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, (list, tuple)) and all(map(fits, value))
+
+
+def _either(*fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: any(one(value) for one in fits)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_type(value: Any) -> bool:
+    return bool(value.strip()) if isinstance(value, str) else callable(value) or is_lazy(value)
+
+
+_DICT = Wanted('a dict', _is_dict)
+_PART = Wanted('a dict', _either(_is_dict, _is_object))
+_PARTS = Wanted('a dict or a list of dicts', _either(_is_dict, _is_object, _all(_either(_is_dict, _is_object))))
+_LIST_OF_PARTS = Wanted('a list of dicts', _all(_either(_is_dict, _is_object)))
+_TEXT = Wanted('a text', _is_text)
+_TEXTS = Wanted('a text or a list of texts', _either(_is_text, _all(_is_text)))
+_NAMES = Wanted('a list of names', _either(_is_text, lambda value: isinstance(value, (list, tuple))))
+_NUMBER = Wanted('a number', _is_number)
+_LABEL = Wanted('a whole number', _is_int)
+_BOOL = Wanted('True or False', lambda value: isinstance(value, (bool, int)))
+_CLASSES = Wanted(
+    f'a whole number of at most {MOST_CLASSES:,}', lambda value: _is_int(value) and abs(value) <= MOST_CLASSES
+)
+_WEIGHTS = Wanted(
+    'a list of numbers, or the name of a file of them', _either(_is_text, _is_number, _is_object, _all(_is_number))
+)
+_TYPE = Wanted('the name of a class', _is_type)
+
+_TOP: Dict[str, Wanted] = {
+    'default_scope': _TEXT,
+    'model': _PART,
+    'tta_model': _PART,
+    'data_preprocessor': _PART,
+    'custom_imports': _DICT,
+    'default_hooks': _DICT,
+    'custom_hooks': _LIST_OF_PARTS,
+    **{f'{split}_dataloader': _PARTS for split in ('train', 'val', 'test')},
+    **{f'{split}_evaluator': _PARTS for split in ('val', 'test')},
+}
+_DATASET: Dict[str, Wanted] = {
+    'dataset': _PARTS,
+    'datasets': _PARTS,
+    'pipeline': _LIST_OF_PARTS,
+    'metainfo': _PART,
+    'data_root': _TEXT,
+    'data_prefix': _DICT,
+    'filter_cfg': _DICT,
+    'reduce_zero_label': _BOOL,
+}
+_HEAD: Dict[str, Wanted] = {
+    **dict.fromkeys(('num_classes', 'num_things_classes', 'num_stuff_classes'), _CLASSES),
+    **dict.fromkeys(('loss_decode', 'loss_cls', 'loss_bbox', 'loss_mask', 'loss_dice', 'loss_seg'), _PARTS),
+    'ignore_index': _LABEL,
+}
+_LOSS: Dict[str, Wanted] = {'class_weight': _WEIGHTS, 'ignore_index': _LABEL}
+_ASSIGNER: Dict[str, Wanted] = {'ignore_iof_thr': _NUMBER}
+_GUARD: Dict[str, Wanted] = {'num_classes': _CLASSES, 'ignore_index': _LABEL, 'label_map': _DICT}
+_IMPORTS: Dict[str, Wanted] = {'imports': _TEXTS}
+_METAINFO: Dict[str, Wanted] = {'classes': _NAMES}
+#: Below these keys a ``type`` names a class.
+_BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
+
+
+def with_right_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
+    """A copy of a config without what stands where something else is taken, and what was left out.
+
+    Numbers of NumPy become Python's, arrays and tensors lists. The positions in lists stay.
+
+    Args:
+        tree (dict): A config as plain dicts and lists, with classes or their names. Not written to.
+
+    Raises:
+        CannotRun: It is nested deeper than any config.
+    """
+    found: List[Misplaced] = []
+    copy = _copied(tree, (), found)
+    return copy, found
+
+
+def kind_of(value: Any) -> str:
+    """The type of a value in a word."""
+    return 'text' if isinstance(value, str) else type(value).__name__
+
+
+def words_of_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
+    """The places, one after the other."""
+    named = '; '.join(map(str, misplaced[:most]))
+    return f'{named}; and {len(misplaced) - most} more' if len(misplaced) > most else named
+
+
+def _copied(node: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
+    if len(way) > _DEEPEST:
+        raise CannotRun(f'{_path(way[:8])}...: nested more than {_DEEPEST} deep, which no config is')
+    if isinstance(node, dict):
+        wanted = _wanted_in(node, way)
+        copy = {}
+        for key, value in node.items():
+            value = _normal(value, (*way, key), found)
+            if _fits(value, wanted.get(key), (*way, key), found):
+                copy[key] = _copied(value, (*way, key), found)
+        return copy
+    if type(node) in (list, tuple):
+        copies = []
+        for number, value in enumerate(node):
+            value = _normal(value, (*way, number), found)
+            here = (*way, number)
+            copies.append(_copied(value, here, found) if _fits(value, None, here, found) else None)
+        return type(node)(copies)
+    return node
+
+
+def _fits(value: Any, wanted: Optional[Wanted], way: Tuple[Any, ...], found: List[Misplaced]) -> bool:
+    if _is_int(value) and value.bit_length() > 64:
+        # Its digits may be more than Python prints.
+        words = wanted.words if wanted is not None else 'a number that fits 64 bits'
+        found.append(Misplaced(_path(way), f'an integer of {value.bit_length():,} bits', words))
+        return False
+    if wanted is None or (value is None and wanted.none) or wanted.fits(value):
+        return True
+    found.append(Misplaced(_path(way), _showable(value), wanted.words, _instead(value, wanted)))
+    return False
+
+
+def _showable(value: Any) -> Any:
+    try:
+        repr(value)
+    except Exception:  # it holds numbers of more digits than Python prints, or objects that cannot be shown
+        return f'what cannot be shown ({kind_of(value)})'
+    return value
+
+
+def _instead(value: Any, wanted: Wanted) -> Any:
+    """The value as it was meant: ``19`` for ``'19'`` and ``19.0``."""
+    if isinstance(value, str):
+        meant = int(value) if re.fullmatch(r'-?[0-9]{1,18}', value.strip()) else None
+    else:
+        meant = int(value) if isinstance(value, float) and value.is_integer() else None
+    return meant if meant is not None and wanted.fits(meant) else None
+
+
+def _normal(value: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
+    """A number of NumPy as Python's; an array or tensor as the list that it should be."""
+    if value is None or isinstance(value, (bool, int, float, str, dict, list, tuple)) or inspect.isclass(value):
+        return value
+    if not callable(getattr(value, 'tolist', None)) or is_lazy(value):
+        return value
+    try:
+        plain = value.tolist()
+    except Exception:  # one on a device that is gone, of a type that knows no lists
+        plain = None
+    if not isinstance(value, numbers.Number):
+        found.append(Misplaced(_path(way), _Described(value), 'plain numbers or a list of them', plain, fatal=False))
+    return plain
+
+
+class _Described:
+    """Stands for an object that cannot be compared, in messages."""
+
+    def __init__(self, value: Any) -> None:
+        self.words = f'{kind_of(value)} of shape {tuple(getattr(value, "shape", ()))}'
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def _wanted_in(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
+    """What the keys of a dict take, by where it stands."""
+    names = [step for step in way if isinstance(step, str)]
+    if not names:
+        return _TOP
+    first, last = names[0], names[-1]
+    wanted: Dict[str, Wanted] = {}
+    if first.endswith('_dataloader'):
+        if last in (first, 'dataset', 'datasets'):
+            wanted.update(_DATASET)
+        if last == 'metainfo':
+            return _METAINFO
+        if name_of(node.get('type')) in ('GuardSegLabels', 'GuardInstanceLabels'):
+            wanted.update(_GUARD)
+    elif first in ('model', 'tta_model'):
+        if last.endswith('_head') or name_of(node.get('type')).endswith('Head'):
+            wanted.update(_HEAD)
+        elif last.startswith('loss') or last == 'loss':
+            wanted.update(_LOSS)
+        elif 'assigner' in last:
+            wanted.update(_ASSIGNER)
+    elif first == 'custom_imports':
+        return _IMPORTS
+    if first in _BUILT or first.endswith(('_dataloader', '_evaluator')):
+        wanted['type'] = _TYPE
+    return wanted
+
+
+def _path(way: Sequence[Any]) -> str:
+    return ''.join(f'[{step}]' if isinstance(step, int) else f'.{step}' for step in way).lstrip('.')

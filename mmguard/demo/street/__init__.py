@@ -1,5 +1,0 @@
-"""Photo-like street scenes with label maps, drawn from a seed."""
-
-from mmguard.demo.street.scene import street_scene
-
-__all__ = ['street_scene']

@@ -1,0 +1,9 @@
+"""From facts to findings: what is wrong, and what to write. Imports ``labels`` and ``config``."""
+
+from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Rule
+from mmguard.findings.rules import RULES
+
+__all__ = ['RULES', 'DataRule', 'Finding', 'LabelFacts', 'Rule', 'chosen_rules', 'diagnose']

@@ -1,0 +1,89 @@
+"""Boxes as another format writes them: what the whole set says, before single boxes are dropped or clamped."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Iterator, List
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import AnnotationFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.rule import Facts, Rule
+from mmguard.findings.views import annotations_of, share
+from mmguard.labels.instances import LABEL_REASON
+
+#: Share of the boxes that lie inside their images, where they are read as they were written.
+NEARLY_ALL = 0.98
+#: Share of the boxes from which on it is a convention, not a few slips; of so many boxes at least.
+MANY, ENOUGH = 0.2, 10
+
+#: Formats of boxes as x, y, width, height.
+JSON = ('coco', 'lvis')
+#: Boxes of another scale reach nearly to the edges of the larger images.
+LARGEST_SCALE, AT_EDGE = 4, 0.25
+
+_QUESTIONS = {
+    'corners': 'Are all boxes x1, y1, x2, y2 (compare one with its image)?',
+    'centres': 'Do the first two numbers of all boxes give the centre (compare one with its image)?',
+    'sizes': 'VOC stores two corners. Do xmax and ymax hold width and height (compare a box with its image)?',
+    'swapped': 'Are width and height of the images swapped in the annotations (compare with one image)?',
+}
+
+
+def fitting(found: AnnotationFacts) -> List[str]:
+    """The ways to read the boxes by which nearly all lie inside their images, and more than as they are read now."""
+    return [
+        name
+        for name, inside in sorted(found.inside_as.items(), key=lambda item: -item[1])
+        if inside > found.inside_now
+        and (name != 'sizes' or found.turned_boxes)
+        and share(inside, found.annotations) >= NEARLY_ALL
+    ]
+
+
+def are_many(boxes: int, found: AnnotationFacts) -> bool:
+    return found.annotations >= ENOUGH and share(boxes, found.annotations) >= MANY
+
+
+def corrections(rule: Rule, facts: Facts, boxes: int, why: str) -> Iterator[Edit]:
+    """What may be done about boxes: another format where all of them fit it; only else what changes single ones.
+
+    Args:
+        boxes (int): How many are wrong.
+        why (str): What `mmguard fix` does with single ones.
+    """
+    found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
+    turned = found.turned_boxes
+    others = [
+        edit
+        for name in fitting(found)
+        for edit in (
+            rewrite(rule, facts, 'swaps the two numbers', ASKS, _QUESTIONS[name], sizes=name)
+            if name == 'swapped'
+            else rewrite(rule, facts, 'converts them', ASKS, _QUESTIONS[name], boxes=name)
+        )
+    ]
+    if turned:
+        question = f'Were the boxes with a negative width or height drawn from another corner ({turned:,} of them)?'
+        corner = rewrite(rule, facts, 'sorts their corners', ASKS, question, boxes='either')
+        others = [*others, *corner] if are_many(turned, found) else [*corner, *others]
+    yield from others
+    if not others and not are_many(boxes, found):
+        yield from rewrite(rule, facts, why, SAFE)
+    elif not others and boxes == found.all_zero and found.format in JSON:
+        question = 'Do the boxes 0, 0, 0, 0 stand for nothing that is in the image?'
+        yield from rewrite(rule, facts, why, ASKS, question)
+    elif not others:
+        yield from _scaled(rule, facts, found)
+
+
+def _scaled(rule: Rule, facts: Facts, found: AnnotationFacts) -> Iterator[Edit]:
+    """Boxes that were drawn on larger images: by the smallest whole number after which all of them fit."""
+    times = ceil(found.reach)
+    reasons = set() if facts.labels is None else set(facts.labels.reasons)
+    if found.negative_boxes or reasons - {'box_outside', LABEL_REASON}:
+        return  # no scale explains these
+    if found.format not in JSON or not 2 <= times <= LARGEST_SCALE or found.reach < times * (1 - AT_EDGE):
+        return
+    question = f'Were the boxes drawn on images of {times} times the width and height (compare one box with its image)?'
+    yield from rewrite(rule, facts, f'divides them by {times}', ASKS, question, scale=float(f'{1 / times:.6g}'))

@@ -1,0 +1,66 @@
+"""What a config says about labels, for the diagnosis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Union
+
+from mmguard.config.class_weights import class_weights
+from mmguard.config.classes import SCOPES
+from mmguard.config.head_classes import counts
+from mmguard.config.ignored import ignored_labels
+from mmguard.config.one_channel import one_channel_softmax
+from mmguard.config.parts import Part, classes_of, classes_path, datasets, heads, losses, transforms
+from mmguard.config.read import ReadConfig, from_mmengine
+from mmguard.findings.facts import ConfigFacts
+from mmguard.stack import ignored_labels_weigh
+
+if TYPE_CHECKING:
+    from mmengine.config import Config
+
+
+def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
+    """What a config says about labels. Nothing is built, no data is read.
+
+    Args:
+        config (Config): A loaded config of either style, or one read by ``read_config``.
+    """
+    read = config if isinstance(config, ReadConfig) else from_mmengine(config)
+    sets = datasets(read)
+    facts = ConfigFacts(
+        framework=read.scope if read.scope in SCOPES else '',
+        head_classes={count.path: count.value for count in counts(read)},
+        ignore_index={place.path: place.value for place in ignored_labels(read)},
+        dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
+        one_channel_softmax=[loss.path for loss in one_channel_softmax(read)],
+        ignored_labels_weigh=ignored_labels_weigh(),
+    )
+    for loss in losses(read):
+        weights = class_weights(loss)
+        if weights.values and len(weights.values) == weights.length:
+            facts.class_weights[loss.at('class_weight')] = weights.values
+    facts.heads = {head.path: head.name for head in heads(read)}
+    facts.losses = {loss.path: loss.name for loss in losses(read)}
+    for dataset in sets:
+        if dataset.split == 'train' and read.scope == 'mmdet':
+            filters = dataset.config.get('filter_cfg')
+            facts.filter_empty_gt[dataset.path] = bool(isinstance(filters, dict) and filters.get('filter_empty_gt'))
+    for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
+        value = part.get('reduce_zero_label')
+        if isinstance(value, bool):
+            facts.reduce_zero_label[part.at('reduce_zero_label')] = value
+    for dataset in sets:
+        if dataset.split in ('train', '') and not facts.label_map:
+            facts.label_map = label_map_of(dataset)
+    return facts
+
+
+def label_map_of(dataset: Part) -> Dict[int, int]:
+    """How mmseg's data sets map labels where the config names some of their classes; empty where it does not."""
+    mapper: Any = getattr(dataset.cls, 'get_label_map', None)
+    classes = classes_of(dataset)
+    if mapper is None or classes is None:
+        return {}
+    try:
+        return dict(mapper(classes) or {})
+    except ValueError:  # names that the data set does not have: rule MG207 says so
+        return {}

@@ -1,0 +1,152 @@
+"""What is known of an installation: packages, their versions, the driver; and how it would be with others."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from mmguard.stack import distributions_of
+
+#: Module -> the distributions that may provide it, the usual one first.
+DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
+    'torch': ('torch',),
+    'numpy': ('numpy',),
+    'cv2': (
+        'opencv-python',
+        'opencv-python-headless',
+        'opencv-contrib-python',
+        'opencv-contrib-python-headless',
+    ),
+    'mmengine': distributions_of('mmengine'),
+    'mmcv': distributions_of('mmcv'),
+    'mmseg': distributions_of('mmseg'),
+    'mmdet': distributions_of('mmdet'),
+    'nnunetv2': ('nnunetv2',),
+    'torchvision': ('torchvision',),
+    'mmguard': ('mmguard',),
+}
+
+#: What is installed or set, and what it becomes: (distribution, version), (``'$NAME'`` of a variable of the
+#: environment, value); ``None``: it goes.
+EnvironmentChanges = Tuple[Tuple[str, Optional[str]], ...]
+
+
+@dataclass
+class EnvironmentFacts:
+    """What is known about an installation.
+
+    Args:
+        python, system (str): Versions.
+        versions (dict[str, str]): Distribution -> version.
+        missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
+        errors (dict[str, str]): Module -> why it cannot be imported.
+        loss_error (str): Why mmguard's loss does not work here.
+        torch_cuda (str, optional): The CUDA that torch was built for; ``None``: a CPU build.
+        cuda_available (bool, optional): Whether torch can use a GPU; ``None``: not asked.
+        driver (str, optional): Version of the NVIDIA driver.
+        driver_cuda (str, optional): The newest CUDA that the driver runs.
+        gpus (list[str]): Their names.
+        ops (bool, optional): Whether mmcv has compiled ops; ``None``: no mmcv.
+        accepts (dict[str, tuple]): ``'mmseg'``, ``'mmdet'`` -> the versions of mmcv that they accept, from, below
+            (empty: no limit).
+        loads_weights_only (bool): Whether mmengine says ``weights_only`` where it loads a checkpoint.
+        tried (dict[str, list[str]]): ``'torch'``, ``'numpy'`` -> the versions that mmguard was run with, oldest first.
+        variables (dict[str, str]): Variables of the environment that rules look at.
+    """
+
+    python: str = ''
+    system: str = ''
+    versions: Dict[str, str] = field(default_factory=dict)
+    missing: List[str] = field(default_factory=list)
+    errors: Dict[str, str] = field(default_factory=dict)
+    loss_error: str = ''
+    torch_cuda: Optional[str] = None
+    cuda_available: Optional[bool] = None
+    driver: Optional[str] = None
+    driver_cuda: Optional[str] = None
+    gpus: List[str] = field(default_factory=list)
+    ops: Optional[bool] = None
+    accepts: Dict[str, Tuple[str, str]] = field(default_factory=dict)
+    loads_weights_only: bool = False
+    tried: Dict[str, List[str]] = field(default_factory=dict)
+    variables: Dict[str, str] = field(default_factory=dict)
+
+    def installed(self, module: str) -> Dict[str, str]:
+        """The distributions of a module that are there -> version."""
+        return {name: self.versions[name] for name in DISTRIBUTIONS[module] if name in self.versions}
+
+    def version(self, module: str) -> str:
+        """Of a module; empty where it has none."""
+        return next(iter(self.installed(module).values()), '')
+
+    def is_from(self, module: str, low: str, high: str = '') -> bool:
+        """Whether a module is there in a version from ``low`` up to, not including, ``high`` (empty: no limit)."""
+        found = self.version(module)
+        return bool(found) and is_within(found, low, high)
+
+    @property
+    def loss_fails(self) -> bool:
+        """Whether mmguard's loss fails by itself: where torch cannot even be imported, that is said."""
+        return bool(self.loss_error) and not {'torch', 'numpy', 'mmguard'} & {*self.missing, *self.errors}
+
+    def with_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
+        """As it will be: what is installed anew can be imported, and mmcv has its ops, which mmcv-lite lacks."""
+        versions, variables, errors = dict(self.versions), dict(self.variables), dict(self.errors)
+        missing, ops, accepts = list(self.missing), self.ops, dict(self.accepts)
+        for name, value in changes:
+            if name.startswith('$'):
+                _put(variables, name[1:], value)
+                continue
+            _put(versions, name, value)
+            for module in modules_of(name):
+                there = any(one in versions for one in DISTRIBUTIONS[module])
+                missing = [one for one in missing if one != module] + ([] if there else [module])
+                errors = {one: why for one, why in errors.items() if one.partition('.')[0] != module}
+                accepts.pop(module, None)  # what another version accepts is not known
+                if module == 'mmcv':
+                    ops = 'mmcv-lite' not in versions if there else None
+            if name == 'numpy':
+                errors = {one: why for one, why in errors.items() if 'numpy' not in why.lower()}
+        return replace(
+            self, versions=versions, variables=variables, errors=errors, missing=missing, ops=ops, accepts=accepts
+        )
+
+
+def _put(table: Dict[str, str], key: str, value: Optional[str]) -> None:
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value
+
+
+def line_of(module: str) -> str:
+    """The line of a module in the table: ``'cv2 (opencv-python)'``."""
+    usual = DISTRIBUTIONS[module][0]
+    return module if module in DISTRIBUTIONS[module] else f'{module} ({usual})'
+
+
+def modules_of(distribution: str) -> Sequence[str]:
+    """The modules that a distribution provides."""
+    return [module for module, names in DISTRIBUTIONS.items() if distribution in names]
+
+
+def is_within(version: str, low: str, high: str = '') -> bool:
+    """Whether a version is at least ``low``, and below ``high``; empty: no limit."""
+    key = version_key(version)
+    return (not low or key >= version_key(low)) and (not high or key < version_key(high))
+
+
+def version_key(text: str) -> Tuple[Any, ...]:
+    """A version that compares: ``2.0.0rc4`` before ``2.0.0``, ``+cu118`` and the like left out.
+
+    Example:
+        >>> version_key('2.0.0rc4') < version_key('2.0.0') < version_key('2.13.0+cpu')
+        True
+    """
+    found = re.match(r'(\d+(?:\.\d+)*)(?:\.?(a|b|rc|dev)(\d*))?', text)
+    if found is None:
+        return ((0, 0, 0, 0), 0, 0)
+    numbers = tuple(int(part) for part in found.group(1).split('.'))
+    stage = {'dev': -4, 'a': -3, 'b': -2, 'rc': -1, None: 0}[found.group(2)]
+    return ((*numbers, 0, 0, 0, 0)[:4], stage, int(found.group(3) or 0))

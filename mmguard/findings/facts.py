@@ -1,0 +1,302 @@
+"""What is known when the question is asked: by a hook in training, a scan of files, or a config that was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+from mmguard.findings.volumes import VolumeFacts
+from mmguard.labels.instances import describe_reasons
+from mmguard.labels.tally import Tally
+
+#: Values that an evidence spells out.
+_FEW = 6
+
+
+@dataclass
+class MapFacts:
+    """What a scan saw in files of label maps. Lists name files, relative to the scanned root, a few of each kind.
+
+    Args:
+        raw (dict[int, int]): Value as stored -> pixels.
+        files_with (dict[int, int]): Value as stored -> files that hold it.
+        forms (dict[str, int]): Form of the files -> how many: ``'gray8'``, ``'palette8'``, ``'gray16'``, ``'gray32'``,
+            ``'float'``, ``'bool'``, ``'rgb'``, ``'rgba'``, ``'gray_alpha'``, ``'gray4'``, ``'gray2'``, ``'other'``.
+        lossy (int): Files that were compressed with loss (JPEG).
+        loaded_otherwise (dict[str, int]): How the framework's loader changes what is stored -> files: ``'wrapped'``
+            (16 bits modulo 256), ``'colours'`` (palette or RGB read as colours), ``'scaled'`` (fewer than 8 bits
+            stretched over 0 to 255), ``'truncated'`` (fractions cut off).
+        at_edges (float, optional): Share of the invalid pixels that lie at the border of two other values: with a
+            lower and a higher one among their eight neighbours, as interpolation makes them.
+        all_void (list[str]): Files without a single pixel to train on.
+        size_mismatches (list[tuple]): Label file, its (height, width), that of its image.
+        missing_labels, missing_images, duplicates (list[str]): Stems without a partner, or with two.
+        unreadable (dict[str, list[str]]): What is wrong -> files.
+        examples (dict[int, list[str]]): Value as stored -> first files that hold it.
+        form_examples (dict[str, list[str]]): Form -> first files of it.
+        fractions (dict[float, int]): Of float files: values that are no integers -> pixels; the first few.
+        void_files (int): How many files ``all_void`` stands for, where the list was cut short.
+        image_forms (dict[str, int]): As ``forms``, of the images.
+        image_lossy (int): As ``lossy``, of the images.
+        files_with_class (dict[int, int]): Label as trained -> files that hold it.
+        colours (dict[tuple, int]): (r, g, b) -> pixels, of colour files with few colours.
+        black_palettes (int): Palette files whose palette shows all of their values as black.
+        gray_in_colour (int): Colour files whose channels are equal; their ``raw`` values are those of one channel.
+        counts (dict[str, int]): How many each list above stands for, as the lists are cut: ``'all_void'``, ...,
+            ``'unreadable <what is wrong>'``.
+        sources (list[str]): The folders (or the one file) that were read.
+    """
+
+    raw: Dict[int, int] = field(default_factory=dict)
+    files_with: Dict[int, int] = field(default_factory=dict)
+    forms: Dict[str, int] = field(default_factory=dict)
+    lossy: int = 0
+    loaded_otherwise: Dict[str, int] = field(default_factory=dict)
+    at_edges: Optional[float] = None
+    all_void: List[str] = field(default_factory=list)
+    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    missing_labels: List[str] = field(default_factory=list)
+    missing_images: List[str] = field(default_factory=list)
+    duplicates: List[str] = field(default_factory=list)
+    unreadable: Dict[str, List[str]] = field(default_factory=dict)
+    examples: Dict[int, List[str]] = field(default_factory=dict)
+    fractions: Dict[float, int] = field(default_factory=dict)
+    void_files: int = 0
+    image_forms: Dict[str, int] = field(default_factory=dict)
+    image_lossy: int = 0
+    files_with_class: Dict[int, int] = field(default_factory=dict)
+    colours: Dict[Tuple[int, int, int], int] = field(default_factory=dict)
+    gray_in_colour: int = 0
+    black_palettes: int = 0
+    form_examples: Dict[str, List[str]] = field(default_factory=dict)
+    counts: Dict[str, int] = field(default_factory=dict)
+    sources: List[str] = field(default_factory=list)
+
+
+@dataclass
+class AnnotationFacts:
+    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages).
+
+    Args:
+        format (str): ``'coco'``, ``'voc'``, ...
+        categories (dict[int, str]): Category id -> name, in the order of the file (VOC: position -> name).
+        instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
+        images, annotations (int): How many there are.
+        images_without_target (int): Images without a single usable annotation.
+        small_images (int): Images below the ``min_size`` that the data set filters by.
+        duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
+        orphans (int): Annotations of images that are not listed.
+        unnamed (dict[int, int]): Category id without a name -> annotations.
+        unused (list[str]): Names without an annotation.
+        missing_files (list[str]): Listed images that are not on disk.
+        box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
+            counted below) -> ``'file: x, y, w, h'``; ``'file: x1, y1, x2, y2'`` where the format stores corners.
+        unreadable (dict[str, list[str]]): What is wrong -> files.
+        labelled_by (str): Where the labels of ``LabelFacts.values`` and ``histogram`` come from: ``'file order'`` (as
+            mmdet numbers COCO and LVIS: position in the file's own list, among the listed names), ``'class list'``
+            (VOC, OpenImages), ``'category id'`` (as DETR and torchvision read a JSON), ``'COCO ids'`` (their place
+            among COCO's own ids; -1: none), ``'unknown'`` (of a JSON alone
+            nobody said; counted as in ``'file order'``).
+        classes_counted (bool): Nobody said how many classes the model has: ``num_classes`` is what the file needs.
+        min_label (int): The first class; torchvision trains a label below it, 0, as background.
+        images_of (dict[str, int]): Category, as in ``instances_of`` -> images that hold it.
+        files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
+        usable (dict[int, int]): Label -> annotations that teach it: it is valid, and so is the box.
+        sources (list[str]): The annotation files (VOC: folders) that were read.
+        crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
+        missing (int): Listed images that are not on disk; ``missing_files`` names the first.
+        min_size (int): Images with a shorter side below it are left out by the data set's filter.
+        small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
+        negative_boxes (int): Boxes with a corner below 0 (VOC: after its minus-one), whatever else is wrong.
+        below_minus_one (int): Those of them with a corner below -1, which no minus-one makes.
+        over_edge (int): Boxes that begin inside the image and end more than a pixel outside of it.
+        left_out (dict[str, int]): Why mmdet leaves annotations out without a word -> how many: ``'category not in the
+            class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
+            ``'area is 0'``, ``'no box'``.
+        left_out_names (dict[str, int]): Category that is not in the class list -> its annotations.
+        not_in_file (list[str]): Names of the class list that the annotation files do not know.
+        renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
+            differ: mmdet trains the first and shows the second.
+        duplicate_category_ids (list[int]), duplicate_names (list[str]): Used twice in the list of categories.
+        duplicate_files (list[str]): Images listed under two ids; the first few.
+        without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
+        inside_as (dict[str, int]): Another way to write a box -> boxes that lie inside of their image when their four
+            numbers are read so: ``'corners'`` and ``'centres'`` of COCO (x1, y1, x2, y2; centre, width, height),
+            ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
+            Counted where boxes cannot be used, or reach beyond their images, or images have another size.
+        reach (float): The farthest corner of a box, in widths or heights of its image; 0: not looked at.
+        all_zero (int): Boxes whose four numbers are 0.
+        turned_boxes (int): Boxes with a negative width or height.
+        inside_now (int): Boxes that lie inside of their image as they are read.
+        inside_unit (int): Boxes whose numbers all lie in [0, 1], as those that were divided by the size of the image.
+        sizes_compared (int): Images whose size was compared with that in the annotations.
+        size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
+        exif_turned (list[str]): Images, of those compared, that an EXIF tag turns or mirrors.
+        mask_faults (dict[str, int]): What is wrong with masks, where they were read -> annotations that a loader does
+            not leave out. One fault each.
+        mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
+    """
+
+    format: str = 'coco'
+    categories: Dict[int, str] = field(default_factory=dict)
+    instances_of: Dict[str, int] = field(default_factory=dict)
+    images: int = 0
+    annotations: int = 0
+    images_without_target: int = 0
+    small_images: int = 0
+    duplicate_image_ids: List[int] = field(default_factory=list)
+    duplicate_annotation_ids: List[int] = field(default_factory=list)
+    orphans: int = 0
+    unnamed: Dict[int, int] = field(default_factory=dict)
+    unused: List[str] = field(default_factory=list)
+    missing_files: List[str] = field(default_factory=list)
+    box_examples: Dict[str, List[str]] = field(default_factory=dict)
+    unreadable: Dict[str, List[str]] = field(default_factory=dict)
+    labelled_by: str = 'file order'
+    classes_counted: bool = False
+    min_label: int = 0
+    images_of: Dict[str, int] = field(default_factory=dict)
+    files_with_class: Dict[int, int] = field(default_factory=dict)
+    usable: Dict[int, int] = field(default_factory=dict)
+    sources: List[str] = field(default_factory=list)
+    crowds: int = 0
+    missing: int = 0
+    min_size: int = 0
+    small_examples: List[str] = field(default_factory=list)
+    negative_boxes: int = 0
+    below_minus_one: int = 0
+    over_edge: int = 0
+    left_out: Dict[str, int] = field(default_factory=dict)
+    left_out_names: Dict[str, int] = field(default_factory=dict)
+    not_in_file: List[str] = field(default_factory=list)
+    renamed: List[Tuple[int, str, str]] = field(default_factory=list)
+    duplicate_category_ids: List[int] = field(default_factory=list)
+    duplicate_names: List[str] = field(default_factory=list)
+    duplicate_files: List[str] = field(default_factory=list)
+    without_key: Dict[str, int] = field(default_factory=dict)
+    inside_as: Dict[str, int] = field(default_factory=dict)
+    turned_boxes: int = 0
+    reach: float = 0.0
+    all_zero: int = 0
+    inside_now: int = 0
+    inside_unit: int = 0
+    sizes_compared: int = 0
+    size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
+    exif_turned: List[str] = field(default_factory=list)
+    mask_faults: Dict[str, int] = field(default_factory=dict)
+    mask_examples: Dict[str, List[str]] = field(default_factory=dict)
+
+
+@dataclass
+class ConfigFacts:
+    """What a config says about labels. Keys are paths in it, as ``model.decode_head.loss_decode[0].class_weight``.
+
+    Args:
+        framework (str): ``'mmseg'`` or ``'mmdet'``.
+        head_classes (dict[str, int]): Path -> ``num_classes`` of a head.
+        class_weights (dict[str, list[float]]): Path -> class weights of a loss.
+        ignore_index (dict[str, int]): Path -> ignored value of heads, losses, metrics, and ``seg_pad_val``.
+        reduce_zero_label (dict[str, bool]): Path -> value, in data sets and loaders.
+        label_map (dict[int, int]): Raw value -> class, as the data set maps them.
+        dataset_classes (dict[str, list[str]]): Path -> class names of a data set.
+        one_channel_softmax (list[str]): Paths of heads with one output channel and a softmax loss.
+        heads (dict[str, str]): Path -> type of a head, ``'DINOHead'``.
+        losses (dict[str, str]): Path -> type of a loss, ``'OhemCrossEntropy'``.
+        filter_empty_gt (dict[str, bool]): Path of a training data set -> whether it leaves out images without targets.
+        ignored_labels_weigh (bool): Whether mmseg's stock cross entropy looks up the class weight of ignored labels:
+            OpenMMLab's does, onedl's does not.
+    """
+
+    framework: str = ''
+    head_classes: Dict[str, int] = field(default_factory=dict)
+    class_weights: Dict[str, List[float]] = field(default_factory=dict)
+    ignore_index: Dict[str, int] = field(default_factory=dict)
+    reduce_zero_label: Dict[str, bool] = field(default_factory=dict)
+    label_map: Dict[int, int] = field(default_factory=dict)
+    dataset_classes: Dict[str, List[str]] = field(default_factory=dict)
+    one_channel_softmax: List[str] = field(default_factory=list)
+    heads: Dict[str, str] = field(default_factory=dict)
+    losses: Dict[str, str] = field(default_factory=dict)
+    filter_empty_gt: Dict[str, bool] = field(default_factory=dict)
+    ignored_labels_weigh: bool = True
+
+
+@dataclass
+class LoaderFacts:
+    """A few files as the config's own loader returns them, beside what the scan makes of them.
+
+    Args:
+        files (int): How many were compared.
+        differing (dict[str, tuple]): File -> label -> count as the loader returns them, and as the scan counts them.
+        failed (dict[str, str]): File that the scan can read -> what the loader raised.
+        unknown (str): Why the loader was not run; empty where it was.
+    """
+
+    files: int = 0
+    differing: Dict[str, Tuple[Dict[int, int], Dict[int, int]]] = field(default_factory=dict)
+    failed: Dict[str, str] = field(default_factory=dict)
+    unknown: str = ''
+
+
+@dataclass
+class LabelFacts:
+    """What is known about the labels when the question is asked.
+
+    Args:
+        values (dict[int, int]): Invalid value -> count.
+        num_classes (int): Number of classes.
+        ignore_index (int, optional): The label that is not trained on.
+        total (int): Elements seen.
+        files (int): Files seen.
+        offending_files (int): Files with an invalid value.
+        kind (str): What the values are labels of, ``'pixels'``, ``'instances'`` or ``'voxels'``.
+        reasons (dict[str, int]): Of instances, why they are invalid -> count.
+        class_names (list[str]): The classes of the data set, where it names them.
+        histogram (dict[int, int]): Every value that training sees, valid or not -> count; empty where only invalid
+            ones are known (in training).
+        maps (MapFacts, optional): Of label maps, from a scan.
+        annotations (AnnotationFacts, optional): Of annotation files, from a scan.
+        volumes (VolumeFacts, optional): Of volumes, from a scan.
+        config (ConfigFacts, optional): Of the config, where there is one.
+        split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty where it is not known.
+        stored (dict[int, list[int]]): Invalid value -> the values in the files that become it, the lowest few, where
+            they are others: after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
+        loader (LoaderFacts, optional): What the loader of the config makes of a few of the files.
+    """
+
+    values: Dict[int, int] = field(default_factory=dict)
+    num_classes: int = 1
+    ignore_index: Optional[int] = None
+    total: int = 0
+    files: int = 0
+    offending_files: int = 0
+    kind: str = 'pixels'
+    reasons: Dict[str, int] = field(default_factory=dict)
+    class_names: List[str] = field(default_factory=list)
+    histogram: Dict[int, int] = field(default_factory=dict)
+    maps: Optional[MapFacts] = None
+    annotations: Optional[AnnotationFacts] = None
+    volumes: Optional[VolumeFacts] = None
+    config: Optional[ConfigFacts] = None
+    split: str = ''
+    stored: Dict[int, List[int]] = field(default_factory=dict)
+    loader: Optional[LoaderFacts] = None
+
+    def name_of(self, label: int) -> str:
+        """The name of a label; empty where it has none."""
+        if self.annotations is not None and self.annotations.labelled_by == 'category id':
+            return self.annotations.categories.get(label, '')
+        return str(self.class_names[label]) if 0 <= label < len(self.class_names) else ''
+
+    @property
+    def evidence(self) -> str:
+        where = f' in {self.offending_files} of {self.files} files' if self.files and self.offending_files else ''
+        return f'{describe_reasons(Tally(values=self.values, reasons=self.reasons))}{where}{self._as_stored()}'
+
+    def _as_stored(self) -> str:
+        others = {label: stored for label, stored in self.stored.items() if label in self.values}
+        if not others:
+            return ''
+        pairs = [f'{" or ".join(map(str, stored))} for {label}' for label, stored in sorted(others.items())]
+        more = ', ...' if len(pairs) > _FEW else ''
+        return f'; as training sees them: the files hold {", ".join(pairs[:_FEW])}{more}'

@@ -1,0 +1,70 @@
+"""Edits of label files: commands of `mmguard fix`, which the trial runs on copies."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, Iterator, List, Mapping, Sequence
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.rule import Facts, Rule
+from mmguard.findings.views import annotations_of
+
+
+def rewrite(
+    rule: Rule, facts: Facts, why: str, applicability: str = ASKS, question: str = '', **options: Any
+) -> Iterator[Edit]:
+    """`mmguard fix` of the annotation files in which a rule finds something, in all splits; none where there is none.
+
+    Args:
+        why (str): What it does, as the end of a sentence: 'leaves them out'.
+        options: Of the command, as ``FixOptions`` has them.
+    """
+    yield from rewrite_files(facts, sources(rule, facts), why, applicability, question, **options)
+
+
+def rewrite_files(
+    facts: Facts, files: Sequence[str], why: str, applicability: str = ASKS, question: str = '', **options: Any
+) -> Iterator[Edit]:
+    """`mmguard fix` of some annotation files."""
+    if not files:
+        return
+    written = tuple((name, _frozen(value)) for name, value in options.items())
+    commands = [
+        f'`{command(path, "fixed" if len(files) == 1 else f"fixed/{number}", options)}`'
+        for number, path in enumerate(files, 1)
+    ]
+    copies = 'the copy' if len(files) == 1 else 'the copies'
+    instead = f'in place of the {"original" if len(files) == 1 else "originals"}'
+    text = f'Write {" and ".join(commands)}, which {why}, and train with {copies} {instead}.'
+    yield Edit(text, applicability, question, files=tuple((path, written) for path in files))
+
+
+def sources(rule: Rule, facts: Facts) -> List[str]:
+    """The annotation files in which a rule finds something, in all splits."""
+    found = [
+        split for split in (facts, *facts.others) if split.labels is not None and any(True for _ in rule.find(split))
+    ]
+    return list(dict.fromkeys(path for split in found if split.labels for path in annotations_of(split.labels).sources))
+
+
+def command(path: str, out: str, options: Mapping[str, Any]) -> str:
+    """A command of `mmguard fix`.
+
+    Example:
+        >>> command('my set/train.json', 'fixed', {'label_map': {1: 0, 2: 1}, 'no_crowds': True})
+        "mmguard fix 'my set/train.json' --out fixed --label-map 1:0,2:1 --no-crowds"
+    """
+    words = ['mmguard', 'fix', path, '--out', out]
+    for name, value in options.items():
+        words.append(f'--{name.replace("_", "-")}')
+        if isinstance(value, Mapping):
+            words.append(','.join(f'{old}:{new}' for old, new in value.items()))
+        elif value is not True:
+            words.append(','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
+    return ' '.join(map(shlex.quote, words))
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return tuple(value.items())
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,83 @@
+"""What is found: one mistake, with what it rests on and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+
+from mmguard.words import counted
+
+if TYPE_CHECKING:
+    from mmguard.findings.edits import Edit
+
+#: ``'error'``: training dies, or learns what nobody wants. ``'warning'``: probably not what you want. ``'info'``: a
+#: weak spot that only invalid labels bring out, or the verdict that all is well. The worst first.
+SEVERITIES = ERROR, WARNING, INFO = ('error', 'warning', 'info')
+
+#: Longest value that is shown in full.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding of one rule.
+
+    Args:
+        code (str): Stable code of the rule, ``MG101``.
+        cause (str): What is (probably) wrong, one line.
+        evidence (str): What it rests on: values and counts, or a place of the config and what stands there.
+        advice (str): What to write instead; config lines and commands stand in backticks.
+        likelihood (float): In (0, 1], to rank findings.
+        severity (str): One of ``SEVERITIES``.
+        files (tuple[str]): The first files that show it.
+        values (dict[int, int]): The values that show it -> count.
+        places (tuple[str]): Where in the config it stands, ``model.decode_head.loss_decode[0].class_weight``.
+        explains (tuple[str]): Codes of what merely follows from it: where this is likelier, they are not reported.
+        value: What stands at these places, or what the class takes where nothing does.
+        candidates (tuple[Edit]): What may be written instead, as the rule sees it.
+        edits (tuple[Edit]): Those that were tried: with any of them the finding is gone and no other error comes.
+    """
+
+    code: str
+    cause: str
+    evidence: str
+    advice: str
+    likelihood: float
+    severity: str = ERROR
+    files: Tuple[str, ...] = ()
+    values: Dict[int, int] = field(default_factory=dict, compare=False)
+    places: Tuple[str, ...] = ()
+    explains: Tuple[str, ...] = field(default=(), compare=False)
+    value: Any = field(default=None, compare=False)
+    candidates: Tuple[Edit, ...] = field(default=(), compare=False)
+    edits: Tuple[Edit, ...] = field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        return f'{self.code} {self.cause} Seen: {self.evidence}. {self.advice}'
+
+    @property
+    def lines(self) -> List[str]:
+        """The config lines and commands of the advice, as they are to be written."""
+        return re.findall(r'`([^`]+)`', self.advice)
+
+
+def shown(value: Any) -> str:
+    """A value in a line; long lists by their length and ends."""
+    try:
+        text = repr(value)
+    except Exception:  # a number of more digits than Python prints, or an object of the user's
+        return f'what cannot be shown ({type(value).__name__})'
+    if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
+        first, last = value[0], value[-1]
+        return f'[{first!r}, ..., {last!r}] ({counted(len(value), "entry")})'
+    return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it."""
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

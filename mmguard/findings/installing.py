@@ -1,0 +1,55 @@
+"""What to type so that a package is there, and what it installs: parts of edits about the environment."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.environment import EnvironmentFacts, version_key
+from mmguard.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, stacks_among
+
+#: What pip takes where nothing limits it: newer than anything.
+NEWEST = '99'
+
+
+def installer_of(distribution: str) -> str:
+    """mim knows where OpenMMLab's wheels of mmcv are."""
+    return 'mim install' if distribution in ('mmcv', 'mmcv-full') else 'pip install'
+
+
+def mmcv_limits(environment: EnvironmentFacts) -> Tuple[str, str]:
+    """The versions of mmcv that all frameworks accept: from, and below; empty: no limit."""
+    lows = [low for low, _ in environment.accepts.values() if low]
+    highs = [high for _, high in environment.accepts.values() if high]
+    return max(lows, key=version_key, default=''), min(highs, key=version_key, default='')
+
+
+def limits_in_words(limits: Tuple[str, str]) -> str:
+    """``'from 2.0.0rc4 up to, not including, 2.2.0'``."""
+    low, high = limits
+    return ' '.join([f'from {low}'] * bool(low) + [f'up to, not including, {high}'] * bool(high))
+
+
+def to_install(module: str, stack: str, environment: EnvironmentFacts) -> Tuple[str, Tuple[str, str]]:
+    """What to type for a module of a stack, and what that installs: of mmcv the newest that all frameworks accept."""
+    name = STACKS[stack][module][0]
+    low, high = mmcv_limits(environment) if module == 'mmcv' else ('', '')
+    if not (low or high):
+        return INSTALL[stack][module], (name, NEWEST)
+    limits = ','.join([f'>={low}'] * bool(low) + [f'<{high}'] * bool(high))
+    # The last one before the limit, whatever its number.
+    return f'{installer_of(name)} "{name}{limits}"', (name, f'{high}dev0' if high else NEWEST)
+
+
+def mmcv_again(environment: EnvironmentFacts) -> Edit:
+    """mmcv once more, in a version that all frameworks accept, from the stack that is there."""
+    fork = list(stacks_among(environment.versions)) == [ONEDL]
+    command, becomes = to_install('mmcv', ONEDL if fork else OPENMMLAB, environment)
+    if fork:  # for the torch that is there, not for one of its own
+        command = command.replace('pip install', 'pip install --no-build-isolation')
+    installed = list(environment.installed('mmcv')) or [becomes[0]]
+    return Edit(
+        f'`pip uninstall -y {" ".join(installed)}`, then `{command}`',
+        SAFE,
+        environment=(*((one, None) for one in installed), becomes),
+    )

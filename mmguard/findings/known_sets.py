@@ -1,0 +1,91 @@
+"""How well-known data sets number their label maps."""
+
+from __future__ import annotations
+
+import re
+from typing import Collection, Dict, Mapping, Sequence, Tuple
+
+#: Cityscapes: id -> train id, 255 for what none of the 19 classes is.
+_CITYSCAPES = (7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33)
+CITYSCAPES_TRAIN_IDS: Dict[int, int] = {
+    **dict.fromkeys(range(34), 255),
+    **{value: label for label, value in enumerate(_CITYSCAPES)},
+}
+
+#: COCO-Stuff: id - 1, as its maps hold it -> class. Ids that are missing name nothing.
+_NO_CLASS = {11, 25, 28, 29, 44, 65, 67, 68, 70, 82, 90}
+COCO_STUFF_CLASSES: Dict[int, int] = {
+    value: label for label, value in enumerate(value for value in range(182) if value not in _NO_CLASS)
+}
+
+#: Cityscapes: ids of the few pixels that no benchmark counts.
+CITYSCAPES_RARE = frozenset({9, 10, 14, 15, 16, 18, 29, 30})
+
+#: Numbers of classes of data sets whose 0 is no class: Pascal Context.
+COUNTED_WITHOUT_ZERO = (59,)
+
+#: As many classes as CamVid, Cityscapes and Mapillary have: their void is numbered behind them.
+VOID_BEHIND = (11, 19, 65)
+
+#: How the class lists begin of data sets whose files keep 0 for what is no class: ADE20K, LoveDA, Potsdam, Vaihingen.
+_FROM_ONE = (
+    ('wall', 'building', 'sky'),
+    ('background', 'building', 'road', 'water', 'barren'),
+    ('impervious_surface', 'building', 'low_vegetation'),
+)
+
+
+def keeps_zero_free(names: Sequence[str]) -> bool:
+    """Whether a class list is that of a data set whose files hold 0 for no class, and 1..N.
+
+    Example:
+        >>> keeps_zero_free(['wall', 'building', 'sky', 'floor']), keeps_zero_free(['cat', 'dog'])
+        (True, False)
+    """
+    return any(tuple(names[: len(first)]) == first for first in _FROM_ONE)
+
+
+#: Data set of volumes -> value in its files -> pattern of the names that people declare for it, in lower case.
+VOLUME_SETS: Dict[str, Dict[int, str]] = {
+    'MM-WHS': {
+        500: r'\blv\b(?!.*myo)|left ventric(?!.*myo)',
+        600: r'\brv\b|right ventric',
+        420: r'\bla\b|left atri',
+        421: r'\bla\b|left atri',
+        550: r'\bra\b|right atri',
+        205: r'myo',
+        820: r'\bao\b|aorta',
+        850: r'\bpa\b|pulmonary',
+    },
+    'BraTS': {
+        1: r'necro|\bncr|\bnet\b|non.?enhanc|\bcore\b',
+        2: r'edema|\bed\b',
+        4: r'(?<!non.)(?<!non)enhanc|\bet\b',
+    },
+    'CHAOS': {63: r'liver', 126: r'right.*kidney|kidney.*right', 189: r'left.*kidney|kidney.*left', 252: r'spleen'},
+    'iSeg': {10: r'\bcsf\b|cerebrospinal|fluid', 150: r'\bgm\b|gr[ae]y', 250: r'\bwm\b|white'},
+}
+
+
+def named_values(values: Collection[int], names: Mapping[int, str]) -> Tuple[str, Dict[int, int]]:
+    """A well-known data set that these values are of, and value -> the declared number of the same name.
+
+    Args:
+        values (collection of int): What the files hold beside 0.
+        names (dict[int, str]): Declared number -> name; 0 and ignored ones left out.
+
+    Returns:
+        tuple: Empty where it is no known set, or where a value has not exactly one of the names.
+
+    Example:
+        >>> named_values([1, 2, 4], {1: 'edema', 2: 'non-enhancing tumor', 3: 'enhancing tumor'})
+        ('BraTS', {1: 2, 2: 1, 4: 3})
+    """
+    plain = {number: name.lower().replace('_', ' ').replace('oedema', 'edema') for number, name in names.items()}
+    for title, patterns in VOLUME_SETS.items():
+        if not values or not set(values) <= set(patterns):
+            continue
+        fitting = {value: [n for n, name in plain.items() if re.search(patterns[value], name)] for value in values}
+        if all(len(numbers) == 1 for numbers in fitting.values()):
+            return title, {value: numbers[0] for value, numbers in sorted(fitting.items())}
+    return '', {}

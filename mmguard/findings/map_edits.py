@@ -1,0 +1,170 @@
+"""The edits of label maps: tables that all splits share, and files that are written anew."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rule import Facts
+from mmguard.findings.usual_edits import map_labels, reduce_zero_label, set_classes, set_ignore_index, set_num_classes
+from mmguard.findings.views import VOID, knows_classes, stored
+
+#: So many entries of a table are written into a command; more go into a file.
+_IN_COMMANDS = {'label_map': 64, 'colours': 24}
+
+
+def splits_of(facts: Facts) -> List[LabelFacts]:
+    """The labels of all splits that were read, this one first."""
+    return [split.labels for split in (facts, *facts.others) if split.labels is not None]
+
+
+def stored_in_all(facts: Facts) -> Set[int]:
+    """The values that the files of all splits hold."""
+    return {value for labels in splits_of(facts) for value in stored(labels)}
+
+
+def renumbered(
+    facts: Facts,
+    table: Mapping[int, int],
+    applicability: str = ASKS,
+    question: str = '',
+    unlabelled: Sequence[int] = (),
+) -> Iterator[Edit]:
+    """A label map in all splits that were read; where that is wrong for another one, in this alone.
+
+    Args:
+        table (dict[int, int]): Value -> label.
+        unlabelled (list[int]): Labels of now that stand for nothing, if the answer is yes.
+    """
+    outside = facts
+    if len(set(table.values())) > 1 and _ignored_class(facts) in table.values():
+        outside = _ignoring_void(facts)
+    for splits in _ways(facts):
+        edit = map_labels(outside, table, applicability, question, splits, unlabelled)
+        edit = replace(edit, text=edit.text + _elsewhere(outside, table))
+        yield edit if outside is facts else both(edit, set_ignore_index(facts, VOID))
+
+
+def shifted(
+    facts: Facts, applicability: str = ASKS, question: str = '', unlabelled: Sequence[int] = ()
+) -> Iterator[Edit]:
+    """``reduce_zero_label=True``, as :func:`renumbered`."""
+    for splits in _ways(facts):
+        edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
+        if facts.config is None:
+            table = {value: value - 1 for value in stored_in_all(facts) if 0 < value < 255}
+            in_mmseg = 'In an mmseg config write `reduce_zero_label=True` in the data sets of all splits.'
+            edit = replace(edit, text=in_mmseg + _elsewhere(_ignoring_void(facts), {0: VOID, **table}))
+        yield edit if _ignored_class(facts) is None else both(edit, set_ignore_index(facts, VOID))
+
+
+def _ignored_class(facts: Facts) -> Optional[int]:
+    """The ignored label, where it is one of the classes: numbered anew another class would lose its labels."""
+    ignored = None if facts.labels is None else facts.labels.ignore_index
+    return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
+
+
+def _ignoring_void(facts: Facts) -> Facts:
+    return facts if facts.labels is None else facts._replace(labels=replace(facts.labels, ignore_index=VOID))
+
+
+def _ways(facts: Facts) -> List[Tuple[str, ...]]:
+    """In which splits to write: in those that were read, then in this one alone."""
+    named = [tuple(labels.split.split(', ')) for labels in splits_of(facts)]
+    if facts.config is None or ('',) in named:
+        return [()]
+    read = tuple(split for split in ('train', 'val', 'test') if any(split in names for names in named))
+    return [read] if len(named) == 1 else [read, named[0]]
+
+
+def _elsewhere(facts: Facts, table: Mapping[int, int]) -> str:
+    """Who trains with something else writes the files anew."""
+    folders = _folders(facts)
+    if facts.config is not None or facts.labels is None or not folders or len(table) > _IN_COMMANDS['label_map']:
+        return ''
+    options = {'label_map': dict(table)}
+    return f' Without OpenMMLab write the files anew: `{_command(folders[0], facts.labels, options)}`.'
+
+
+def more_classes(facts: Facts, number: int, question: str, applicability: str = ASKS) -> Edit:
+    """``num_classes`` in every head, and as many names: the new ones are to be chosen."""
+    edit = set_num_classes(facts, number, applicability, question)
+    names = [] if facts.labels is None else facts.labels.class_names
+    if facts.config is None or not names or len(names) >= number:
+        return edit
+    listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
+    return both(edit, listed)
+
+
+def both(one: Edit, other: Edit) -> Edit:
+    """Two edits as one."""
+    return replace(
+        one,
+        text=f'{one.text} {other.text}',
+        config=(*one.config, *other.config),
+        options=(*one.options, *other.options),
+        unlabelled=(*one.unlabelled, *other.unlabelled),
+    )
+
+
+def converted_files(
+    facts: Facts, text: str, applicability: str = ASKS, question: str = '', **options: Any
+) -> Iterator[Edit]:
+    """The files of all splits written anew by `mmguard fix`; nothing where it cannot be said which.
+
+    Args:
+        text (str): What is done to them.
+        options: Of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
+    """
+    labels, folders = facts.labels, _folders(facts)
+    if labels is None or not folders:
+        return
+    classes = labels.num_classes if knows_classes(labels) else 1 + max(_labels(labels, options), default=1)
+    pairs = {name: tuple(value.items()) if isinstance(value, dict) else value for name, value in options.items()}
+    written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
+    commands = ', '.join(f'`{_command(folder, labels, options, classes)}`' for folder in folders)
+    then = (
+        ' Then name the new folder, and `.png`.'
+        if facts.config is None
+        else (" Then name the new folder in `data_prefix`, and `seg_map_suffix='.png'`.")
+    )
+    long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
+    if long:
+        text += f' ({long[0]}.json holds the whole table, as it stands in this edit in `mmguard scan --json`)'
+    changes = tuple((folder, written) for folder in folders)
+    yield Edit(f'{text}: {commands}.{then}', applicability, question, files=changes)
+
+
+def _void(labels: LabelFacts) -> int:
+    """What is ignored in a file of 8 bits."""
+    ignored = labels.ignore_index
+    return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
+
+
+def _labels(labels: LabelFacts, options: Mapping[str, Any]) -> List[int]:
+    made = [*options.get('label_map', {}).values(), *options.get('colours', {}).values()]
+    return [label for label in made or labels.histogram if label != VOID]
+
+
+def _folders(facts: Facts) -> List[str]:
+    found = [folder for labels in splits_of(facts) if labels.maps is not None for folder in labels.maps.sources]
+    return list(dict.fromkeys(folder for folder in found if folder))
+
+
+def _command(folder: str, labels: LabelFacts, options: Mapping[str, Any], classes: Optional[int] = None) -> str:
+    known = labels.num_classes if classes is None else classes
+    words = ['mmguard', 'fix', folder, '--out', f'{folder}_fixed', '--num-classes', str(known)]
+    if _void(labels) != VOID:
+        words += ['--ignore-index', str(_void(labels))]
+    table, colours = options.get('label_map'), options.get('colours')
+    if table:
+        pairs = ','.join(f'{value}:{label}' for value, label in sorted(table.items()))
+        words.append(f'--label-map={pairs if len(table) <= _IN_COMMANDS["label_map"] else "label_map.json"}')
+    if colours:
+        words += ['--colours', str(dict(colours)) if len(colours) <= _IN_COMMANDS['colours'] else 'colours.json']
+    if options.get('threshold') is not None:
+        words += ['--threshold', str(options['threshold'])]
+    return shlex.join(words)

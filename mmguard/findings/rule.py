@@ -1,0 +1,289 @@
+"""What a rule is: one kind of mistake, in words, and how it is seen in the facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    ClassVar,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
+
+from mmguard.config.changes import Changes
+from mmguard.config.read import ReadConfig
+from mmguard.findings.environment import EnvironmentFacts
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, INFO, WARNING, Finding, shown
+from mmguard.findings.run import RankFacts, RunFacts
+
+if TYPE_CHECKING:
+    from mmguard.findings.edits import Edit
+
+#: Files that a finding names; the scan's report lists them all.
+NAMED = 5
+
+#: How a finding about a config ranks among those about labels, where its rule says no more.
+LIKELIHOODS = {ERROR: 0.9, WARNING: 0.45, INFO: 0.05}
+
+
+#: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
+FileChanges = Tuple[Tuple[str, Tuple[Tuple[str, Any], ...]], ...]
+#: The labels as they will be with another config, other options and changed files; ``None`` where that cannot be known.
+Reread = Callable[[Optional[ReadConfig], Mapping[str, Any], FileChanges], Optional[LabelFacts]]
+
+
+class Facts(NamedTuple):
+    """What is known when the question is asked.
+
+    Attributes:
+        labels (LabelFacts, optional): What a scan, a training or a batch showed.
+        config (ReadConfig, optional): The config.
+        options (dict): What the user said on the command line of a scan, where no config does.
+        reread (callable, optional): How to look at the labels again when config or options have changed.
+        others (tuple[Facts]): The other splits of the same config: an edit must be right there, too.
+        environment (EnvironmentFacts, optional): What is installed.
+        run (RunFacts, optional): What is known of a training.
+        ranks (tuple[RankFacts]): How its ranks ended, the one that ended first in front.
+    """
+
+    labels: Optional[LabelFacts] = None
+    config: Optional[ReadConfig] = None
+    options: Mapping[str, Any] = MappingProxyType({})
+    reread: Optional[Reread] = None
+    others: Tuple[Facts, ...] = ()
+    environment: Optional[EnvironmentFacts] = None
+    run: Optional[RunFacts] = None
+    ranks: Tuple[RankFacts, ...] = ()
+
+
+class Rule:
+    """One kind of mistake: a subclass in a file of its own.
+
+    A rule speaks where it is sure. What only invalid labels would bring out is ``on_request``: official configs, as
+    they were written, must pass without a false alarm.
+    """
+
+    #: Stable code; it is never given to another rule.
+    code: ClassVar[str]
+    #: Codes of rules that were joined with this one: `mmguard explain` still knows them.
+    aliases: ClassVar[Tuple[str, ...]] = ()
+    #: What is wrong, one line.
+    summary: ClassVar[str]
+    #: What happens to those who leave it.
+    why: ClassVar[str]
+    #: What to write instead.
+    advice: ClassVar[str]
+    severity: ClassVar[str] = ERROR
+    #: The fields of ``Facts`` that it looks at; where none of them is known it is not asked.
+    looks_at: ClassVar[Tuple[str, ...]] = ()
+    #: Whether it is looked for only with ``--all`` or ``--select``.
+    on_request: ClassVar[bool] = False
+    #: Whether it speaks against the labels; the others leave the verdict 'your labels are fine' standing.
+    blames_labels: ClassVar[bool] = True
+    #: Codes of what merely follows from this: where it is likelier, they are not reported.
+    explains: ClassVar[Tuple[str, ...]] = ()
+    #: Whether the advice is right for the files at hand alone: where all splits are known, nothing but an edit will do.
+    only_edits: ClassVar[bool] = False
+    #: What is said in place of the advice where edits were tried and none holds.
+    otherwise: ClassVar[str] = (
+        'None of the usual corrections leaves labels and config right: look at what is named above.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        """The findings that the facts support."""
+        raise TypeError(f'{type(self).__name__} does not look at the facts')
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
+        """What may be written instead, the likeliest first. Each is tried before it is offered."""
+        return finding.candidates
+
+    def found(
+        self,
+        cause: str,
+        evidence: str,
+        advice: Optional[str] = None,
+        severity: Optional[str] = None,
+        edits: Sequence[Edit] = (),
+        **more: Any,
+    ) -> Finding:
+        """A finding of this rule. Where it has ``edits``, they are the advice."""
+        severity = severity or self.severity
+        advice = advice or ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits)
+        more = {'likelihood': LIKELIHOODS[severity], 'explains': self.explains, **more}
+        return Finding(
+            self.code, cause, evidence, advice or self.advice, severity=severity, candidates=tuple(edits), **more
+        )
+
+
+class ConfigRule(Rule):
+    """A mistake that a config shows. What is known of the labels only weighs it."""
+
+    blames_labels = False
+    looks_at: ClassVar[Tuple[str, ...]] = ('config',)
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        """The places where the config makes this mistake, one finding each."""
+        raise TypeError(f'{type(self).__name__} does not look at the config')
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        # What is wrong with val is mostly wrong with test, too: one finding, both places.
+        merged: Dict[Tuple[str, ...], Finding] = {}
+        for found in self.look(facts.config) if facts.config is not None else ():
+            key = (found.severity, repr(found.value), found.cause, found.advice)
+            places, candidates = found.places, found.candidates
+            if key in merged:
+                places = (*merged[key].places, *places)
+                both = zip(merged[key].candidates, candidates)
+                candidates = tuple(replace(one, config=_united(one.config, other.config)) for one, other in both)
+            evidence = f'{" and ".join(places)} = {shown(found.value)}'
+            likelihood = found.likelihood if facts.labels is None else self.weigh(found, facts.labels)
+            merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, likelihood=likelihood)
+        yield from merged.values()
+
+    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+        """How likely a finding is what ended the training."""
+        return found.likelihood
+
+    def at(
+        self,
+        path: str,
+        value: Any,
+        message: str,
+        advice: Optional[str] = None,
+        severity: Optional[str] = None,
+        edits: Sequence[Edit] = (),
+    ) -> Finding:
+        """A finding of this rule at one place."""
+        evidence = f'{path} = {shown(value)}'
+        return self.found(message, evidence, advice, severity, edits, places=(path,), value=value)
+
+
+def _united(one: Changes, other: Changes) -> Changes:
+    return (*one, *(change for change in other if change not in one))
+
+
+class DataRule(Rule):
+    """A mistake that labels show. A subclass states it in words and weighs the facts.
+
+    Texts are templates: ``{num_classes}`` is filled in with what :meth:`words` says, so a brace is written twice.
+    """
+
+    looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
+    #: The kinds of labels that can show it.
+    kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
+    #: The facts without which it cannot be seen.
+    needs: ClassVar[Tuple[str, ...]] = ('values',)
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        """How well the facts fit, 0 (not at all) to 1."""
+        raise TypeError(f'{type(self).__name__} does not weigh the facts')
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        labels = facts.labels
+        assert labels is not None
+        if labels.kind not in self.kinds or not all(getattr(labels, need) for need in self.needs):
+            return
+        likelihood = self.likelihood(labels)
+        if likelihood <= 0:
+            return
+        words = {**common_words(labels), **self.words(labels)}
+        yield Finding(
+            code=self.code,
+            cause=self.summarise(labels).format(**words),
+            evidence=self.evidence(labels),
+            advice=self.advise(labels).format(**words),
+            likelihood=min(likelihood, 1.0),
+            severity=self.severity_of(labels),
+            files=tuple(self.files(labels)[:NAMED]),
+            values=self.values(labels),
+            explains=tuple(self.explained(labels)),
+        )
+
+    # ---- what a subclass may say differently from case to case
+
+    def explained(self, facts: LabelFacts) -> Sequence[str]:
+        return self.explains
+
+    def summarise(self, facts: LabelFacts) -> str:
+        return self.summary
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.advice
+
+    def words(self, facts: LabelFacts) -> Dict[str, Any]:
+        """More words for the templates."""
+        return {}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return facts.evidence
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return self.severity
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return facts.values
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        if facts.maps is None:
+            return []
+        values, examples = self.values(facts), facts.maps.examples
+        # Examples are by what the files hold, and that is not always what training sees.
+        as_stored = facts.stored if values is facts.values else {}
+        named = [path for v in values for stored in as_stored.get(v, [v]) for path in examples.get(stored, [])]
+        return list(dict.fromkeys(named))
+
+
+class EnvironmentRule(Rule):
+    """A mistake that an installation shows. Its places are the lines of ``mmguard env``."""
+
+    blames_labels = False
+    looks_at = ('environment',)
+    otherwise = 'No single change puts this right: make a new environment with versions that docs/stacks.md lists.'
+
+    def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
+        """What is wrong with the installation in this way."""
+        raise TypeError(f'{type(self).__name__} does not look at the environment')
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        assert facts.environment is not None
+        yield from self.look(facts.environment)
+
+
+class RunRule(Rule):
+    """What a run and its ranks left behind shows."""
+
+    blames_labels = False
+    looks_at = ('run', 'ranks')
+
+
+class Verdict(DataRule):
+    """A finding that is looked for only where nothing speaks against the labels."""
+
+    severity = INFO
+    blames_labels = False
+
+
+def common_words(facts: LabelFacts) -> Dict[str, Any]:
+    """What every template may name."""
+    return {
+        'num_classes': facts.num_classes,
+        'last': facts.num_classes - 1,
+        'more': facts.num_classes + 1,
+        'ignore_index': facts.ignore_index,
+        # Where nothing is ignored yet, the usual value is the one to write.
+        'void': 255 if facts.ignore_index is None else facts.ignore_index,
+        'values': ', '.join(map(str, sorted(facts.values)[:8])),
+        'classes': len(facts.class_names),
+        'extra': ', '.join(facts.class_names[facts.num_classes :][:8]),
+    }

@@ -1,0 +1,85 @@
+"""The rules. One rule, one file; adding one touches this list alone."""
+
+from typing import List, Type
+
+from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rules.config.background_counted import BackgroundCounted
+from mmguard.findings.rules.config.batch_of_one import BatchOfOne
+from mmguard.findings.rules.config.class_list import ClassList
+from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
+from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
+from mmguard.findings.rules.config.faster_than_base import FasterThanBase
+from mmguard.findings.rules.config.flipped_sides import FlippedSides
+from mmguard.findings.rules.config.foreign_classes import ForeignClasses
+from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
+from mmguard.findings.rules.config.guard_report_lost import GuardReportLost
+from mmguard.findings.rules.config.half_precision_weights import HalfPrecisionWeights
+from mmguard.findings.rules.config.head_num_classes import HeadNumClasses
+from mmguard.findings.rules.config.ignored_as_background import IgnoredAsBackground
+from mmguard.findings.rules.config.ignored_class import IgnoredClass
+from mmguard.findings.rules.config.ignored_in_loss import IgnoredInLoss
+from mmguard.findings.rules.config.ignored_labels_agree import IgnoredLabelsAgree
+from mmguard.findings.rules.config.label_indexed_early import LabelIndexedEarly
+from mmguard.findings.rules.config.label_map_range import LabelMapRange
+from mmguard.findings.rules.config.loss_num_classes import LossNumClasses
+from mmguard.findings.rules.config.mask_interpolation import MaskInterpolation
+from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
+from mmguard.findings.rules.config.missing_input import MissingInput
+from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
+from mmguard.findings.rules.config.nested_use_sigmoid import NestedUseSigmoid
+from mmguard.findings.rules.config.old_style import OldStyle
+from mmguard.findings.rules.config.one_channel import OneChannelSoftmax
+from mmguard.findings.rules.config.reduce_zero_label_twice import ReduceZeroLabelTwice
+from mmguard.findings.rules.config.reduced_background import ReducedBackground
+from mmguard.findings.rules.config.sampler_one_channel import SamplerOneChannel
+from mmguard.findings.rules.config.shift_and_map import ShiftAndMap
+from mmguard.findings.rules.config.split_classes import SplitClasses
+from mmguard.findings.rules.config.unguarded_evaluation import UnguardedEvaluation
+from mmguard.findings.rules.config.unguarded_losses import UnguardedLosses
+from mmguard.findings.rules.config.unguarded_ohem import UnguardedOhem
+from mmguard.findings.rules.config.unused_parameters import UnusedParameters
+from mmguard.findings.rules.config.weighted_ignored import WeightedIgnored
+from mmguard.findings.rules.config.wrapper_metainfo import WrapperMetainfo
+from mmguard.findings.rules.config.wrong_type import WrongType
+
+#: Causes before what follows from them: a class list that does not arrive also makes every head wrong.
+CONFIG_RULES: List[Type[ConfigRule]] = [
+    OldStyle,
+    WrongType,
+    WrapperMetainfo,
+    ClassList,
+    ForeignClasses,
+    HeadNumClasses,
+    BackgroundCounted,
+    SplitClasses,
+    ClassWeightLength,
+    IgnoredLabelsAgree,
+    IgnoredClass,
+    ReduceZeroLabelTwice,
+    ReducedBackground,
+    ShiftAndMap,
+    LabelMapRange,
+    MaskInterpolation,
+    WeightedIgnored,
+    SamplerOneChannel,
+    OneChannelSoftmax,
+    NegativeIgnoreIndex,
+    HalfPrecisionWeights,
+    UnguardedOhem,
+    LabelIndexedEarly,
+    UnguardedLosses,
+    EmptyImagesDetr,
+    IgnoredAsBackground,
+    GuardReportLost,
+    NestedUseSigmoid,
+    GuardNumClasses,
+    UnusedParameters,
+    LossNumClasses,
+    MetricAnnotations,
+    MissingInput,
+    FlippedSides,
+    UnguardedEvaluation,
+    BatchOfOne,
+    IgnoredInLoss,
+    FasterThanBase,
+]

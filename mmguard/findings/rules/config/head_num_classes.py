@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Iterator, Tuple
+
+from mmguard.config.head_classes import Count, counts, data_counts, training_data
+from mmguard.config.parts import Part, classes_path
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import Edit
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import ConfigRule, Facts
+from mmguard.findings.usual_edits import heads_or_list
+from mmguard.words import counted
+
+#: How many of what a head counts.
+NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
+
+
+class HeadNumClasses(ConfigRule):
+    """A head counts other classes than the data set."""
+
+    code = 'MG201'
+    blames_labels = True
+    aliases = ('MG143',)
+    summary = 'num_classes of a head is not the number of classes of the data set.'
+    why = (
+        'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is trained '
+        'as background without a word; channels too many are never trained. Every head has its own num_classes: '
+        'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
+    )
+    advice = 'Write the number of classes of the data set in every head, or correct metainfo.classes.'
+    otherwise = (
+        'See with `mmguard scan CONFIG` which classes the files hold, then write them as metainfo=dict(classes=...) in '
+        'the data sets of all splits (inside of wrappers), and their number in every head.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for count, expected, dataset in _misfits(config):
+            one, many = NOUNS[count.kind]
+            yield self.at(
+                count.path,
+                count.value,
+                f'{count.head.name} has {counted(count.value, one, many)}, the data set {expected}: '
+                f'{classes_path(dataset)}.',
+                f'Write {count.path.rsplit(".", 1)[-1]}={expected}{_weights_too(count.head)}, or correct the class '
+                f'list.',
+            )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.config is not None:
+            wanted = {count.path: expected for count, expected, _ in _misfits(facts.config)}
+            yield from heads_or_list(facts, wanted, finding.value)
+
+
+def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
+    """The numbers that are not those of the data set: the number, what it should be, the data set."""
+    data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
+    for count in counts(config):
+        for dataset, numbers in data:
+            expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
+            if count.kind == 'all' and config.scope == 'mmdet':
+                expected = numbers.get('things', expected)
+            if expected is None or count.value == expected:
+                continue
+            if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
+                continue
+            if config.scope == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
+                continue  # MG202 says so, and why
+            if count.value == 1 and expected == 2 and config.scope == 'mmseg':
+                continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
+            yield count, expected, dataset
+            break
+
+
+def _weights_too(head: Part) -> str:
+    loss = head.config.get('loss_cls')
+    weights = loss.get('class_weight') if isinstance(loss, dict) else None
+    return ', and class_weight of loss_cls to match' if isinstance(weights, (list, tuple)) else ''
+
+
+def _adds_up(head: dict, expected: int) -> bool:
+    return head.get('num_things_classes', 0) + (head.get('num_stuff_classes') or 0) == expected

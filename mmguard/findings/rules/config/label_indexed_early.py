@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from typing import Iterator, List, Tuple
+
+from mmguard.config.guards import guards_in
+from mmguard.config.parts import Part, model_parts, pipelines
+from mmguard.config.read import ReadConfig
+from mmguard.findings.finding import INFO, Finding
+from mmguard.findings.rule import ConfigRule
+from mmguard.findings.usual_edits import guard_pipelines
+
+#: Who indexes by label, and how. Subclasses do, too.
+BY_LABEL = {
+    'MaskFormerHead': 'looks up class_weight[labels]',
+    'DINOHead': 'embeds the labels for denoising',
+    'OHEMPixelSampler': 'gathers scores by label',
+}
+
+
+class LabelIndexedEarly(ConfigRule):
+    """F11: a guarded loss alone comes too late."""
+
+    code = 'MG219'
+    summary = 'Head or sampler uses labels as an index before any loss is called, and no guard stands in the pipeline.'
+    why = (
+        'An invalid label ends the run there, however well the losses are guarded. Only labels that are sanitized in '
+        'the pipeline protect MaskFormer, Mask2Former, DINO and OHEMPixelSampler.'
+    )
+    advice = 'Add GuardSegLabels or GuardInstanceLabels after the Pack transform of the training pipeline.'
+    severity = INFO
+    on_request = True
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        training = [pipeline for pipeline in pipelines(config) if pipeline[0].split == 'train']
+        if not training or any(guards_in(pipeline) for pipeline in training):
+            return
+        for part, how in _by_label(config):
+            guard = 'GuardSegLabels' if config.scope == 'mmseg' else 'GuardInstanceLabels'
+            yield self.at(
+                part.at('type'),
+                part.config['type'],
+                f'{part.name} {how} before any loss is called.',
+                edits=[guard_pipelines(config, training, guard)],
+            )
+
+
+def _by_label(config: ReadConfig) -> List[Tuple[Part, str]]:
+    found = []
+    for part in model_parts(config):
+        how = next((how for name, how in BY_LABEL.items() if part.is_a(name)), None)
+        if part.name == 'OHEMPixelSampler' and part.config.get('thresh') is None:
+            how = None  # without a threshold it ranks by the loss, which may be guarded
+        if how is not None:
+            found.append((part, how))
+    return found

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, Iterator, List, Optional
+
+from mmguard.config.changes import REMOVED
+from mmguard.config.head_classes import classes_in, counts
+from mmguard.config.parts import Part, datasets, transforms
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import ConfigRule, Facts
+from mmguard.findings.usual_edits import map_labels, set_num_classes
+from mmguard.findings.views import as_map, config_of, listing
+
+
+class LabelMapRange(ConfigRule):
+    """A label_map that leads out of the classes, or that nobody reads."""
+
+    code = 'MG212'
+    looks_at = ('config', 'labels')
+    aliases = ('MG134',)
+    explains = ('MG102', 'MG107')
+    summary = 'label_map leads to a value that is neither a class nor ignored, or stands where nobody reads it.'
+    why = (
+        'What a label_map writes is what the loss sees: a value beyond the classes ends the run. MMSegmentation works '
+        'its label_map out of the class names and overwrites one that is written in metainfo.'
+    )
+    advice = 'Map to 0 .. num_classes - 1, or to ignore_index. GuardSegLabels(label_map=...) takes a map of your own.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for dataset in datasets(config):
+            metainfo = dataset.config.get('metainfo')
+            if isinstance(metainfo, dict) and 'label_map' in metainfo and hasattr(dataset.cls, 'get_label_map'):
+                yield self.at(
+                    dataset.at('metainfo.label_map'),
+                    metainfo['label_map'],
+                    f'{dataset.name} overwrites it: labels stay as they are in the files.',
+                    edits=_at_a_guard(config, metainfo['label_map'], dataset.at('metainfo.label_map')),
+                )
+        for transform in transforms(config):
+            found = transform.config.get('label_map')
+            classes = _classes(transform, config)
+            if not isinstance(found, dict) or classes is None:
+                continue
+            # Instances have no ignored label: a region is ignored by its flag.
+            ignored = None if transform.name == 'GuardInstanceLabels' else transform.get('ignore_index', 255)
+            outside = _outside(found, classes, ignored)
+            if outside:
+                yield self._leads_out(transform.at('label_map'), found, outside, classes, ignored)
+
+    def _leads_out(self, path: str, label_map: Any, outside: Dict[Any, Any], classes: int, ignored: Any) -> Finding:
+        pairs = ', '.join(f'{raw} -> {label}' for raw, label in outside.items())
+        return self.at(
+            path,
+            label_map,
+            f'{pairs}: classes are 0 to {classes - 1}.',
+            f'Map to a class{"" if ignored is None else f", or to {ignored} to leave the label out"}.',
+            edits=[]
+            if ignored is None
+            else [
+                Edit(
+                    f'Map to a class, or to {ignored} to leave the label out: '
+                    f'`label_map={as_map({**label_map, **dict.fromkeys(outside, ignored)})}`.',
+                    ASKS,
+                    f'Is {listing(outside)} to be left out of the training?',
+                    ((path, {**label_map, **dict.fromkeys(outside, ignored)}),) if '.' in path else (),
+                    (('label_map', tuple({**label_map, **dict.fromkeys(outside, ignored)}.items())),),
+                )
+            ],
+        )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        yield from finding.candidates
+        number = facts.labels.num_classes if facts.labels is not None else 0
+        above = {label for label in finding.value.values() if label == number} if finding.candidates and number else ()
+        if above:  # one more class, next to those there are
+            yield set_num_classes(facts, number + 1, ASKS, f'Is {number} one more class?')
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        yield from super().find(facts)
+        labels = facts.labels
+        if facts.config is None and labels is not None:
+            label_map = config_of(labels).label_map
+            outside = _outside(
+                label_map, labels.num_classes, 255 if labels.ignore_index is None else labels.ignore_index
+            )
+            if outside:
+                found = self._leads_out('label_map', label_map, outside, labels.num_classes, labels.ignore_index)
+                yield replace(found, likelihood=self.weigh(found, labels))
+
+    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+        wrong = found.value if isinstance(found.value, dict) else {}
+        return 0.95 if labels.values and set(labels.values) <= set(wrong.values()) else 0.6
+
+
+def _at_a_guard(config: ReadConfig, label_map: Any, place: str) -> List[Edit]:
+    try:
+        table = {int(raw): int(label) for raw, label in label_map.items()}
+    except (AttributeError, TypeError, ValueError):
+        return []
+    edit = map_labels(Facts(config=config), table, SAFE)
+    return [replace(edit, config=((place, REMOVED), *edit.config))]
+
+
+def _classes(transform: Part, config: ReadConfig) -> Optional[int]:
+    classes = classes_in(transform)
+    if classes is None:
+        return next((classes_in(count.head) for count in counts(config)), None)
+    return classes
+
+
+def _outside(label_map: Dict[Any, Any], classes: int, ignored: Any) -> Dict[Any, Any]:
+    found = {}
+    for raw, label in label_map.items():
+        try:
+            number = int(label)
+        except (TypeError, ValueError):
+            continue
+        if not 0 <= number < classes and number != ignored:
+            found[raw] = label
+    return found

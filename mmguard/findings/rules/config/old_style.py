@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator
+
+from mmguard.config.read import ReadConfig
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import ConfigRule
+
+
+class OldStyle(ConfigRule):
+    """A config of the generation before."""
+
+    code = 'MG227'
+    summary = 'The config is written for MMDetection 2.x or MMSegmentation 0.x.'
+    why = 'The data sets stand under data=dict(train=...), which nobody reads any more: classes written there are lost.'
+    advice = 'Write train_dataloader, val_dataloader and test_dataloader, each with dataset=dict(metainfo=...).'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        data = config.part('data')
+        if isinstance(data.get('train'), (dict, list, tuple)):
+            found = self.at('data.train', data['train'], 'The data sets are not read in training by what is installed.')
+            yield replace(found, likelihood=0.89)  # behind what is wrong with it for the generation that reads it

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.config.class_weights import class_weights
+from mmguard.config.read import ReadConfig
+from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import ConfigRule
+from mmguard.findings.usual_edits import guarded
+from mmguard.findings.views import is_whole, trained
+from mmguard.stack import ignored_labels_weigh
+
+
+class WeightedIgnored(ConfigRule):
+    """F1: class_weight[255]; F3 in onedl's fork."""
+
+    code = 'MG214'
+    aliases = ('MG110',)
+    summary = "MMSegmentation's CrossEntropyLoss with class_weight fails at the first ignored pixel."
+    why = (
+        'To average, it looks up class_weight[label] for every pixel, the ignored ones (255) included: IndexError, on '
+        'a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
+        'avg_non_ignore=True does not help: the look-up comes first. The onedl fork looks up none of the ignored ones, '
+        'but with avg_non_ignore=True its mask does not fit, and any label map ends the run.'
+    )
+    advice = (
+        "Write type='GuardedCrossEntropyLoss' with the same arguments, and `custom_imports = dict(imports=['mmguard'], "
+        'allow_failed_imports=False)`. Labels are right, and ignored pixels belong there. The labels need no change.'
+    )
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        for loss in weighted_cross_entropies(config):
+            edits = [guarded(config, [loss.path], self.advice)]
+            ignored = ignored_by(loss)
+            weights = loss.config['class_weight']
+            length = class_weights(loss).length
+            if not ignored_labels_weigh():
+                if loss.get('avg_non_ignore', False):
+                    yield self.at(
+                        loss.at('class_weight'),
+                        weights,
+                        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a shape that "
+                        'does not fit, and the run ends. The labels are right.',
+                        edits=edits,
+                    )
+                continue
+            if ignored is None or (length is not None and -length <= ignored < length):
+                continue
+            yield self.at(
+                loss.at('class_weight'),
+                weights,
+                f'The loss looks up class_weight[{ignored}] for every ignored pixel: there is no such entry, and the '
+                f'run ends. The labels are right.',
+                edits=edits,
+            )
+
+    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+        if labels.values:
+            return 0.35  # what is invalid may have ended it as well
+        if is_whole(labels):
+            return 0.95 if labels.ignore_index in trained(labels) else 0.5  # padding brings some
+        return 0.85

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.map_edits import shifted
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import VOID, ids_of, maps_of, subtracts_one
+
+#: How its list of classes begins.
+ADE = ('wall', 'building', 'sky')
+
+
+class AdeNotReduced(DataRule):
+    """ADE20K's files hold 0..150, 0 for what is none of the 150 classes."""
+
+    code = 'MG119'
+    explains = ('MG102', 'MG107')
+    needs = ()
+    summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
+    why = 'Every class is trained as its neighbour, "other" as class 0 (wall), and 150 is out of range.'
+    advice = 'Write `reduce_zero_label=True` in the dataset and in LoadAnnotations, as `ADE20KDataset` does.'
+
+    otherwise = (
+        'Look at one of the files: in those of ADE20K 0 is "other" and 1 is the wall. A split that was converted must '
+        'not be reduced once more.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        known = facts.labels is not None and tuple(facts.labels.class_names[:3]) == ADE
+        question = '' if known else 'Is 0 "other", and are 1 to 150 the classes?'
+        yield from shifted(facts, SAFE if known else ASKS, question, (0,))
+
+    def evidence(self, facts: LabelFacts) -> str:
+        stored = ids_of(maps_of(facts).raw)
+        if facts.values or not stored:
+            return facts.evidence
+        return f'values {min(stored)}..{max(stored)} and no 255, with the class list of ADE20K and no reduce_zero_label'
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        ids = set(facts.values) - {VOID}
+        if subtracts_one(facts):
+            return 0.0
+        # In a few files 150 need not occur. Whoever shifted them by hand has 255 for "other".
+        stored = set(maps_of(facts).raw)
+        if tuple(facts.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored:
+            return 0.9
+        return 0.94 if facts.num_classes == 150 and ids == {150} and not subtracts_one(facts) else 0.0

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator, List, Optional, Tuple
+
+from mmguard.config.classes import BACKGROUND
+from mmguard.config.parts import classes_of, classes_path, datasets, says_classes
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import Finding, shown
+from mmguard.findings.rule import Facts, Rule
+from mmguard.findings.usual_edits import learn
+from mmguard.findings.views import annotations_of, has_config, listing
+from mmguard.words import counted
+
+
+class BackgroundListed(Rule):
+    """The background as a class or a category of detection."""
+
+    code = 'MG160'
+    looks_at = ('labels', 'config')
+    explains = ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202')
+    summary = 'The background is listed as a class of a detector.'
+    why = (
+        'Detectors know the background without a name: it is what no box covers. Listed, it takes a label (often 0) '
+        'that no object has, every other class moves by one, and num_classes counts one too many.'
+    )
+    advice = (
+        'Remove it from `metainfo.classes` and from "categories", and write num_classes without it. Only the label 0 '
+        'of torchvision is the background.'
+    )
+    otherwise = (
+        'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and count the '
+        'classes that are left.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        labels, places = facts.labels, _places(facts.config)
+        if labels is not None and labels.kind != 'instances':
+            return
+        in_files = [] if labels is None else _categories(labels)
+        if labels is not None and not (in_files and (places or not has_config(labels))):
+            return  # a name that the files do not know (MG140), or that the config leaves out
+        if in_files and labels is not None:
+            found = annotations_of(labels)
+            of = ', '.join(f'{name!r} has id {i}' for i, name in in_files)
+            used = sum(found.instances_of.get(str(i), 0) for i, _ in in_files)
+            evidence = f'{of} in the categories of the file; {counted(used, "annotation")}'
+            names = [name for _, name in in_files]
+        elif places:
+            names = list(dict.fromkeys(name for _, listed in places for name in listed if _is_background(name)))
+            evidence = f'{" and ".join(path for path, _ in places)} = {shown(places[0][1])}'
+        else:
+            return
+        cause = f'The background is listed as a class of a detector: {listing(map(repr, names))}.'
+        yield self.found(cause, evidence, likelihood=0.96, places=tuple(path for path, _ in places))
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels, places = facts.labels, _places(facts.config)
+        question = 'Is it what no object covers, and nothing to be found?'
+        if places and facts.config is not None:
+            names = [name for name in places[0][1] if not _is_background(name)]
+            if names:
+                yield learn(facts, names, ASKS, question)
+        elif labels is not None:
+            names = [name for name in annotations_of(labels).categories.values() if not _is_background(name)]
+            for edit in rewrite(self, facts, 'leaves it out', ASKS, question, classes=names) if names else ():
+                if not annotations_of(labels).classes_counted and labels.num_classes == len(names) + 1:
+                    text = f'{edit.text} Write `num_classes={len(names)}`.'
+                    edit = replace(edit, text=text, options=(('num_classes', len(names)),))
+                yield edit
+
+
+def _is_background(name: str) -> bool:
+    return str(name).strip().lower() in BACKGROUND
+
+
+def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
+    """The class lists of a detection config that name it."""
+    found = []
+    for dataset in datasets(config) if config is not None and config.scope == 'mmdet' else ():
+        names = classes_of(dataset) or []
+        things = says_classes(dataset) and not dataset.is_a('CocoPanopticDataset', 'BaseSegDataset')
+        if things and any(map(_is_background, names)):
+            found.append((classes_path(dataset), names))
+    return found
+
+
+def _categories(labels: LabelFacts) -> List[Tuple[int, str]]:
+    found = annotations_of(labels)
+    if found.format != 'coco':
+        return []
+    # Where ids are labels, 0 costs an output and nothing else; in torchvision it is the background.
+    free = {0} if found.labelled_by == 'category id' and not found.instances_of.get('0') else set()
+    return [(i, name) for i, name in found.categories.items() if _is_background(name) and i not in free]

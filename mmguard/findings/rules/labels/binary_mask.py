@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.map_edits import both, renumbered
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.usual_edits import reduce_zero_label
+from mmguard.findings.views import (
+    VOID,
+    config_of,
+    has_many_channels,
+    ids_of,
+    is_whole,
+    knows_classes,
+    maps_of,
+    share,
+    stored,
+    subtracts_one,
+    trained,
+)
+
+#: Share of 255 from which on it is as likely what nobody labelled.
+HALF = 0.5
+
+
+class BinaryMask(DataRule):
+    """A mask of 0 and 255, drawn to be looked at."""
+
+    code = 'MG103'
+    explains = ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
+    needs = ()
+    summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
+    either = (
+        'The files hold 0 and 255 alone, and 255 fills most of them: labels 0 and 1 from which 1 was subtracted (in 8 '
+        'bits 0 - 1 is 255), or masks whose object is 255.'
+    )
+    why = (
+        'Where 255 is the ignored value nothing crashes, but the foreground is never trained on: IoU 0, Acc nan. '
+        'Elsewhere it is a device-side assert.'
+    )
+    advice = (
+        "Directly after LoadAnnotations write `dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` "
+        '(before anything pads with 255), or save the masks with 0 and 1. Do not ignore 255: it is your foreground.'
+    )
+
+    otherwise = (
+        'Look at one of the files: is 255 the object, or what nobody labelled? In some split it is the one, it seems, '
+        'and in another the other.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        # Mapped already: training sees the foreground as a class.
+        if 255 in config_of(facts).label_map or ids_of(trained(facts)) - {0}:
+            return 0.0
+        # What comes first is to make one channel of them (MG120); no label_map does that.
+        if has_many_channels(facts):
+            return 0.0
+        counts = stored(facts)
+        told = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))
+        if told and set(counts) == {0, VOID}:
+            return 0.97 if facts.num_classes <= 2 else 0.93
+        # In training only the invalid values are known.
+        alone = set(facts.values) == {VOID} and facts.num_classes <= 2 and not told
+        return 0.95 if alone else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None:
+            return
+        counts = stored(labels)
+        if self._may_be_subtracted(labels):
+            question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
+            yield from renumbered(facts, {0: 1, VOID: 0}, ASKS, question)
+        # Unlabelled pixels are 255, too, and where they are many, or other classes are known, nobody can tell.
+        clear = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
+        question = '' if clear else 'Is 255 the object in these files, and not what nobody labelled?'
+        two = facts if knows_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
+        for edit in renumbered(two, {VOID: 1}, SAFE if clear else ASKS, question):
+            text = f'{edit.text} Do not ignore 255: it is your foreground.'
+            if subtracts_one(labels):
+                edit = both(edit, reduce_zero_label(facts, False))
+                text = f'{text} With it: `reduce_zero_label=False`.'
+            yield replace(edit, text=text)
+
+    def summarise(self, facts: LabelFacts) -> str:
+        return self.either if self._may_be_subtracted(facts) else self.summary
+
+    def _may_be_subtracted(self, facts: LabelFacts) -> bool:
+        counts = stored(facts)
+        much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
+        return facts.num_classes == 2 and much and not subtracts_one(facts)
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {VOID: stored(facts).get(VOID, 0)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        if not is_whole(facts) and not maps_of(facts).raw:
+            return facts.evidence
+        counts = stored(facts)
+        part = share(counts.get(VOID, 0), sum(counts.values()))
+        swallowed = '; 255 is ignored, so all of the foreground is' if facts.ignore_index == VOID else ''
+        return f'the files hold 0 and 255 only, 255 in {100 * part:.3g} % of the pixels{swallowed}'

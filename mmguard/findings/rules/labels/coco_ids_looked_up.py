@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import Dict, Iterator, List
+
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import annotations_of, listing
+from mmguard.labels.numbering import COCO_IDS, IDS
+from mmguard.words import counted
+
+
+class CocoIdsLookedUp(DataRule):
+    """``remap_mscoco_category: True`` over categories that are not COCO's."""
+
+    code = 'MG162'
+    explains = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
+    kinds = ('instances',)
+    needs = ('annotations',)
+    summary = 'Labels are looked up in the table of the 80 ids of COCO, and the categories of the file are others.'
+    why = (
+        'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
+        'COCO (1..90, ten of them missing). An id that is none of those is a KeyError; the others get the labels of '
+        'other classes, in training and in the evaluation.'
+    )
+    advice = 'Write `remap_mscoco_category: False`. Labels are then the ids: num_classes is the highest id + 1.'
+    otherwise = 'Write `remap_mscoco_category: False`, number the categories from 0, and num_classes is their number.'
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        if annotations_of(facts).labelled_by != 'COCO ids':
+            return 0.0
+        return 0.97 if self._unknown(facts) or facts.values else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is None:
+            return
+        enough = max(annotations_of(facts.labels).categories, default=0) + 1
+        text, options = 'Write `remap_mscoco_category: False`.', (('labels', IDS),)
+        if enough == facts.labels.num_classes:
+            yield Edit(text, SAFE, options=options)
+        else:
+            text = f'{text[:-1]} and `num_classes: {enough}`, the highest id + 1.'
+            yield Edit(text, SAFE, options=(*options, ('num_classes', enough)))
+
+    def evidence(self, facts: LabelFacts) -> str:
+        unknown, number = self._unknown(facts), len(annotations_of(facts).categories)
+        said = f'{counted(number, "category")}, ids {listing(annotations_of(facts).categories)}'
+        if unknown:
+            annotations = counted(sum(unknown.values()), 'annotation')
+            return f'{said}; no ids of COCO: {listing(unknown)} ({annotations})'
+        return f'{said}; {facts.evidence}'
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return annotations_of(facts).sources
+
+    def _unknown(self, facts: LabelFacts) -> Dict[int, int]:
+        """Ids that COCO does not have -> annotations."""
+        found = annotations_of(facts)
+        return {i: found.instances_of.get(str(i), 0) for i in found.categories if i not in COCO_IDS}

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List, Sequence, Tuple
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import annotations_of, listing
+
+
+class DuplicateIds(DataRule):
+    """Ids that two images, annotations or categories share."""
+
+    code = 'MG147'
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    summary = 'The annotation file uses ids twice.'
+    why = 'COCO looks up by id: the later one wins, the other is lost, and the evaluation counts wrongly.'
+    advice = (
+        'Number them anew when files are merged: `for i, ann in enumerate(data["annotations"]): ann["id"] = i + 1`; '
+        'image ids likewise, together with the image_id of the annotations.'
+    )
+
+    names = (
+        'Merge them: give all annotations the id of one of the two, '
+        '`ann["category_id"] = {{twice: kept}}.get(ann["category_id"], ann["category_id"])`, and remove the other from '
+        '"categories". num_classes stays.'
+    )
+
+    otherwise = (
+        'Merge the files again, and number images and categories anew while they are apart: which of two images with '
+        'one id an annotation belongs to, a merged file does not say.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        # A name with two ids gets two labels: one label more than names, which is then out of range.
+        if annotations_of(facts).duplicate_names and facts.values:
+            return 0.93
+        return 0.7 if self._parts(facts) else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is None:
+            return
+        found = annotations_of(facts.labels)
+        if found.duplicate_names and not found.duplicate_category_ids:
+            first: Dict[str, int] = {}
+            merged = {number: first.setdefault(name, number) for number, name in found.categories.items()}
+            twice = {number: kept for number, kept in merged.items() if number != kept}
+            question = f'Is each of {listing(map(repr, found.duplicate_names), 3)} one class?'
+            names = facts.labels.class_names
+            ids = [number for number, name in found.categories.items() if name in names]
+            for edit in rewrite(self, facts, 'gives them one id', ASKS, question, label_map=twice):
+                yield replace(edit, unlabelled=tuple(ids.index(number) for number in twice if number in ids))
+        else:
+            yield from rewrite(self, facts, 'numbers the annotations anew, `ann["id"] = i + 1`', SAFE)
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.names if annotations_of(facts).duplicate_names else self.advice
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return '; '.join(self._parts(facts))
+
+    def values(self, facts: LabelFacts) -> dict:
+        return {}
+
+    def _parts(self, facts: LabelFacts) -> List[str]:
+        found = annotations_of(facts)
+        named: List[Tuple[str, Sequence[object]]] = [
+            ('image ids', found.duplicate_image_ids),
+            ('annotation ids', found.duplicate_annotation_ids),
+            ('category ids', found.duplicate_category_ids),
+            ('category names', found.duplicate_names),
+            ('image files', found.duplicate_files),
+        ]
+        return [f'{what} used twice: {listing(twice)}' for what, twice in named if twice]

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.usual_edits import set_filter
+from mmguard.findings.views import annotations_of, is_trained_on, share
+
+
+class FilteredBySize(DataRule):
+    """Images below ``min_size``, which the data set leaves out."""
+
+    code = 'MG145'
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    blames_labels = False
+    summary = 'Images are left out because they are smaller than min_size.'
+    why = 'If none is left, "need at least one array to concatenate": it is the size, not the labels.'
+    advice = (
+        'Lower the limit of the training data set: `filter_cfg=dict(filter_empty_gt=True, min_size=1)`, or use larger '
+        'images.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        found = annotations_of(facts)
+        part = share(found.small_images, found.images)
+        if not is_trained_on(facts):
+            return 0.0
+        return 0.97 if part == 1 else 0.6 if part >= 0.2 else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.config is not None:
+            yield set_filter(facts.config, 'min_size', 1, ASKS, 'Are the small images to be trained on?')
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return 'error' if self.likelihood(facts) > 0.9 else 'warning'
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        return f'{found.small_images:,} of {found.images:,} images are too small'
+
+    def values(self, facts: LabelFacts) -> dict:
+        return {}

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rule import DataRule
+from mmguard.findings.views import listing, maps_of
+
+TOLERANCE = 1e-4
+
+
+class Fractions(DataRule):
+    """Labels that are no integers."""
+
+    code = 'MG123'
+    explains = ('MG107', 'MG122', 'MG135')
+    needs = ('maps',)
+    summary = 'Labels are fractions: they went through an image transform (ToTensor divides by 255), or an average.'
+    why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learnt.'
+    advice = (
+        'ToTensor is for images. Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, resize them '
+        'with nearest, and save integers: `np.round(label * 255).astype(np.uint8)` where they are k/255.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        maps = maps_of(facts)
+        if maps.fractions or maps.loaded_otherwise.get('truncated'):
+            return 0.97
+        small = maps.forms.get('float', 0) and maps.raw and max(maps.raw) <= 1 < facts.num_classes - 1
+        return 0.85 if small else 0.0
+
+    def evidence(self, facts: LabelFacts) -> str:
+        maps = maps_of(facts)
+        values = sorted(maps.fractions)
+        scaled = [value * 255 for value in values]
+        texts = [f'{maps.forms.get("float", 0):,} float files']
+        if values:
+            texts.append(f'values {listing(f"{value:.5g}" for value in values)}')
+            if all(0 < s < 255 and abs(s - round(s)) < 255 * TOLERANCE for s in scaled):
+                texts.append(f'which are {listing(f"{round(s)}/255" for s in scaled)}')
+        return ', '.join(texts)

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator, List
+
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import annotations_of, named_like, share
+
+#: No model has so many classes.
+HUGE = 5000
+
+
+class HugeIds(DataRule):
+    """Ids of a database, of instances or of panoptic segments."""
+
+    code = 'MG137'
+    explains = ('MG106', 'MG107', 'MG138')
+    kinds = ('pixels', 'instances')
+    summary = 'Ids such as {values} are no class labels.'
+    why = (
+        'They were never renumbered to 0..N-1. On a GPU the failed lookup shows later and elsewhere, for instance as '
+        'an assertion about boxes that are right.'
+    )
+    place = '`CUDA_LAUNCH_BLOCKING=1` shows the line that really fails.'
+    advice = (
+        'Do not touch the boxes. Renumber the categories to 0..{last}: '
+        '`label_of = {{cat_id: i for i, cat_id in enumerate(sorted(cat_ids))}}`, or load them with a data set class '
+        f"that does (mmdet's CocoDataset). {place}"
+    )
+    pixels = (
+        'Files of instance or panoptic ids were taken for label maps. Cityscapes: use *_gtFine_labelTrainIds.png, '
+        "`seg_map_suffix='_gtFine_labelTrainIds.png'`, not *_instanceIds.png. COCO panoptic: "
+        'ids are R + 256 G + 65536 B, their category stands in segments_info of the JSON. Else renumber the ids to '
+        '0..{last} when the files are written.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        huge = [value for value in facts.values if value >= HUGE]
+        if not huge:
+            return 0.0
+        part = share(len(huge), len(facts.values))
+        return (0.98 if named_like(facts, '_instanceids') else 0.97) * part
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is not None and facts.labels.annotations is not None:
+            first = annotations_of(facts.labels).min_label
+            why = f'numbers them from {first}, in their order'
+            for edit in rewrite(self, facts, why, SAFE, renumber=first):
+                yield replace(edit, text=f'Do not touch the boxes. Renumber the categories: {edit.text} {self.place}')
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.advice if facts.kind == 'instances' else self.pixels
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return named_like(facts, '_instanceids') or super().files(facts)

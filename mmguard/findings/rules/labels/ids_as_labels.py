@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import annotations_of, config_of, label_share, listing
+from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, titles
+from mmguard.words import counted
+
+#: From here on ids are none that a model could have outputs for.
+_MOST = 1000
+
+
+class IdsAsLabels(DataRule):
+    """Category ids of a COCO file, used as labels as they are, or perhaps so."""
+
+    code = 'MG138'
+    explains = ('MG102', 'MG107', 'MG115', 'MG116')
+    kinds = ('instances',)
+    needs = ('annotations',)
+    summary = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
+    why = (
+        f'Who renumbers the categories ({titles(POSITIONS)}) trains 0..N-1 whatever the ids are. Who takes category_id '
+        f'as the label ({titles(IDS)}) does not: in DETR and its like label num_classes means "no object" and is '
+        'trained so without a word, a larger one ends the run; in torchvision num_classes counts the background, 0.'
+    )
+    advice = 'Either {renumber}{or_enough}.'
+    only_enough = (
+        'Give the model the highest id + 1, for its num_classes counts the background: `num_classes={enough}`.'
+    )
+    unknown = (
+        f'Fine where categories are renumbered ({titles(POSITIONS)}); wrong where category_id is the label '
+        f'({titles(IDS)}).'
+    )
+    unknown_advice = (
+        'Say who trains: `--framework NAME`, or `--labels positions`, `--labels ids`. Where ids are labels, '
+        '{renumber}{or_enough}.'
+    )
+    needed = 'Labels are the category ids, {ids}: the model needs num_classes={enough}; the file has {number}.'
+    needed_advice = 'With `num_classes={enough}` they are fine: `--num-classes {enough}`. With fewer, {renumber}.'
+    background = 'Category id 0 is trained as background: torchvision keeps label 0 for it.'
+    background_advice = (
+        'Add one to every category id, and count the background: `num_classes={with_background}`. Only RetinaNet and '
+        'FCOS of torchvision take 0 as a class.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        found = annotations_of(facts)
+        ids = self._ids(facts)
+        if not found.categories or config_of(facts).framework == 'mmdet':
+            return 0.0
+        if found.labelled_by == 'unknown':
+            return 0.3 if self._beyond(facts) else 0.0
+        if found.labelled_by != 'category id':
+            return 0.0
+        if self._is_background(facts):
+            return 0.97
+        if facts.values:
+            known = set(facts.values) <= set(ids) and ids[-1] < _MOST
+            return 0.96 * label_share(facts) if known and ids != list(range(len(ids))) else 0.0
+        return 0.9 if found.classes_counted and facts.num_classes > len(ids) + found.min_label else 0.0
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        """No error where it depends on what nobody said: the same file is right for one framework."""
+        return 'error' if facts.values and annotations_of(facts).labelled_by != 'unknown' else 'info'
+
+    def explained(self, facts: LabelFacts) -> List[str]:
+        return list(self.explains) if self.severity_of(facts) == 'error' else []
+
+    def summarise(self, facts: LabelFacts) -> str:
+        if annotations_of(facts).labelled_by == 'unknown':
+            return self.unknown
+        if self._is_background(facts):
+            return self.background
+        return self.summary if facts.values else self.needed
+
+    def advise(self, facts: LabelFacts) -> str:
+        first, ids = annotations_of(facts).min_label, self._ids(facts)
+        if annotations_of(facts).labelled_by == 'unknown':
+            return self.unknown_advice
+        if self._is_background(facts):
+            return self.background_advice
+        if not facts.values:
+            return self.needed_advice
+        return self.only_enough if ids == list(range(first, first + len(ids))) else self.advice
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is None:
+            return
+        first, ids = annotations_of(facts.labels).min_label, self._ids(facts.labels)
+        contiguous = ids == list(range(first, first + len(ids)))
+        takes_ids = ''
+        if annotations_of(facts.labels).labelled_by == 'unknown':
+            takes_ids = 'Does it take category_id as the label? '
+            text = 'Nothing is to be changed: say so, `--labels positions`, or `--framework NAME`.'
+            question = f'Does what you train with renumber the categories ({titles(POSITIONS)})?'
+            yield Edit(text, ASKS, question, options=(('labels', POSITIONS),))
+        why = f'numbers the categories from {first}, in their order'
+        for edit in (
+            ()
+            if contiguous
+            else rewrite(self, facts, why, ASKS if takes_ids else SAFE, takes_ids.strip(), renumber=first)
+        ):
+            if self._is_background(facts.labels):
+                enough = len(ids) + first
+                text = f'{edit.text} Count the background: `num_classes={enough}`.'
+                edit = replace(edit, text=text, options=(('num_classes', enough),))
+            yield edit
+        if set(ids) == set(COCO_IDS) and not first:
+            text = 'These are the ids of COCO: write `remap_mscoco_category: True` (RT-DETR, D-FINE, DEIM).'
+            yield Edit(text, ASKS, f'{takes_ids}Has what you train with this switch?', options=(('labels', COCO),))
+        if not self._is_background(facts.labels) and ids[-1] < _MOST:
+            text = f'Give the model the highest id + 1: `num_classes={ids[-1] + 1}`.'
+            question = '' if contiguous else f'{takes_ids}Shall the ids stay as they are?'
+            yield Edit(text, SAFE if contiguous else ASKS, question, options=(('num_classes', ids[-1] + 1),))
+
+    def words(self, facts: LabelFacts) -> Dict[str, object]:
+        first, ids = annotations_of(facts).min_label, self._ids(facts)
+        by = f'sorted(cat_ids), {first}' if first else 'sorted(cat_ids)'
+        label_of = f'label_of = {{cat_id: i for i, cat_id in enumerate({by})}}'
+        enough = ids[-1] + 1
+        return {
+            'ids': listing(ids),
+            'number': counted(len(ids), 'category'),
+            'first': first,
+            'renumber': f'renumber the ids in the JSON to {first}..{first + len(ids) - 1}, `{label_of}`',
+            'or_enough': f', or give the model the highest id + 1: `num_classes={enough}`' if enough <= _MOST else '',
+            'enough': enough,
+            'with_background': enough + 1,
+        }
+
+    def evidence(self, facts: LabelFacts) -> str:
+        ids, beyond = listing(self._ids(facts)), self._beyond(facts)
+        if self.severity_of(facts) == 'error':
+            return facts.evidence
+        if annotations_of(facts).labelled_by != 'unknown':
+            return f'category ids {ids} in {counted(facts.files, "image")}'
+        classes = f'{counted(facts.num_classes, "class")}, 0..{facts.num_classes - 1}'
+        number = counted(sum(beyond.values()), 'annotation')
+        return f'category ids {ids}; as labels of {classes}, {listing(beyond)} would be out of range ({number})'
+
+    def _ids(self, facts: LabelFacts) -> List[int]:
+        return sorted(annotations_of(facts).categories) or [0]
+
+    def _beyond(self, facts: LabelFacts) -> Dict[int, int]:
+        """Ids of annotations that would be no valid labels -> how many annotations."""
+        instances = annotations_of(facts).instances_of
+        counts = {number: instances.get(str(number), 0) for number in self._ids(facts)}
+        return {number: n for number, n in counts.items() if n and not 0 <= number < facts.num_classes}
+
+    def _is_background(self, facts: LabelFacts) -> bool:
+        return 0 in facts.values and annotations_of(facts).min_label > 0

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import INFO, Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.usual_edits import set_filter
+from mmguard.findings.views import annotations_of, config_of, is_trained_on, share
+
+#: Heads that build denoising queries from the targets of a batch.
+DENOISING = ('detr', 'dino')
+#: Heads of mmdet 3 that were measured: the losses of images without targets have the same names, and reach the same
+#: parameters, as those of others. Not so with GridHead, CondInst, FoveaHead, CornerHead and YOLOFHead; MaskPointHead
+#: fails.
+SURVIVE = frozenset(
+    (
+        'ATSSHead',
+        'AutoAssignHead',
+        'CascadeRoIHead',
+        'CenterNetUpdateHead',
+        'ConditionalDETRHead',
+        'DABDETRHead',
+        'DDQDETRHead',
+        'DETRHead',
+        'DeformableDETRHead',
+        'DyHead',
+        'FCNMaskHead',
+        'FCOSHead',
+        'FSAFHead',
+        'FreeAnchorRetinaHead',
+        'FusedSemanticHead',
+        'GARPNHead',
+        'GFLHead',
+        'HTCMaskHead',
+        'HybridTaskCascadeRoIHead',
+        'MaskIoUHead',
+        'MaskScoringRoIHead',
+        'NASFCOSHead',
+        'PISARetinaHead',
+        'RPNHead',
+        'RepPointsHead',
+        'RetinaHead',
+        'SABLRetinaHead',
+        'SOLOHead',
+        'Shared2FCBBoxHead',
+        'StandardRoIHead',
+        'YOLOV3Head',
+        'YOLOXHead',
+    )
+)
+#: COCO itself has 1 %.
+MANY = 0.02
+
+
+class ImagesWithoutTarget(DataRule):
+    """Images without an object, where a rank may draw nothing else."""
+
+    code = 'MG146'
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    severity = 'warning'
+    blames_labels = False
+    summary = 'Images without any target: a rank that draws only such images has other losses than the rest.'
+    why = (
+        'Under DDP the ranks then reduce different sets of tensors: the run hangs, or dies with a shape mismatch in '
+        'ALLREDUCE. In DETR-like heads the denoising part is missing on that rank. The labels are right.'
+    )
+    advice = (
+        'Leave such images out of training: `filter_cfg=dict(filter_empty_gt=True, min_size=32)`. To keep them as '
+        'background, the model must give the same losses and touch the same parameters on every rank: a head that '
+        'emits zero losses for an empty batch (denoising ones, too), or `find_unused_parameters=True` where only '
+        'parameters, not losses, are missing.'
+    )
+
+    of_mmdet = (
+        'In a config of mmdet `filter_cfg=dict(filter_empty_gt=True, min_size=32)` does so. Else the head must emit '
+        'zero losses for an empty batch (denoising ones, too).'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        found = annotations_of(facts)
+        part = share(found.images_without_target, found.images)
+        kept = config_of(facts).filter_empty_gt
+        if not is_trained_on(facts) or not part or (kept and all(kept.values())) or part == 1:
+            return 0.0
+        denoising = self._denoising(facts)
+        if part < MANY and not denoising:
+            return 0.0
+        if self._survives(facts):
+            return 0.2
+        return 0.5 + 0.3 * part + (0.1 if denoising else 0.0)
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return INFO if self._survives(facts) else self.severity
+
+    def summarise(self, facts: LabelFacts) -> str:
+        if self._survives(facts):
+            return 'Images without any target are trained as background; the heads here give all losses for them.'
+        return self.summary
+
+    def _survives(self, facts: LabelFacts) -> bool:
+        heads = set(config_of(facts).heads.values())
+        return config_of(facts).framework == 'mmdet' and bool(heads) and heads <= SURVIVE
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        question = 'May images without an object be left out of training?'
+        if facts.config is not None:
+            yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
+        elif facts.labels is not None and not facts.labels.reasons:  # else they may be empty for their boxes' sake
+            for edit in rewrite(self, facts, 'leaves them out', ASKS, question, drop_empty=True):
+                yield replace(edit, text=f'{edit.text} {self.of_mmdet}')
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        part = 100 * share(found.images_without_target, found.images)
+        heads = [path for path, kind in config_of(facts).heads.items() if _denoises(kind)]
+        kept = [f'{path}=False' for path, value in config_of(facts).filter_empty_gt.items() if not value]
+        text = f'{found.images_without_target:,} of {found.images:,} images ({part:.3g} %)'
+        return '; '.join([text, *heads, *kept])
+
+    def values(self, facts: LabelFacts) -> dict:
+        return {}
+
+    def _denoising(self, facts: LabelFacts) -> bool:
+        config = config_of(facts)
+        return any(_denoises(kind) for kind in [config.framework, *config.heads.values()])
+
+
+def _denoises(kind: str) -> bool:
+    return any(name in kind.lower() for name in DENOISING)

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.map_edits import converted_files
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rules.labels.gray_levels import MANY
+from mmguard.findings.views import is_whole, knows_classes, maps_of, share, stored
+
+#: A single value in between may be a label of its own: a border that somebody drew.
+FEW = 2
+#: Share of the pixels below which a value is rare, how many such values there must be, and in how many files.
+RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
+
+#: How far from black and white a pixel of a two-class mask lies at most, and how many pixels do so.
+NEAR, BLACK_AND_WHITE = 32, 0.8
+#: Of masks whose number of classes is not known: share of both peaks, and of the smaller one.
+PEAKS, A_LITTLE = 0.9, 0.002
+#: Of black how much is 0 exactly; of white, which a small object hardly reaches, half as much is 255.
+EXACT = 0.7
+
+
+class LossyOrInterpolated(DataRule):
+    """Values between two labels, only where they meet: JPEG, or a resize that averages."""
+
+    code = 'MG136'
+    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
+    needs = ()
+    summary = 'Compression or interpolation changed the labels: values in between, at the edges of regions.'
+    why = 'A label that is the average of two others is neither; some fall on valid ids and are trained as such.'
+    advice = (
+        'Save label maps as PNG, never as JPEG, and resize them with nearest alone: '
+        '`cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, Image.NEAREST)`, '
+        "`dict(type='Albu', ...)` with mask_interpolation nearest. What is lost comes back from the originals only; "
+        'two-class masks can be thresholded.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        maps = maps_of(facts)
+        if maps.lossy:
+            return 0.95 if facts.values else 0.8
+        if self._is_speckled(facts):
+            return 0.92
+        if not facts.values and not knows_classes(facts) and self._is_black_and_white(facts):
+            return 0.8
+        if len(facts.values) < FEW:
+            return 0.0
+        if maps.at_edges is not None and min(facts.values) >= 0:
+            return 0.93 if maps.at_edges >= 0.8 else 0.0
+        if not is_whole(facts) or len(facts.values) <= MANY:
+            return 0.0
+        # A few values hold almost every pixel, the many others next to nothing.
+        counts = sorted(stored(facts).values(), reverse=True)
+        peaks = counts[: facts.num_classes + 1]
+        return 0.88 if share(sum(peaks), sum(counts)) >= 0.9 else 0.0
+
+    otherwise = (
+        'Look how the files were saved and resized, and go back to the originals: what compression or an average made '
+        'of labels no table brings back.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None:
+            return
+        counts = stored(labels)
+        ends = sum(count for value, count in counts.items() if not NEAR < value < 255 - NEAR)
+        of_two = labels.num_classes == 2 and max(counts, default=0) > 127
+        of_two = of_two and share(ends, sum(counts.values())) >= BLACK_AND_WHITE
+        if of_two or self._is_black_and_white(labels):
+            question = 'Are these masks of two classes, drawn in black and white?'
+            text = 'Write them anew as PNG, with a threshold (and resize them with INTER_NEAREST alone from now on)'
+            two = facts._replace(labels=replace(labels, num_classes=2))
+            for edit in converted_files(two, text, ASKS, question, threshold=127):
+                edit = replace(edit, unlabelled=tuple(range(1, 255)))
+                if labels.num_classes == 1 and facts.config is None:
+                    also = 'Background and object are two classes: `--num-classes 2`.'
+                    edit = replace(edit, text=f'{edit.text} {also}', options=(('num_classes', 2),))
+                yield edit
+
+    def _is_black_and_white(self, facts: LabelFacts) -> bool:
+        """Whether nearly all pixels lie at two peaks, about 0 and about 255, with some noise between."""
+        counts = stored(facts)
+        whole = sum(counts.values())
+        black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
+        white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
+        # Classes below 32 and void would look alike, but for the values beside 255.
+        beside = sum(1 for value in counts if 255 - NEAR <= value < 255)
+        exact = counts.get(0, 0) >= EXACT * black and counts.get(255, 0) >= EXACT * white / 2
+        return (
+            beside >= FEW
+            and max(counts, default=0) <= 255
+            and share(black + white, whole) >= PEAKS
+            and min(share(black, whole), share(white, whole)) >= A_LITTLE
+            and exact  # classes from 0 on, and void, have no peak at 0
+            and (facts.num_classes <= 2 or not knows_classes(facts))
+        )
+
+    def _is_speckled(self, facts: LabelFacts) -> bool:
+        """Whether a few labels fill the maps, and many values with next to no pixels occur in most files all the same.
+
+        A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
+        (bicubic): they lie beyond the labels, not between them.
+        """
+        counts, files = stored(facts), maps_of(facts).files_with
+        if facts.files < FEW_FILES or not facts.values or not files:
+            return False
+        whole = sum(counts.values())
+        rare = [value for value, count in counts.items() if share(count, whole) < RARE]
+        common = len(counts) - len(rare)
+        if len(rare) < max(MANY_RARE, 2 * common) or min(facts.values) < 0:
+            return False
+        everywhere = sum(files.get(value, 0) for value in rare) >= 0.5 * facts.files * len(rare)
+        return everywhere and share(sum(counts[value] for value in rare), whole) <= 0.25
+
+    def evidence(self, facts: LabelFacts) -> str:
+        maps = maps_of(facts)
+        texts = [facts.evidence] if facts.values else []
+        if maps.lossy:
+            texts.append(f'{maps.lossy:,} label files are JPEG')
+        if maps.at_edges is not None:
+            texts.append(f'{100 * maps.at_edges:.3g} % of the invalid pixels lie between two other values')
+        return '; '.join(texts)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import os
+from typing import Iterator, List
+
+from mmguard.config.parts import datasets
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rules.labels.wrong_records import NO_FOLDER
+from mmguard.findings.views import annotations_of, listing
+from mmguard.words import counted
+
+
+class MissingImages(DataRule):
+    """Images that the annotations list and the disk lacks."""
+
+    code = 'MG150'
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    summary = 'The annotations list images that are not on disk.'
+    why = 'The loader fails at the iteration that draws one.'
+    advice = (
+        "Check the folder, `data_prefix=dict(img='train2017/')`, against file_name in the JSON (a folder in both is "
+        'one too many), or remove the entries.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        found = annotations_of(facts)
+        everything = found.images > 0 and max(found.missing, len(found.missing_files)) >= found.images
+        return 0.94 if everything else 0.65 if found.missing_files or found.missing else 0.0
+
+    otherwise = (
+        'Compare file_name in the JSON with what lies in the folder of the images: a folder in both is one too many; '
+        'paths of another machine, and backslashes of Windows, name nothing here.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None:
+            return
+        found = annotations_of(labels)
+        folders = [facts.options.get('images')] if facts.config is None else []
+        for dataset in datasets(facts.config) if facts.config is not None else ():
+            root, prefix = str(dataset.config.get('data_root') or ''), dataset.config.get('data_prefix')
+            if not isinstance(prefix, dict) or dataset.split not in labels.split or not found.missing_files:
+                continue
+            folders.append(os.path.join(root, str(prefix.get('img') or '')))
+            for folder in _folders_with(found.missing_files[0], root):
+                where, line = dataset.at('data_prefix'), f'data_prefix=dict(img={folder!r})'
+                yield Edit(f'Write `{line}` at {where}.', SAFE, config=((where, {**prefix, 'img': folder}),))
+        if found.format == 'coco' and len(folders) == 1 and isinstance(folders[0], str):
+            what = 'writes into file_name how images are called there, and leaves out the entries of those that are not'
+            question = f'Are all images that can be had in {folders[0]}?'
+            yield from rewrite(self, facts, what, ASKS, question, images=folders[0])
+
+    def evidence(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        number = max(found.missing, len(found.missing_files))
+        folders = found.unreadable.get(NO_FOLDER, [])
+        where = f'; there is no folder {listing(folders, 2)}' if folders else ''
+        return f'{counted(number, "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return annotations_of(facts).missing_files
+
+    def values(self, facts: LabelFacts) -> dict:
+        return {}
+
+
+def _folders_with(name: str, root: str) -> Iterator[str]:
+    """Folders in the data root that hold an image under the name that the annotations give it."""
+    try:
+        with os.scandir(root or '.') as entries:
+            folders = ['', *sorted(entry.name + '/' for entry, _ in zip(entries, range(1000)) if entry.is_dir())]
+    except OSError:
+        return
+    yield from (folder for folder in folders if os.path.isfile(os.path.join(root, folder, name)))

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.usual_edits import set_num_classes
+
+
+class MoreClassesThanHead(DataRule):
+    """Data sets number the names in their class list, whatever the head."""
+
+    code = 'MG108'
+    explains = ('MG102', 'MG107')
+    kinds = ('pixels', 'instances')
+    summary = 'The data set lists {classes} classes, the head knows {num_classes}. Too many for it: {extra}.'
+    why = (
+        "mmdet's data sets number the names in their class list. The first label that the head does not know is "
+        'trained as background, in silence.'
+    )
+    advice = (
+        "Either write `num_classes={classes}` in every head and guard, or list only the head's classes, in its order, "
+        'in the dataset: `metainfo=dict(classes=(...))`; annotations of other classes are then left out. Without a '
+        'guard label {num_classes} is trained as background in silence.'
+    )
+    pixels = (
+        "Either write `num_classes={classes}` in every head and guard, or list only the head's classes in the dataset: "
+        '`metainfo=dict(classes=(...))`; the pixels of other classes are then ignored.'
+    )
+
+    otherwise = (
+        'Compare the class list with what each head counts, and look which of the two the files are numbered by.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None:
+            return
+        listed = len(labels.class_names)
+        sure = labels.kind == 'instances' or max(labels.values) == listed - 1
+        question = '' if sure else 'Are the files numbered by this list?'
+        yield set_num_classes(facts, listed, SAFE if sure else ASKS, question)
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        listed = len(facts.class_names)
+        if not facts.num_classes <= min(facts.values) <= max(facts.values) < listed:
+            return 0.0
+        if facts.kind == 'instances':
+            return 0.95
+        # A list of names is no proof that the files are numbered by it.
+        return 0.91 if max(facts.values) == listed - 1 else 0.5
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.advice if facts.kind == 'instances' else self.pixels

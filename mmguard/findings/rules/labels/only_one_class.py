@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rule import DataRule
+from mmguard.findings.views import ids_of, listing, maps_of, stored, trained
+
+#: A single file may well show a single class.
+ENOUGH_FILES = 5
+
+
+class OnlyOneClass(DataRule):
+    """All valid pixels have the same label."""
+
+    code = 'MG135'
+    severity = 'warning'
+    needs = ('histogram',)
+    summary = 'In all files only one class occurs: {only}.'
+    why = 'The loss falls to 0 and nothing is learnt. Usually the loader, or a label_map, made one of many values.'
+    advice = (
+        'Compare the values as stored with those after each step of the pipeline: `mmguard trace CONFIG`. Usual '
+        'reasons: ToTensor on a mask (k/255 becomes 0), 16 bits read as 8, the foreground stored as the ignored value.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        if len(self._classes(facts)) != 1 or facts.values or facts.num_classes < 2:
+            return 0.0
+        if len(ids_of(maps_of(facts).raw)) > 1:
+            return 0.7
+        return 0.5 if facts.files >= ENOUGH_FILES else 0.0
+
+    def words(self, facts: LabelFacts) -> dict:
+        return {'only': listing(sorted(self._classes(facts)))}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return f'values as stored: {listing(sorted(stored(facts)))}; as trained: {listing(sorted(trained(facts)))}'
+
+    def _classes(self, facts: LabelFacts) -> set:
+        return ids_of(trained(facts)) - {facts.ignore_index}

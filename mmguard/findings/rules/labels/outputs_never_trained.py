@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import Dict, Iterator
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import annotations_of, has_config
+from mmguard.words import counted
+
+#: Numbers of outputs that frameworks have where nobody says another.
+DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
+#: Outputs beyond the labels, at the least: one more is the background or "no object".
+ENOUGH, HALF = 2, 0.5
+
+
+class OutputsNeverTrained(DataRule):
+    """A model with many more outputs than the data have categories."""
+
+    code = 'MG161'
+    severity = 'warning'
+    kinds = ('instances',)
+    needs = ('annotations', 'histogram')
+    summary = 'The file has {categories}, the model {num_classes} outputs: {more} of them are never trained.'
+    why = (
+        'num_classes was left at what the framework, or the checkpoint, has: detectron2 reads '
+        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN and MODEL.RETINANET.NUM_CLASSES for RetinaNet, and each is 80 until it '
+        'is set. Nothing crashes; a classification loss over so many empty outputs learns badly, and detections carry '
+        'names of another data set.'
+    )
+    advice = (
+        'Write `num_classes={needed}` where the model reads it (detectron2: MODEL.RETINANET.NUM_CLASSES for RetinaNet, '
+        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN), and look whether a checkpoint brings its own.'
+    )
+    otherwise = 'Count the categories of all files of the training together: num_classes is their number.'
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        found, needed = annotations_of(facts), self._needed(facts)
+        if found.format != 'coco' or found.classes_counted or has_config(facts) or not found.categories:
+            return 0.0
+        more = facts.num_classes - needed
+        far = more >= needed * HALF or facts.num_classes in DEFAULTS
+        return 0.7 if more >= ENOUGH and far and not facts.values else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is not None:
+            needed = self._needed(facts.labels)
+            text = self.advice.format(needed=needed)
+            question = 'Are these all categories of the training?'
+            yield Edit(text, ASKS, question, options=(('num_classes', needed),))
+
+    def words(self, facts: LabelFacts) -> Dict[str, object]:
+        needed = self._needed(facts)
+        categories = counted(len(annotations_of(facts).categories), 'category')
+        return {'categories': categories, 'needed': needed, 'more': facts.num_classes - needed}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        names = list(annotations_of(facts).categories.values())
+        few = ', '.join(map(repr, names[:6])) + (', ...' if len(names) > 6 else '')
+        return f'num_classes={facts.num_classes}; categories: {few}; labels to {max(facts.histogram)}'
+
+    def _needed(self, facts: LabelFacts) -> int:
+        found = annotations_of(facts)
+        by_id = found.labelled_by == 'category id'
+        return max(found.categories, default=0) + 1 if by_id else len(found.categories)

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, Iterator, Sequence
+
+from mmguard.config.parts import transforms
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.map_edits import converted_files, renumbered, stored_in_all
+from mmguard.findings.palettes import voc_colour
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import MANY_CHANNELS, VOID, as_map, ids_of, is_whole, listing, maps_of, stored, trained
+
+_COLOURS = [voc_colour(label) for label in range(1, 64)]
+#: What a palette of VOC becomes when it is read as colours: one channel of it, or its gray.
+CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
+GRAY_OF = [0.299 * r + 0.587 * g + 0.114 * b for r, g, b in _COLOURS[:21]]
+#: Gray -> label: rounded as OpenCV and Pillow do, or cut off as older ones did. Where two labels share a gray (1 and
+#: 16: 38), the first is meant more often.
+LABEL_OF: Dict[int, int] = {}
+for _label, _gray in enumerate(GRAY_OF, 1):
+    LABEL_OF.setdefault(round(_gray), _label)
+for _label, _gray in enumerate(GRAY_OF, 1):
+    LABEL_OF.setdefault(int(_gray), _label)
+GRAYS: FrozenSet[int] = frozenset(LABEL_OF)
+#: Of the first six labels: what makes the grays of VOC unmistakable.
+FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
+
+
+class PaletteReadAsColours(DataRule):
+    """Palette PNGs hold indices; OpenCV shows the colours behind them."""
+
+    code = 'MG121'
+    explains = ('MG106', 'MG107', 'MG116', 'MG125')
+    needs = ()
+    summary = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
+    black = 'The palette of the files is all black: what reads indices sees labels, what reads colours sees 0 alone.'
+    grays = 'The files hold the gray of the colours of a palette: its indices are lost.'
+    why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
+    advice = (
+        "Read them with Pillow: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in own code "
+        '`np.array(Image.open(path))`, without `.convert()`. Or save plain 8-bit index images: '
+        '`Image.fromarray(np.array(Image.open(path))).save(path)`.'
+    )
+
+    converted = (
+        'The files are gray by now: .convert("L"), or cv2.imread(path, 0), wrote the brightness of the palette. Export '
+        'them anew as palette or index PNGs, or map the gray levels back, directly after LoadAnnotations: '
+        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={pairs})`."
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        maps = maps_of(facts)
+        palette = maps.forms.get('palette8', 0)
+        # Files of several channels are read as colours, too, and rightly so.
+        others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
+        if palette and maps.loaded_otherwise.get('colours', 0) > others:
+            return 0.97
+        if self._is_black(facts):
+            return 0.6
+        seen = ids_of(trained(facts)) - {0}
+        invalid = set(facts.values) - {VOID}
+        if not invalid or not seen:
+            return 0.0
+        coloured = seen <= CHANNELS or (seen <= GRAYS and len(seen) >= 2)
+        # The files say that the indices behind are others.
+        if palette and coloured and not invalid <= set(stored(facts)):
+            return 0.95
+        if seen <= GRAYS and len(seen & FIRST_GRAYS) >= 2:
+            return 0.94
+        # Of one class there is one gray; whoever numbers by hand does not choose 38.
+        if is_whole(facts) and seen == {38} and facts.num_classes == 2:
+            return 0.92
+        return 0.7 if seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else 0.0
+
+    otherwise = (
+        'Look which colour each index stands for, and at what opened and saved the files: the palette is gone, or the '
+        'loader is not the one of the config.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None:
+            return
+        loaders = [t for t in transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
+        places = tuple((t.at('imdecode_backend'), 'pillow') for t in loaders if t.get('imdecode_backend') != 'pillow')
+        ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
+        if maps_of(labels).forms.get('palette8'):
+            if places:
+                line = "dict(type='LoadAnnotations', imdecode_backend='pillow')"
+                yield Edit(f'Read them with Pillow, in the pipelines of all splits: `{line}`.', SAFE, config=places)
+            text = 'Or write them anew, as plain index images'
+            if self._is_black(labels):
+                text = (
+                    'Read them without converting: `np.array(Image.open(path))`, not `cv2.imread` or '
+                    "`.convert('L')`. For a reader that converts (as that of detectron2) write them anew, as plain "
+                    'index images'
+                )
+            yield from converted_files(facts, text, SAFE)
+        elif ids - {0} <= GRAYS:
+            table = {value: LABEL_OF[value] for value in sorted(ids - {0})}
+            yield from renumbered(facts, table, ASKS, 'Were they drawn in the palette of VOC (labelme), and made gray?')
+
+    def summarise(self, facts: LabelFacts) -> str:
+        if self._is_black(facts):
+            return self.black
+        return self.grays if self._is_gray(facts) else self.summary
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.converted if self._is_gray(facts) else self.advice
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return WARNING if self._is_black(facts) else ERROR
+
+    def explained(self, facts: LabelFacts) -> Sequence[str]:
+        return () if self._is_black(facts) else self.explains
+
+    def _is_black(self, facts: LabelFacts) -> bool:
+        maps = maps_of(facts)
+        return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
+
+    def _is_gray(self, facts: LabelFacts) -> bool:
+        maps = maps_of(facts)
+        return bool(maps.forms) and not maps.forms.get('palette8') and ids_of(stored(facts)) - {0} <= GRAYS
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        pairs = {value: LABEL_OF[value] for value in sorted(ids_of(stored(facts))) if value in LABEL_OF}
+        return {'pairs': as_map(pairs)}
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return facts.values
+
+    def evidence(self, facts: LabelFacts) -> str:
+        maps = maps_of(facts)
+        if self._is_black(facts):
+            return f'{maps.black_palettes:,} of {facts.files:,} files; values {listing(sorted(stored(facts)))}'
+        texts = [facts.evidence] if facts.values else []
+        if maps.forms.get('palette8'):
+            texts.append(f'{maps.forms["palette8"]:,} palette PNGs')
+        if maps.loaded_otherwise.get('colours'):
+            texts.append(f'{maps.loaded_otherwise["colours"]:,} files that the loader reads as colours')
+        return '; '.join(texts)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, Iterator, List
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS
+from mmguard.findings.map_edits import renumbered
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import VOID, ids_of, is_whole, knows_classes, listing, named_like, share, stored, trained
+
+#: Ids in ``labelIds`` files: more of them than this, up to 33, and it is no other numbering.
+MANY_IDS = 15
+#: Share of the pixels below which ids are nearly never drawn.
+RARE = 0.05
+
+
+class RawCityscapesIds(DataRule):
+    """Cityscapes' labelIds run to 33, its trainIds to 18."""
+
+    code = 'MG101'
+    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
+    needs = ()
+    summary = 'These look like raw Cityscapes ids (labelIds), not train ids.'
+    why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
+    advice = (
+        'Use the *_gtFine_labelTrainIds.png files (mmseg makes them: '
+        '`python tools/dataset_converters/cityscapes.py data/cityscapes`; set '
+        "`seg_map_suffix='_gtFine_labelTrainIds.png'`). Ids below 19 mean other classes too, so no label is right."
+    )
+
+    otherwise = (
+        'Look which numbering the files have: *_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 '
+        'classes; `seg_map_suffix` of each split chooses between them.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        if not facts.values:
+            return 0.0 if knows_classes(facts) else self._unsaid(facts)
+        raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
+        if facts.num_classes > 33 or not any(value >= 20 for value in raw):
+            return 0.0
+        share = len(raw) / len(facts.values)
+        if named_like(facts, '_labelids'):
+            return 0.98 * share
+        if facts.num_classes == 19:
+            return share * (0.95 if len(raw) >= 2 else 0.6)
+        ids = ids_of(trained(facts))
+        full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
+        return 0.92 * share if full else 0.0
+
+    def _unsaid(self, facts: LabelFacts) -> float:
+        """Where nobody said how many classes there are: by the ids alone, of which some are nearly never drawn."""
+        counts = trained(facts)
+        ids = ids_of(counts)
+        if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
+            return 0.0
+        if named_like(facts, '_labelids'):
+            return 0.95
+        rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
+        return 0.8 if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else 0.0
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return facts.values or {value: count for value, count in stored(facts).items() if value > 18 and value != VOID}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return facts.evidence if facts.values else f'values {listing(sorted(stored(facts)), 24)}'
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return ERROR if facts.values else WARNING
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        named = facts.labels is not None and bool(named_like(facts.labels, '_labelids'))
+        question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
+        void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == 255]
+        for edit in renumbered(facts, CITYSCAPES_TRAIN_IDS, SAFE if named else ASKS, question, void):
+            also = 'Files named *_gtFine_labelTrainIds.png, where they were made, need no map.'
+            yield replace(edit, text=f'{edit.text} {also}')
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return named_like(facts, '_labelids') or super().files(facts)

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Dict, FrozenSet, Iterator, Optional
+
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.known_sets import COCO_STUFF_CLASSES
+from mmguard.findings.map_edits import renumbered
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import VOID, config_of, ids_of, is_whole, listing, maps_of, stored, subtracts_one, trained
+
+#: Category ids that COCO names but never annotated.
+NEVER: FrozenSet[int] = frozenset({12, 26, 29, 30, 45, 66, 68, 69, 71, 83})
+
+
+#: How likely ids that have nothing to do with COCO leave all gaps free, at most.
+BY_CHANCE = 0.005
+
+
+class RawCocoIds(DataRule):
+    """COCO's 80 categories have ids 1..90, its 171 things and stuff ids up to 182."""
+
+    code = 'MG117'
+    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG138')
+    kinds = ('pixels', 'instances')
+    needs = ()
+    summary = 'These look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
+    why = 'Raw ids exceed the classes and, below that, mean other classes: every label behind a gap is displaced.'
+    advice = (
+        "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
+        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: '
+        '`python tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        if self._shift(facts) is not None:
+            return 0.935
+        ids = ids_of(trained(facts))
+        if not facts.values:
+            return 0.0
+        if min(facts.values) < 0 or not ids:
+            return 0.0
+        # Maps of things and stuff hold the id - 1.
+        never = NEVER if facts.num_classes == 80 else {value - 1 for value in NEVER}
+        if is_whole(facts) and len(ids & never) > 0.02 * len(ids):
+            return 0.0
+        most = {80: 90, 171: 181}.get(facts.num_classes)
+        beyond = set(facts.values) - {255}
+        if most is None or not beyond or max(beyond) > most:
+            return 0.0
+        # A full count of at least half the ids without a single gap id leaves little doubt.
+        if is_whole(facts) and len(ids) > facts.num_classes / 2:
+            return 0.94
+        return 0.92 if len(beyond) >= 2 else 0.91 if beyond == {most} else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels, classes = facts.labels, len(COCO_STUFF_CLASSES)
+        shift = None if labels is None else self._shift(labels)
+        if labels is None or labels.kind != 'pixels' or (labels.num_classes != classes and shift is None):
+            return
+        # Ids that name nothing are never in raw files: a split that holds them is numbered already.
+        nothing = dict.fromkeys(set(range(max(COCO_STUFF_CLASSES))) - set(COCO_STUFF_CLASSES), 255)
+        table = {value + (shift or 0): label for value, label in {**COCO_STUFF_CLASSES, **nothing}.items()}
+        moved = {value: label for value, label in table.items() if value != label}
+        if shift:
+            moved[0] = VOID  # what has no id
+        where = facts
+        if labels.num_classes != classes:
+            if facts.config is not None:
+                return
+            where = facts._replace(labels=replace(labels, num_classes=classes))
+        asks = 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''
+        for edit in renumbered(where, moved, ASKS if asks else SAFE, asks):
+            text = f'{edit.text} Files named *_labelTrainIds.png, where they were made, need no map.'
+            if where is not facts:
+                edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
+            yield replace(edit, text=text)
+
+    def _shift(self, facts: LabelFacts) -> Optional[int]:
+        """What was added to the ids of COCO-Stuff's maps, 0 or 1 (they are the ids then): shown by the gaps in them.
+
+        Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
+        """
+        if facts.kind != 'pixels' or not maps_of(facts).raw or config_of(facts).label_map or subtracts_one(facts):
+            return None
+        ids, most = ids_of(stored(facts)), max(COCO_STUFF_CLASSES)
+        gaps = set(range(most)) - set(COCO_STUFF_CLASSES)
+        fits = [
+            shift
+            for shift in (0, 1)
+            if len(COCO_STUFF_CLASSES) <= max(ids, default=0) <= most + shift
+            and not ids & {gap + shift for gap in gaps}
+            and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
+        ]
+        return fits[0] if len(fits) == 1 else None
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return ERROR if facts.values else WARNING
+
+    def evidence(self, facts: LabelFacts) -> str:
+        if self._shift(facts) is None:
+            return facts.evidence
+        ids = sorted(ids_of(stored(facts)))
+        gaps = [gap + (self._shift(facts) or 0) for gap in sorted(set(range(182)) - set(COCO_STUFF_CLASSES))]
+        seen = f'{len(ids)} values, {ids[0]}..{ids[-1]}, none of them {listing(gaps, 11)}: ids that COCO never uses'
+        return f'{facts.evidence}; {seen}' if facts.values else seen
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return facts.values or {v: n for v, n in stored(facts).items() if v >= len(COCO_STUFF_CLASSES) and v != VOID}
+
+    def words(self, facts: LabelFacts) -> dict:
+        shift = self._shift(facts)
+        if shift is not None:
+            return {'span': f'{shift}..{181 + shift}', 'contiguous': len(COCO_STUFF_CLASSES)}
+        return {'span': '0..181' if facts.num_classes == 171 else '1..90', 'contiguous': facts.num_classes}

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Dict, Iterator
+
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import annotations_of, listing
+from mmguard.words import counted
+
+
+class RecordsWithoutKey(DataRule):
+    """Annotations that lack what the loader asks for."""
+
+    code = 'MG153'
+    kinds = ('pixels', 'instances')
+    needs = ('annotations',)
+    summary = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
+    why = 'A KeyError when the data set is built, or at the evaluation.'
+    advice = (
+        'Add them: `ann.setdefault("iscrowd", 0); ann.setdefault("area", ann["bbox"][2] * ann["bbox"][3])`; an image '
+        'needs id, file_name, width and height, an annotation id, image_id, category_id and bbox.'
+    )
+
+    otherwise = (
+        'Export the file again: what is missing cannot be worked out from the rest. An image needs id, file_name, '
+        'width and height, an annotation id, image_id, category_id and bbox.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return 0.8 if annotations_of(facts).without_key else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
+            yield from rewrite(self, facts, 'adds id, bbox (around polygons) and area (that of the box)', SAFE)
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'keys': listing(annotations_of(facts).without_key)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        without = annotations_of(facts).without_key
+        return listing(f'{key} in {counted(number, "record")}' for key, number in without.items())
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}

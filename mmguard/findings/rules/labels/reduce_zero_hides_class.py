@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import Dict, Iterator
+
+from mmguard.config.classes import starts_with_background
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.map_edits import both, more_classes, stored_in_all
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.usual_edits import reduce_zero_label
+from mmguard.findings.views import VOID, config_of, ids_of, is_whole, maps_of, share, subtracts_one, trained
+
+#: A share of 0 beyond this is a background that somebody drew on purpose.
+MUCH = 0.4
+#: Its files keep 0 for 'no data' and number the background 1.
+LOVEDA = ('background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural')
+
+
+class ReduceZeroHidesClass(DataRule):
+    """``reduce_zero_label=True`` where 0 is a class."""
+
+    code = 'MG124'
+    explains = ('MG128', 'MG135')
+    needs = ('config',)
+    summary = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
+    why = 'Nothing crashes: class 0 is never trained on, all others are displaced, and the last one never occurs (nan).'
+    advice = (
+        'Write `reduce_zero_label=False` in the dataset and in LoadAnnotations, and count the class 0 in '
+        '`num_classes={enough}`. Or, if 0 need not be predicted, take it out of the class list.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        if not subtracts_one(facts):
+            return 0.0
+        names = facts.class_names or next(iter(config_of(facts).dataset_classes.values()), [])
+        background = starts_with_background(names)
+        raw = ids_of(maps_of(facts).raw)
+        if raw:
+            if 0 not in raw or max(raw) > facts.num_classes:
+                return 0.0
+            # As many names as values without 0: the list was made for the shift, whatever the head says.
+            if len(facts.class_names) == max(raw) < facts.num_classes and not background:
+                return 0.75 if self._ignored(facts) >= MUCH else 0.0
+            if max(raw) == facts.num_classes - 1:
+                return 0.96
+            if max(raw) < facts.num_classes and background:
+                return 0.93
+            return 0.75 if self._ignored(facts) >= MUCH else 0.0
+        if is_whole(facts):
+            if facts.num_classes - 1 in trained(facts) or facts.values:
+                return 0.0
+            return 0.9 if background else 0.7 if self._ignored(facts) >= MUCH else 0.0
+        return 0.6 if background and tuple(names) != LOVEDA and not facts.values else 0.0
+
+    otherwise = (
+        'Look at one of the files, and at the class list: is 0 a class, or what nobody labelled? All splits must '
+        'answer alike.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None:
+            return
+        enough = max(ids_of(dict.fromkeys(stored_in_all(facts), 1)), default=0) + 1
+        # The first name is that of 0, or whoever saved the files has shifted them already.
+        clear = enough == labels.num_classes and (
+            starts_with_background(labels.class_names) or self._is_shifted(labels)
+        )
+        question = '' if clear else 'Is 0 a class (often the background)?'
+        edit = reduce_zero_label(facts, False, SAFE if clear else ASKS, question)
+        yield edit if enough <= labels.num_classes else both(edit, more_classes(facts, enough, ''))
+
+    def _is_shifted(self, facts: LabelFacts) -> bool:
+        raw = maps_of(facts).raw
+        return VOID in raw and max(ids_of(raw), default=0) == facts.num_classes - 1
+
+    def words(self, facts: LabelFacts) -> Dict[str, int]:
+        raw = ids_of(maps_of(facts).raw)
+        return {'enough': max(raw) + 1 if raw else facts.num_classes}
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return 'error' if self.likelihood(facts) >= 0.9 else 'warning'
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        raw = maps_of(facts).raw
+        return {0: raw[0]} if raw.get(0) else {}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        raw = ids_of(maps_of(facts).raw)
+        where = ', '.join(path for path, on in config_of(facts).reduce_zero_label.items() if on)
+        texts = [f'{where}=True']
+        if raw:
+            texts.append(f'the files hold {min(raw)}..{max(raw)}, num_classes={facts.num_classes}')
+        if raw or is_whole(facts):
+            texts.append(f'{100 * self._ignored(facts):.3g} % of the pixels are 0 and ignored')
+            last = facts.num_classes - 1
+            if is_whole(facts) and last not in trained(facts):
+                texts.append(f'the last class, {last}, never occurs in training')
+        return '; '.join(texts)
+
+    def _ignored(self, facts: LabelFacts) -> float:
+        """Share of the pixels that are 0 in the files."""
+        raw = maps_of(facts).raw
+        if raw:
+            return share(raw.get(0, 0), sum(raw.values()))
+        counts = trained(facts)
+        ignored = 255 if facts.ignore_index is None else facts.ignore_index
+        return share(counts.get(ignored, 0), sum(counts.values()))

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from typing import Dict, Iterator
+
+from mmguard.config.classes import starts_with_background
+from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.map_edits import renumbered
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import (
+    VOID,
+    config_of,
+    ids_of,
+    is_whole,
+    knows_classes,
+    maps_of,
+    share,
+    stored,
+    subtracts_one,
+    trained,
+)
+
+#: Share of the pixels, and of the files, that a background fills at least.
+MUCH, MOST_FILES = 0.25, 0.8
+#: Of fewer files a class may be missing by chance.
+SEVERAL_FILES = 5
+
+
+class ShiftedVoid(DataRule):
+    """255 minus 1; or 0 minus 1, which is 255 in 8 bits."""
+
+    code = 'MG133'
+    explains = ('MG102', 'MG107', 'MG116')
+    needs = ()
+    summary = '254 is void 255 after somebody subtracted 1.'
+    wrapped = (
+        '1 seems to be subtracted in the files: {last}, the last class, never occurs, and 255 fills what 0 would. In 8 '
+        'bits 0 - 1 is 255, which is ignored.'
+    )
+    why = 'A minus-one copied from elsewhere (`label -= 1`) moves the ignored value into the invalid ones.'
+    advice = (
+        'Do not subtract 1 by hand. mmseg does it, and keeps 255: `reduce_zero_label=True` where 0 is unlabelled, '
+        '`reduce_zero_label=False` where 0 is a class. For files that were saved with the shift: '
+        '`label_map={{254: {void}}}`.'
+    )
+
+    otherwise = (
+        'Look where 1 is subtracted: by hand when the files were saved, or by a transform; mmseg does it itself, and '
+        'keeps 255.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is not None and self._is_wrapped(labels):
+            table = {VOID: 0, **{value: value + 1 for value in range(labels.num_classes - 1)}}
+            question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
+            yield from renumbered(facts, table, ASKS, question)
+        if labels is None or set(labels.values) != {254}:
+            return
+        void = VOID if labels.ignore_index is None else labels.ignore_index
+        # Where 255 is there, too, 254 may be another kind of void; a class it is nowhere.
+        clear = VOID not in trained(labels)
+        question = '' if clear else 'Is 254 void, as 255 is?'
+        yield from renumbered(facts, {254: void}, SAFE if clear else ASKS, question)
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        if self._is_wrapped(facts):
+            return 0.85 if starts_with_background(facts.class_names) else 0.6
+        if 254 not in facts.values or len(facts.values) > 2:
+            return 0.0
+        return 0.9 if not is_whole(facts) or 255 not in trained(facts) else 0.4
+
+    def summarise(self, facts: LabelFacts) -> str:
+        return self.wrapped if self._is_wrapped(facts) else self.summary
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        sure = not self._is_wrapped(facts) or starts_with_background(facts.class_names)
+        return ERROR if sure else WARNING
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {VOID: stored(facts)[VOID]} if self._is_wrapped(facts) else facts.values
+
+    def evidence(self, facts: LabelFacts) -> str:
+        if not self._is_wrapped(facts):
+            return facts.evidence
+        part = 100 * share(stored(facts)[VOID], sum(stored(facts).values()))
+        files = maps_of(facts).files_with.get(VOID, 0)
+        return (
+            f'the files hold 0..{facts.num_classes - 2} and 255, num_classes={facts.num_classes}; 255 in {part:.3g} % '
+            f'of the pixels, in {files:,} of {facts.files:,} files'
+        )
+
+    def _is_wrapped(self, facts: LabelFacts) -> bool:
+        """Whether all classes but the last occur, and 255 is as frequent as a background."""
+        counts, classes = stored(facts), facts.num_classes
+        if facts.values or classes < 3 or not knows_classes(facts) or facts.files < SEVERAL_FILES:
+            return False
+        if subtracts_one(facts) or counts != trained(facts) or facts.ignore_index != VOID:
+            return False
+        named = config_of(facts).label_map or (facts.class_names and not starts_with_background(facts.class_names))
+        if named or ids_of(counts) != set(range(classes - 1)):
+            return False
+        everywhere = share(maps_of(facts).files_with.get(VOID, 0), facts.files) >= MOST_FILES
+        return everywhere and share(counts.get(VOID, 0), sum(counts.values())) >= MUCH

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Iterator
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.map_edits import more_classes, renumbered
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import ENOUGH_FILES, VOID, is_rare, listing, maps_of, share
+
+FEW_VALUES = 4
+#: Of fewer files than usual: how many there are at least, and the share of files and pixels that hold a slip.
+SEVERAL_FILES, FEW_FILES, FEW_PIXELS = 10, 0.2, 0.02
+
+
+class StrayValue(DataRule):
+    """A value that only a few files hold."""
+
+    code = 'MG127'
+    explains = ('MG102', 'MG107', 'MG116')
+    kinds = ('pixels', 'instances')
+    summary = 'Only a few files hold {values}: a slip of the annotator, not a class.'
+    why = 'One such pixel ends a stock training, at the iteration that happens to draw its file.'
+    advice = (
+        'Correct the files (the scan lists them all). Until then leave the pixels out: '
+        "`dict(type='GuardSegLabels', num_classes={num_classes}, on_invalid='ignore')`. num_classes is right as it is."
+    )
+    instances = (
+        'Correct the annotations (the scan lists them all). Until then leave them out: '
+        "`dict(type='GuardInstanceLabels', num_classes={num_classes}, on_invalid='drop')`. num_classes is right as it "
+        'is.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        if self._is_rarer_than_classes(facts):
+            return 0.905
+        if not is_rare(facts) or len(facts.values) > FEW_VALUES:
+            return 0.0
+        if set(facts.values) != {facts.num_classes}:
+            return 0.8
+        # The first value behind the classes is often a class that was forgotten; but not in a handful of pixels.
+        return 0.92 if is_rare(facts, files=0.01, elements=1e-4) else 0.7
+
+    def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
+        """Whether the first value behind the classes is in fewer files than any class, and in few of them.
+
+        A class that the list lacks is drawn as often as others are; where it is listed, it is no slip.
+        """
+        beyond = facts.num_classes
+        if set(facts.values) != {beyond} or facts.kind != 'pixels' or beyond < 2 or len(facts.class_names) > beyond:
+            return False
+        files = [n for label, n in maps_of(facts).files_with_class.items() if 0 <= label < beyond]
+        few = share(facts.offending_files, facts.files) <= FEW_FILES and facts.files >= SEVERAL_FILES
+        small = share(sum(facts.values.values()), facts.total) <= FEW_PIXELS
+        return few and small and min(files, default=0) > facts.offending_files
+
+    otherwise = (
+        'Correct the files (the scan lists them all). num_classes is right as it is. In another split the same number '
+        'is no slip, it seems: look at it, too.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None or labels.kind != 'pixels':
+            return
+        void = VOID if labels.ignore_index is None else labels.ignore_index
+        question = f'Is {listing(sorted(labels.values))} a slip of the annotator? num_classes is right then.'
+        for edit in renumbered(facts, dict.fromkeys(labels.values, void), ASKS, question):
+            yield replace(edit, text=f'Correct the files (the scan lists them all), or leave it out: {edit.text}')
+        if set(labels.values) == {labels.num_classes} and labels.files < ENOUGH_FILES:
+            lacks = f'Is {labels.num_classes} a class that the list lacks, and that few files show?'
+            yield more_classes(facts, labels.num_classes + 1, lacks)
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.instances if facts.kind == 'instances' else self.advice

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.map_edits import converted_files
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import listing, maps_of, stored, trained
+from mmguard.words import counted
+
+
+class StretchedBits(DataRule):
+    """PNGs of 1, 2 or 4 bits, which loaders stretch over 0..255."""
+
+    code = 'MG151'
+    explains = ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125')
+    needs = ('maps',)
+    summary = 'Label files of fewer than 8 bits: the loader stretches their values over 0 to 255.'
+    why = 'Class 1 of a 4-bit file becomes 17, of a 2-bit file 85, of a 1-bit file 255, which is ignored.'
+    advice = 'Save them with 8 bits, index for index: `Image.fromarray(label.astype(np.uint8)).save(path)`.'
+
+    otherwise = 'Look at the values as they are stored: they are no class indices, stretched or not.'
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        yield from converted_files(facts, 'Write them anew with 8 bits, index for index', SAFE)
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return 0.98 if maps_of(facts).loaded_otherwise.get('scaled') else 0.0
+
+    def evidence(self, facts: LabelFacts) -> str:
+        number = maps_of(facts).loaded_otherwise['scaled']
+        before, after = listing(sorted(stored(facts))), listing(sorted(trained(facts)))
+        return f'{counted(number, "file")}; values as stored: {before}; as loaded: {after}'

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Dict, List
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rule import DataRule
+from mmguard.findings.rules.labels.wrong_records import NO_FOLDER, is_about_records
+from mmguard.findings.views import annotations_of, listing, maps_of
+
+#: A file that is not there has a cause of its own.
+MISSING = 'missing'
+
+
+class UnreadableFiles(DataRule):
+    """Files that cannot be decoded."""
+
+    code = 'MG132'
+    kinds = ('pixels', 'instances')
+    needs = ()
+    summary = 'Files cannot be read: {reasons}.'
+    why = 'The loader fails at the iteration that draws them; a truncated file may decode to rows of 0.'
+    advice = (
+        'Copy or export these files anew (check free space, and that Git LFS pointers were replaced: '
+        '`git lfs pull`), or leave them out of the split.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return 0.75 if self._reasons(facts) else 0.0
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'reasons': listing(self._reasons(facts), 4)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return '; '.join(f'{reason}: {listing(paths, 3)}' for reason, paths in self._reasons(facts).items())
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return [path for paths in self._reasons(facts).values() for path in paths]
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
+        found: Dict[str, List[str]] = {}
+        for reason, paths in maps_of(facts).unreadable.items():
+            if paths and reason != MISSING:
+                found.setdefault(reason, []).extend(paths)
+        for reason, paths in annotations_of(facts).unreadable.items():
+            if paths and reason != NO_FOLDER and not is_about_records(reason):
+                found.setdefault(reason, []).extend(paths)
+        return found

@@ -1,0 +1,119 @@
+"""What causes in data sets of volumes share: they rest on a list of cases that show it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple
+
+from mmguard.findings.edits import MANUAL, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rule import DataRule
+from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
+from mmguard.words import counted
+
+#: So rare beside the next number a value is a slip of it.
+_SLIP = 0.01
+
+
+def volumes_of(facts: LabelFacts) -> VolumeFacts:
+    return facts.volumes or VolumeFacts()
+
+
+def declared_labels(facts: LabelFacts) -> Dict[str, Any]:
+    """The labels in dataset.json as name: value, whatever they are; empty where they are no object."""
+    labels = volumes_of(facts).content.get('labels')
+    if not isinstance(labels, dict):
+        return {}
+    if not is_old(facts):
+        return dict(labels)
+    return {str(name): int(value) if value.isdecimal() else value for value, name in labels.items()}
+
+
+def is_old(facts: LabelFacts) -> bool:
+    """Whether dataset.json is in the layout of nnU-Net v1."""
+    return volumes_of(facts).layout in CONVERSIONS
+
+
+def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
+    """Name: value, as dataset.json has it in its layout: v1 writes the value first."""
+    return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
+
+
+def slips_of(facts: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
+    """Invalid value -> the one of ``counts`` beside it that it was meant to be: it is rare, that one is not."""
+    return {
+        value: near
+        for value, count in facts.values.items()
+        for near in (value - 1, value + 1)
+        if near and count < _SLIP * counts.get(near, 0)
+    }
+
+
+def rewrite_volumes(
+    facts: LabelFacts,
+    text: str,
+    question: str = '',
+    dataset_json: Optional[Mapping[str, Any]] = None,
+    **changes: Any,
+) -> Edit:
+    """Entries of dataset.json and labels of all label files, written by hand.
+
+    Args:
+        dataset_json (dict): Key -> value.
+        changes: Of the label files: ``label_map``, ``rounded``.
+    """
+    written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
+    return Edit(text, MANUAL, question, files=((volumes_of(facts).root, tuple(written.items())),))
+
+
+class VolumeCause(DataRule):
+    """A cause that names cases. The scan's JSON lists all of them, ``facts.volumes.faults``."""
+
+    kinds = ('voxels',)
+    needs: ClassVar[Tuple[str, ...]] = ('volumes',)
+    #: The kinds of faults that show it, as in ``VolumeFacts.faults``.
+    shown_by: ClassVar[Tuple[str, ...]] = ()
+    weight: ClassVar[float] = 0.8
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return self.weight if self.faults(facts) else 0.0
+
+    def faults(self, facts: LabelFacts) -> List[CaseFault]:
+        return volumes_of(facts).of(*self.shown_by)
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return list(dict.fromkeys(fault.file for fault in self.faults(facts)))
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        faults = self.faults(facts)
+        cases = len({fault.case for fault in faults})
+        first = max(faults, key=lambda fault: fault.voxels)
+        number = f'{cases:,} of {counted(volumes_of(facts).cases, "case")}'
+        return f'{number}, e.g. {first.file}: {first.detail}'
+
+
+class DeclaredCause(DataRule):
+    """A cause that lies in dataset.json."""
+
+    kinds = ('voxels',)
+    needs = ('volumes',)
+    #: The kind of fault, as in ``VolumeFacts.declared``.
+    kind: ClassVar[str] = ''
+    weight: ClassVar[float] = 0.95
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return self.weight if self.texts(facts) else 0.0
+
+    def texts(self, facts: LabelFacts) -> List[str]:
+        return volumes_of(facts).declared.get(self.kind, [])
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return ['dataset.json']
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return '; '.join(self.texts(facts))

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rules.labels.volumes.base import DeclaredCause
+
+
+class DatasetJson(DeclaredCause):
+    """A dataset.json that lacks what nnU-Net needs, or has it in another form."""
+
+    code = 'MG180'
+    kind = 'keys'
+    weight = 0.98
+    summary = 'The dataset.json is not as nnU-Net v2 reads it.'
+    why = 'nnU-Net stops before it looks at a single case, or takes other files than you think.'
+    advice = (
+        'Complete it: `"channel_names": {{"0": "CT"}}, "labels": {{"background": 0, "liver": 1}}, "numTraining": '
+        '{cases}, "file_ending": "{ending}"`.'
+    )
+    old = (
+        'A data set of nnU-Net v1 is converted by `nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`, '
+        'one of the Medical Segmentation Decathlon by `nnUNetv2_convert_MSD_dataset -i FOLDER`.'
+    )
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.old if any('v1' in text for text in self.texts(facts)) else self.advice
+
+    def words(self, facts: LabelFacts) -> dict:
+        volumes = facts.volumes
+        ending = volumes.file_ending if volumes and volumes.file_ending.startswith('.') else '.nii.gz'
+        return {'cases': volumes.cases if volumes else 0, 'ending': ending}

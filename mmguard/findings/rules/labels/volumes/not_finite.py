@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from mmguard.findings.rules.labels.volumes.base import VolumeCause
+from mmguard.findings.volumes import NOT_FINITE
+
+
+class NotFinite(VolumeCause):
+    """NaN or infinite voxels."""
+
+    code = 'MG187'
+    shown_by = (NOT_FINITE,)
+    weight = 0.85
+    summary = 'Voxels are NaN or infinite.'
+    why = 'One of them makes mean and standard deviation of its case NaN, with them all its voxels, then the loss.'
+    advice = (
+        'Replace them with what stands for nothing in your images (air in CT, 0 in MR): '
+        '`np.nan_to_num(image, nan=0, posinf=0, neginf=0)`. In a label file find out what made them; they are no class.'
+    )

@@ -1,0 +1,69 @@
+"""Cases and classes without a voxel."""
+
+from __future__ import annotations
+
+from typing import Dict, List
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rule import DataRule
+from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
+from mmguard.findings.views import listing
+from mmguard.findings.volumes import BACKGROUND_ONLY, IGNORED_ONLY
+from mmguard.words import counted
+
+
+class NothingLabelled(VolumeCause):
+    """Label files of background, or of ignored voxels, alone."""
+
+    code = 'MG193'
+    shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
+    weight = 0.5
+    severity = 'warning'
+    summary = 'Label files without a single voxel of a class.'
+    why = 'Right for cases without a finding; else an export that lost its labels, and a case that teaches "nothing".'
+    advice = (
+        'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. What was not annotated is no '
+        'background: leave such cases out, or declare `"ignore": {next}` and write it into them.'
+    )
+
+    def words(self, facts: LabelFacts) -> Dict[str, int]:
+        highest = max(volumes_of(facts).expected, default=0)
+        return {'next': highest if facts.ignore_index is not None else highest + 1}
+
+
+class ClassNeverSeen(DataRule):
+    """Declared labels that no label file holds."""
+
+    code = 'MG194'
+    kinds = ('voxels',)
+    needs = ('volumes',)
+    severity = 'warning'
+    summary = 'No label file holds {never}.'
+    why = 'The network gets an output that is never right: its Dice is 0 or nan in every epoch, and the mean with it.'
+    advice = (
+        'Compare `"labels"` in dataset.json with how the files were made: a value that was not renumbered, a class of '
+        'another data set, cases not copied. What does not exist is taken out, and the labels above it move down.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return 0.45 if volumes_of(facts).never else 0.0
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'never': listing(self._named(facts))}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        read = counted(volumes_of(facts).labels_read, 'label file')
+        return f'0 voxels in {read}: {listing(self._named(facts))}'
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return dict.fromkeys(volumes_of(facts).never, 0)
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return []
+
+    def _named(self, facts: LabelFacts) -> List[str]:
+        names = facts.class_names
+        return [
+            f'{value} ({names[value]})' if 0 <= value < len(names) and names[value] else str(value)
+            for value in volumes_of(facts).never
+        ]

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import Iterator
+
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.rule import NAMED, Facts, RunRule
+from mmguard.findings.run import RunFacts, in_one_line
+from mmguard.words import counted
+
+
+class LossesFilled(RunRule):
+    """Losses that a rank had not, where others had."""
+
+    code = 'MG306'
+    explains = ('MG452',)
+    summary = 'A rank lacked a loss that others had.'
+    why = (
+        'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits for ever. A zero is what '
+        'such a rank adds to the loss; but its batches teach that branch nothing.'
+    )
+    advice = (
+        'Most often it is a batch without targets: look at the samples. `filter_empty_gt=True` in the training set '
+        'leaves such images out.'
+    )
+    severity = WARNING
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        run = facts.run or RunFacts()
+        lacked = [
+            f'rank {rank} had no {loss} in {counted(number, "iteration")}; filled with zeros'
+            for loss, by_rank in run.filled.items()
+            for rank, number in sorted(by_rank.items())
+        ]
+        lacked += [
+            f'rank {rank} lacked a loss first in iteration {place:,}'
+            for rank, (place, _) in sorted(run.first_filled.items())
+        ]
+        samples = [name for _, (_, names) in sorted(run.first_filled.items()) for name in names]
+        refused = [rank.error for rank in facts.ranks if 'ranks differ in their losses' in rank.error]
+        if lacked or refused:
+            yield self.found(
+                self.summary,
+                '; '.join([*lacked, *map(in_one_line, refused[:1])]),
+                severity=ERROR if refused else WARNING,
+                files=tuple(dict.fromkeys(samples))[:NAMED],
+            )

@@ -1,0 +1,105 @@
+"""Checkpoints and configs that do not fit."""
+
+from __future__ import annotations
+
+from mmguard.findings.signatures.signature import Cause, Signature
+
+SIGNATURES = (
+    Signature(
+        'MG487',
+        'Weights of a checkpoint have another shape than the model.',
+        r'size mismatch for \S+: copying a param|copying a param with shape'
+        r'|shape mismatch.{0,60}(?:state_dict|checkpoint)'
+        r'|ignore_mismatched_sizes',
+        'The last layer has as many rows as classes: a checkpoint of another num_classes does not fit.',
+        (
+            Cause(
+                'num_classes was changed: load as a start (`load_from`), not to go on (`resume`); in plain torch leave '
+                'these keys out; in transformers ignore_mismatched_sizes=True.',
+                ('MG201',),
+                clue=r'conv_seg|fc_cls|cls_|class_embed|classifier|head|logits|num_classes',
+                tell='Only layers that predict classes are named.',
+            ),
+            Cause('Another backbone or depth.', clue=r'backbone|layer\d', tell='Layers of the backbone are named.'),
+        ),
+        'mmguard check CONFIG',
+    ),
+    Signature(
+        'MG488',
+        'Keys of a checkpoint and of the model differ.',
+        r'Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|Error\(s\) in loading state_dict'
+        r'|not contain key|unexpected key in source state_dict',
+        'The checkpoint is of another model, or its names have a prefix (module., model., _orig_mod.).',
+        (
+            Cause('A prefix of DDP or torch.compile: strip it.', clue=r'module\.|_orig_mod'),
+            Cause(
+                'The file holds more than weights: use checkpoint["state_dict"].',
+                clue=r'"(?:state_dict|model|optimizer)"',
+            ),
+            Cause('Another architecture.'),
+        ),
+        'mmguard env',
+    ),
+    Signature(
+        'MG489',
+        'The optimizer of a checkpoint has other parameters than the model.',
+        r"doesn't match the size of optimizer's group|loaded state dict has a different number of parameter groups",
+        'The run is resumed with a model that was changed.',
+        (Cause('Use load_from (weights only) in place of resume.', ('MG201',)),),
+        'mmguard check CONFIG',
+    ),
+    Signature(
+        'MG490',
+        'torch refuses to unpickle a checkpoint (weights only).',
+        r'Weights only load failed|weights_only|WeightsUnpickler|GLOBAL .{0,60}was not an allowed global',
+        'Since torch 2.6 torch.load reads tensors alone, and this file holds more (mmengine puts HistoryBuffers in).',
+        (
+            Cause(
+                'A file you trust: torch.load(..., weights_only=False), or mmengine >= 0.10.7.', clue=r'mmengine|numpy'
+            ),
+            Cause('A file from elsewhere: do not.'),
+        ),
+        'mmguard env',
+    ),
+    Signature(
+        'MG491',
+        'A type of the config is not registered.',
+        r"is not in the \S+ registry|is not in the \S+::\S+ registry|KeyError: '\w+ is not in the",
+        'Nobody imported the module that defines it, or the scope is wrong.',
+        (
+            Cause(
+                "custom_imports is missing: `custom_imports = dict(imports=['mmguard'])` for what begins with Guard.",
+                clue=r'Guard',
+            ),
+            Cause('A scope is missing: mmdet.TYPE in a config of mmseg.', clue=r'mmseg|mmdet|mmengine'),
+            Cause('A config for MMDetection 2.x or MMSegmentation 0.x.', ('MG227',)),
+        ),
+        'mmguard check CONFIG',
+    ),
+    Signature(
+        'MG492',
+        'A type of the config does not take one of its arguments.',
+        r'got an unexpected keyword argument|missing \d+ required (?:positional|keyword-only) argument',
+        'Written for another version, or misspelled.',
+        (
+            Cause(
+                'A config for MMDetection 2.x or MMSegmentation 0.x (classes=, pipeline names).',
+                ('MG227', 'MG203'),
+                clue=r'classes|img_norm_cfg|samples_per_gpu',
+            ),
+            Cause('A wrapper that takes no metainfo.', ('MG203',), clue=r'metainfo'),
+            Cause('An argument left over from the base config: `_delete_=True`.'),
+        ),
+        'mmguard check CONFIG',
+        place=r'registry|build_from_cfg|build_functions|\.build\(|runner\.py|config',
+    ),
+    Signature(
+        'MG493',
+        'A config cannot be read.',
+        r'ConfigParsingError|Duplicate key is not allowed|Reserved key|Cannot replace the corresponding reserved key'
+        r'|_base_.{0,60}(?:not|error)|is not a valid config|There are syntax errors in config',
+        'The file, or one of its bases, has a fault of its own.',
+        (Cause('Two bases define the same key, or a path in _base_ is wrong.'),),
+        'mmguard check CONFIG',
+    ),
+)

@@ -1,0 +1,121 @@
+"""Workers, memory, disk: what the machine could not give."""
+
+from __future__ import annotations
+
+from mmguard.findings.signatures.signature import ENDED, FOLLOWS, Cause, Signature
+
+SIGNATURES = (
+    Signature(
+        'MG466',
+        'A worker met a bus error: shared memory ran out.',
+        r'[Bb]us error|insufficient shared memory \(shm\)|SIGBUS',
+        'Workers hand batches over in /dev/shm, which is 64 MB in a container by default.',
+        (
+            Cause('/dev/shm is too small: `docker run --shm-size=8g`, or --ipc=host.', tell='`df -h /dev/shm`'),
+            Cause('Too many workers or too large batches for it: num_workers=0 decides.'),
+        ),
+        'df -h /dev/shm',
+        bare=True,
+    ),
+    Signature(
+        'MG465',
+        'A worker of the DataLoader was killed or ended without a word.',
+        r'DataLoader worker \(pid.{0,20}\) (?:is killed by signal|exited unexpectedly)'
+        r'|Background workers? died|One or more background workers are no longer alive',
+        'A worker cannot raise an error when the system ends it: memory, shared memory or a crash in C code.',
+        (
+            Cause(
+                'Host memory ran out.',
+                clue=r'signal: Killed|background workers|oom',
+                tell='`dmesg` names the process; with num_workers=0 it is the main process that dies.',
+            ),
+            Cause('/dev/shm is too small.', clue=r'[Bb]us error|shm', tell='`df -h /dev/shm`'),
+            Cause('A file crashes the reader.', ('MG132', 'MG192'), clue=r'Segmentation fault|Abort'),
+            Cause('Label values that the preprocessing cannot take.', ('MG185', 'MG181'), clue=r'nnunet|preprocess'),
+        ),
+        'the same command with num_workers=0; mmguard scan CONFIG',
+        bare=True,
+        stage=ENDED,
+    ),
+    Signature(
+        'MG467',
+        'Too many open files, or no more shared memory objects.',
+        r'Too many open files|received \d+ items of ancdata|unable to open shared memory object'
+        r'|unable to (?:mmap|resize)',
+        'Workers pass tensors as open files, and the limit was reached.',
+        (
+            Cause('Raise it: `ulimit -n 65536`.', tell='`ulimit -n` is 1024.'),
+            Cause("torch.multiprocessing.set_sharing_strategy('file_system')."),
+        ),
+        'ulimit -n',
+    ),
+    Signature(
+        'MG468',
+        'No space left on device.',
+        r'No space left on device|Disk quota exceeded|errno 28\b|\[enforce fail at inline_container',
+        'The disk, the quota, or /dev/shm or /tmp is full.',
+        (
+            Cause('Checkpoints fill the disk: max_keep_ckpts.', clue=r'save|checkpoint|\.pth|inline_container'),
+            Cause('/dev/shm or /tmp is full.', clue=r'shm|torch_|/tmp'),
+        ),
+        'df -h . /tmp /dev/shm',
+    ),
+    Signature(
+        'MG469',
+        'The process crashed in C code.',
+        r'Segmentation fault|core dumped|free\(\): invalid|double free or corruption|malloc\(\)|terminate called'
+        r'|SIGSEGV|exitcode\s*:\s*-11\b|corrupted size vs|munmap_chunk',
+        'An operation without checks wrote outside its memory, a library does not fit, or the hardware is faulty.',
+        (
+            Cause(
+                'A label out of range in a C loop.',
+                ('MG185', 'MG181', 'MG107', 'MG102'),
+                clue=r'[Uu]nexpected label|nnunet|[Aa]ssert|Expected labels',
+                tell='The log names unexpected labels before.',
+            ),
+            Cause(
+                'mmcv, opencv or another compiled package was built for another torch.', clue=r'mmcv|cv2|_ext|undefined'
+            ),
+            Cause(
+                'Faulty memory.',
+                clue=r'Segmentation fault.*(?:free\(\)|malloc\(\)|double free|corrupted|invalid pointer)'
+                r'|(?:free\(\)|malloc\(\)|double free|corrupted).*Segmentation fault',
+                tell='It dies in another way, at another place, each time; memtest finds it.',
+            ),
+        ),
+        'mmguard env; python -X faulthandler ...',
+        bare=True,
+        stage=ENDED,
+    ),
+    Signature(
+        'MG470',
+        'Host memory ran out.',
+        r"can't allocate memory|Cannot allocate memory|Unable to allocate [\d.]+ [KMGT]iB|MemoryError"
+        r'|DefaultCPUAllocator|failed to allocate|std::bad_alloc|Insufficient memory',
+        'An array is larger than what is free.',
+        (
+            Cause(
+                'A size or an id is absurd: a one-hot of raw ids, an image size of the annotations.',
+                ('MG137', 'MG175', 'MG106'),
+                clue=r'one_hot|bincount|eye\(|minlength',
+                tell='The size asked for is larger than all images together.',
+            ),
+            Cause('Too many workers, or a cache of all images.', clue=r'worker|cache'),
+            Cause('A prediction at full size times the number of classes.', clue=r'resize|interpolate|softmax|predict'),
+        ),
+        'free -g',
+    ),
+    Signature(
+        'MG471',
+        'The run was interrupted.',
+        r'KeyboardInterrupt|SIGTERM|SIGINT|SIGHUP|Received \d+ death signal|DUE TO (?:TIME LIMIT|PREEMPTION)',
+        'Somebody, the shell (SIGHUP of a closed terminal), the launcher or the scheduler ended it.',
+        (
+            Cause('The launcher ends the other ranks when one failed.', clue=r'SIGTERM|-15'),
+            Cause('The terminal was closed: nohup, tmux or a scheduler.', clue=r'SIGHUP|death signal'),
+            Cause('The time limit of the job.', clue=r'TIME LIMIT|PREEMPT'),
+        ),
+        'mmguard report WORK_DIR',
+        stage=FOLLOWS,
+    ),
+)

@@ -1,0 +1,412 @@
+"""The edits that several rules offer: in a config every place that needs them, else the options of a scan.
+
+Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; whether it holds is tried later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from mmguard.config.changes import Changes, changed
+from mmguard.config.class_weights import expected_weights, fitting, written
+from mmguard.config.guards import guarded_loss, imported, misfits
+from mmguard.config.head_classes import classes_in, counts, training_data
+from mmguard.config.ignored import Ignored, ignored_labels
+from mmguard.config.parts import Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
+from mmguard.findings.rule import Facts
+from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
+from mmguard.labels.spaces import from_config
+from mmguard.labels.spaces.config import GUARDS
+from mmguard.words import counted, plural
+
+#: mmseg's class for data of one's own, as configs of the new style name it.
+BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
+#: Numbers of classes in mmdet's own configs: of VOC, COCO, Objects365, LVIS, OpenImages.
+COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
+
+
+def set_num_classes(facts: Facts, number: int, applicability: str = ASKS, question: str = '') -> Edit:
+    """``num_classes`` in every head and guard, and what follows from it."""
+    places: Changes = ()
+    if facts.config is not None:
+        places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
+    where = f' ({", ".join(path for path, _ in places[:4])})' if places else ''
+    text = f'Write `num_classes={number}` in every head and guard{where}.'
+    found = with_followers(facts.config, Edit(text, applicability, question, places))
+    return replace(found, options=(('num_classes', number),))
+
+
+def set_heads(config: ReadConfig, numbers: Mapping[str, int], applicability: str = ASKS, question: str = '') -> Edit:
+    """Numbers of classes at some heads, and what follows from them.
+
+    Args:
+        numbers (dict[str, int]): Place, as ``model.panoptic_head.num_things_classes`` -> number.
+    """
+    lines: Dict[str, List[str]] = {}
+    for path, number in numbers.items():
+        owner, _, key = path.rpartition('.')
+        lines.setdefault(f'{key}={number}', []).append(owner)
+    text = ' and '.join(f'`{line}` at {", ".join(owners)}' for line, owners in lines.items())
+    return with_followers(config, Edit(f'Write {text}.', applicability, question, tuple(numbers.items())))
+
+
+def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
+    """An edit of heads together with what must follow: class weights, losses and guards that count for themselves."""
+    if config is None:
+        return edit
+    after = changed(config, edit.config)
+    more: List[Tuple[str, Any]] = []
+    texts: List[str] = []
+    asks = False
+    touched = {path.rpartition('.')[0] for path, _ in edit.config}
+    for loss in losses(after):
+        if loss.owner is None or loss.owner.path not in touched:
+            continue
+        weights, (expected, extra) = loss.config.get('class_weight'), expected_weights(loss)
+        if isinstance(weights, (list, tuple)) and expected not in (None, len(weights)):
+            new, follows = fitting(weights, expected or 0, extra)
+            more.append((loss.at('class_weight'), new))
+            texts.append(f'`class_weight={written(new)}`{"" if follows else " (then the weights that you want)"}')
+            asks = asks or not follows
+        own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
+        if isinstance(own, int) and of_head is not None and own != of_head:
+            more.append((loss.at('num_classes'), of_head))
+            texts.append(f'`num_classes={of_head}` in {loss.name}')
+    more += [(guard.at('num_classes'), number) for guard, number, _ in misfits(after)]
+    also = f' With it: {", ".join(dict.fromkeys(texts))}.' if texts else ''
+    return replace(
+        edit,
+        text=f'{edit.text}{also}',
+        applicability=ASKS if asks else edit.applicability,
+        question=edit.question or ('Which weight has each class?' if asks else ''),
+        config=(*edit.config, *more),
+    )
+
+
+def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, question: str = '') -> Edit:
+    """One ignored label in heads, losses, metrics and fills."""
+    places: Changes = ()
+    if facts.config is not None:
+        places = tuple(
+            change
+            for place in ignored_labels(facts.config)
+            if place.value != value and place.path != place.part.path  # some know but one value
+            for change in _said(place, value)
+        )
+    where = f' at {", ".join(path for path, _ in places[:4])}' if places else ' in the head, the losses and the metric'
+    return Edit(f'Write `ignore_index={value}`{where}.', applicability, question, places, (('ignore_index', value),))
+
+
+def map_labels(
+    facts: Facts,
+    table: Mapping[int, int],
+    applicability: str = ASKS,
+    question: str = '',
+    splits: Sequence[str] = (),
+    unlabelled: Sequence[int] = (),
+) -> Edit:
+    """A ``label_map`` from the values that are loaded, in a guard directly after the loading of label maps.
+
+    Args:
+        table (dict[int, int]): Value as loaded -> label.
+        splits (list[str]): Where to write it, in a config; empty: in all.
+        unlabelled (list[int]): Labels of now that stand for nothing, if the answer is yes.
+    """
+    labels = facts.labels
+    known: Dict[int, int] = dict(facts.options.get('label_map', ()))
+    pixels = None if facts.config is None else from_config(facts.config).pixels
+    classes = labels.num_classes if labels is not None else 0 if pixels is None else pixels.num_classes
+    guard: Dict[str, Any] = {'type': 'GuardSegLabels', 'num_classes': classes, 'label_map': dict(table)}
+    if labels is not None and labels.ignore_index is not None:
+        guard['ignore_index'] = labels.ignore_index
+    places = () if facts.config is None else tuple(_with_guard(facts.config, guard, splits))
+    moved = tuple(sorted(_followed(known, table).items()))
+    if facts.config is None and known:
+        text = f'Write `label_map={as_map(dict(moved))}`.'
+    else:
+        shown = f'num_classes={classes}, ' if classes < 256 else ''
+        shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
+        guard_text = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
+        text = f'Directly after LoadAnnotations, in the pipeline{of_splits(splits)}, write `{guard_text}`.'
+    return Edit(text, applicability, question, places, (('label_map', moved),), unlabelled=tuple(unlabelled))
+
+
+def of_splits(splits: Sequence[str]) -> str:
+    """In words: ``'s of all splits'`` where none is named."""
+    return f' of {" and ".join(splits)}' if splits else 's of all splits'
+
+
+def _followed(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
+    """What two label maps do, one after the other."""
+    return {**second, **{value: second.get(label, label) for value, label in first.items()}}
+
+
+def reduce_zero_label(
+    facts: Facts,
+    switch: bool,
+    applicability: str = ASKS,
+    question: str = '',
+    splits: Sequence[str] = (),
+    unlabelled: Sequence[int] = (),
+) -> Edit:
+    """``reduce_zero_label`` of every data set and loader of mmseg (of some ``splits``)."""
+    places: List[Tuple[str, Any]] = []
+    for dataset in datasets(facts.config) if facts.config is not None else ():
+        if not splits or dataset.split in splits:
+            places.append((dataset.at('reduce_zero_label'), switch))
+    for pipeline in pipelines(facts.config) if facts.config is not None else ():
+        places += [
+            (t.at('reduce_zero_label'), switch)
+            for t in pipeline
+            if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
+        ]
+    return Edit(
+        f'Write `reduce_zero_label={switch}` in the data set{of_splits(splits)}.',
+        applicability,
+        question,
+        tuple(places),
+        (('reduce_zero_label', switch),),
+        unlabelled=tuple(unlabelled),
+    )
+
+
+def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
+    """``metainfo.classes`` of every data set, the palette of its own left out."""
+    sets = datasets(facts.config) if facts.config is not None else ()
+    places = tuple(change for dataset in sets for change in named(dataset, names))
+    text = f'Write `metainfo=dict(classes={listed(names)})` in the data sets of all splits.'
+    return Edit(text, applicability, question, places)
+
+
+def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
+    """A class list, and heads that count it."""
+    found = set_classes(facts, names, applicability, question)
+    heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
+    if all(count.value == len(names) for count in heads):
+        return found
+    follow = set_num_classes(facts, len(names), applicability, question)
+    return replace(follow, text=f'{found.text} {follow.text}', config=(*found.config, *follow.config), options=())
+
+
+def listed(names: Sequence[str]) -> str:
+    """A class list as it is written."""
+    return f'({", ".join(repr(str(name)) for name in names)},)'
+
+
+def named(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """``metainfo.classes`` of one data set; where its class takes no new names, BaseSegDataset in its place."""
+    if classes_of(dataset) == list(names):
+        return
+    if dataset.is_old:
+        yield dataset.at('classes'), tuple(names)
+        return
+    metainfo = dataset.config.get('metainfo')
+    kept = {key: value for key, value in metainfo.items() if key != 'palette'} if isinstance(metainfo, dict) else {}
+    yield dataset.at('metainfo'), {**kept, 'classes': tuple(names)}
+    own = metainfo_of(dataset).get('classes')
+    if own is not None and hasattr(dataset.cls, 'get_label_map') and not set(names) <= set(own):
+        yield from based(dataset)
+
+
+def based(dataset: Part) -> Iterator[Tuple[str, Any]]:
+    """mmseg's class for data of one's own in place of another, with the file names and the shift of that."""
+    kind = str(dataset.config['type'])
+    yield dataset.at('type'), f'{kind.rpartition(".")[0]}.BaseSegDataset'.lstrip('.') if kind.count('.') < 2 else BASE
+    for key in ('img_suffix', 'seg_map_suffix', 'reduce_zero_label'):
+        if not dataset.says(key) and dataset.get(key) is not None:
+            yield dataset.at(key), dataset.get(key)
+
+
+def with_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
+    """An edit by which a class list arrives: alone, and with the heads and the splits that did not know it."""
+    if not isinstance(classes, (list, tuple)) or not classes:
+        return [move]
+    heads = {
+        count.path: len(classes) for count in counts(config) if count.kind != 'stuff' and count.value != len(classes)
+    }
+    touched = {place for place, _ in move.config}
+    others = tuple(
+        change
+        for dataset in datasets(config)
+        if not says_classes(dataset) and not any(place.startswith(dataset.path) for place in touched)
+        for change in named(dataset, [str(name) for name in classes])
+    )
+    if not heads and not others:
+        return [move]
+    follow = set_heads(config, heads)
+    texts = [move.text, *([follow.text] if heads else []), *(['The same list in every split.'] if others else [])]
+    whole = Edit(
+        ' '.join(texts),
+        ASKS,
+        f'Are these all classes of your data, {len(classes)}?',
+        (*move.config, *(follow.config if heads else ()), *others),
+    )
+    return [move, whole]
+
+
+def without_first(config: ReadConfig, question: str) -> Optional[Edit]:
+    """The first class leaves: 0 becomes the ignored label, the list and the heads have one less."""
+    sets = datasets(config)
+    names = next((classes_of(dataset) for dataset in sets if dataset.split == 'train'), None)
+    if not names or len(names) < 2 or any(metainfo_of(dataset).get('classes') for dataset in sets):
+        return None
+    facts = Facts(config=config)
+    heads = {count.path: count.value - 1 for count in counts(config) if count.kind == 'all' and count.value > 1}
+    parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
+    parts.append(set_ignore_index(facts, VOID))
+    changes = tuple(change for part in parts for change in part.config)
+    text = (
+        f'Write `reduce_zero_label=True`, remove {names[0]!r} from the class list, and write `num_classes='
+        f'{len(names) - 1}` in every head and `ignore_index={VOID}` everywhere.'
+    )
+    return Edit(text, ASKS, question, changes)
+
+
+def heads_or_list(
+    facts: Facts, wanted: Mapping[str, int], number: int, counted_one_more: bool = False
+) -> Iterator[Edit]:
+    """Heads and class list disagree: the heads follow the list, or the list did not arrive.
+
+    Args:
+        wanted (dict[str, int]): The numbers of the list, by the places of the heads.
+        number (int): What the heads say.
+        counted_one_more (bool): They seem to count the background.
+    """
+    config, labels = facts.config, facts.labels
+    assert config is not None
+    data = training_data(config)
+    said = any(says_classes(dataset) for dataset in data)
+    known = {name for dataset in data for name in classes_of(dataset) or ()}
+    in_files = list(dict.fromkeys(annotations_of(labels).categories.values())) if labels is not None else []
+    # The head that predicts comes first; one beside it may merely have been forgotten.
+    leading = next((count.path for count in counts(config) if count.kind == 'all'), None)
+    agrees = leading is not None and leading not in wanted
+    certain = agrees or (said and labels is not None)
+    listed_here = sorted(set(wanted.values()))
+    asked = f'Does your data have {" and ".join(map(str, listed_here))} {plural(listed_here[-1], "class")}?'
+    asked += '' if labels is not None else ' (`mmguard scan CONFIG` counts those of the files.)'
+    heads = set_heads(config, wanted, SAFE if certain else ASKS, '' if certain else asked)
+    lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
+    elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
+    if in_files and len(in_files) == number and known != set(in_files):
+        # The files know as many classes as the heads: the list is what is wrong.
+        yield set_classes(facts, in_files, ASKS if said else SAFE, 'Do you train all of these?' if said else '')
+        if known & set(in_files):
+            yield replace(heads, applicability=ASKS, question='Do you train these classes alone?')
+    elif said or agrees or known == set(in_files):
+        yield heads
+    elif in_files:
+        names = set_classes(facts, in_files)
+        follow = set_heads(config, dict.fromkeys(wanted, len(in_files)))
+        yield replace(
+            names,
+            text=f'{names.text} {follow.text}',
+            question='Do you train all categories of the file?',
+            config=(*names.config, *follow.config),
+        )
+    elif elsewhere is not None:
+        yield set_classes(facts, elsewhere, SAFE)
+    else:
+        holds_more = labels is not None and any(number <= label < VOID for label in ids_of(trained(labels)))
+        of_base = config.scope == 'mmdet' and number in COUNTS_OF_BASES
+        if of_base:
+            yield replace(heads, applicability=ASKS, question=asked)
+        if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
+            yield _own_names(config, number)
+        # Another number at the heads of a detector was written by somebody who counted classes.
+        if not of_base and (holds_more or counted_one_more or (labels is None and config.scope != 'mmdet')):
+            yield replace(heads, applicability=ASKS, question=asked)
+
+
+def _own_names(config: ReadConfig, number: int) -> Edit:
+    """A class list did not arrive: how the classes are called, only the user knows."""
+    names = tuple(f'class {label}' for label in range(number))
+    by_name = config.scope == 'mmdet'
+    return Edit(
+        f'Write metainfo=dict(classes=...) with your {counted(number, "name")} in the data sets of all splits, inside '
+        f'of wrappers{"; `mmguard scan CONFIG` reads the names of the file" if by_name else ""}.',
+        MANUAL if by_name else ASKS,  # by its name an annotation is found
+        f'Is this data of your own, and how are its {counted(number, "class")} called?',
+        tuple(change for dataset in datasets(config) for change in named(dataset, names)),
+    )
+
+
+def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: str) -> Edit:
+    """A guard at the end of pipelines; what stands in the training's, too, is the same."""
+    training = [step for pipeline in pipelines(config) for step in pipeline if step.split == 'train']
+    known = next((dict(step.config) for step in training if step.name == name), None)
+    space = from_config(config).of(GUARDS[name])
+    guard: Dict[str, Any] = known or {'type': name, 'num_classes': space.num_classes if space is not None else 0}
+    if known is None and space is not None and space.ignore_index not in (None, VOID):
+        guard['ignore_index'] = space.ignore_index
+    places = {step.owner.path: step.owner for pipeline in found for step in pipeline if step.owner is not None}
+    changes = tuple((part.at('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
+    text = f'Add `{as_code(guard)}` at the end of the pipeline, after the Pack transform.'
+    return Edit(text, SAFE, '', (*imported(config), *changes))
+
+
+def as_code(part: Mapping[str, Any]) -> str:
+    """A part of a config as it is written."""
+    return f'dict({", ".join(f"{key}={value!r}" for key, value in part.items())})'
+
+
+def guarded(config: ReadConfig, paths: Iterable[str], text: str, question: str = '') -> Edit:
+    """Guarded losses in place of those at some paths."""
+    wanted = set(paths)
+    swapped = tuple(
+        (loss.path, guarded_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted
+    )
+    return Edit(text, ASKS if question else SAFE, question, (*imported(config), *swapped))
+
+
+def _said(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
+    """The place with another value; what a class takes by default is written out around it."""
+    top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
+    default = place.part.get(top)
+    if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
+        yield place.part.at(top), {**default, inner: value}
+    else:
+        yield place.path, value
+
+
+def _with_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """The pipelines with a guard behind what loads label maps; one that stands there takes the map."""
+    yield from imported(config)
+    for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
+        steps = dataset.config.get('pipeline')
+        if not isinstance(steps, (list, tuple)) or (splits and dataset.split not in splits):
+            continue
+        names = [str(step.get('type', '')).rpartition('.')[2] if isinstance(step, dict) else '' for step in steps]
+        at = next((n for n, name in enumerate(names) if name.startswith('Load') and 'Annotation' in name), None)
+        if at is None:
+            continue
+        after = [_reporting(dataset, step) for step in steps[at + 1 :]]
+        if after and names[at + 1] == 'GuardSegLabels':
+            old = after.pop(0)
+            merged = {**old, 'label_map': _followed(old.get('label_map') or {}, guard['label_map'])}
+            yield dataset.at('pipeline'), [*steps[: at + 1], merged, *after]
+        else:
+            yield dataset.at('pipeline'), [*steps[: at + 1], dict(guard), *after]
+
+
+def _reporting(dataset: Part, step: Any) -> Any:
+    """A transform as it must be behind a guard: one that packs lets the counts through."""
+    part = Part('', step, dataset.scope, 'TRANSFORMS') if isinstance(step, dict) else None
+    keys = part.get('meta_keys') if part is not None and part.name.startswith('Pack') else None
+    if not isinstance(keys, (list, tuple)) or 'label_guard' in keys:
+        return step
+    return {**step, 'meta_keys': (*keys, 'label_guard')}
+
+
+def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = ASKS, question: str = '') -> Edit:
+    """One key of ``filter_cfg`` in the training data sets of mmdet."""
+    places = tuple(
+        (dataset.at('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
+        for dataset in datasets(config)
+        if dataset.split == 'train'
+    )
+    where = ', '.join(path for path, _ in places[:4])
+    return Edit(f'Write `filter_cfg=dict({key}={value!r})` at {where}.', applicability, question, places)

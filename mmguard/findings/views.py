@@ -1,0 +1,163 @@
+"""The facts seen from the side that several causes need."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Dict, Iterable, List, Mapping, Sequence, Set
+
+from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
+
+#: The value that label maps keep free for what has no class.
+VOID = 255
+
+#: With fewer files a few are no small part.
+ENOUGH_FILES = 20
+
+#: Pairs of names whose spelling is compared, at most: that takes some seconds.
+COMPARED = 100_000
+
+#: Form of a label file -> what is wrong with it.
+MANY_CHANNELS = {'rgb': '3 channels', 'rgba': '4 channels (with alpha)', 'gray_alpha': 'gray with an alpha channel'}
+
+
+def maps_of(facts: LabelFacts) -> MapFacts:
+    return facts.maps or MapFacts()
+
+
+def annotations_of(facts: LabelFacts) -> AnnotationFacts:
+    return facts.annotations or AnnotationFacts()
+
+
+def config_of(facts: LabelFacts) -> ConfigFacts:
+    return facts.config or ConfigFacts()
+
+
+def has_config(facts: LabelFacts) -> bool:
+    """Whether a config was read, and so the loader is known; options of a command line are none."""
+    config = config_of(facts)
+    return bool(config.head_classes or config.dataset_classes or config.heads)
+
+
+def predicts_classes(facts: LabelFacts) -> bool:
+    """Whether the model has classes: one that estimates depth, for one, has none."""
+    config = config_of(facts)
+    return not config.heads or bool(config.head_classes)
+
+
+def knows_classes(facts: LabelFacts) -> bool:
+    """Whether anybody said how many classes there are: a scan without it takes all 256 values for classes."""
+    return facts.num_classes < 256 or has_config(facts)
+
+
+def is_trained_on(facts: LabelFacts) -> bool:
+    """Whether the data set is, or may be, that of the training."""
+    return not facts.split or 'train' in facts.split
+
+
+def trained(facts: LabelFacts) -> Dict[int, int]:
+    """Value -> count of all that training sees; only the invalid ones where no more is known."""
+    return {value: count for value, count in (facts.histogram or facts.values).items() if count > 0}
+
+
+def stored(facts: LabelFacts) -> Dict[int, int]:
+    """Value -> count as in the files."""
+    raw = maps_of(facts).raw
+    return {value: count for value, count in raw.items() if count > 0} if raw else trained(facts)
+
+
+def ids_of(counts: Mapping[int, int]) -> Set[int]:
+    """The values that can be meant as ids: neither void nor negative."""
+    return {value for value in counts if value >= 0 and value != VOID}
+
+
+def has_many_channels(facts: LabelFacts) -> bool:
+    """Whether label files hold more than one channel."""
+    return any(maps_of(facts).forms.get(form) for form in MANY_CHANNELS)
+
+
+def is_whole(facts: LabelFacts) -> bool:
+    """Whether valid labels were counted, too."""
+    return bool(facts.histogram)
+
+
+def subtracts_one(facts: LabelFacts) -> bool:
+    """Whether ``reduce_zero_label`` is on anywhere."""
+    return any(config_of(facts).reduce_zero_label.values())
+
+
+def share(part: float, whole: float) -> float:
+    """``part`` of ``whole`` in [0, 1]; 0 where there is no whole."""
+    return min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
+
+
+def label_share(facts: LabelFacts) -> float:
+    """Of the invalid elements those whose label, not whose box, is invalid."""
+    labels = sum(facts.values.values())
+    boxes = sum(count for reason, count in facts.reasons.items() if reason != 'label')
+    return share(labels, labels + boxes)
+
+
+def named_like(facts: LabelFacts, *parts: str) -> List[str]:
+    """Example files whose name holds one of ``parts``, in small letters."""
+    paths = (path for paths in maps_of(facts).examples.values() for path in paths)
+    return [path for path in dict.fromkeys(paths) if any(part in path.lower() for part in parts)]
+
+
+def listing(items: Iterable[object], limit: int = 8) -> str:
+    """``'a, b, c and 4 more'``."""
+    texts = [str(item) for item in items]
+    rest = f' and {len(texts) - limit:,} more' if len(texts) > limit else ''
+    return ', '.join(texts[:limit]) + rest
+
+
+def number_of(maps: MapFacts, name: str) -> int:
+    """How many files a list of ``maps`` stands for: the lists are cut short."""
+    return max(len(getattr(maps, name)), maps.counts.get(name, 0))
+
+
+def as_map(pairs: Mapping[int, int], limit: int = 40) -> str:
+    """A ``label_map`` as it is written in a config: ``{7: 0, 8: 1}``."""
+    ranked = sorted(pairs.items())
+    rest = ', ...' if len(ranked) > limit else ''
+    return '{' + ', '.join(f'{raw}: {label}' for raw, label in ranked[:limit]) + rest + '}'
+
+
+def folded(name: str) -> str:
+    """A name without what typists change: case, blanks, underscores and hyphens.
+
+    Example:
+        >>> folded(' Traffic_Light')
+        'trafficlight'
+    """
+    return re.sub(r'[\s_-]+', '', name).casefold()
+
+
+def nearest(names: Sequence[str], known: Sequence[str], cutoff: float) -> Dict[str, str]:
+    """Name -> the one among ``known`` that is spelt most like it, or nothing. Of very many names none is looked for:
+    each would be compared with each.
+
+    Example:
+        >>> nearest(['trafic light', 'boat'], ['traffic light', 'car'], 0.7)
+        {'trafic light': 'traffic light', 'boat': ''}
+    """
+    if len(names) * len(known) > COMPARED:
+        return dict.fromkeys(names, '')
+    return {name: next(iter(get_close_matches(name, known, 1, cutoff)), '') for name in names}
+
+
+def class_lists(facts: LabelFacts) -> Dict[str, List[str]]:
+    """Where classes are listed -> their names: in the config, else as the data set has them."""
+    listed = {path: list(names) for path, names in config_of(facts).dataset_classes.items() if names}
+    if not listed and facts.class_names:
+        listed = {'metainfo.classes': list(facts.class_names)}
+    return listed
+
+
+def is_rare(facts: LabelFacts, files: float = 0.05, elements: float = 0.002) -> bool:
+    """Whether few of many files hold invalid values, and few elements of all have them."""
+    return (
+        facts.files >= ENOUGH_FILES
+        and 0 < share(facts.offending_files, facts.files) <= files
+        and share(sum(facts.values.values()), facts.total) <= elements
+    )

@@ -1,0 +1,89 @@
+"""What a scan saw in a data set of volumes (nnU-Net)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List
+
+#: Kinds of faults of a case, as keys of ``VolumeFacts.faults``.
+UNEXPECTED = 'unexpected'
+FRACTIONS = 'fractions'
+INTENSITIES = 'intensities'
+NOT_FINITE = 'not finite'
+SHAPE = 'shape'
+SPACING = 'spacing'
+ORIENTATION = 'orientation'
+FORM = 'form'
+UNREADABLE = 'unreadable'
+NO_LABEL = 'no label'
+NO_IMAGE = 'no image'
+CHANNELS = 'channels'
+STRANGER = 'stranger'
+BACKGROUND_ONLY = 'background only'
+IGNORED_ONLY = 'ignored only'
+
+#: Layout of a data set -> the command that makes one of nnU-Net v2 of it.
+CONVERSIONS = {
+    'v1': 'nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME',
+    'msd': 'nnUNetv2_convert_MSD_dataset -i FOLDER',
+}
+
+
+@dataclass
+class CaseFault:
+    """One thing that is wrong with one file of one case.
+
+    Args:
+        case (str): The case, ``'liver_003'``.
+        file (str): The file, relative to the data set.
+        detail (str): What is wrong, in words, with its figures.
+        voxels (int): How many voxels show it; 0 where it is not about voxels.
+        values (dict[str, int]): Value as nnU-Net reads it -> voxels; of the values that are wrong.
+        slices (dict[str, str]): Value -> where it lies, ``'slices 40-55 (most in 47)'``. Slices are counted from 0
+            along z, the last axis of a NIfTI file and the first one of nnU-Net's arrays.
+    """
+
+    case: str
+    file: str
+    detail: str
+    voxels: int = 0
+    values: Dict[str, int] = field(default_factory=dict)
+    slices: Dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class VolumeFacts:
+    """What a scan saw in a data set of volumes.
+
+    Args:
+        cases (int): Training cases.
+        reader (str): nnU-Net's class that reads the files, ``'SimpleITKIO'``.
+        file_ending (str): As dataset.json says.
+        expected (list[int]): Valid values, the ignored one included.
+        declared (dict[str, list[str]]): What is wrong with dataset.json: kind (``'keys'``, ``'labels'``,
+            ``'regions'``, ``'count'``) -> texts.
+        faults (dict[str, list[CaseFault]]): Kind, as above -> every case that shows it.
+        never (list[int]): Declared values that no label file holds.
+        files_with_class (dict[int, int]): Value -> label files that hold it.
+        labels_read (int): Label files that could be read.
+        root (str): The folder of the data set.
+        content (dict): All of dataset.json.
+        layout (str): ``'v2'``, ``'v1'``, or ``'msd'``: v1 as the Decathlon has it, no channel in the names of images.
+    """
+
+    cases: int = 0
+    reader: str = ''
+    file_ending: str = ''
+    expected: List[int] = field(default_factory=list)
+    declared: Dict[str, List[str]] = field(default_factory=dict)
+    faults: Dict[str, List[CaseFault]] = field(default_factory=dict)
+    never: List[int] = field(default_factory=list)
+    files_with_class: Dict[int, int] = field(default_factory=dict)
+    labels_read: int = 0
+    root: str = ''
+    content: Dict[str, Any] = field(default_factory=dict)
+    layout: str = 'v2'
+
+    def of(self, *kinds: str) -> List[CaseFault]:
+        """The faults of some kinds, by kind."""
+        return [fault for kind in kinds for fault in self.faults.get(kind, [])]

@@ -1,0 +1,180 @@
+"""What becomes of the instances of an image (boxes, masks) whose label or box is invalid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import ClassVar, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy as np
+
+from mmguard.errors import LabelGuardError
+from mmguard.labels.space import LabelMap, LabelSpace, check_int, describe_values
+from mmguard.labels.tally import Tally
+from mmguard.words import counted
+
+#: Why an instance is taken out, by code. 0 is a box without fault; the label is looked at only then.
+BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')
+LABEL_REASON = 'label'
+
+#: Up to so many instances a loop in Python is faster than several passes of numpy. Most images have fewer.
+FEW = 32
+
+_IN_WORDS = {
+    'box_not_finite': 'not finite',
+    'box_no_area': 'without area',
+    'box_outside': 'outside the image',
+}
+
+
+class MendedInstances(NamedTuple):
+    """What :meth:`InstanceRule.mend` returns; the arrays have one element per instance.
+
+    Attributes:
+        labels (np.ndarray): Mapped and clipped labels; the input where nothing was to do.
+        dropped (np.ndarray, optional): bool, to be removed. ``None``: none.
+        moved (np.ndarray, optional): bool, to be moved to the ignored instances. ``None``: none.
+        tally (Tally): What was seen and mended.
+    """
+
+    labels: np.ndarray
+    dropped: Optional[np.ndarray]
+    moved: Optional[np.ndarray]
+    tally: Tally
+
+    @property
+    def stays(self) -> Optional[np.ndarray]:
+        """bool, what is neither dropped nor moved. ``None``: all of them."""
+        if self.dropped is None:
+            return None if self.moved is None else ~self.moved
+        return ~self.dropped if self.moved is None else ~(self.dropped | self.moved)
+
+
+class InstanceRule(LabelSpace):
+    """The rule of instances: a label is valid in ``[min_label, num_classes)``; no value means ignored.
+
+    An ignored instance (a crowd) is not trained on, so its label is not looked at; its box is, because assigners use
+    it.
+
+    Args:
+        num_classes (int): Number of classes, the background not among them.
+        on_invalid (str): ``'ignore'`` moves an instance with an invalid label to the ignored ones, ``'drop'`` removes
+            it, ``'clip'`` clamps its label, ``'raise'`` raises ``LabelGuardError``. Invalid boxes cannot be clamped:
+            those instances are removed (or raise).
+        label_map (dict[int, int], optional): Raw label -> class, applied first.
+        min_label (int): The first class: 1 where a detector keeps 0 for the background.
+    """
+
+    kind: ClassVar[str] = 'instances'
+    choices: ClassVar[Tuple[str, ...]] = ('ignore', 'drop', 'clip', 'raise')
+    #: What an error says about boxes.
+    valid_box: ClassVar[str] = 'finite corners, an area and a part inside the image'
+
+    def __init__(
+        self,
+        num_classes: int,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+        min_label: int = 0,
+    ) -> None:
+        self.min_label = check_int('min_label', min_label)
+        super().__init__(num_classes, None, on_invalid, label_map)
+        if not 0 <= self.min_label < self.num_classes:
+            raise ValueError(f'min_label must be in [0, num_classes={num_classes}), got {min_label}')
+
+    def mend(
+        self,
+        labels: np.ndarray,
+        ignored: Optional[np.ndarray] = None,
+        faults: Optional[np.ndarray] = None,
+        source: Optional[str] = None,
+    ) -> MendedInstances:
+        """Judges the instances of one image.
+
+        Args:
+            labels (np.ndarray): Integer labels, (N,). Never written to.
+            ignored (np.ndarray, optional): bool (N,), instances that are not trained on anyway.
+            faults (np.ndarray, optional): Integers (N,), the place of each box's fault in ``BOX_REASONS``.
+            source (str, optional): The file, for messages and the tally.
+
+        Raises:
+            LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
+        """
+        mended = self._mapped(labels)
+        invalid = (mended < self.min_label) | (mended >= self.num_classes)
+        dropped = None if faults is None else faults > 0
+        for untrained in (dropped, ignored):
+            if untrained is not None:
+                invalid &= ~untrained
+        # Images have few instances: counting them in Python is faster than in numpy.
+        values = dict(Counter(labels[invalid].tolist()))
+        reasons = (
+            {} if faults is None else {BOX_REASONS[code]: n for code, n in Counter(faults.tolist()).items() if code}
+        )
+        tally = Tally(len(labels), skipped=sum(reasons.values()), values=values, source=source, reasons=reasons)
+        invalid_labels = sum(values.values())
+        if invalid_labels:
+            reasons[LABEL_REASON] = invalid_labels
+        if self.label_map:
+            tally.mapped = self._count_mapped(labels, mended, dropped, ignored)
+        if self.on_invalid == 'raise' and reasons:
+            tally.skipped += invalid_labels
+            raise self._error(tally, np.flatnonzero(invalid if dropped is None else invalid | dropped).tolist())
+        moved = None
+        if invalid_labels and self.on_invalid == 'clip':
+            tally.remapped += invalid_labels
+            mended = np.where(invalid, mended.clip(self.min_label, self.num_classes - 1), mended)
+        elif invalid_labels:
+            tally.skipped += invalid_labels
+            if self.on_invalid == 'ignore':
+                moved = invalid
+            else:
+                dropped = invalid if dropped is None else dropped | invalid
+        return MendedInstances(mended, dropped, moved, tally)
+
+    @staticmethod
+    def _count_mapped(
+        labels: np.ndarray, mended: np.ndarray, dropped: Optional[np.ndarray], ignored: Optional[np.ndarray]
+    ) -> int:
+        changed = mended != labels
+        for untrained in (dropped, ignored):
+            if untrained is not None:
+                changed &= ~untrained
+        return int(changed.sum())
+
+    def are_classes(self, labels: List[int]) -> bool:
+        """Whether nothing is to be done about any of these labels."""
+        return not self.label_map and (not labels or (min(labels) >= self.min_label and max(labels) < self.num_classes))
+
+    def _mapped(self, labels: np.ndarray) -> np.ndarray:
+        if not self.label_map:
+            return labels
+        mapped = labels.astype(np.int64)
+        for raw, label in self.label_map.items():
+            mapped[labels == raw] = label
+        return mapped
+
+    def _error(self, tally: Tally, positions: List[int]) -> LabelGuardError:
+        first = ', '.join(map(str, positions[:5]))
+        return LabelGuardError(
+            f'{tally.source or "instances"}: {tally.skipped:,} of {tally.total:,} instances are invalid: '
+            f'{describe_reasons(tally)}; first at {first}. Valid labels are {self.min_label}..{self.num_classes - 1}, '
+            f'a valid box has {self.valid_box}. Correct the annotation, map the label with label_map, or train on '
+            f'without these instances with on_invalid={self.choices[0]!r}',
+            [tally],
+            [(position,) for position in positions[:5]],
+        )
+
+
+def describe_reasons(tally: Tally) -> str:
+    """Values and box faults of a tally in words: ``'value 600 (2 times), 1 box without area'``."""
+    parts = [describe_values(tally.values, others=tally.other_values)] if tally.values else []
+    return ', '.join(parts + describe_boxes(tally.reasons))
+
+
+def describe_boxes(reasons: Dict[str, int]) -> List[str]:
+    """Box faults in words: ``['1 box without area']``."""
+    return [
+        f'{counted(count, "box")} {_IN_WORDS.get(reason, reason)}'
+        for reason, count in sorted(reasons.items())
+        if reason != LABEL_REASON
+    ]

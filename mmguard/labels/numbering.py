@@ -1,0 +1,61 @@
+"""How detection frameworks make labels of the categories of a COCO file."""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple
+
+#: A label is the position of the category, counted from 0, whatever its id; or it is ``category_id`` as it stands;
+#: or its place among COCO's own ids, as ``remap_mscoco_category`` of RT-DETR, D-FINE and DEIM has it.
+POSITIONS, IDS, COCO = NUMBERINGS = 'positions', 'ids', 'coco'
+#: The ids of COCO's own 80 categories, in the order of their labels.
+COCO_IDS = tuple(i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83))
+
+
+class Framework(NamedTuple):
+    """How a framework's own data set of COCO files counts.
+
+    Attributes:
+        title (str): Its name as people write it.
+        labels (str): ``'positions'`` or ``'ids'``.
+        ascending (bool): Positions are those in the ascending order of ids, not in the order of the file.
+        min_label (int): The first class; a label below it is trained as background.
+    """
+
+    title: str
+    labels: str
+    ascending: bool = False
+    min_label: int = 0
+
+
+#: As read in their sources, which the comments name. What a user changed there (RT-DETR's and D-FINE's
+#: ``remap_mscoco_category``, newer RF-DETR's ``remap_category_ids``) is said by ``--labels``.
+FRAMEWORKS: Dict[str, Framework] = {
+    # mmdet/datasets/coco.py: cat2label = {cat_id: i for i, cat_id in enumerate(self.cat_ids)}, in the file's order.
+    'mmdet': Framework('mmdet', POSITIONS),
+    # detectron2/data/datasets/coco.py: id_map = {v: i for i, v in enumerate(sorted(coco_api.getCatIds()))}.
+    'detectron2': Framework('detectron2', POSITIONS, ascending=True),
+    # yolox/data/datasets/coco.py: class_ids = sorted(getCatIds()), cls = class_ids.index(category_id).
+    'yolox': Framework('YOLOX', POSITIONS, ascending=True),
+    # facebookresearch/detr, datasets/coco.py: classes = [obj["category_id"] for obj in anno]; so those built on it.
+    'detr': Framework('DETR', IDS),
+    # lyuwenyu/RT-DETR, src/data/coco/coco_dataset.py: the same unless remap_mscoco_category (for COCO's own 80 alone).
+    'rt-detr': Framework('RT-DETR', IDS),
+    # Peterande/D-FINE, src/data/dataset/coco_dataset.py: RT-DETR's data set, with the same switch.
+    'd-fine': Framework('D-FINE', IDS),
+    # roboflow/rf-detr, rfdetr/datasets/coco.py: DETR's; newer releases renumber Roboflow's own exports.
+    'rf-detr': Framework('RF-DETR', IDS),
+    # transformers/models/detr/image_processing_detr.py, and the processors of its like: DETR's.
+    'transformers': Framework('Hugging Face transformers', IDS),
+    # references/detection/coco_utils.py: DETR's; models/detection/faster_rcnn.py: num_classes counts the background, 0.
+    'torchvision': Framework('torchvision', IDS, min_label=1),
+}
+
+
+def titles(labels: str) -> str:
+    """The frameworks that number so.
+
+    Example:
+        >>> titles('positions')
+        'mmdet, detectron2, YOLOX'
+    """
+    return ', '.join(framework.title for framework in FRAMEWORKS.values() if framework.labels == labels)

@@ -1,0 +1,280 @@
+"""What a valid label is, and how an array that holds others is mended (numpy; torch: ``functional.mend``)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from mmguard.errors import LabelGuardError
+from mmguard.labels import OTHERS
+from mmguard.labels.tally import Tally
+from mmguard.words import counted, plural
+
+LabelMap = Mapping[Union[int, str], Union[int, str]]
+
+ON_INVALID = ('ignore', 'clip', 'raise')
+#: Value ranges up to this are counted and mapped with a table; wider ones are sorted.
+_TABLE = 1 << 16
+
+
+class LabelSpace:
+    """Which labels are valid, and what becomes of the others.
+
+    An integer is valid if it lies in ``[0, num_classes)`` or equals ``ignore_index``.
+
+    Raises:
+        TypeError: An argument is not of the type above.
+        ValueError: ``num_classes`` < 1, an unknown ``on_invalid``, or a ``label_map`` that leads out of the classes.
+    """
+
+    #: What it is about: ``'pixels'`` or ``'instances'``.
+    kind: ClassVar[str] = 'pixels'
+    #: What ``on_invalid`` may be.
+    choices: ClassVar[Tuple[str, ...]] = ON_INVALID
+    #: The first class; below it is a background that no label may name.
+    min_label: int = 0
+    #: Whether a label map may say what all others become.
+    maps_others: ClassVar[bool] = False
+
+    def __init__(
+        self, num_classes: int, ignore_index: Optional[int], on_invalid: str, label_map: Optional[LabelMap]
+    ) -> None:
+        self.num_classes = check_num_classes(num_classes)
+        self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
+        self.on_invalid = check_on_invalid(on_invalid, self.choices)
+        checked = self._checked_map(label_map)
+        #: What all others become, where the map says so.
+        self.others: Optional[int] = checked.pop(OTHERS, None)
+        self.label_map: Dict[int, int] = checked
+
+    def _checked_map(self, label_map: Optional[LabelMap]) -> Dict[Any, int]:
+        if label_map is None:
+            return {}
+        try:
+            checked = {
+                raw if self.maps_others and raw == OTHERS else int(raw): int(label)
+                for raw, label in dict(label_map).items()
+            }
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f'label_map must map integers to integers, got {label_map!r}: write e.g. label_map={{7: 0, 8: 1}}'
+            ) from error
+        wrong = {raw: label for raw, label in checked.items() if not self.is_valid(label)}
+        if wrong:
+            ignored = '' if self.ignore_index is None else f' or ignore_index={self.ignore_index}'
+            raise ValueError(
+                f'label_map sends values outside the classes: {wrong}; with num_classes={self.num_classes} a target '
+                f'must be {self.min_label}..{self.num_classes - 1}{ignored}'
+            )
+        return checked
+
+    def is_valid(self, label: int) -> bool:
+        return self.min_label <= label < self.num_classes or label == self.ignore_index
+
+
+def mapped_by(label_map: Mapping[Any, int], value: int, ignore_index: Optional[int] = None) -> int:
+    """What a label map makes of a value.
+
+    Example:
+        >>> [mapped_by({7: 0, '*': 255}, value) for value in (7, 8)], mapped_by({'*': 1}, 255, ignore_index=255)
+        ([0, 255], 255)
+    """
+    others = value if value == ignore_index else label_map.get(OTHERS, value)
+    return label_map.get(value, others)
+
+
+class LabelRule(LabelSpace):
+    """The rule of label maps: every element is a class or ``ignore_index``.
+
+    Args:
+        num_classes (int): Number of classes.
+        ignore_index (int): The label that is not trained on.
+        on_invalid (str): ``'ignore'`` sets an invalid label to ``ignore_index``, ``'clip'`` clamps it into the
+            classes, ``'raise'`` raises ``LabelGuardError``.
+        label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first. The key ``'*'``
+            stands for every value that is not named; ``ignore_index`` stays as it is unless it is named.
+    """
+
+    ignore_index: int
+    maps_others: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        num_classes: int,
+        ignore_index: int = 255,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+    ) -> None:
+        super().__init__(num_classes, check_int('ignore_index', ignore_index), on_invalid, label_map)
+
+    def mend(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
+        """Mends an integer label array of any shape.
+
+        Args:
+            label (np.ndarray): Integer (or bool) labels. Never written to.
+            source (str, optional): The file that they come from, for messages and the tally.
+
+        Returns:
+            tuple: the mended array (``label`` itself where nothing was to do; a wider dtype where ``ignore_index``
+            does not fit) and its ``Tally``.
+
+        Raises:
+            LabelGuardError: An invalid label, with ``on_invalid='raise'``.
+        """
+        if label.dtype == np.bool_:
+            label = label.astype(np.uint8)  # no view: pillow's arrays hold a True as a byte of 255
+        elif label.dtype == np.uint64:
+            label = label.view(np.int64)  # what exceeds int64 turns negative: invalid either way
+        if self.label_map or self.others is not None:
+            return self._mend_by_value(label, source)
+        # Flat positions, not a mask: a mask costs a pass of its own at every use.
+        invalid = np.flatnonzero(self._invalid(label))
+        if not invalid.size:
+            return label, Tally(total=label.size, source=source)
+        found = label.ravel()[invalid]
+        tally = self._tally(label.size, value_counts(found), source)
+        if self.on_invalid == 'raise':
+            raise self._error(tally, label, invalid)
+        if self.on_invalid == 'clip':
+            mended = label.copy()
+            mended.flat[invalid] = found.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max))
+        else:
+            mended = label.astype(_dtype_holding(self.ignore_index, label.dtype))
+            mended.flat[invalid] = self.ignore_index
+        return mended, tally
+
+    def _invalid(self, label: np.ndarray) -> np.ndarray:
+        if label.dtype.kind == 'i':
+            # One unsigned comparison finds labels that are too large and negative ones.
+            unsigned = label.view(label.dtype.str.replace('i', 'u'))
+            limit = self.num_classes
+            invalid = unsigned >= limit if limit <= np.iinfo(label.dtype).max else label < 0
+        else:
+            invalid = label >= self.num_classes
+        if not 0 <= self.ignore_index < self.num_classes:
+            invalid &= label != self.ignore_index
+        return invalid
+
+    def _mend_by_value(self, label: np.ndarray, source: Optional[str]) -> Tuple[np.ndarray, Tally]:
+        counts = value_counts(label)
+        mended_values = {value: self._mended_value(value) for value in counts}
+        changed = {value: mended for value, mended in mended_values.items() if mended != value}
+        known = counts if self.others is not None else self.label_map
+        invalid = {value: counts[value] for value in changed if value not in known}
+        tally = self._tally(label.size, invalid, source)
+        if self.on_invalid == 'raise' and tally:
+            raise self._error(tally, label, np.flatnonzero(np.isin(label, list(invalid))))
+        tally.mapped = sum(counts[value] for value in changed) - sum(invalid.values())
+        if not changed:
+            return label, tally
+        dtype = _dtype_holding(self.ignore_index, label.dtype)
+        low, high = min(counts), max(counts)
+        if high - low < _TABLE:
+            table = np.zeros(high - low + 1, dtype=dtype)
+            table[[value - low for value in counts]] = list(mended_values.values())
+            return table[label if low == 0 else label.astype(np.int64) - low], tally
+        keys = np.array(list(counts))
+        targets = np.array(list(mended_values.values()), dtype=dtype)
+        return targets[np.searchsorted(keys, label)], tally
+
+    def _mended_value(self, value: int) -> int:
+        if value in self.label_map:
+            return self.label_map[value]
+        if self.others is not None and value != self.ignore_index:
+            return self.others
+        if self.is_valid(value):
+            return value
+        if self.on_invalid == 'clip':
+            return min(max(value, 0), self.num_classes - 1)
+        return self.ignore_index
+
+    def _tally(self, total: int, values: Dict[int, int], source: Optional[str]) -> Tally:
+        count = sum(values.values())
+        clipped = count if self.on_invalid == 'clip' else 0
+        return Tally(total=total, skipped=count - clipped, remapped=clipped, values=values, source=source)
+
+    def _error(self, tally: Tally, label: np.ndarray, invalid: np.ndarray) -> LabelGuardError:
+        first = np.stack(np.unravel_index(invalid[:5], label.shape), axis=1)
+        positions = [tuple(int(i) for i in row) for row in first]
+        return invalid_label_error(tally, positions, self.num_classes, self.ignore_index)
+
+
+def invalid_label_error(
+    tally: Tally, positions: Sequence[Tuple[int, ...]], num_classes: int, ignore_index: Optional[int]
+) -> LabelGuardError:
+    """The error of ``on_invalid='raise'``: file, values, counts, first positions and the ways out."""
+    ignored = '' if ignore_index is None else f' or ignore_index={ignore_index}'
+    message = (
+        f'{tally.source or "labels"}: {tally.skipped + tally.remapped:,} of {tally.total:,} labels are invalid: '
+        f'{describe_values(tally.values, others=tally.other_values)}; first at {", ".join(map(str, positions))}. Valid '
+        f'are 0..{num_classes - 1}{ignored}. Correct the file, map the value with label_map, or train on without these '
+        f"labels with on_invalid='ignore'"
+    )
+    return LabelGuardError(message, [tally], positions)
+
+
+def value_counts(label: np.ndarray) -> Dict[int, int]:
+    """Value -> count, ascending, of an integer array."""
+    if not label.size:
+        return {}
+    low, high = int(label.min()), int(label.max())
+    if high - low < _TABLE:
+        if label.dtype == np.uint64:  # bincount takes none: only what is left of it fits int64
+            shifted = (label - label.min()).astype(np.int64)
+        else:
+            shifted = label if low == 0 else label.astype(np.int64) - low
+        counts = np.bincount(shifted.ravel())
+        return {int(value) + low: int(counts[value]) for value in np.flatnonzero(counts)}
+    values, numbers = np.unique(label, return_counts=True)
+    return {int(value): int(count) for value, count in zip(values, numbers)}
+
+
+def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) -> str:
+    """Names values, the most frequent first.
+
+    Args:
+        values (dict[int, int]): Value -> how often.
+        limit (int): So many are named.
+        others (int): How often any value came that ``values`` leaves out.
+
+    Example:
+        >>> describe_values({11: 2503}), describe_values({1: 1, 2: 5}, limit=1, others=7)
+        ('value 11 (2,503 times)', 'values 2 (5 times) and others (8 times)')
+    """
+    ranked: List[Tuple[int, int]] = sorted(values.items(), key=lambda item: (-item[1], item[0]))
+    named = ', '.join(f'{value} ({counted(count, "time")})' for value, count in ranked[:limit])
+    left = ranked[limit:]
+    others += sum(count for _, count in left) if others else 0
+    rest = f' and others ({counted(others, "time")})' if others else ''
+    rest = rest or (f' and {counted(len(left), "more value")}' if left else '')
+    return f'{plural(2 if rest else len(ranked), "value")} {named}{rest}'
+
+
+def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:
+    if on_invalid not in allowed:
+        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {on_invalid!r}')
+    return on_invalid
+
+
+def check_num_classes(num_classes: Any) -> int:
+    return check_int('num_classes', num_classes, at_least=1)
+
+
+def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f'{name} must be an int, got {value!r} of type {type(value).__name__}')
+    if at_least is not None and value < at_least:
+        raise ValueError(f'{name} must be at least {at_least}, got {value}')
+    if int(value).bit_length() > 63:
+        raise ValueError(f'{name} must be an integer of 64 bits, got one of {int(value).bit_length():,}')
+    return int(value)
+
+
+def _dtype_holding(value: int, dtype: Any) -> Any:
+    """``dtype``, or the narrowest signed one that also holds ``value``: 255 + 1 must not wrap to a class."""
+    limits = np.iinfo(dtype)
+    if limits.min <= value <= limits.max:
+        return dtype
+    wider: Tuple[Any, ...] = (np.int16, np.int32, np.int64)
+    return next(np.dtype(t) for t in wider if np.can_cast(dtype, t) and np.iinfo(t).min <= value <= np.iinfo(t).max)

@@ -1,0 +1,165 @@
+"""How heads take labels, by what their losses do with them. A part of a config and a built head are read alike.
+
+- Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
+  channel tells 0 from 1.
+- Semantic heads of mmdet do the same with maps of stuff. That of Panoptic FPN has ``num_stuff_classes + 1`` channels,
+  but its maps hold things and stuff: it makes one class of all things itself.
+- MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; what a map has
+  beyond both is left out, 255 by name. mmseg's heads of these names take classes from maps alone.
+- Heads of boxes, masks and queries index their scores by the label of an instance.
+- Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
+  classes look a label up among the names. Both take what the data set lists.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple
+
+from mmguard.labels.spaces.space import VOID, LabelSpaces, Space
+
+#: Heads by the name that they stand under, the most telling first; the others have to agree with it.
+GROUPS = {
+    'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
+    'instances': (
+        'bbox_head',
+        'query_head',
+        'panoptic_head',
+        'mask_head',
+        'track_head',
+        'mask_iou_head',
+        'point_head',
+        'glbctx_head',
+    ),
+}
+#: Below these names there are no labels, others, or those of a model that is not trained.
+ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
+#: Heads that look a label up among the names of the classes, which come with the data.
+OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead', 'YOLOWorldHead')
+#: Heads of region proposals; mmdet's ``RPN``, which has nothing else, calls one ``bbox_head`` once it is built.
+PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
+#: Heads whose ``num_classes`` counts something else: detail or none, identities, depth, lanes.
+OTHER_COUNTS = ('STDCHead', 'LinearReIDHead', 'VPDDepthHead', 'CLRHead', *PROPOSALS, *OPEN_VOCABULARY)
+#: mmseg's heads that classify queries: each has a channel for "no object", so a single class is no sigmoid.
+QUERIES = ('MaskFormerHead', 'Mask2FormerHead')
+
+THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
+#: What PyTorch's cross entropy leaves out where nothing is said, and mmdet's.
+NOT_IGNORED = -100
+
+
+class Head(Protocol):
+    """A head of a config (:class:`mmguard.config.parts.Part`) or of a model."""
+
+    @property
+    def path(self) -> str:
+        """``'model.roi_head.bbox_head[0]'``, ``'roi_head.bbox_head.0'``."""
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        """An argument."""
+
+    def is_a(self, *names: str) -> bool:
+        """Whether its class, or a base of it, has one of these names."""
+
+
+def names_in(path: str) -> List[str]:
+    """The names on the way to a head, numbers left out."""
+    return [name for name in re.split(r'[.\[\]]+', path) if name and not name.isdigit()]
+
+
+def takes_labels(head: Head) -> bool:
+    """Whether a head's ``num_classes`` is a number of labels."""
+    return not (ELSEWHERE & set(names_in(head.path)) or head.is_a(*OTHER_COUNTS))
+
+
+def group_of(head: Head, kind: str) -> Optional[str]:
+    """The name in :data:`GROUPS` that a head stands under."""
+    names = names_in(head.path)
+    if not names or not names[-1].endswith('_head'):
+        return None
+    return next((name for name in names if name in GROUPS[kind]), None)
+
+
+def spaces_of_head(head: Head) -> Iterator[Space]:
+    """The labels that a head takes: of one kind, of both, or none."""
+    if not takes_labels(head):
+        return
+    group = group_of(head, 'pixels')
+    if group is not None:
+        number, keys = _pixel_classes(head, group)
+        if number:
+            yield Space('pixels', number, f'{head.path}.{keys}', _ignored(head, group))
+    group = group_of(head, 'instances')
+    if group is not None:
+        things = _int(head.get(THINGS)) if group == 'panoptic_head' else None
+        number = _int(head.get('num_classes')) if things is None else things
+        if number:
+            yield Space('instances', number, f'{head.path}.{"num_classes" if things is None else THINGS}')
+
+
+def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
+    """What is valid in a model.
+
+    Args:
+        heads (iterable): All of its heads.
+        names (sequence[str]): What the data set calls the classes.
+        named_at (str): Where it does.
+    """
+    heads = list(heads)
+    found = tuple(space for head in heads for space in spaces_of_head(head))
+    instances = _leading(found, 'instances')
+    if instances is None and names and heads and not any(group_of(head, 'pixels') for head in heads):
+        instances = Space('instances', len(names), named_at)
+    return LabelSpaces(_leading(found, 'pixels'), instances, found, tuple(names))
+
+
+def _leading(spaces: Sequence[Space], kind: str) -> Optional[Space]:
+    """The smallest of the most telling group."""
+    for group in GROUPS[kind]:
+        found = [space for space in spaces if space.kind == kind and group in names_in(space.place)]
+        if found:
+            return min(found, key=lambda space: space.num_classes)
+    return None
+
+
+def _pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
+    """Their number, and the arguments that say it."""
+    things = _int(head.get(THINGS)) if group in ('semantic_head', 'panoptic_head') else None
+    if things is not None:
+        stuff = _int(head.get(STUFF))
+        return (things + stuff, f'{THINGS} + {STUFF}') if stuff else (None, '')
+    number = _int(head.get('num_classes')) if group != 'panoptic_head' else None
+    per_channel = group in ('decode_head', 'auxiliary_head') and not head.is_a(*QUERIES)
+    if per_channel and 1 in (number, _int(head.get('out_channels'))):
+        number = 2
+    return number, 'num_classes'
+
+
+def _ignored(head: Head, group: str) -> int:
+    if group == 'panoptic_head':
+        return VOID
+    own = _int(head.get('ignore_index')) if group != 'semantic_head' else head.get('ignore_label') or None
+    if own is not None:
+        return own
+    losses = (head.get(name) for name in ('loss_decode', 'loss_seg', 'criterion'))
+    loss = next((loss for loss in losses if loss is not None), None)
+    found = VOID if loss is None else ignored_by(loss)
+    # What a config leaves out mmseg's heads have a default for; a built one would have it.
+    left_out = isinstance(loss, (dict, list, tuple)) and group != 'semantic_head'
+    return VOID if left_out and found == NOT_IGNORED else found
+
+
+def ignored_by(loss: Any) -> int:
+    """The label that a loss leaves out: one of a config, a built one, or the first of several."""
+    if not isinstance(loss, dict) and hasattr(loss, '__getitem__'):
+        loss = loss[0]
+    if isinstance(loss, dict):
+        said = _int(loss.get('ignore_index'))
+    else:
+        found = (_int(getattr(of, 'ignore_index', None)) for of in (loss, getattr(loss, 'guard', None)))
+        said = next((value for value in found if value is not None), None)
+    return NOT_IGNORED if said is None else said
+
+
+def _int(value: Any) -> Optional[int]:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,114 @@
+"""The labels that are valid, and who says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from mmguard.labels.instances import InstanceRule
+from mmguard.labels.space import LabelRule, LabelSpace
+
+KINDS = ('pixels', 'instances')
+#: What label maps leave out where nothing says otherwise, in both frameworks.
+VOID = 255
+OPTION = '--num-classes'
+
+
+@dataclass(frozen=True)
+class Space:
+    """The labels of one kind that one place takes: ``[min_label, num_classes)`` and ``ignore_index``.
+
+    Args:
+        kind (str): ``'pixels'`` or ``'instances'``.
+        num_classes (int): Number of classes, a background behind the last one not counted.
+        place (str): Who says so: ``'model.decode_head.num_classes'``.
+        ignore_index (int, optional): Of label maps.
+        min_label (int): 1 where a detector keeps 0 for the background.
+        label_map (dict[int, int]): Raw value -> class, as a guard maps it.
+    """
+
+    kind: str
+    num_classes: int
+    place: str
+    ignore_index: Optional[int] = None
+    min_label: int = 0
+    label_map: Mapping[int, int] = field(default_factory=dict)
+
+    def is_valid(self, label: int) -> bool:
+        return self.min_label <= label < self.num_classes or label == self.ignore_index
+
+    def rule(self, on_invalid: str = 'ignore') -> LabelSpace:
+        """The rule that finds the others; ``label_map`` left out."""
+        if self.kind == 'instances':
+            return InstanceRule(self.num_classes, on_invalid, min_label=self.min_label)
+        return LabelRule(self.num_classes, VOID if self.ignore_index is None else self.ignore_index, on_invalid)
+
+    def to_json(self) -> Dict[str, Any]:
+        """For a run's record."""
+        return {'kind': self.kind, 'num_classes': self.num_classes, 'ignore_index': self.ignore_index}
+
+
+@dataclass(frozen=True)
+class LabelSpaces:
+    """Which labels are valid, by kind; ``None`` where nothing in it takes labels of that kind.
+
+    Args:
+        pixels (Space, optional): Of label maps.
+        instances (Space, optional): Of boxes and masks.
+        heads (tuple[Space]): Of every head, those above and heads beside them included.
+        names (tuple[str]): What the data set calls the classes; empty where it does not say.
+    """
+
+    pixels: Optional[Space] = None
+    instances: Optional[Space] = None
+    heads: Tuple[Space, ...] = ()
+    names: Tuple[str, ...] = ()
+
+    def of(self, kind: str) -> Optional[Space]:
+        return self.instances if kind == 'instances' else self.pixels
+
+    def by_kind(self) -> Dict[str, Space]:
+        """Kind -> its space, kinds without one left out."""
+        return {kind: space for kind in KINDS for space in [self.of(kind)] if space is not None}
+
+    def rules(self) -> Dict[str, LabelSpace]:
+        """The same as rules, which look at arrays."""
+        return {kind: space.rule() for kind, space in self.by_kind().items()}
+
+    def given(self, said: LabelSpaces) -> LabelSpaces:
+        """The same, but for what is said by somebody who goes before the heads."""
+        return replace(
+            self,
+            pixels=said.pixels or self.pixels,
+            instances=said.instances or self.instances,
+            names=said.names or self.names,
+        )
+
+    def disagreeing(self, kind: str) -> List[Space]:
+        """The heads of a kind, where they have different numbers of classes."""
+        found = [space for space in self.heads if space.kind == kind]
+        return found if len({space.num_classes for space in found}) > 1 else []
+
+
+def from_options(
+    num_classes: Optional[int] = None, ignore_index: Optional[int] = None, otherwise: Optional[LabelSpaces] = None
+) -> LabelSpaces:
+    """What the user says, which goes before everything else.
+
+    Args:
+        num_classes (int, optional): Of label maps and of instances.
+        ignore_index (int, optional): Of label maps.
+        otherwise (LabelSpaces, optional): What is valid where the user says nothing.
+
+    Example:
+        >>> from_options(num_classes=19).pixels.is_valid(255)
+        True
+    """
+    spaces = otherwise or LabelSpaces()
+    pixels, instances = spaces.pixels, spaces.instances
+    if num_classes is not None:
+        pixels = replace(pixels or Space('pixels', 0, '', VOID), num_classes=num_classes, place=OPTION)
+        instances = replace(instances or Space('instances', 0, ''), num_classes=num_classes, place=OPTION)
+    if pixels is not None and ignore_index is not None:
+        pixels = replace(pixels, ignore_index=ignore_index)
+    return replace(spaces, pixels=pixels, instances=instances)

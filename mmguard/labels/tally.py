@@ -1,0 +1,140 @@
+"""The record that flows from file to log: what was seen, skipped, remapped and mapped, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Optional, TypeVar
+
+from mmguard.typed_json import decoded
+
+Key = TypeVar('Key', int, str)
+
+#: The key under which a sample carries its tallies: ``{'pixels': Tally, 'instances': Tally}``.
+LABEL_GUARD = 'label_guard'
+
+#: The source of a tally that adds up several files.
+SEVERAL = '<several>'
+#: As many values are counted one by one; a depth map taken for labels has tens of thousands.
+VALUES = 32
+
+
+@dataclass
+class Tally:
+    """Exact counts of label elements (pixels, instances or loss elements).
+
+    Adding is associative and commutative and ``Tally()`` is its neutral element, so tallies of workers, ranks
+    and machines can be merged in any order. Of more than 32 values, the order may decide which are counted one by one;
+    every sum is exact all the same.
+
+    Args:
+        total (int): Elements seen.
+        skipped (int): Invalid elements that were taken out of training.
+        remapped (int): Invalid elements that were clipped to a class.
+        values (dict[int, int]): Raw value -> how many elements were skipped or clipped because of it; the 32 most
+            frequent values.
+        source (str, optional): The file that the elements come from.
+        reasons (dict[str, int]): Of instances: why -> how many were skipped or clipped because of it (``'label'``, or
+            what is wrong with the box). Each counts once.
+        mapped (int): Elements that the user's own ``label_map`` sent elsewhere: no mistake, so ``bool()`` leaves them
+            out.
+        other_values (int): Elements that were skipped or clipped because of any value that ``values`` leaves out.
+
+    Example:
+        >>> a = Tally(total=4, skipped=2, values={11: 2}, source='a.png')
+        >>> b = Tally(total=4, remapped=1, values={12: 1}, source='a.png')
+        >>> (a + b).total, (a + b).skipped, (a + b).values
+        (8, 2, {11: 2, 12: 1})
+    """
+
+    total: int = 0
+    skipped: int = 0
+    remapped: int = 0
+    values: Dict[int, int] = field(default_factory=dict)
+    source: Optional[str] = None
+    reasons: Dict[str, int] = field(default_factory=dict)
+    mapped: int = 0
+    other_values: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.values) > VALUES:
+            ranked = sorted(self.values.items(), key=lambda item: (-item[1], item[0]))
+            self.values = dict(sorted(ranked[:VALUES]))
+            self.other_values += sum(count for _, count in ranked[VALUES:])
+
+    def __bool__(self) -> bool:
+        """Whether anything was skipped or remapped."""
+        return bool(self.skipped or self.remapped)
+
+    @property
+    def changed(self) -> bool:
+        """Whether any label is another than before, or out of training."""
+        return bool(self or self.mapped)
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return Tally(
+            total=self.total + other.total,
+            skipped=self.skipped + other.skipped,
+            remapped=self.remapped + other.remapped,
+            mapped=self.mapped + other.mapped,
+            values=_add_counts(self.values, other.values),
+            other_values=self.other_values + other.other_values,
+            source=_join_sources(self.source, other.source),
+            reasons=_add_counts(self.reasons, other.reasons),
+        )
+
+    def then(self, later: Tally) -> Tally:
+        """Joins a second look at the same elements (two guards in one pipeline): seen once, sanitized twice."""
+        joined = self + later
+        joined.total = max(self.total, later.total)
+        return joined
+
+    def to_json(self) -> Dict[str, Any]:
+        record: Dict[str, Any] = {
+            'source': self.source,
+            'total': self.total,
+            'skipped': self.skipped,
+            'remapped': self.remapped,
+            'values': {str(value): count for value, count in sorted(self.values.items())},
+        }
+        for name in ('mapped', 'other_values'):
+            if getattr(self, name):
+                record[name] = getattr(self, name)
+        if self.reasons:
+            record['reasons'] = dict(sorted(self.reasons.items()))
+        return record
+
+    @classmethod
+    def from_json(cls, record: Any) -> Tally:
+        """Reads ``to_json`` back.
+
+        Raises:
+            ValueError: Not such a record; says why.
+        """
+        return decoded(cls, record)
+
+
+def merge_by_source(tallies: Iterable[Tally]) -> Dict[Optional[str], Tally]:
+    """Adds up tallies file by file: source -> tally."""
+    merged: Dict[Optional[str], Tally] = {}
+    for tally in tallies:
+        seen = merged.get(tally.source)
+        merged[tally.source] = tally if seen is None else seen + tally
+    return merged
+
+
+def _add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:
+    if not left or not right:
+        return dict(left or right)
+    added = dict(left)
+    for value, count in right.items():
+        added[value] = added.get(value, 0) + count
+    return added
+
+
+def _join_sources(left: Optional[str], right: Optional[str]) -> Optional[str]:
+    # A flat lattice (nothing < one file < several) is what makes adding associative.
+    if left is None or left == right:
+        return right
+    return left if right is None else SEVERAL

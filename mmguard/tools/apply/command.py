@@ -1,0 +1,164 @@
+"""``mmguard apply``."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, Sequence
+
+from mmguard.errors import CannotRun
+from mmguard.failures import import_scope
+from mmguard.files import write_whole
+from mmguard.tools.exit_codes import CLEAN
+from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, options_of
+from mmguard.version import __version__
+
+if TYPE_CHECKING:
+    from mmguard.tools.scan.options import ScanOptions
+
+#: The first line of what is written.
+_GONE = 'with the edits for {}'
+_GUARDED = 'guarded against invalid labels'
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'apply',
+        help='write the guarded config: hook, guards in every pipeline, guarded losses; or the edits of check or scan',
+        description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels or '
+        'GuardInstanceLabels in every pipeline, guarded losses, assigners that heed ignored instances. CONFIG itself '
+        'is never changed; a config that is guarded already stays as it is. With --edit it writes the edits that '
+        '`mmguard check` (or `scan`) numbers instead, and has the rules look again.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
+    parser.add_argument(
+        '-o', '--out', type=Path, required=True, metavar='OUT', help='the file to write; OUT must end with .py'
+    )
+    parser.add_argument(
+        '--edit',
+        '--edits',
+        action='append',
+        default=[],
+        metavar='N',
+        help='write edit [N] of `mmguard check CONFIG`, no guards; may be given again. safe: all that ask nothing',
+    )
+    parser.add_argument('--scan', action='store_true', help='the numbers are those of `mmguard scan CONFIG`')
+    scanned = parser.add_argument_group(
+        'what was said to `mmguard scan`', 'With --scan; give the same, so that the numbers are the same.'
+    )
+    add_split(scanned)
+    add_labels(scanned)
+    add_reading(scanned)
+    parser.add_argument('--guard', action='store_true', help='with --edit: the guards, too')
+    parser.add_argument('--force', action='store_true', help='overwrite OUT where it exists and says something else')
+    parser.add_argument('--quiet', action='store_true', help='do not show the diff')
+    parser.set_defaults(run=run, interrupted='mmguard apply: interrupted; nothing was written')
+
+
+def run(args: argparse.Namespace) -> int:
+    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
+    if (args.scan or args.guard) and not args.edit:
+        raise CannotRun('--scan and --guard go with --edit N')
+    options = options_of(args)
+    if options.words() and not args.scan:
+        raise CannotRun(f'{shlex.join(options.words())}: what is said to a scan goes with --scan')
+    scanned = options if args.scan else None
+    return apply(args.config, args.out, args.force, args.quiet, args.edit, scanned, args.guard or not args.edit)
+
+
+def apply(
+    source: str,
+    out: Path,
+    force: bool = False,
+    quiet: bool = False,
+    edits: Sequence[str] = (),
+    scanned: Optional[ScanOptions] = None,
+    guard: bool = True,
+) -> int:
+    """Writes the guarded config, or that with some edits.
+
+    Args:
+        source (str): A config file, or ``'mmseg::...'``.
+        out (Path): The file to write. Its folder is made.
+        force (bool): Overwrite ``out`` where it says something else.
+        quiet (bool): Show no diff.
+        edits (list[str]): Numbers of edits as `mmguard check` (or ``scan``) shows them, or ``'safe'``.
+        scanned (ScanOptions, optional): They are numbers of a scan with these options.
+        guard (bool): Guard it.
+
+    Returns:
+        int: the exit code.
+
+    Raises:
+        CannotRun, OSError: It cannot be done.
+    """
+    from mmguard.config.read import ReadConfig
+    from mmguard.config.types import words_of_misplaced
+    from mmguard.tools.apply.edited import edit_tree
+    from mmguard.tools.apply.guarded import Guarded, guard_tree
+    from mmguard.tools.apply.render import how, show_changes, show_diff, unified
+    from mmguard.tools.apply.tree import by_name
+    from mmguard.tools.apply.written import config_text, load
+
+    warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
+    _check_places(source, out)
+    tree = load(source)
+    if tree.get('model') is None:
+        raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
+    import_scope(tree)
+    edited = edit_tree(source, tree, edits, scanned)
+    misplaced = ReadConfig(by_name(edited.tree)).misplaced
+    if misplaced:
+        raise CannotRun(f'{source}: {words_of_misplaced(misplaced)}. `mmguard check {source}` says more')
+    guarded = guard_tree(edited.tree) if guard else Guarded(edited.tree, [], [])
+    changed = [*edited.changed, *guarded.changed]
+    if edits and not changed:
+        raise CannotRun(f'{source}: no edit that asks nothing; nothing was written')
+    what = ' and '.join(
+        filter(None, (_GONE.format(', '.join(edited.codes)) if edits else '', _GUARDED if guard else ''))
+    )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    text = config_text(source, tree, guarded.tree, out, __version__, what)
+    before = out.read_text(encoding='utf-8') if out.exists() else None
+    if before not in (None, text) and not force:
+        raise CannotRun(f'{out} exists and says something else: give another -o, or --force to overwrite it')
+    if not quiet and changed:
+        show_diff(unified(by_name(tree), by_name(guarded.tree), source, str(out)), sys.stdout)
+        print()
+    show_changes(source, changed, [*edited.left, *guarded.left])
+    if before == text:
+        print(f'unchanged: {out}')
+    else:
+        write_whole(out, text.encode('utf-8'))
+        print(f'written: {out} ({how(text)})')
+    if edits:
+        print(_looked_again(out))
+    return CLEAN
+
+
+def _looked_again(out: Path) -> str:
+    """What the rules find in the file that was written."""
+    from mmguard.config.read import read_config
+    from mmguard.findings.engine import diagnose
+    from mmguard.words import counted
+
+    left = diagnose(config=read_config(str(out)))
+    found = ', '.join(dict.fromkeys(finding.code for finding in left))
+    return f'checked again: {counted(len(left), "finding")} left ({found})' if left else 'checked again: nothing found'
+
+
+def _check_places(source: str, out: Path) -> None:
+    if out.suffix != '.py':
+        raise CannotRun(f'{out}: a config that inherits is written in Python, so its name must end with .py')
+    if '::' in source:
+        return
+    if not Path(source).is_file():
+        raise CannotRun(
+            f'{source}: no such file. A config that ships with a framework is given as mmseg::pidnet/NAME.py'
+        )
+    if out.exists() and out.samefile(source):
+        raise CannotRun(f'{out} is CONFIG itself, which is never overwritten: give another -o')

@@ -1,0 +1,147 @@
+"""The guarded config: all steps, in one tree."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
+
+from mmguard.config.classes import name_of
+from mmguard.config.read import ReadConfig
+from mmguard.config.types import words_of_misplaced
+from mmguard.labels.spaces import LabelSpaces, from_config
+from mmguard.tools.apply.heads import heed_ignored
+from mmguard.tools.apply.losses import guard_losses
+from mmguard.tools.apply.pipelines import guard_pipelines
+from mmguard.tools.apply.tree import by_name, is_text, walk
+
+if TYPE_CHECKING:
+    from mmengine.config import Config
+
+HOOK = 'LabelGuardHook'
+
+
+class Guarded(NamedTuple):
+    """A guarded config.
+
+    Attributes:
+        tree (dict): The config as plain dicts and lists.
+        changed (list[str]): What was changed: path in the config, and how.
+        left (list[str]): What could not be guarded, and why.
+    """
+
+    tree: Dict[str, Any]
+    changed: List[str]
+    left: List[str]
+
+
+def guard_tree(tree: Dict[str, Any]) -> Guarded:
+    """Guards a config: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
+
+    Args:
+        tree (dict): A config as plain dicts and lists; types may be classes. Not written to.
+
+    Raises:
+        TypeError: A value stands where something else is taken.
+    """
+    tree = copy.deepcopy(tree)
+    changed: List[str] = []
+    read = ReadConfig(by_name(tree))
+    fatal = [one for one in read.misplaced if one.fatal]
+    if fatal:
+        raise TypeError(words_of_misplaced(fatal))
+    spaces = from_config(read)
+    left = list(_disagreements(spaces))
+    in_losses = guard_losses(tree)
+    in_assigners = heed_ignored(tree) if spaces.instances is not None else []
+    in_pipelines = guard_pipelines(tree, spaces)
+    changed += [*_add_import(tree), *_add_hook(tree)]
+    changed += [*in_losses[0], *in_assigners, *in_pipelines.changed]
+    return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
+
+
+def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
+    for kind, space in spaces.by_kind().items():
+        heads = spaces.disagreeing(kind)
+        if heads:
+            named = ', '.join(f'{head.place}: {head.num_classes}' for head in heads)
+            yield f'the heads have different numbers of classes ({named}): guarded with {space.num_classes}'
+
+
+def guard_config(cfg: Config) -> Config:
+    """The guarded config, one line before ``Runner.from_cfg(cfg)``.
+
+    Hook, guards in every pipeline, losses swapped or wrapped, assigners that heed ignored instances. ``cfg`` itself is
+    not changed, and a config that is guarded comes back as it is.
+
+    Args:
+        cfg (Config): A config of mmseg or mmdet, of either style.
+
+    Raises:
+        TypeError: ``cfg`` is no ``mmengine.config.Config``.
+
+    Example:
+        >>> from mmengine.config import Config
+        >>> cfg = Config(dict(model=dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=19))))
+        >>> [hook['type'] for hook in guard_config(cfg).custom_hooks]
+        ['LabelGuardHook']
+    """
+    from mmengine.config import Config, ConfigDict
+
+    if not isinstance(cfg, Config):
+        raise TypeError(
+            f'guard_config wants an mmengine Config, got {type(cfg).__name__}: write Config.fromfile(path), or '
+            f'Config(dict(...))'
+        )
+    guarded = copy.deepcopy(cfg)
+    tree = guard_tree(tree_of(cfg, keep_imported=True)).tree
+    object.__setattr__(guarded, '_cfg_dict', ConfigDict(tree))
+    return guarded
+
+
+def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
+    """A config as plain dicts and lists, whose lazy classes are not loaded."""
+    if hasattr(cfg, '_to_lazy_dict'):
+        return cfg._to_lazy_dict(keep_imported=keep_imported)
+    return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
+
+
+def is_lazy(tree: Dict[str, Any]) -> bool:
+    """Whether types are classes, as in new-style configs."""
+    type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
+    return type_ is not None and not is_text(type_)
+
+
+def names_modules(tree: Dict[str, Any]) -> bool:
+    """Whether types are full paths of classes, as in a new-style config that was dumped."""
+    type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
+    return is_text(type_) and str(type_).count('.') > 1
+
+
+def _add_import(tree: Dict[str, Any]) -> List[str]:
+    if is_lazy(tree) or names_modules(tree):
+        return []  # the classes themselves bring their modules
+    imports = tree.get('custom_imports')
+    if not isinstance(imports, dict):
+        tree['custom_imports'] = {'imports': ['mmguard'], 'allow_failed_imports': False}
+        return ["custom_imports: + 'mmguard'"]
+    names = imports.get('imports') or []
+    names = [names] if isinstance(names, str) else list(names)
+    if 'mmguard' in names:
+        return []
+    imports['imports'] = [*names, 'mmguard']
+    return ["custom_imports: + 'mmguard'"]
+
+
+def _add_hook(tree: Dict[str, Any]) -> List[str]:
+    for key in ('custom_hooks', 'default_hooks'):
+        if any('type' in node and name_of(node['type']) == HOOK for _, node in walk(tree.get(key))):
+            return []
+    type_: Any = HOOK
+    if is_lazy(tree):
+        from mmengine.config.lazy import LazyObject
+
+        type_ = LazyObject('mmguard', HOOK)
+    elif names_modules(tree):
+        type_ = f'mmguard.{HOOK}'
+    tree['custom_hooks'] = [*(tree.get('custom_hooks') or []), {'type': type_}]
+    return [f'custom_hooks: + {HOOK}']

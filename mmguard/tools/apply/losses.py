@@ -1,0 +1,201 @@
+"""What becomes of a loss: swapped for its guarded class, wrapped, or left as it is, with the reason."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from mmguard import register
+from mmguard.config.classes import SCOPES, class_of, full_name, name_of
+from mmguard.config.guards import LOSSES as GUARDED
+from mmguard.config.guards import guarded_loss
+from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
+
+
+class Verdict(NamedTuple):
+    """What becomes of a loss.
+
+    Attributes:
+        config (dict, optional): The guarded loss; ``None``: it stays as it is.
+        reason (str): Why it stays; empty where no label can hurt it.
+    """
+
+    config: Optional[Dict[str, Any]]
+    reason: str = ''
+
+
+def judge(loss: Dict[str, Any], scope: str) -> Verdict:
+    """Decides about one loss.
+
+    Args:
+        loss (dict): Its config, with ``type``.
+        scope (str): The scope that it is built in.
+    """
+    from mmguard.losses.guards import GUARD_BY_NAME
+    from mmguard.losses.guards.dense import DenseGuard
+    from mmguard.losses.guards.refused import REASONS, USE_OWN_CLASS
+
+    if name_of(loss['type']) in GUARDED:
+        return Verdict(None)
+    cls = class_of(loss['type'], 'MODELS', scope)
+    if cls is None or not inspect.isclass(cls):
+        return Verdict(None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does')
+    names = [f'{base.__module__.partition(".")[0]}.{base.__name__}' for base in inspect.getmro(cls)]
+    package, _, name = names[0].partition('.')
+    framework = package if package in SCOPES else scope if scope in SCOPES else 'mmseg'
+    if name == 'CrossEntropyLoss' and package in SCOPES:
+        return Verdict(_guarded(loss, framework))
+    known = next((n for n in names if n in REASONS or n in GUARD_BY_NAME), None)
+    if known in REASONS and REASONS[known] is not USE_OWN_CLASS:
+        harmless = package == 'mmdet' or known in ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
+        return Verdict(None, '' if harmless else REASONS[known])
+    if known is not None and GUARD_BY_NAME.get(known) is DenseGuard:
+        return Verdict(None)
+    config = _guarded(loss, framework)
+    refusal = _refusal(config, scope)
+    return Verdict(None, refusal) if refusal else Verdict(config)
+
+
+def _guarded(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
+    """The guarded loss, its types in the style of the config."""
+    stock = loss['type']
+    if is_text(stock):
+        return guarded_loss(loss, framework)
+    from mmengine.config.lazy import LazyObject
+
+    named = guarded_loss({**loss, 'type': full_name(stock)}, framework)
+    module = 'mmguard.losses.mmdet' if framework == 'mmdet' else 'mmguard'
+    named['type'] = LazyObject(module, name_of(named['type']))
+    if 'loss' in named:
+        named['loss'] = stock if framework == 'mmdet' else loss
+    return named
+
+
+def _refusal(config: Dict[str, Any], scope: str) -> str:
+    """Why a wrapped loss cannot be built; empty where it can."""
+    import torch
+    from mmengine.registry import MODELS
+
+    register()
+    try:
+        with MODELS.switch_scope_and_registry(scope or None) as registry, torch.device('cpu'):
+            registry.build(built(copy.deepcopy(config)))
+    except Exception as error:
+        return str(error).replace('\n', ' ')
+    return ''
+
+
+def built(node: Any) -> Any:
+    """A tree whose lazy classes are loaded."""
+    if isinstance(node, dict):
+        return {key: built(value) for key, value in node.items()}
+    if isinstance(node, (list, tuple)):
+        return type(node)(built(value) for value in node)
+    return node.build() if type(node).__name__ in ('LazyObject', 'LazyAttr') else node
+
+
+def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+    """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
+    for path, node in walk(tree.get('model', {}), ('model',)):
+        # What a guard holds under 'loss' is guarded.
+        if 'loss' in key_of(path) and 'type' in node and 'loss' not in path:
+            yield path, node
+
+
+def defaults_of(cls: Any) -> Dict[str, Any]:
+    """Arguments of a class and their defaults, those that ``**kwargs`` hands to its bases included."""
+    found: Dict[str, Any] = {}
+    given: Set[str] = set()
+    for base in inspect.getmro(cls) if inspect.isclass(cls) else ():
+        if '__init__' not in vars(base):
+            continue
+        try:
+            parameters = list(inspect.signature(vars(base)['__init__']).parameters.values())
+            text = inspect.getsource(vars(base)['__init__'])
+        except (TypeError, ValueError, OSError):
+            break
+        for parameter in parameters:
+            if parameter.name not in given:
+                found.setdefault(parameter.name, parameter.default)
+        takes_more = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        # Some classes pass over their base, to the one behind it.
+        if not takes_more or 'super().__init__(' not in text:
+            break
+        given.update(re.findall(r'(\w+)=', text.partition('super().__init__(')[2]))
+    return {name: value for name, value in found.items() if name not in ('self', 'args', 'kwargs')}
+
+
+def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
+    """Losses that a config leaves to the defaults of its heads: path and name of the head's argument, its default."""
+    for path, node in walk(tree.get('model', {}), ('model',)):
+        if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
+            continue
+        cls = class_of(node['type'], 'MODELS', scope_at(tree, path))
+        for name, default in defaults_of(cls).items():
+            if 'loss' not in name or name in node:
+                continue
+            if isinstance(default, dict) and 'type' in default:
+                yield path, name, default
+
+
+def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
+    """Replaces what stands at a path; tuples on the way become lists."""
+    node: Any = tree
+    for depth, key in enumerate(path[:-1]):
+        child = node[key]
+        if isinstance(child, tuple):
+            child = list(child)
+            set_at(tree, path[: depth + 1], child)
+        node = child
+    node[path[-1]] = value
+
+
+def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
+    """Guards the losses of a tree, in place.
+
+    Returns:
+        tuple: what was changed and what was left, in words.
+    """
+    changed, left = [], []
+    for path, loss in list(losses_in(tree)):
+        if _at(tree, path) is not loss:
+            continue  # it went into a guard with the loss around it
+        verdict = judge(loss, scope_at(tree, path[:-1]))
+        if verdict.config is not None:
+            set_at(tree, path, verdict.config)
+            changed.append(f'{dotted(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
+        elif verdict.reason:
+            left.append(f'{dotted(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
+    for path, name, default in list(unspelled_losses(tree)):
+        scope = scope_at(tree, path)
+        spelled = copy.deepcopy(default)
+        node = _at(tree, path)
+        if not is_text(node['type']):
+            cls = class_of(spelled['type'], 'MODELS', scope)
+            if cls is None:
+                continue
+            from mmengine.config.lazy import LazyObject
+
+            spelled['type'] = LazyObject(cls.__module__, cls.__name__)
+        verdict = judge(spelled, scope)
+        if verdict.config is not None:
+            node[name] = verdict.config
+            changed.append(
+                f'{dotted((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
+            )
+    return changed, left
+
+
+def _at(tree: Any, path: Path) -> Any:
+    for key in path:
+        if isinstance(tree, dict) and key not in tree:
+            return None
+        tree = tree[key]
+    return tree
+
+
+def _shown(config: Dict[str, Any]) -> str:
+    name = name_of(config['type'])
+    return name if name == GUARDED[0] else f'{name} around it'

@@ -1,0 +1,135 @@
+"""Puts the guards into every pipeline: right behind the Pack transform, and before what draws from labels."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from mmguard.config.classes import full_name, name_of
+from mmguard.labels.spaces import LabelSpaces
+from mmguard.labels.tally import LABEL_GUARD
+from mmguard.tools.apply.heads import on_invalid
+from mmguard.tools.apply.tree import Path, argument, dotted, is_text, scope_at, walk
+
+PIXEL_GUARD, INSTANCE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels'
+#: They draw further targets from the label map, so it must be mended before them.
+_DRAW_FROM_LABELS = ('GenerateEdge',)
+_PACKS = ('PackSegInputs', 'PackDetInputs')
+_OTHER_PACKS = {
+    'PackTrackInputs': 'it packs the frames of a video, which the guards do not look into',
+    'PackReIDInputs': 'identities are no classes',
+}
+#: Augments one image several times, whose labels would be counted as often.
+_AUGMENTED = 'TestTimeAug'
+_BRANCHES = 'MultiBranch'
+
+
+class Report(NamedTuple):
+    """What was changed and what was left, in words."""
+
+    changed: List[str]
+    left: List[str]
+
+
+def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
+    """Guards every pipeline of a tree, in place: of data sets and what they wrap, of branches, of hooks."""
+    report = Report([], [])
+    for_invalid = on_invalid(tree)
+    _branches_as_lists(tree)
+    for path, steps in list(_pipelines(tree, ())):
+        pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
+        pack = steps[pack_at]
+        if _name(pack) in _OTHER_PACKS:
+            report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
+            continue
+        guards = _guards(steps, pack, spaces, for_invalid)
+        if not guards:
+            report.left.append(f'{dotted(path)}: no guard: the heads name no number of classes')
+            continue
+        present = {_name(step) for step in steps}
+        wanted = [guard for guard in guards if name_of(guard['type']) not in present]
+        if wanted:
+            _insert(tree, path, steps, pack_at, wanted)
+            report.changed.append(f'{dotted(path)}: {", ".join(_shown(guard) for guard in wanted)}')
+    return report
+
+
+def _name(step: Any) -> str:
+    return name_of(step['type']) if isinstance(step, dict) and 'type' in step else ''
+
+
+def _pipelines(node: Any, path: Path) -> Iterator[Tuple[Path, List[Any]]]:
+    """Lists of transforms that hold a Pack transform."""
+    if isinstance(node, dict):
+        if _name(node) == _AUGMENTED:
+            return
+        for key, value in node.items():
+            if path or key != 'model':
+                yield from _pipelines(value, (*path, key))
+    elif isinstance(node, (list, tuple)):
+        if isinstance(node, list) and any(_name(step) in (*_PACKS, *_OTHER_PACKS) for step in node):
+            yield path, node
+        for number, value in enumerate(node):
+            yield from _pipelines(value, (*path, number))
+
+
+def _branches_as_lists(tree: Dict[str, Any]) -> None:
+    """``MultiBranch(sup=dict(type='PackDetInputs'))``: a branch of one transform becomes one that takes more."""
+    for _, node in walk(tree):
+        if _name(node) != _BRANCHES:
+            continue
+        for key, value in node.items():
+            if _name(value) in _PACKS:
+                node[key] = [value]
+
+
+def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_invalid: str) -> List[Dict[str, Any]]:
+    guards = []
+    if _name(pack) == 'PackDetInputs' and spaces.instances is not None:
+        guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
+        if for_invalid != 'ignore':
+            guard['on_invalid'] = for_invalid
+        guards.append(guard)
+    if spaces.pixels is not None and (_name(pack) == 'PackSegInputs' or _loads_label_maps(steps)):
+        guard = {'type': _type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
+        if spaces.pixels.ignore_index != 255:
+            guard['ignore_index'] = spaces.pixels.ignore_index
+        guards.append(guard)
+    return guards
+
+
+def _loads_label_maps(steps: List[Any]) -> bool:
+    """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
+    loaders = [step for step in steps if 'Annotations' in _name(step)]
+    return not loaders or any(_name(s) == 'LoadPanopticAnnotations' or s.get('with_seg') for s in loaders)
+
+
+def _type(pack: Dict[str, Any], name: str) -> Any:
+    stock = pack['type']
+    if not is_text(stock):
+        from mmengine.config.lazy import LazyObject
+
+        return LazyObject('mmguard', name)
+    return f'mmguard.{name}' if full_name(stock).count('.') > 1 else name
+
+
+def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, guards: List[Dict[str, Any]]) -> None:
+    drawing = next((n for n, step in enumerate(steps[:pack_at]) if _name(step) in _DRAW_FROM_LABELS), None)
+    early = [guard for guard in guards if drawing is not None and name_of(guard['type']) == PIXEL_GUARD]
+    if drawing is not None and early and drawing + 1 == pack_at:
+        guards = [guard for guard in guards if guard not in early]  # nothing changes a label in between
+    steps[pack_at + 1 : pack_at + 1] = [dict(guard) for guard in guards]
+    if drawing is not None and early:
+        _carry_report(tree, path, steps[pack_at])
+        steps[drawing:drawing] = [dict(guard) for guard in early]
+
+
+def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
+    """Has the Pack transform hand on the report of a guard that stands before it."""
+    keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
+    if keys is not None and LABEL_GUARD not in keys:
+        pack['meta_keys'] = type(keys)((*keys, LABEL_GUARD))
+
+
+def _shown(guard: Dict[str, Any]) -> str:
+    arguments = ', '.join(f'{key}={value!r}' for key, value in guard.items() if key != 'type')
+    return f'+ {name_of(guard["type"])}({arguments})'

@@ -1,0 +1,70 @@
+"""A config as plain dicts and lists, which may hold classes: walking it by paths that can be written to."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Tuple, Union
+
+from mmguard.config.classes import MISSING, SCOPES, class_of, default_of, full_name, scope_of
+
+Path = Tuple[Union[str, int], ...]
+
+
+def walk(node: Any, path: Path = ()) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+    """All dicts of a tree with their paths, outer ones first."""
+    if isinstance(node, dict):
+        yield path, node
+        for key, value in list(node.items()):
+            yield from walk(value, (*path, key))
+    elif isinstance(node, (list, tuple)):
+        for number, value in enumerate(node):
+            yield from walk(value, (*path, number))
+
+
+def dotted(path: Path) -> str:
+    """``('model', 'decode_head', 'loss_decode', 0)`` -> ``'model.decode_head.loss_decode[0]'``.
+
+    Example:
+        >>> dotted(('model', 'heads', 0, 'loss_cls'))
+        'model.heads[0].loss_cls'
+    """
+    return ''.join(f'[{key}]' if isinstance(key, int) else f'.{key}' for key in path).lstrip('.')
+
+
+def key_of(path: Path) -> str:
+    """The last name of a path: that of the list for what stands in one."""
+    return next((key for key in reversed(path) if isinstance(key, str)), '')
+
+
+def is_text(type_: Any) -> bool:
+    """Whether a type is given by name. In new-style configs it is a class."""
+    return isinstance(type_, str)
+
+
+def by_name(node: Any) -> Any:
+    """A tree whose classes are named in full, which mmengine's registries understand."""
+    if isinstance(node, dict):
+        return {key: by_name(value) for key, value in node.items()}
+    if isinstance(node, (list, tuple)):
+        return [by_name(value) for value in node] if isinstance(node, list) else tuple(map(by_name, node))
+    return full_name(node) or node
+
+
+def scope_at(tree: Dict[str, Any], path: Path) -> str:
+    """The scope in which what stands at a path is built: of the nearest dict around it that names one."""
+    scope = str(tree.get('default_scope') or '')
+    node: Any = tree
+    for key in path:
+        node = node[key]
+        if not isinstance(node, dict):
+            continue
+        package = scope_of(node.get('type'), '')
+        scope = str(node.get('_scope_') or (package if package in SCOPES else scope))
+    return scope
+
+
+def argument(node: Dict[str, Any], name: str, registry: str, scope: str) -> Any:
+    """An argument of what a dict builds: as written, else the default of its class; ``None`` where there is none."""
+    if name in node:
+        return node[name]
+    default = default_of(class_of(node.get('type'), registry, scope), name)
+    return None if default is MISSING else default

@@ -1,0 +1,70 @@
+"""Types of arguments that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+from mmguard.labels import OTHERS
+
+#: Larger ones end in an overflow, here or in the frameworks.
+_LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
+
+
+def label(text: str) -> int:
+    """An integer of 64 bits."""
+    return _at_most(text, _LARGEST_LABEL)
+
+
+def positive(text: str) -> int:
+    """An integer of at least 1."""
+    number = _at_most(text, _LARGEST_COUNT)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f'must be at least 1, got {number}')
+    return number
+
+
+def processes(text: str) -> int:
+    """A number of processes."""
+    return _at_most(str(positive(text)), 1024)
+
+
+def _at_most(text: str, most: int) -> int:
+    number = int(text)
+    if abs(number) > most:
+        raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {shortened(text)}')
+    return number
+
+
+def label_map(text: str) -> Dict[Any, int]:
+    """Value in the file -> class, from ``'7:0,8:1'``, ``'{"7": 0, "8": 1}'`` or a .json file of the latter; ``'*'`` for
+    all other values.
+
+    Example:
+        >>> label_map('7:0, 8:1, *:255')
+        {7: 0, 8: 1, '*': 255}
+    """
+    try:
+        written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
+        if written.lstrip().startswith('{'):
+            pairs = json.loads(written).items()
+        else:
+            pairs = [pair.split(':') for pair in written.split(',')]
+        return {_value(raw): label(str(int(to))) for raw, to in pairs}
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(
+            f'write a label map as 7:0,8:1 (value in the file:class; *:255 for all others), or name a .json file of '
+            f'it, got {shortened(text)!r}'
+        ) from error
+
+
+def _value(raw: Any) -> Any:
+    text = str(raw).strip()
+    return OTHERS if text == OTHERS else label(str(int(raw)))
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """What the user typed, in a message."""
+    return text if len(text) <= most else f'{text[: most - 3]}...'

@@ -1,0 +1,67 @@
+"""``mmguard check``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import redirect_stdout
+from typing import Any, List
+
+from mmguard.errors import CannotRun
+from mmguard.tools.exit_codes import CLEAN, FOUND
+from mmguard.visible import visible
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'check',
+        help='say what is wrong with the labels in a config, before training',
+        description='Holds a config of MMSegmentation or MMDetection against rules about labels: heads, losses, data '
+        'sets, pipelines, metrics. Builds nothing and reads no data. Exit code: 0 nothing found, 1 findings, 2 could '
+        'not run. `mmguard explain CODE` says more about a finding.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
+    parser.add_argument(
+        '--select', type=codes, default=[], metavar='CODES', help='only these rules, e.g. MG201,MG214 (or MG21)'
+    )
+    parser.add_argument('--ignore', type=codes, default=[], metavar='CODES', help='all but these rules')
+    parser.add_argument(
+        '--all',
+        action='store_true',
+        dest='everything',
+        help='also what only invalid labels would bring out: unguarded losses, heads and samplers',
+    )
+    parser.add_argument('--json', metavar='FILE', help='write the findings as JSON; -: to standard output')
+    parser.set_defaults(run=run)
+
+
+def codes(text: str) -> List[str]:
+    """Codes with commas between them."""
+    return [code.strip().upper() for code in text.split(',') if code.strip()]
+
+
+def run(args: argparse.Namespace) -> int:
+    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
+    from mmguard.config.read import read_config
+    from mmguard.files import write_or_print
+    from mmguard.findings.engine import chosen_rules, diagnose
+    from mmguard.findings.wording import numbered
+    from mmguard.tools.check.render import as_json, as_text
+
+    try:
+        chosen = chosen_rules(args.select, args.ignore, args.everything)
+    except ValueError as error:
+        raise CannotRun(str(error)) from error
+    rules = [rule for rule in chosen if 'config' in rule.looks_at]
+    with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
+        config = read_config(args.config)
+        findings = diagnose(config=config, rules=rules)
+    findings = numbered(findings)
+    record = as_json(config, findings, [rule.code for rule in rules])
+    if args.json != '-':
+        print(visible(as_text(config, findings, len(rules))))
+    if args.json is not None:
+        write_or_print(args.json, json.dumps(record, indent=1))
+    return FOUND if findings else CLEAN

@@ -1,0 +1,5 @@
+"""Photo-like street scenes with label maps, drawn from a seed."""
+
+from mmguard.tools.demo.street.scene import street_scene
+
+__all__ = ['street_scene']

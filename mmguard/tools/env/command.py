@@ -1,0 +1,49 @@
+"""``mmguard env``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from mmguard.tools.exit_codes import CLEAN, FOUND
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'env',
+        help='what is installed, whether it goes together, and what to do where it does not',
+        description='A line each on Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
+        'mmengine, mmcv and its ops, mmsegmentation and mmdetection: ok, warning or error; then what is wrong (MG5xx) '
+        'and what to do. Exit code 1 where there is an error. '
+        'Packages are imported in a child process; --no-import reads files alone.',
+    )
+    parser.add_argument('--json', metavar='FILE', help="write the verdicts as JSON, too; '-': to standard output")
+    parser.add_argument('--no-import', action='store_true', help='do not try the imports (at once, but sees less)')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.console import Console
+    from mmguard.files import write_or_print
+    from mmguard.findings.engine import diagnose
+    from mmguard.findings.finding import ERROR
+    from mmguard.findings.wording import unpack
+    from mmguard.tools.env.facts import gather
+    from mmguard.tools.env.render import show
+    from mmguard.tools.env.table import table, worst
+
+    environment = gather(try_imports=not args.no_import)
+    findings = diagnose(environment=environment)
+    lines = table(environment, findings)
+    if args.json != '-':
+        show(Console(markup=False, emoji=False, highlight=False), lines, findings)
+    if args.json is not None:
+        record = {
+            'worst': worst(findings),
+            'lines': [asdict(line) for line in lines],
+            'findings': [unpack(finding) for finding in findings],
+        }
+        write_or_print(args.json, json.dumps(record, indent=1))
+    return FOUND if worst(findings) == ERROR else CLEAN

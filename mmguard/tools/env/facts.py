@@ -1,0 +1,179 @@
+"""What is installed: read from metadata and source files, and from a child that tries the imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Dict, Optional, Sequence, Tuple
+
+from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, version_key
+from mmguard.findings.rules.environment.resume_fails import ALL
+from mmguard.stack import folder_of
+from mmguard.tools.env.limits import accepted_mmcv, declared_mmcv
+from mmguard.tools.env.tried import tried
+
+#: A function of mmguard's own that the child calls: whether its loss works here.
+TRIAL = 'mmguard.tools.env.trial:train'
+#: Tried in this order; what is compiled comes last of its package.
+IMPORTS = (
+    'numpy',
+    'torch',
+    'cv2',
+    'mmengine',
+    'mmcv',
+    'mmcv.ops',
+    'mmseg',
+    'mmdet',
+    'torchvision',
+    'nnunetv2',
+    'mmguard',
+    TRIAL,
+)
+IMPORT_TIMEOUT = 180
+
+_CHILD = """
+import importlib, json, sys, warnings
+warnings.simplefilter('ignore')
+for name in sys.argv[1:]:
+    print('@mmguard', json.dumps([name, None]), flush=True)
+    try:
+        module, _, function = name.partition(':')
+        found = importlib.import_module(module)
+        if function:
+            getattr(found, function)()
+        error = ''
+    except BaseException as caught:
+        error = type(caught).__name__ + ': ' + str(caught)
+    print('@mmguard', json.dumps([name, error]), flush=True)
+if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
+    print('@mmguard', json.dumps(['cuda', str(sys.modules['torch'].cuda.is_available())]), flush=True)
+"""
+
+
+def gather(try_imports: bool = True) -> EnvironmentFacts:
+    """Looks at this installation.
+
+    Args:
+        try_imports (bool): Also import every package once, in a child process.
+    """
+    facts = EnvironmentFacts(python=platform.python_version(), system=platform.platform())
+    for module, distributions in DISTRIBUTIONS.items():
+        for name in distributions:
+            version = _version(name)
+            if version is not None:
+                facts.versions[name] = version
+        if folder_of(module) is None:
+            facts.missing.append(module)
+    facts.torch_cuda = _torch_cuda()
+    _ask_driver(facts)
+    mmcv = folder_of('mmcv')
+    if mmcv is not None:
+        facts.ops = any(mmcv.glob('_ext*')) or any(mmcv.glob('_ext/*'))
+    for module in ('mmseg', 'mmdet'):
+        limits = accepted_mmcv(folder_of(module)) or declared_mmcv(module)
+        if limits is not None:
+            facts.accepts[module] = limits
+    checkpoint = _text(folder_of('mmengine'), 'runner/checkpoint.py')
+    facts.loads_weights_only = 'weights_only' in checkpoint
+    facts.tried = {name: sorted({row[name] for row in tried()}, key=version_key) for name in ('torch', 'numpy')}
+    facts.variables = {name: os.environ[name] for name in (ALL,) if name in os.environ}
+    if try_imports:
+        names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
+        facts.errors, facts.cuda_available = import_errors(names)
+        facts.loss_error = facts.errors.pop(TRIAL, '')
+    return facts
+
+
+def _version(distribution: str) -> Optional[str]:
+    try:
+        return metadata.version(distribution)
+    except Exception:  # missing, or metadata that is broken
+        return None
+
+
+def _text(folder: Optional[Path], name: str) -> str:
+    try:
+        return '' if folder is None else (folder / name).read_text(encoding='utf-8', errors='replace')
+    except OSError:
+        return ''
+
+
+def _torch_cuda() -> Optional[str]:
+    found = re.search(r"^cuda\b[^=\n]*=\s*'([\d.]+)'", _text(folder_of('torch'), 'version.py'), re.MULTILINE)
+    return found.group(1) if found else None
+
+
+def _ask_driver(facts: EnvironmentFacts) -> None:
+    program = shutil.which('nvidia-smi')
+    if program is None:
+        return
+    for arguments in ([], ['--query-gpu=driver_version,name', '--format=csv,noheader']):
+        try:
+            done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.SubprocessError):
+            return
+        if done.returncode:
+            continue
+        if not arguments:
+            found = re.search(r'CUDA Version:\s*([\d.]+)', done.stdout)
+            facts.driver_cuda = found.group(1) if found else None
+            continue
+        for line in done.stdout.splitlines():
+            driver, _, name = line.partition(', ')
+            facts.driver, facts.gpus = driver.strip(), [*facts.gpus, name.strip()]
+
+
+def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]:
+    """Imports modules in a child, so that one that crashes or hangs takes nothing down.
+
+    Args:
+        names (Sequence[str]): Modules, or ``module:function`` that is called, too.
+
+    Returns:
+        tuple: name -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
+    """
+    errors: Dict[str, str] = {}
+    available: Optional[bool] = None
+    left = list(names)
+    # Asking the driver by NVML starts no CUDA.
+    env = {**os.environ, 'PYTORCH_NVML_BASED_CUDA_CHECK': '1'}
+    while left:
+        try:
+            done = subprocess.run(
+                [sys.executable, '-c', _CHILD, *left], capture_output=True, text=True, timeout=IMPORT_TIMEOUT, env=env
+            )
+            output, how = done.stdout, f'the interpreter ended (exit code {done.returncode}) {_last(done.stderr)}'
+        except subprocess.TimeoutExpired as error:
+            output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ''
+            how = f'still not imported after {IMPORT_TIMEOUT} s'
+        begun: Optional[str] = None
+        for line in output.splitlines():
+            if not line.startswith('@mmguard '):  # what a package prints
+                continue
+            name, result = json.loads(line[len('@mmguard ') :])
+            if name == 'cuda':
+                available = result == 'True'
+            elif result is None:
+                begun = name
+            else:
+                begun = None
+                left.remove(name)
+                if result:
+                    errors[name] = ' '.join(result.split())
+        if begun is None:
+            break
+        errors[begun] = how.strip()
+        left = left[left.index(begun) + 1 :]
+    return errors, available
+
+
+def _last(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ''

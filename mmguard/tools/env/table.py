@@ -1,0 +1,104 @@
+"""What is installed, a line per thing; which of them is in order, findings say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Iterator, List, Sequence
+
+from mmguard.findings import Finding
+from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
+from mmguard.findings.finding import SEVERITIES
+from mmguard.findings.installing import limits_in_words
+from mmguard.findings.rules.environment.compiled_ops import LINE as OPS
+from mmguard.findings.rules.environment.gpu_unused import cuda_in_words
+from mmguard.stack import stacks_among
+
+OK = 'ok'
+#: Shown only where they are installed.
+_OPTIONAL = ('nnunetv2', 'torchvision')
+#: What everything needs, and mmguard itself: of the others it is no fault that they are missing.
+_NEEDED = ('torch', 'numpy', 'mmguard')
+
+
+@dataclass
+class Line:
+    """A line of ``mmguard env``.
+
+    Args:
+        name (str): What it is about.
+        found (str): What was found.
+        level (str): ``'ok'``, or the worst severity among what was found wrong with it.
+        codes (list[str]): The findings that are about it.
+    """
+
+    name: str
+    found: str
+    level: str = OK
+    codes: List[str] = field(default_factory=list)
+
+
+def table(environment: EnvironmentFacts, findings: Sequence[Finding]) -> List[Line]:
+    """All lines, with what was found wrong with each."""
+    lines = list(_lines(environment))
+    for line in lines:
+        about = [finding for finding in findings if line.name in finding.places]
+        line.codes = [finding.code for finding in about]
+        line.level = worst(about)
+    return lines
+
+
+def worst(findings: Sequence[Finding]) -> str:
+    """The worst severity among findings; ``'ok'`` where there is none."""
+    return min((finding.severity for finding in findings), key=SEVERITIES.index, default=OK)
+
+
+def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
+    yield Line('python', f'{environment.python} on {environment.system}')
+    yield Line('stack', _stack(environment))
+    for module in DISTRIBUTIONS:
+        if module not in _OPTIONAL or environment.installed(module) or module in environment.errors:
+            yield Line(line_of(module), _package(module, environment))
+    if environment.ops is not None:
+        fails = 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors
+        yield Line(OPS, 'not there' if not environment.ops else 'cannot be loaded' if fails else 'there')
+    mmcv = environment.version('mmcv')
+    for name, limits in environment.accepts.items() if mmcv else ():
+        yield Line(f'mmcv for {name}', f'{mmcv}; accepted: {limits_in_words(limits)}')
+    if 'torch' not in environment.missing:
+        yield Line('CUDA', cuda_in_words(environment))
+    if environment.version('torch') and 'mmengine' not in environment.missing:
+        yield Line('resuming a run', f'checkpoints of mmengine under torch {environment.version("torch")}')
+    for name, versions in environment.tried.items():
+        if environment.version(name):
+            yield Line(f'mmguard with {name}', _among(environment.version(name), versions))
+    if environment.loss_fails:
+        yield Line('a guarded loss', 'does not work here')
+
+
+def _stack(environment: EnvironmentFacts) -> str:
+    found = stacks_among(environment.versions)
+    if not found:
+        return f'{"nnU-Net" if environment.version("nnunetv2") else "plain PyTorch"}, no mmengine'
+    named = '; '.join(f'{stack}: {", ".join(names)}' for stack, names in found.items())
+    return named if len(found) == 1 else f'mixed; {named}'
+
+
+def _package(module: str, environment: EnvironmentFacts) -> str:
+    found = ', '.join(f'{name} {version}' for name, version in environment.installed(module).items())
+    if module not in environment.missing:
+        return found or 'version unknown (not installed by pip)'
+    if found:
+        return f'{found}, but its files are missing'
+    return f'not installed{"" if module in _NEEDED else "; needed only if you train with it"}'
+
+
+def _among(version: str, versions: Sequence[str]) -> str:
+    key = version_key(version)
+    if any(version_key(one) == key for one in versions):
+        return f'{version} was tried'
+    if is_within(version, '', versions[0]):
+        return f'{version} is not supported'
+    newer = [one for one in versions if version_key(one) > key]
+    before = versions[len(versions) - len(newer) - 1]
+    place = f'between {before} and {newer[0]}, which were' if newer else f'newer than {before}, the last that was'
+    return f'{version} was not tried; it is {place}'

@@ -1,0 +1,148 @@
+"""``mmguard explain``."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any, Iterator, List, Optional, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.labels.numbering import FRAMEWORKS
+from mmguard.tools.arguments import label, positive
+from mmguard.tools.exit_codes import CLEAN, FOUND
+
+_CODE = re.compile(r'[A-Za-z]{2}\d+')
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'explain',
+        help='what ended a training, from its log or traceback; what a code such as MG102 means',
+        description='Reads a traceback, a log or the folder of a run, names the error, says what it means, and its '
+        'causes in order. With --config or --data it looks for them itself. Of a code it prints what it means: MG1xx '
+        'is what labels show, MG2xx what a config shows, MG4xx what an error says. Without anything: all codes, one '
+        'line each. Exit code: 0 a code, or no error in the log; 1 an error is explained, or not known; 2 an unknown '
+        'code, or nothing that can be read.',
+    )
+    parser.add_argument(
+        'what', nargs='?', metavar='WHAT', help='train.log, a notebook, a run folder, - for standard input; or MG102'
+    )
+    parser.add_argument(
+        '--config', metavar='CONFIG', help='look into this config and its labels; it is run, as by check'
+    )
+    parser.add_argument('--data', metavar='TARGET', help='look into these labels: what `mmguard scan` takes')
+    parser.add_argument('--num-classes', type=positive, metavar='N', help='with --data: valid labels are 0..N-1')
+    parser.add_argument('--ignore-index', type=label, metavar='V', help='with --data: the label that is not trained on')
+    parser.add_argument(
+        '--framework', choices=list(FRAMEWORKS), metavar='NAME', help='with --data: who trains on a COCO JSON'
+    )
+    parser.add_argument('--json', metavar='FILE', help='write the explanation as JSON; -: standard output')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    what = (args.what or '').strip()
+    if not what:
+        return _list_codes()
+    if what != '-' and not os.path.exists(what):
+        return _explain_code(what)
+    return _explain_log(args, what)
+
+
+def _list_codes() -> int:
+    from mmguard.findings.catalogue import entries
+    from mmguard.findings.signatures import SIGNATURES
+
+    lines = [(entry.code, entry.summary) for entry in entries()]
+    lines += [(signature.code, signature.summary) for signature in SIGNATURES]
+    for code, summary in sorted(lines):
+        print(f'{code}  {summary}')
+    return CLEAN
+
+
+def _explain_code(what: str) -> int:
+    from mmguard.findings.catalogue import entries
+    from mmguard.findings.signatures import SIGNATURES
+    from mmguard.tools.explain.render import signature_text
+
+    code = what.upper()
+    signed = [signature for signature in SIGNATURES if signature.code == code]
+    if signed:
+        print(signature_text(signed[0]))
+        return CLEAN
+    known = entries()
+    found = [entry for entry in known if code in (entry.code, *entry.aliases)]
+    if not found:
+        if not _CODE.fullmatch(what):
+            raise CannotRun(f'{what}: there is no such file or folder, and it is no code (MG102)')
+        codes = sorted([*(entry.code for entry in known), *(signature.code for signature in SIGNATURES)])
+        raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}')
+    entry = found[0]
+    joined = f'{code} is now {entry.code}.\n\n' if code != entry.code else ''
+    seen = f'For example: {entry.seen}.\n\n' if entry.seen else ''
+    print(
+        f'{joined}{entry.code}  {entry.summary}\n\nWhy it matters: {entry.why}\n\n{seen}What to write: {entry.advice}'
+    )
+    return CLEAN
+
+
+def _explain_log(args: argparse.Namespace, what: str) -> int:
+    from mmguard.console import Console
+    from mmguard.files import write_or_print
+    from mmguard.tools.explain.dice import HARMLESS
+    from mmguard.tools.explain.explained import explain
+    from mmguard.tools.explain.reader import Reader
+    from mmguard.tools.explain.render import as_json, as_text
+
+    console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False, soft_wrap=True)
+    pieces, name, config = _opened(what)
+    log = Reader().read(pieces)
+    found = explain(log)
+    if found is not None and (args.config or args.data):
+        from mmguard.tools.explain.facts import look
+        from mmguard.tools.scan.options import ScanOptions
+
+        options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework)
+        known, problems = look(args.config, args.data, options)
+        for problem in problems:
+            console.print(f'note: {problem}')
+        found = explain(log, known)
+    if args.json is not None:
+        write_or_print(args.json, json.dumps(as_json(found, name), indent=1))
+    if args.json == '-':
+        return CLEAN if found is None else FOUND
+    if found is None:
+        console.print(f'{name}: no error that ended a training in {log.lines:,} lines')
+        if log.dice.words:
+            console.print(f'note: {log.dice.words}. {HARMLESS}')
+        return CLEAN
+    console.print(as_text(found, name, args.config or config, min(console.width, 110)))
+    if config is not None and not args.config and not args.data:
+        console.print(
+            f'\nBeside the log lies {config}. With `--config {config}` it is run, its labels are read, and the causes '
+            f'are weighed.'
+        )
+    return FOUND
+
+
+def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
+    """What is to be read, how it is called, and a config beside it, which is named and not run."""
+    from mmguard.tools.explain.sources import logs_of, pieces_of
+    from mmguard.tools.report.run_files import config_of
+    from mmguard.visible import visible_name
+
+    if what == '-':
+        return pieces_of(what), 'standard input', None
+    path = Path(what)
+    paths: List[Path] = logs_of(path) if path.is_dir() else [path]
+    folder = paths[-1].parent
+    beside = config_of(folder) if path.is_dir() else None
+    # A file that was cut off ends in the middle of a line.
+    between = [b'\n'] if len(paths) > 1 else []
+    pieces = itertools.chain.from_iterable(itertools.chain(pieces_of(str(one)), between) for one in paths)
+    name = visible_name(str(paths[0] if len(paths) == 1 else folder))
+    return pieces, name, visible_name(str(beside)) if beside else None

@@ -1,0 +1,341 @@
+"""Reads a log of any size: keeps what went wrong and was not followed by more training."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterable, List, Optional
+
+from mmguard.findings.signatures import SIGNATURES
+from mmguard.tools.explain.dice import PseudoDice
+from mmguard.tools.explain.lines import LONGEST, Line, read_line
+from mmguard.tools.explain.troubles import Frame, Raised, Trouble
+
+#: No error is found in a piece of a log without one of these. A piece with none of them costs next to nothing.
+_TRIGGERS = (
+    b'Traceback',
+    b'rror',
+    b'xception',
+    b'ssert',
+    b'illed',
+    b'SIG',
+    b'nan',
+    b': inf',
+    b'fault',
+    b'dumped',
+    b'free()',
+    b'imeout',
+    b'imed out',
+    b'ut of memory',
+    b'exit',
+    b'ackground worker',
+    b'nexpected label',
+)
+#: So much from the beginning is read line by line: a few lines that somebody pasted may hold none of these words.
+_BEGINNING = 1 << 14
+_PIECE = 1 << 16
+#: Troubles, frames and lines of a message that are kept: the first ones, since what follows mostly follows from them.
+_TROUBLES, _FRAMES, _MESSAGE_LINES = 200, 120, 40
+#: Kinds of lines that are remembered.
+_SHAPES = 10_000
+
+#: Loggers write at once. What print() wrote before an error may stand after it in a file: so many bytes of it.
+_BUFFERED = 1 << 14
+_ENOUGH_PROGRESS = 3
+_PROGRESS = re.compile(
+    r'\b(?:[Ee]poch|[Ii]ter(?:ation)?|[Ss]tep|train_loss|val_loss)\b\W{0,3}(?:\((?:train|val|test)\))?\W*\d'
+    r'|\d(?:it/s|s/it)\b|\bloss: -?\d'
+)
+_PROGRESS_WORDS = (b'poch', b'Iter', b'it/s', b's/it', b'_loss', b'step')
+
+_HEADER = re.compile(r'Traceback \(most recent call last\)')
+_NOTEBOOK_HEADER = re.compile(r'^([A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)')
+_FRAME = re.compile(r'^\W{0,4}\s*File "(.+?)", line (\d+)(?:, in (.+?))?\s*$')
+_NOTEBOOK_FRAME = re.compile(
+    r'^(?:File )?(?P<file>[~/\w.<][^:]*?\.py|<ipython[^>]*>|Cell In\s?\[\d+\]|In \[\d+\])'
+    r'(?:[:,] ?(?:line )?(?P<line>\d+))?(?:,? in (?P<name>[\w.<>]+).*)?$'
+)
+_ARROW = re.compile(r'^-+> ?(\d+) (.*)$')
+_RAISED = re.compile(r'^\W{0,3}(?P<kind>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::(?:\s(?P<message>.*))?)?$')
+_LONE = re.compile(r'^(?:E\s+)?(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)): ?(?P<message>.*)$')
+_JOINED = re.compile(
+    r'During handling of the above exception|The above exception was the direct cause|Original Traceback'
+    r'|terminated with the following error'
+)
+_IGNORED = re.compile(r'^(?:Exception ignored in|--- Logging error ---)')
+_WARNED = re.compile(r'Warning\b')
+_BARE = re.compile(
+    '|'.join(f'(?:{_pattern})' for _pattern in dict.fromkeys(s.pattern for s in SIGNATURES if s.bare)), re.MULTILINE
+)
+_IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
+_NUMBERS = re.compile(r'\d+')
+
+
+class Reader:
+    """Takes a log in pieces of bytes, and has what went wrong in ``troubles``."""
+
+    def __init__(self) -> None:
+        #: What went wrong and was not followed by more training, in the order of the log.
+        self.troubles: List[Trouble] = []
+        #: The rank that failed first, as torchrun says it.
+        self.first_rank = ''
+        #: The first lines, for a few that somebody pasted.
+        self.beginning: List[str] = []
+        #: What nnU-Net says of its classes after each epoch.
+        self.dice = PseudoDice()
+        self._rest = b''
+        #: How many lines were read.
+        self.lines = 0
+        self._read = 0
+        self._open: Dict[str, _Open] = {}
+        self._said: Dict[str, Trouble] = {}
+        #: Lines without their numbers -> what they are; ``None``: nothing.
+        self._shapes: Dict[bytes, Optional[Trouble]] = {}
+        self._progress = 0
+        self._since = 0
+        self._last_was_ignored = False
+        self._bare: Optional[Trouble] = None
+        self._root_cause_lines = 0
+
+    def read(self, pieces: Iterable[bytes]) -> Reader:
+        """Takes all pieces, and closes."""
+        for piece in pieces:
+            for start in range(0, len(piece), _PIECE):
+                self._take(piece[start : start + _PIECE])
+        if self._rest:
+            self._take(b'\n')
+        self._open.clear()
+        if self.dice.always:
+            self._add(Trouble(self.lines, '', [Raised('', self.dice.summary)]))
+        return self
+
+    def _take(self, piece: bytes) -> None:
+        text = self._rest + piece
+        end = text.rfind(b'\n') + 1
+        self._rest = text[end:]
+        if len(self._rest) > 16 * LONGEST:  # a progress bar without end
+            self._rest = self._rest[-LONGEST:]
+        text = text[:end]
+        if not text:
+            return
+        self.dice.take(text)
+        if self._read >= _BEGINNING and not self._open and not self._has_more(text):
+            self.lines += text.count(b'\n')
+            if self.troubles:
+                self._pass(sum(text.count(word) for word in _PROGRESS_WORDS), len(text))
+        else:
+            self._take_lines(text)
+        self._read += len(text)
+
+    def _has_more(self, text: bytes) -> bool:
+        """Whether something that is kept may stand in a piece."""
+        return len(self.troubles) < _TROUBLES and any(word in text for word in _TRIGGERS)
+
+    def _take_lines(self, text: bytes) -> None:
+        is_beginning = self._read < _BEGINNING
+        shapes = self._shapes
+        for raw in text[:-1].split(b'\n'):
+            self.lines += 1
+            self._since += len(raw) + 1
+            if is_beginning or self._open:
+                self._take_line(read_line(raw))
+                continue
+            # Of lines that differ in numbers alone only the first is read: every thread of a kernel says the same.
+            shape = raw.translate(None, b'0123456789')
+            if shape in shapes:
+                self._repeat(shapes[shape], raw)
+            elif any(word in raw for word in _TRIGGERS):
+                self._take_like(raw, shape)
+            elif self.troubles and any(word in raw for word in _PROGRESS_WORDS):
+                self._see_progress(read_line(raw))
+
+    def _repeat(self, like: Optional[Trouble], raw: bytes) -> None:
+        if like is not None:
+            like.times += 1
+            self._progress = self._since = 0
+        elif self.troubles and any(word in raw for word in _PROGRESS_WORDS):
+            self._see_progress(read_line(raw))
+
+    def _take_like(self, raw: bytes, shape: bytes) -> None:
+        """Takes a line, and remembers what all of its shape are."""
+        self._bare = None
+        self._take_line(read_line(raw))
+        if len(self._shapes) < _SHAPES and len(shape) < 1000 and not self._open:
+            self._shapes[shape] = self._bare
+
+    # ---- progress: whoever goes on training has survived
+
+    def _see_progress(self, line: Line) -> None:
+        if _PROGRESS.search(line.text) and not _IS_NAN.search(line.text):
+            self._progress += 1
+            if self._progress >= _ENOUGH_PROGRESS and (line.is_dated or self._since > _BUFFERED):
+                self._forget()
+
+    def _pass(self, progress: int, size: int) -> None:
+        self._progress += progress
+        self._since += size
+        if self._progress >= _ENOUGH_PROGRESS and self._since > _BUFFERED:
+            self._forget()
+
+    def _forget(self) -> None:
+        self.troubles.clear()
+        self._said.clear()
+        self._shapes.clear()
+        self.first_rank = ''
+
+    def _add(self, trouble: Trouble) -> None:
+        self._progress = self._since = 0
+        if len(self.troubles) < _TROUBLES:
+            self.troubles.append(trouble)
+
+    # ---- lines
+
+    def _take_line(self, line: Line) -> None:
+        if self._read < _BEGINNING and len(self.beginning) < 400:
+            self.beginning.append(line.text)
+        opened = self._open.get(line.rank)
+        if opened is not None and not opened.take(line):
+            del self._open[line.rank]
+            opened = None
+        if opened is not None:
+            return
+        text = line.text
+        if _HEADER.search(text):
+            if len(self.troubles) >= _TROUBLES:
+                return
+            trouble = Trouble(self.lines, line.rank, is_harmless=self._last_was_ignored)
+            self._open[line.rank] = _Open(trouble, line)
+            self._add(trouble)
+        else:
+            self._take_alone(line)
+        self._last_was_ignored = bool(_IGNORED.match(text))
+
+    def _take_alone(self, line: Line) -> None:
+        text = line.text
+        if 'first observed failure' in text:
+            self._root_cause_lines = 6
+        elif self._root_cause_lines:
+            self._root_cause_lines -= 1
+            named = re.match(r'\s*rank\s*:\s*(\d+)', text)
+            if named:
+                self.first_rank = named.group(1)
+        alone = _LONE.match(text)
+        if alone and not line.is_dated and len(self.troubles) < _TROUBLES:
+            trouble = Trouble(self.lines, line.rank, [Raised(alone.group('kind'), alone.group('message'))])
+            self._open[line.rank] = _Open(trouble, line, is_raised=True)
+            self._add(trouble)
+        elif _BARE.search(text) and not _WARNED.search(text):
+            # Every thread of a kernel says the same of itself.
+            key = line.rank + _NUMBERS.sub('', text)
+            if key in self._said:
+                self._bare = self._said[key]
+                self._bare.times += 1
+                self._progress = self._since = 0
+            else:
+                trouble = Trouble(self.lines, line.rank, [Raised('', text.strip())])
+                if len(self._said) < _TROUBLES:
+                    self._said[key] = self._bare = trouble
+                if text.startswith('Error'):  # nnU-Net says in the next lines what was expected and found
+                    self._open[line.rank] = _Open(trouble, line, is_raised=True)
+                self._add(trouble)
+        elif self.troubles:
+            self._see_progress(line)
+
+
+class _Open:
+    """A traceback while it is read."""
+
+    def __init__(self, trouble: Trouble, line: Line, is_raised: bool = False) -> None:
+        self.trouble = trouble
+        self.is_dated = line.is_dated
+        self.is_raised = is_raised
+        self.is_joined = False
+        self.lines = self.blank = 0
+        if not is_raised:
+            trouble.chain.append(Raised())
+            self._name(line.text)
+
+    def take(self, line: Line) -> bool:
+        """Takes a line; ``False``: it is none of this traceback."""
+        text = line.text
+        if line.is_dated and not self.is_dated:
+            return not self.is_raised  # a logger of another thread
+        if _HEADER.search(text):
+            return self._begin(text)
+        if _JOINED.search(text):
+            self.is_joined = True
+            return True
+        return self._more_words(text) if self.is_raised else self._more_frames(text)
+
+    def _begin(self, text: str) -> bool:
+        if self.is_raised and not self.is_joined and 'Original Traceback' not in text:
+            return False
+        # Without an end of the one before: a chain, or processes without marks that write at the same time.
+        self.trouble.chain.append(Raised())
+        self.is_raised = self.is_joined = False
+        self.lines = self.blank = 0
+        self._name(text)
+        return True
+
+    def _name(self, text: str) -> None:
+        named = _NOTEBOOK_HEADER.match(text)
+        if named:
+            self.trouble.chain[-1].kind = named.group(1)
+
+    def _more_frames(self, text: str) -> bool:
+        raised = self.trouble.chain[-1]
+        frame = self._frame(text)
+        if frame is not None:
+            if len(raised.frames) < _FRAMES:
+                raised.frames.append(frame)
+            else:  # the innermost decide
+                raised.frames[-1] = frame
+            return True
+        arrow = _ARROW.match(text)
+        if arrow and raised.frames:
+            raised.frames[-1] = raised.frames[-1]._replace(number=int(arrow.group(1)), code=arrow.group(2).strip())
+            return True
+        if text[:1] in (' ', '\t', '', '|', '│', '╭', '╰', '-', '+', '^', '~'):
+            code = text.strip(' \t|│')
+            if raised.frames and code and not raised.frames[-1].code and code[0] not in '^~':
+                raised.frames[-1] = raised.frames[-1]._replace(code=code)
+            self.lines += 1
+            return self.lines < 4000
+        found = _RAISED.match(text)
+        if found and (found.group('kind') == raised.kind or _is_type(found.group('kind'))):
+            raised.kind, raised.message = found.group('kind'), (found.group('message') or '').strip()
+            self.is_raised = True
+            self.lines = 0
+        self.lines += 1
+        return self.lines < 400
+
+    @staticmethod
+    def _frame(text: str) -> Optional[Frame]:
+        found = _FRAME.match(text)
+        if found:
+            return Frame(found.group(1), int(found.group(2)), found.group(3) or '<module>')
+        cell = _NOTEBOOK_FRAME.match(text)
+        if cell:
+            return Frame(cell.group('file'), int(cell.group('line') or 0), cell.group('name') or '<module>')
+        return None
+
+    def _more_words(self, text: str) -> bool:
+        """More lines of a message, until a blank one or what is plainly something else."""
+        if self.is_joined:
+            return not text.strip() or self.lines < _MESSAGE_LINES
+        if not text.strip():
+            self.blank += 1
+            return self.blank < 3
+        self.lines += 1
+        is_other = _PROGRESS.search(text) or _IGNORED.match(text) or _BARE.search(text) or _LONE.match(text)
+        if self.lines > _MESSAGE_LINES or (is_other and not self.trouble.chain[-1].message.endswith(':')):
+            return False
+        if self.blank and not text[:1].isspace() and self.lines > 12:
+            return False
+        raised = self.trouble.chain[-1]
+        raised.message = f'{raised.message}\n{text}'[:8000]
+        return True
+
+
+def _is_type(name: str) -> bool:
+    last = name.rpartition('.')[2]
+    return '.' in name or last[:1].isupper() or last == 'error'

@@ -1,0 +1,176 @@
+"""An explanation as text and as JSON."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import textwrap
+from typing import Any, Dict, List, Optional
+
+from mmguard.findings.signatures import SIGNATURES, Signature
+from mmguard.tools.explain.explained import CONFIRMED, HINTED, REFUTED, Explanation, Weighed
+from mmguard.tools.explain.troubles import Raised, Trouble
+from mmguard.version import __version__
+from mmguard.visible import visible
+from mmguard.words import counted
+
+_STANDING = {HINTED: 'the log points to it', REFUTED: 'unlikely: what would confirm it was looked for and not found'}
+_TRUE_LINE = (
+    'The line that Python shows is only where it waited for the device. The true one: the same command with '
+    '`CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an IndexError '
+    'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it the process '
+    'can use the device no more: start again.'
+)
+#: Lines of a message, and other errors of a log, that are shown.
+_MESSAGE, _OTHERS = 4, 6
+
+
+def as_text(found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100) -> str:
+    """The error, what it means, its causes in order, and what to do next.
+
+    Args:
+        found (Explanation): It.
+        name (str): Of the log.
+        config (str, optional): Which config the commands are to name.
+        width (int): Of the lines.
+    """
+    signature = found.signature
+    head = (
+        f'{signature.code}  {signature.summary}'
+        if signature
+        else f'not known: none of {len(SIGNATURES)} signatures fits'
+    )
+    rows = [head, '', *_error_rows(found, name, width)]
+    if signature is None:
+        return '\n'.join([*rows, '', *_unknown_rows(found, width), *_other_rows(found, width)])
+    rows += ['', *_wrapped(signature.meaning, width)]
+    if found.is_asynchronous:
+        rows += ['', *_wrapped(_TRUE_LINE, width)]
+    rows += ['', 'Causes, the likeliest first:']
+    for number, weighed in enumerate(found.causes, 1):
+        rows += _cause_rows(number, weighed, width)
+    rows += ['', *_wrapped(f'next: {_command(signature.command, config)}', width, '      ')]
+    rows += _other_rows(found, width)
+    for finding in found.more[:3]:
+        rows += _wrapped(f'also found: {finding.code} {visible(finding.cause)}', width, '  ')
+    return '\n'.join(rows)
+
+
+def signature_text(signature: Signature) -> str:
+    """What `mmguard explain CODE` prints of a signature."""
+    rows = [f'{signature.code}  {signature.summary}', '', signature.meaning, '', 'Causes, the likeliest first:']
+    for number, cause in enumerate(signature.causes, 1):
+        tell = f' To see whether it is this one: {cause.tell}' if cause.tell else ''
+        codes = f' ({", ".join(cause.codes)})' if cause.codes else ''
+        rows.append(f'{number}. {cause.text}{tell}{codes}')
+    return '\n'.join([*rows, '', f'Next: {signature.command}'])
+
+
+def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
+    """The same for programs; ``'error': None`` where there is none."""
+    record: Dict[str, Any] = {'mmguard': __version__, 'log': name, 'error': None}
+    if found is None:
+        return record
+    record['error'] = _raised_json(found.trouble, found.raised, found.signature)
+    record['place'] = str(found.place) if found.place else None
+    record['own_place'] = str(found.own_place) if found.own_place else None
+    record['kernel'] = found.kernel or None
+    record['asynchronous'] = found.is_asynchronous
+    record['ranks'] = found.ranks
+    if found.signature is not None:
+        record['meaning'] = found.signature.meaning
+        record['command'] = found.signature.command
+    record['causes'] = [
+        {
+            'cause': weighed.cause.text,
+            'tell': weighed.cause.tell,
+            'codes': list(weighed.cause.codes),
+            'standing': weighed.standing,
+            'findings': [finding.code for finding in weighed.findings],
+        }
+        for weighed in found.causes
+    ]
+    record['others'] = [_raised_json(*other) for other in found.others]
+    record['more'] = [finding.code for finding in found.more]
+    return record
+
+
+def _raised_json(trouble: Trouble, raised: Raised, signature: Optional[Signature]) -> Dict[str, Any]:
+    return {
+        'code': signature.code if signature else None,
+        'type': raised.kind or None,
+        'message': raised.message,
+        'line': trouble.line,
+        'rank': int(trouble.rank) if trouble.rank else None,
+        'times': trouble.times,
+    }
+
+
+def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
+    lines = found.raised.said.strip().split('\n')
+    named = [line for line in lines[_MESSAGE:] if re.search('did not receive grad', line)]
+    shown = [visible(line)[:400] for line in lines[:_MESSAGE] + named]
+    rows = [f'error: {shown[0]}', *(f'       {line}' for line in shown[1:])]
+    if found.kernel:
+        rows.append(f'kernel: {visible(found.kernel)}')
+    rows += [row for line in found.ranks for row in _wrapped(visible(line), width, '       ')]
+    where = f'line {found.trouble.line:,} of {visible(name)}' if name else f'line {found.trouble.line:,}'
+    rank = f', rank {found.trouble.rank}' if found.trouble.rank else ''
+    times = f', {counted(found.trouble.times, "time")}' if found.trouble.times > 1 else ''
+    rows.append(f'in: {where}{rank}{times}')
+    at = 'noticed at' if found.is_asynchronous else 'at'
+    if found.place:
+        rows.append(f'{at}: {visible(str(found.place))}')
+    if found.own_place and found.own_place != found.place:
+        rows.append(f'your line: {visible(str(found.own_place))}')
+    return rows
+
+
+def _cause_rows(number: int, weighed: Weighed, width: int) -> List[str]:
+    cause = weighed.cause
+    standing = _STANDING.get(weighed.standing, '')
+    rows = _wrapped(f'{number}. {cause.text}{f" [{standing}]" if standing else ""}', width, '   ')
+    if weighed.standing == CONFIRMED:
+        for finding in weighed.findings[:3]:
+            rows += _wrapped(f'   found: {finding.code} {visible(finding.cause)}', width, '     ')
+            rows += _wrapped(f'   do: {visible(finding.advice)}', width, '     ')
+    elif cause.tell:
+        codes = f' ({", ".join(cause.codes[:6])})' if cause.codes else ''
+        rows += _wrapped(f'   to see: {cause.tell}{codes}', width, '     ')
+    return rows
+
+
+def _unknown_rows(found: Explanation, width: int) -> List[str]:
+    place = found.place
+    package = re.search(r'(?:site|dist)-packages[/\\](\w+)', place.file) if place else None
+    whose = f'the issue tracker of {package.group(1)}, where it was raised' if package else 'whoever wrote that line'
+    return _wrapped(
+        f'If a label is behind it, `mmguard scan CONFIG` finds it. Else send it to {whose}: the traceback from its '
+        f'first line, the config, and what `mmguard env` prints. If you find the cause, send the same to the issue '
+        f'tracker of mmguard, so that the error is known.',
+        width,
+    )
+
+
+def _other_rows(found: Explanation, width: int) -> List[str]:
+    rows: List[str] = []
+    said = set()
+    for trouble, raised, signature in found.others:
+        first = visible(raised.said.strip().split('\n')[0])[:160]
+        if (trouble.rank, first) in said:
+            continue
+        said.add((trouble.rank, first))
+        rank = f'rank {trouble.rank}, ' if trouble.rank else ''
+        rows.append(f'  {rank}line {trouble.line:,}: {first}{f" ({signature.code})" if signature else ""}')
+    if not rows:
+        return []
+    more = [f'  and {len(rows) - _OTHERS:,} more'] if len(rows) > _OTHERS else []
+    return ['', 'Also in the log (it follows, or came later):', *rows[:_OTHERS], *more]
+
+
+def _command(command: str, config: Optional[str]) -> str:
+    return command if config is None else re.sub(r'\bCONFIG\b', lambda _: shlex.quote(config), command)
+
+
+def _wrapped(text: str, width: int, indent: str = '') -> List[str]:
+    return textwrap.wrap(text, max(width, 40), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

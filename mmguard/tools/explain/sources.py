@@ -1,0 +1,94 @@
+"""Where an error is read from: a file, standard input, a notebook, or the folder of a run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Iterator, List
+
+from mmguard.errors import CannotRun
+from mmguard.log.flight_record import NAME as FLIGHT
+from mmguard.visible import visible_name
+
+_PIECE = 1 << 20
+#: A notebook of more bytes is pictures.
+_LARGEST_NOTEBOOK = 1 << 27
+_ENDINGS = ('.log', '.out', '.err', '.txt')
+#: Files of a run's folder that are read.
+_FILES = 64
+
+
+def pieces_of(target: str) -> Iterator[bytes]:
+    """What a file (``-``: standard input) holds, piece by piece.
+
+    Raises:
+        CannotRun: There is nothing that can be read.
+    """
+    if target == '-':
+        yield from iter(lambda: sys.stdin.buffer.read(_PIECE), b'')
+        return
+    path = Path(target)
+    if path.suffix == '.ipynb':
+        yield from _of_notebook(path)
+    elif path.name.startswith(Path(FLIGHT).stem):
+        yield from _of_flight_record(path)
+    else:
+        try:
+            with open(path, 'rb') as file:
+                yield from iter(lambda: file.read(_PIECE), b'')
+        except OSError as error:
+            raise CannotRun(f'{visible_name(target)} cannot be read: {error.strerror or error}') from error
+
+
+def logs_of(folder: Path) -> List[Path]:
+    """The logs and flight records of the newest run at or below a folder.
+
+    Raises:
+        CannotRun: There is none.
+    """
+    found = [path for path in folder.rglob('*') if path.suffix in _ENDINGS or path.name.startswith(Path(FLIGHT).stem)]
+    files = [path for path in found if path.is_file() and path.stat().st_size]
+    if not files:
+        raise CannotRun(
+            f'{visible_name(str(folder))}: no log below this folder ({", ".join(_ENDINGS)}, {FLIGHT}). What a training '
+            f'wrote on the screen can be given itself: `... 2>&1 | mmguard explain -`'
+        )
+    newest = max(files, key=lambda path: path.stat().st_mtime)
+    beside = [path for path in files if path.parent == newest.parent]
+    return sorted(beside, key=lambda path: (path.stat().st_mtime, str(path)))[-_FILES:]
+
+
+def _of_flight_record(path: Path) -> Iterator[bytes]:
+    from mmguard.log.flight_reader import read_flight
+
+    try:
+        flight = read_flight(str(path))
+    except (OSError, ValueError):
+        return  # `mmguard report` says what is wrong with it
+    if flight.exception is not None:
+        yield marked(flight.exception.traceback, flight.rank)
+
+
+def marked(traceback: str, rank: int) -> bytes:
+    """The traceback of a rank, with its mark in front of every line, as torchrun writes it."""
+    return ''.join(f'[rank{rank}]: {line}\n' for line in traceback.splitlines()).encode('utf-8', 'replace')
+
+
+def _of_notebook(path: Path) -> Iterator[bytes]:
+    try:
+        if path.stat().st_size > _LARGEST_NOTEBOOK:
+            raise CannotRun(f'{visible_name(str(path))} is too large for a notebook: save its output as text')
+        cells = json.loads(path.read_bytes()).get('cells')
+    except OSError as error:
+        raise CannotRun(f'{visible_name(str(path))} cannot be read: {error.strerror or error}') from error
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise CannotRun(f'{visible_name(str(path))} is no notebook: {error}') from error
+    for cell in cells if isinstance(cells, list) else ():
+        outputs = cell.get('outputs') if isinstance(cell, dict) else None
+        for output in outputs if isinstance(outputs, list) else ():
+            texts = [output.get('text'), output.get('traceback')] if isinstance(output, dict) else []
+            for text in texts:
+                lines = text if isinstance(text, list) else [text] if isinstance(text, str) else []
+                for line in lines:
+                    yield (str(line).rstrip('\n') + '\n').encode('utf-8', 'replace')

@@ -1,0 +1,194 @@
+"""``mmguard fix``."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from contextlib import redirect_stdout
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Sequence
+
+from mmguard.tools.arguments import label, label_map, positive
+from mmguard.tools.exit_codes import CLEAN, FOUND
+from mmguard.tools.scan.arguments import add_reading, add_split, options_of
+
+if TYPE_CHECKING:
+    from mmguard.tools.fix.copies import Copies
+    from mmguard.tools.fix.options import Colour
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'fix',
+        help='write mended copies of label files, with a manifest of what changed',
+        description='Writes mended copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
+        'a COCO or LVIS JSON, or a VOC folder (its .xml and ImageSets; images are hard-linked). Originals are never '
+        'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
+        'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
+        'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit TARGET is scanned again, and '
+        'the edits of label files that `mmguard scan TARGET` numbers are written instead.',
+    )
+    parser.add_argument('target', type=Path, metavar='TARGET')
+    parser.add_argument('-o', '--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
+    parser.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
+    parser.add_argument('--ignore-index', type=label, metavar='V', help='default: 255')
+    parser.add_argument(
+        '--label-map',
+        type=label_map,
+        default={},
+        metavar='7:0,8:1',
+        help='value in the file:class, applied first, *:255 for all others; or a .json file of {"7": 0, "8": 1}',
+    )
+    parser.add_argument(
+        '--on-invalid',
+        choices=('ignore', 'clip'),
+        default='ignore',
+        help='of pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)',
+    )
+    parser.add_argument(
+        '--classes',
+        type=_names,
+        metavar='cat,dog',
+        help='names that VOC objects may have; of COCO the categories that the file is to list, in this order: '
+        'annotations of others are dropped, names that the file lacks are added',
+    )
+    parser.add_argument(
+        '--rename', type=_renamed, default={}, metavar='Cat:cat', help='name of a category:the name that it is to have'
+    )
+    parser.add_argument(
+        '--renumber', type=label, metavar='N', help='ids of the categories of a COCO JSON: N, N + 1, ... in its order'
+    )
+    parser.add_argument(
+        '--boxes',
+        choices=('either', 'corners', 'centres', 'sizes', 'fractions', 'centre-fractions'),
+        default='',
+        help='how the boxes of TARGET are written, to convert them: from either corner; of COCO corners (x1, y1, x2, '
+        'y2), centres (centre, width, height), fractions of the image, or both (YOLO); of VOC sizes (x, y, width, '
+        'height) or fractions',
+    )
+    parser.add_argument(
+        '--scale', type=_factor, metavar='F', help='multiply boxes and outlines of a COCO JSON by F: 0.5 halves them'
+    )
+    parser.add_argument(
+        '--sizes',
+        choices=('swapped', 'scaled'),
+        default='',
+        help='width and height of the images, as a COCO JSON or VOC tells them: swap them, or (COCO) --scale them, too',
+    )
+    parser.add_argument(
+        '--no-crowds', action='store_true', help='crowds (VOC: difficult objects) become objects as others are'
+    )
+    parser.add_argument(
+        '--images',
+        metavar='FOLDER',
+        help='of a COCO JSON: name the images as they are named there, leave out the entries of those that are not',
+    )
+    parser.add_argument('--drop-empty', action='store_true', help='of a COCO JSON: leave out images without an object')
+    parser.add_argument(
+        '--colours',
+        type=_colours,
+        default={},
+        metavar='TABLE',
+        help='label of each colour, of label maps that are stored as colours: "{(128, 0, 0): 1, ...}", '
+        'or a .json file of {"128,0,0": 1, ...}',
+    )
+    parser.add_argument(
+        '--threshold', type=label, metavar='V', help='label maps of two classes: values above V become 1, the others 0'
+    )
+    edit = parser.add_argument_group(
+        'what `mmguard scan TARGET` offers',
+        'With --edit the options --num-classes, --ignore-index, --label-map, --images and those below say what they '
+        'said to the scan; give the same, so that the numbers are the same.',
+    )
+    edit.add_argument(
+        '--edit',
+        '--edits',
+        action='append',
+        default=[],
+        metavar='N',
+        help='write edit [N] of the scan; may be given again. safe: all that ask nothing. Several files: DIR/1, DIR/2',
+    )
+    add_split(edit)
+    add_reading(edit)
+    parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; what is in DIR is whole, run it again')
+
+
+def _colours(text: str) -> Dict[Colour, int]:
+    try:
+        written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
+        table: Dict[Colour, int] = {}
+        for colour, label in ast.literal_eval(written).items():  # JSON has no tuples as keys: "128,0,0"
+            red, green, blue = map(int, colour.split(',') if isinstance(colour, str) else colour)
+            table[red, green, blue] = int(label)
+        return table
+    except (OSError, ValueError, TypeError, AttributeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise argparse.ArgumentTypeError(f'must be {{(R, G, B): label, ...}}, or a .json file: {error}') from error
+
+
+def _factor(text: str) -> float:
+    factor = float(text)
+    if not 0 < factor < float('inf'):
+        raise argparse.ArgumentTypeError(f'must be above 0, got {text}')
+    return factor
+
+
+def _names(text: str) -> Any:
+    return tuple(name.strip() for name in text.split(',') if name.strip())
+
+
+def _renamed(text: str) -> Dict[str, str]:
+    pairs = [pair.split(':') for pair in text.split(',')]
+    if any(len(pair) != 2 or not pair[1].strip() for pair in pairs):
+        raise argparse.ArgumentTypeError(f'must be pairs as in Cat:cat,Dog:dog, got {text!r}')
+    return {old: new.strip() for old, new in pairs}  # a blank behind a name may be what is wrong with it
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.tools.fix.copies import write_copies
+    from mmguard.tools.fix.options import FixOptions
+    from mmguard.tools.fix.render import show
+
+    if args.edit:
+        return _write_edits(args)
+    given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
+    options = FixOptions(**{name: value for name, value in given.items() if value is not None})
+    copies = write_copies(args.target, args.out, options)
+    show(args.out, copies)
+    return _code_of([copies])
+
+
+def _write_edits(args: argparse.Namespace) -> int:
+    from mmguard.tools.fix.copies import write_copies
+    from mmguard.tools.fix.edited import choose, scan, scanned_again
+    from mmguard.tools.fix.render import show
+
+    with redirect_stdout(sys.stderr):  # frameworks print
+        offered = scan(str(args.target), options_of(args))
+    chosen = choose(offered, args.edit)
+    places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
+    written = {path: write_copies(Path(path), places[path], options) for path, options in chosen.files.items()}
+    for path, copies in written.items():
+        show(places[path], copies)
+    for line in chosen.left:
+        print(line)
+    code = _code_of(list(written.values()))
+    if code != CLEAN:
+        return code
+    in_place = {path: place / Path(path).name if Path(path).is_file() else place for path, place in places.items()}
+    with redirect_stdout(sys.stderr):
+        again = scanned_again(offered.plan, in_place)
+    print('\n'.join(filter(None, [again, 'train with the copies in place of the originals'])))
+    return CLEAN
+
+
+def _code_of(written: Sequence[Copies]) -> int:
+    """The exit code.
+
+    Raises:
+        Exception: The first that nobody foresaw: the command line says how to report it.
+    """
+    for failure in (failure for copies in written for failure in copies.failures):
+        raise failure
+    return FOUND if any(copies.left_out for copies in written) else CLEAN

@@ -1,0 +1,178 @@
+"""Mended copies of the label files of a target, and the manifest that says what was changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Set, Tuple
+
+from mmguard.failures import REPORT_IT, words_of
+from mmguard.files import write_whole
+from mmguard.labels.space import OTHERS
+from mmguard.tools.fix.checked import check_for
+from mmguard.tools.fix.maps import Mended
+from mmguard.tools.fix.options import CannotMend, FixOptions, NotMended, as_label_map
+from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
+
+Mend = Callable[[bytes, str], Mended]
+#: Of a VOC folder: nothing in it is a label.
+IMAGES = 'JPEGImages'
+
+
+class Copies(NamedTuple):
+    """What became of the files.
+
+    Attributes:
+        done (list[dict]): Those with a copy, as the manifest has them.
+        left_out (list[dict]): Those without, and why.
+        linked (int): Images.
+        failures (list[Exception]): Of those without, what nobody foresaw: a fault of mmguard's own.
+    """
+
+    done: List[Dict[str, Any]]
+    left_out: List[Dict[str, str]]
+    linked: int
+    failures: List[Exception]
+
+
+def write_copies(target: Path, out: Path, options: FixOptions, to_link: Callable[[Path, Path], None] = link) -> Copies:
+    """Writes mended copies of the label files of a target.
+
+    Args:
+        target (Path): A folder of label maps, a COCO or LVIS JSON, or a VOC folder (or one of XML files).
+        out (Path): Where the copies go.
+        options (FixOptions): What is valid.
+        to_link (callable): Puts images beside their annotations.
+
+    Raises:
+        CannotMend, OSError: Nothing could be done.
+    """
+    check_places(target, out)
+    files, mend = _plan(target, options)
+    final = _final(target, options)
+    out.mkdir(parents=True, exist_ok=True)
+    begin(out, target, options)
+    copies = _write(out, files, mend, final, to_link)
+    write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+    return copies
+
+
+def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Mend]:
+    """The label files with their names in the copy, and what mends one."""
+    from mmguard.tools.fix.coco import mend_coco
+    from mmguard.tools.fix.maps import is_map, mend_map
+    from mmguard.tools.fix.voc import mend_voc
+
+    if not target.exists():
+        raise CannotMend(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
+    if target.is_file():
+        if target.suffix.lower() != '.json':
+            raise CannotMend(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+        if OTHERS in options.label_map:
+            raise CannotMend(
+                '--label-map: * stands for all other values of label maps; of a JSON name every category id'
+            )
+        return [(target, target.name)], lambda data, ending: mend_coco(data, options)
+    names = sorted(_walk(target))
+    maps = [name for name in names if is_map(name)]
+    in_voc = [name for name in names if name.lower().endswith('.xml')]
+    if in_voc and ((target / 'Annotations').is_dir() or not maps):
+        if options.label_map:
+            raise CannotMend('--label-map maps numbers; VOC has names: name the valid ones with --classes')
+        kept = [name for name in names if name.startswith(('ImageSets' + os.sep, IMAGES + os.sep))]
+        files = [(target / name, name) for name in (*in_voc, *kept)]
+        return (
+            files,
+            lambda data, ending: (
+                mend_voc(data, options) if ending.lower() == '.xml' else Mended(data, ending, [], {}, {})
+            ),
+        )
+    if not maps:
+        raise CannotMend(f'{target} holds neither label maps nor VOC .xml: name the folder that does')
+    if options.num_classes is None:
+        raise CannotMend('label maps do not say how many classes there are: add --num-classes N')
+    _check_rule(options)
+    return [(target / name, name) for name in maps], lambda data, ending: mend_map(data, ending, options)
+
+
+def _check_rule(options: FixOptions) -> None:
+    from mmguard.labels.space import LabelRule
+
+    try:
+        LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, as_label_map(options.label_map))
+    except (TypeError, ValueError) as error:
+        raise CannotMend(str(error)) from error
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.relpath(os.path.join(place, name), folder)
+
+
+def _final(target: Path, options: FixOptions) -> Set[str]:
+    """Digests of what was mended by the same rules: it is not mapped a second time."""
+    earlier = read_manifest(target) if target.is_dir() else None
+    if earlier is None:
+        return set()
+    if earlier.get('finished') is False:
+        raise CannotMend(
+            f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
+        )
+    return digests_after(earlier) if earlier.get('options') == options.to_json() else set()
+
+
+def _write(
+    out: Path, files: List[Tuple[Path, str]], mend: Mend, final: Set[str], to_link: Callable[[Path, Path], None]
+) -> Copies:
+    done: List[Dict[str, Any]] = []
+    left_out: List[Dict[str, str]] = []
+    failures: List[Exception] = []
+    taken: Dict[str, str] = {}
+    linked = 0
+    for path, name in files:
+        try:
+            if name.startswith(IMAGES + os.sep) and not name.lower().endswith('.xml'):
+                to_link(path, out / name)
+                linked += 1
+                continue
+            data = _read(path)
+            before = digest(data)
+            ending = os.path.splitext(name)[1]
+            mended = Mended(data, ending, [], {}, {}) if before in final else mend(data, ending)
+            new_name = name[: len(name) - len(ending)] + mended.ending
+            if new_name in taken:
+                raise NotMended(f'its copy would have the name of that of {taken[new_name]}')
+            write_whole(out / new_name, mended.data, check_for(mended.ending))
+        except (NotMended, OSError, MemoryError) as error:
+            left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
+            continue
+        except Exception as error:  # the other files are written all the same
+            left_out.append({'file': name, 'reason': f'{words_of(error)}; {REPORT_IT}'})
+            failures.append(error)
+            continue
+        taken[new_name] = name
+        done.append(
+            {
+                'file': name,
+                'written': new_name,
+                'changes': mended.changes,
+                'values': mended.values,
+                'counts': mended.counts,
+                'sha256_before': before,
+                'sha256_after': digest(mended.data),
+            }
+        )
+    for entry in left_out:  # an earlier run may have written it
+        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
+            with suppress(OSError):
+                (out / name).unlink()
+    return Copies(done, left_out, linked, failures)
+
+
+def _read(path: Path) -> bytes:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise NotMended('no regular file')  # reading a pipe would wait for ever
+    return path.read_bytes()

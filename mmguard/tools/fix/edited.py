@@ -1,0 +1,138 @@
+"""The edits of label files that a scan offers, written by their numbers on the screen."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Sequence
+
+from mmguard.errors import CannotRun
+from mmguard.findings.edits import ALL_SAFE, SAFE
+from mmguard.findings.finding import INFO
+from mmguard.findings.together import Offer, as_one, objection
+from mmguard.tools.fix.options import CannotMend, FixOptions
+from mmguard.tools.scan.engine import Mapper, scan_here
+from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.processes import LocalProcesses, cores
+from mmguard.tools.scan.run import offers_of, run_plan
+from mmguard.tools.scan.target import Plan, plan_of
+from mmguard.words import counted
+
+
+class Offered(NamedTuple):
+    """What a scan of a target offers.
+
+    Attributes:
+        plan (Plan): What was scanned.
+        offers (list[Offer]): The edits, by the numbers that the scan shows.
+    """
+
+    plan: Plan
+    offers: List[Offer]
+
+
+class Chosen(NamedTuple):
+    """Edits as one.
+
+    Attributes:
+        files (dict[str, FixOptions]): File or folder -> what becomes of it.
+        left (list[str]): Edits that another one excludes, in words.
+    """
+
+    files: Dict[str, FixOptions]
+    left: List[str]
+
+
+def scan(target: str, options: ScanOptions) -> Offered:
+    """Scans a target as `mmguard scan` does.
+
+    Raises:
+        CannotRun: It cannot be scanned.
+    """
+    plan = plan_of(target, options)
+    mapper: Mapper = scan_here if cores() == 1 else LocalProcesses(cores())
+    results = run_plan(plan, mapper)
+    if plan.failed:
+        raise CannotRun('\n'.join(plan.failed))
+    return Offered(plan, offers_of(results))
+
+
+def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
+    """The edits that are asked for, for each file together; several are tried together.
+
+    Args:
+        offered (Offered): What there is.
+        wanted (list[str]): Numbers, or ``'safe'``: all that ask nothing.
+
+    Raises:
+        CannotMend: There is no edit of such a number, or some exclude each other.
+    """
+    chosen: List[Offer] = []
+    left: List[str] = []
+    for offer in (_of_number(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
+        differs = _differing(chosen, offer)
+        if differs:
+            raise CannotMend(f'[{offer.edit.number}] excludes another edit: both write {differs}; one at a time')
+        chosen.append(offer)
+    against = objection(chosen)
+    if against:
+        raise CannotMend(f'{against}; nothing was written. Write one, and scan the copy')
+    for offer in _safe(offered.offers) if ALL_SAFE in wanted else ():
+        if offer.is_of_one_of(chosen):
+            continue
+        differs = _differing(chosen, offer)
+        against = f'another edit writes {differs}, too' if differs else objection([*chosen, offer])
+        if against:
+            left.append(f'[{offer.edit.number}] is left: {against}; scan the copy again')
+        else:
+            chosen.append(offer)
+    if not chosen:
+        raise CannotMend(f'{offered.plan.target}: no edit of label files that asks nothing; nothing was written')
+    edit = as_one([offer.edit for offer in chosen])
+    return Chosen({path: FixOptions(**dict(options)) for path, options in edit.files}, left)
+
+
+def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
+    """The options that an edit wants otherwise than those that were chosen."""
+    said = dict(as_one([one.edit for one in chosen]).files)
+    return ', '.join(
+        f'--{name.replace("_", "-")}'
+        for path, options in offer.edit.files
+        for name, value in options
+        if dict(said.get(path, ())).get(name, value) != value
+    )
+
+
+def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
+    """What a scan finds in the copies; empty where they cannot simply take the place of the originals.
+
+    Args:
+        plan (Plan): Of the originals.
+        copies (dict[str, Path]): File or folder -> its copy.
+    """
+    is_detection = plan.tree is not None and plan.tree.scope == 'mmdet'
+    if not is_detection and set(copies) != {plan.target}:
+        return ''
+    fresh = plan.again(plan.tree, {}, {original: str(copy) for original, copy in copies.items()})
+    left = [found for result in run_plan(fresh, scan_here) for found in result.findings if found.severity != INFO]
+    codes = ', '.join(dict.fromkeys(finding.code for finding in left))
+    return f'scanned again: {counted(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'
+
+
+def _of_number(offered: Offered, number: str) -> Offer:
+    known = {str(offer.edit.number): offer for offer in offered.offers}
+    files = [name for name, offer in known.items() if offer.edit.files]
+    plan = offered.plan
+    if number not in known:
+        there = f'there is {", ".join(files)}' if files else 'there is none'
+        raise CannotMend(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {there}')
+    if number not in files:
+        words = shlex.join(['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()])
+        raise CannotMend(f'edit {number} changes the config: `{words} --edit {number}`')
+    return known[number]
+
+
+def _safe(offers: Sequence[Offer]) -> List[Offer]:
+    """Of each finding the first edit that asks nothing and rewrites files."""
+    safe = [offer for offer in offers if offer.edit.files and offer.edit.applicability == SAFE]
+    return [offer for n, offer in enumerate(safe) if not offer.is_of_one_of(safe[:n])]

@@ -1,0 +1,87 @@
+"""What a mended label must be, as the command line says it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, Optional, Tuple
+
+from mmguard.errors import CannotRun
+from mmguard.labels.space import LabelMap, mapped_by
+
+#: Red, green, blue.
+Colour = Tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class FixOptions:
+    """What is valid, and what becomes of the rest.
+
+    Args:
+        num_classes (int, optional): Label maps: valid are ``[0, num_classes)`` and ``ignore_index``.
+        ignore_index (int): What invalid pixels become.
+        label_map (dict[int, int]): Value as stored -> class (COCO: category id -> category id), applied first. Of label
+            maps ``'*'`` stands for every value that is not named.
+        on_invalid (str): Of pixels: ``'ignore'`` or ``'clip'``. Instances with an invalid label or box are dropped.
+        classes (tuple[str], optional): Names that VOC objects may have; of COCO the categories, in the order in which
+            the file is to list them. ``None``: any.
+        rename (dict[str, str]): Name of a category -> the name it is to have; applied before ``classes``.
+        renumber (int, optional): Categories of COCO get ids from here on, in the order of the file.
+        boxes (str): How boxes are written, one of ``WRITTEN`` of the format; they are converted. Empty: as they should.
+        scale (float, optional): By which boxes and outlines of COCO are multiplied.
+        sizes (str): Of images as the annotations tell them: width and height are ``'swapped'``, or
+            ``'scaled'`` as the boxes are. Empty: they are right.
+        no_crowds (bool): Crowds (VOC: difficult objects) are made objects as others are.
+        images (str, optional): Folder of the images of COCO; entries are given the name that an image has there, and
+            left out where there is none.
+        drop_empty (bool): Images of COCO without an object are left out.
+        colours (dict[tuple, int]): Of label maps that are stored as colours: (red, green, blue) -> label. A file with a
+            colour that is not listed is left out.
+        threshold (int, optional): Of label maps of two classes: values above it are 1, the others 0.
+    """
+
+    num_classes: Optional[int] = None
+    ignore_index: int = 255
+    label_map: Dict[Any, int] = field(default_factory=dict)
+    on_invalid: str = 'ignore'
+    classes: Optional[Tuple[str, ...]] = None
+    rename: Dict[str, str] = field(default_factory=dict)
+    renumber: Optional[int] = None
+    boxes: str = ''
+    scale: Optional[float] = None
+    sizes: str = ''
+    no_crowds: bool = False
+    images: Optional[str] = None
+    drop_empty: bool = False
+    colours: Dict[Colour, int] = field(default_factory=dict)
+    threshold: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        # An edit holds pairs, for it cannot change.
+        object.__setattr__(self, 'label_map', dict(self.label_map))
+        object.__setattr__(self, 'rename', dict(self.rename))
+        object.__setattr__(self, 'colours', dict(self.colours))
+
+    def label_of(self, value: int) -> int:
+        """What a value of a label map becomes, before the rule about invalid ones."""
+        index = value if self.threshold is None else int(value > self.threshold)
+        return mapped_by(self.label_map, index, self.ignore_index)
+
+    def to_json(self) -> Dict[str, Any]:
+        record = asdict(self)
+        record['label_map'] = {str(raw): label for raw, label in self.label_map.items()}
+        record['classes'] = None if self.classes is None else list(self.classes)
+        record['colours'] = {','.join(map(str, colour)): label for colour, label in self.colours.items()}
+        return record
+
+
+def as_label_map(label_map: Dict[Any, int]) -> LabelMap:
+    """For ``LabelRule``, whose keys may also be text."""
+    return dict(label_map.items())
+
+
+class NotMended(Exception):
+    """A file that is left out, and why."""
+
+
+class CannotMend(CannotRun):
+    """Nothing can be mended, and why."""

@@ -1,0 +1,106 @@
+"""The folder of mended copies: what may be one, how files get there, and the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any, Dict, Optional, Set
+
+from mmguard.files import is_draft, write_whole
+from mmguard.tools.fix.options import CannotMend, FixOptions
+from mmguard.version import __version__
+
+MANIFEST = 'manifest.json'
+_WRITER = 'mmguard fix'
+
+
+def check_places(target: Path, out: Path) -> None:
+    """Refuses a folder in which originals could be overwritten, or that holds something else.
+
+    Raises:
+        CannotMend: It is, lies in, or holds TARGET; or it is not empty and no earlier output.
+    """
+    original, copies = target.resolve(), out.resolve()
+    folder = original if target.is_dir() else original.parent
+    if copies == folder or (target.is_dir() and original in copies.parents):
+        raise CannotMend(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
+    if copies in folder.parents:
+        raise CannotMend(f'--out {out} holds TARGET; originals are never touched: name another folder')
+    if out.exists() and not out.is_dir():
+        raise CannotMend(f'--out {out} is a file: name a folder')
+    if out.is_dir() and read_manifest(out) is None and not all(map(_is_draft, out.iterdir())):
+        raise CannotMend(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
+
+
+def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
+    """The manifest of a folder; ``None`` where there is none of ours."""
+    try:
+        record = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and record.get('written_by') == _WRITER else None
+
+
+def digests_after(manifest: Dict[str, Any]) -> Set[str]:
+    """The digests of the files that a manifest lists."""
+    files = manifest.get('files')
+    listed = [entry for entry in files if isinstance(entry, dict)] if isinstance(files, list) else []
+    return {str(entry.get('sha256_after')) for entry in listed}
+
+
+def begin(out: Path, target: Path, options: FixOptions) -> None:
+    """Marks a folder as ours, and removes what a run that was killed left half written.
+
+    Raises:
+        OSError: It cannot be written to.
+    """
+    write_manifest(out, target, options, finished=False)
+    for place, _, names in os.walk(out):
+        for path in (Path(place, name) for name in names):
+            if _is_draft(path):
+                path.unlink()
+
+
+def write_manifest(out: Path, target: Path, options: FixOptions, finished: bool = True, **found: Any) -> None:
+    """Writes the manifest; of a run that has just begun ``finished=False``."""
+    record = {
+        'written_by': _WRITER,
+        'version': __version__,
+        'finished': finished,
+        'target': str(target),
+        'options': options.to_json(),
+        **found,
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
+    # File names that are no UTF-8 are lone surrogates, which JSON can hold as an escape alone.
+    write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
+
+
+def _is_draft(path: Path) -> bool:
+    return is_draft(path.name) and path.is_file() and not path.is_symlink()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def link(source: Path, path: Path) -> None:
+    """A hard link to a file that is not mended; a copy where the file system has no links.
+
+    Raises:
+        OSError: Neither can be made, or it is no regular file.
+    """
+    if not stat.S_ISREG(source.stat().st_mode):
+        raise OSError('no regular file')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.samefile(source):
+        return
+    if path.exists():
+        path.unlink()
+    try:
+        os.link(source.resolve(), path)
+    except OSError:
+        write_whole(path, source.read_bytes())

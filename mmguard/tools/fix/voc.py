@@ -1,0 +1,150 @@
+"""Mends VOC XML: objects with an unknown name or an invalid box."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import Counter
+from typing import Callable, Dict, Optional
+
+import numpy as np
+
+from mmguard.labels.instances import InstanceRule
+from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
+from mmguard.tools.fix.maps import Mended
+from mmguard.tools.fix.options import FixOptions, NotMended
+from mmguard.words import counted
+
+_SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
+_INF = float('inf')
+_WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'converted', 'no_crowd': 'not difficult now'}
+
+#: How a box may be written -> its corners as VOC counts them, in an image of some width and height.
+WRITTEN: Dict[str, Callable[..., Corners]] = {
+    'either': lambda a, b, c, d, *_: (min(a, c), min(b, d), max(a, c), max(b, d)),
+    'sizes': lambda a, b, c, d, *_: (a, b, a + c, b + d),
+    'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
+}
+
+
+def mend_voc(data: bytes, options: FixOptions) -> Mended:
+    """Clamps boxes into the image, then leaves out objects that no training can use.
+
+    VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
+
+    Args:
+        data (bytes): The file.
+        options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
+
+    Raises:
+        NotMended: No VOC annotation, or one with a document type (which could hold anything).
+    """
+    root = _read(data)
+    counts: Counter = Counter()
+    _resize(root, options, counts)
+    width, height = (_side(root.findtext(f'size/{side}')) for side in ('width', 'height'))
+    objects = root.findall('object')
+    for item in objects:
+        _change(item, width, height, options, counts)
+        counts['clipped'] += _clamp(item, width, height)
+    names = [(item.findtext('name') or '').strip() for item in objects]
+    known = sorted(set(names) - {''}) if options.classes is None else list(options.classes)
+    labels = np.array([known.index(name) if name in known else -1 for name in names], dtype=np.int64)
+    faults = np.array([fault_of(_corners(item), width, height) for item in objects], dtype=np.int64)
+    mended = InstanceRule(max(len(known), 1), 'drop').mend(labels, None, faults)
+    counts.update(mended.tally.reasons)
+    counts = +counts
+    if not counts:
+        return Mended(data, '.xml', [], {}, {})
+    dropped = [] if mended.dropped is None else np.flatnonzero(mended.dropped).tolist()
+    values = Counter(names[place] for place in dropped)
+    for place in dropped:
+        root.remove(objects[place])
+    swapped = ['width and height swapped'] if counts.get('sizes_changed') else []
+    words = swapped + [
+        f'{counted(count, "object")} {_WORDS.get(key, f"dropped ({key})")}'
+        for key, count in counts.items()
+        if key != 'sizes_changed'
+    ]
+    try:
+        text = ET.tostring(root, encoding='utf-8')
+    except RecursionError as error:
+        raise NotMended('nested too deeply for an annotation') from error
+    return Mended(text, '.xml', words, dict(values), dict(counts))
+
+
+def _resize(root: ET.Element, options: FixOptions, counts: Counter) -> None:
+    """Swaps width and height of the image, in place."""
+    if options.scale is not None or options.sizes == 'scaled':
+        raise NotMended('--scale is of a COCO JSON')
+    width, height = root.find('size/width'), root.find('size/height')
+    if options.sizes and width is not None and height is not None:
+        counts['sizes_changed'] += width.text != height.text
+        width.text, height.text = height.text, width.text
+
+
+def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:
+    """Changes what the options ask for, in place."""
+    name = item.find('name')
+    if name is not None and options.rename.get(name.text or '', name.text) != name.text:
+        name.text = options.rename[name.text or '']
+        counts['renamed'] += 1
+    difficult = item.find('difficult')
+    if options.no_crowds and difficult is not None and (difficult.text or '').strip() not in ('', '0'):
+        difficult.text = '0'
+        counts['no_crowd'] += 1
+    if not options.boxes:
+        return
+    if options.boxes not in WRITTEN:
+        raise NotMended(f'--boxes of VOC XML is one of {", ".join(WRITTEN)}, got {options.boxes}')
+    box = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
+    if box is not None and (options.boxes != 'fractions' or max(width, height) < _INF):
+        left, top, right, bottom = WRITTEN[options.boxes](*box, width, height)
+        _write_box(item, (round(left), round(top), round(right), round(bottom)))
+        counts['boxes_converted'] += 1
+
+
+def _write_box(item: ET.Element, corners: Corners) -> None:
+    for side, value in zip(_SIDES, corners):
+        part = item.find(f'bndbox/{side}')
+        assert part is not None
+        part.text = str(shortest(float(value)))
+
+
+def _read(data: bytes) -> ET.Element:
+    if b'<!DOCTYPE' in data or b'<!ENTITY' in data:
+        raise NotMended('it declares a document type: no VOC annotation does, and such a file can exhaust the memory')
+    try:
+        root = ET.fromstring(data)
+    except (ET.ParseError, ValueError, LookupError) as error:
+        raise NotMended(f'unreadable: {type(error).__name__}: {error}') from error
+    if root.tag != 'annotation':
+        raise NotMended(f'no VOC annotation: its root is <{root.tag}>')
+    return root
+
+
+def _side(text: Optional[str]) -> float:
+    """A size; infinite where the file does not say."""
+    found = number(text)
+    return _INF if found is None or found <= 0 else found
+
+
+def _corners(item: ET.Element) -> Optional[Corners]:
+    """A box as mmdet loads it: whole numbers, one less than in the file."""
+    found = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
+    if found is None:
+        return None
+    left, top, right, bottom = (float(int(side) - 1) for side in found)
+    return left, top, right, bottom
+
+
+def _clamp(item: ET.Element, width: float, height: float) -> int:
+    """Clamps a box in place; returns how many were changed, 0 or 1."""
+    corners = _corners(item)
+    if corners is None or fault_of(corners, width, height):
+        return 0
+    inside = clamped(corners, width, height)
+    if inside == corners:
+        return 0
+    left, top, right, bottom = inside
+    _write_box(item, (left + 1, top + 1, right + 1, bottom + 1))
+    return 1

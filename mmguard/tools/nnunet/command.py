@@ -1,0 +1,26 @@
+"""``mmguard nnunet``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from mmguard.nnunet.export import SHELLS, line_here
+from mmguard.tools.exit_codes import CLEAN
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'nnunet',
+        help='the line that lets nnUNetv2_train find nnUNetTrainerGuarded',
+        description='Prints the line that adds the folder of nnUNetTrainerGuarded to nnUNet_extTrainer; what is set '
+        'already is kept. In bash: eval "$(mmguard nnunet)", then nnUNetv2_train DATASET CONFIGURATION FOLD -tr '
+        'nnUNetTrainerGuarded. Exit code: 0 printed, 2 this Python has no nnU-Net that looks there.',
+    )
+    parser.add_argument('--shell', choices=SHELLS, default='sh', help='sh is bash and zsh, too; default: %(default)s')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    print(line_here(args.shell))
+    return CLEAN

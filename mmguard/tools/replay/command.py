@@ -1,0 +1,55 @@
+"""``mmguard replay``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from mmguard.tools.arguments import positive
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'replay',
+        help='which sample of the last batches before a crash fails, and why',
+        description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
+        'and runs the label checks and the model, forward and backward, on the CPU, one sample at a time. No GPU is '
+        'touched. Exit code: 0 none fails, 1 at least one fails, 2 could not run, or some were not found.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='the config of the run')
+    parser.add_argument('record', metavar='RECORD', help='its label_guard_flight.jsonl')
+    parser.add_argument(
+        '--last',
+        type=positive,
+        metavar='N',
+        help='replay the last N batches, default: back to the first in which a sample fails',
+    )
+    parser.add_argument('--sample', metavar='PATH', help='replay this one alone; the end of its path is enough')
+    parser.add_argument('--weights', metavar='FILE', help='a checkpoint, default: random weights')
+    parser.add_argument(
+        '--seeds', type=positive, default=3, metavar='K', help='runs of a random pipeline, default: %(default)s'
+    )
+    parser.add_argument('--no-forward', action='store_true', help='look at the labels alone')
+    parser.add_argument('--json', metavar='FILE', help="write the outcome as JSON ('-': standard output)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.console import Console
+    from mmguard.files import write_or_print
+    from mmguard.tools.replay.render import as_json, show
+    from mmguard.tools.replay.run import quiet, replayed
+    from mmguard.tools.replay.surroundings import without_gpu
+
+    file = sys.stderr if args.json == '-' else sys.stdout
+    console = Console(file=file, markup=False, emoji=False, highlight=False)
+    with without_gpu(), quiet():
+        report = replayed(
+            console, args.config, args.record, args.last, args.sample, args.weights, args.seeds, not args.no_forward
+        )
+    show(console, report)
+    if args.json is not None:
+        write_or_print(args.json, json.dumps(as_json(report), indent=1))
+    return int(report['exit_code'])

@@ -1,0 +1,173 @@
+"""What ``mmguard replay`` shows: which sample fails and why, then all of them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Set
+
+from mmguard.console import Console, Table, Text
+from mmguard.failures import REPORT_IT
+from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
+from mmguard.visible import visible_name
+from mmguard.words import counted
+
+_STYLES = {
+    DIES: 'bold red',
+    NOT_FINITE: 'bold red',
+    INVALID: 'bold red',
+    PASSES: 'green',
+    LEFT_OUT: 'dim',
+    OUR_FAILURE: 'bold red',
+    NOT_FOUND: 'yellow',
+}
+_MOST_TOLD = 5
+_MOST_ROWS = 60
+
+
+def show(console: Console, report: Dict[str, Any]) -> None:
+    """Prints the report of ``mmguard.tools.replay.run``."""
+    ended = visible_name(str(report['exception'] or report['reason']))
+    place = f'iteration {report["iter"]}' if report['iter'] is not None else 'its start'
+    console.print(
+        Text(f'{visible_name(report["file"])}: training got to {place} (rank {report["rank"]}): {ended}'),
+        soft_wrap=True,
+    )
+    for note in report['notes']:
+        console.print(Text(f'note: {note}', style='dim'), soft_wrap=True)
+    told: Set[Any] = set()
+    for outcome in report['failing'][:_MOST_TOLD]:
+        _tell(console, outcome, told)
+    if len(report['failing']) > _MOST_TOLD:
+        console.print(Text(f'... and {len(report["failing"]) - _MOST_TOLD} more that fail, see the table'))
+    console.print(_table(report['outcomes']))
+    for outcome in report['outcomes']:
+        if not outcome.fails:
+            for note in outcome.notes:
+                name = '' if outcome.status == NOT_FOUND else f'{visible_name(outcome.recorded.source)}: '
+                console.print(Text(f'{name}{note}', style='yellow'), soft_wrap=True)
+    _verdict(console, report)
+
+
+def _tell(console: Console, outcome: Outcome, told: Set[Any]) -> None:
+    text = Text('\n')
+    text.append(f'{outcome.status}: ', style='bold red')
+    text.append(visible_name(outcome.path), style='bold')
+    recorded = outcome.recorded
+    if recorded.iteration is not None:
+        text.append(f' (iteration {recorded.iteration}{", which did not end" if recorded.unfinished else ""})')
+    for kind, judged in outcome.invalid.items():
+        text.append(f'\n  {"labels" if kind == "pixels" else kind}: {judged}')
+    for kind, stored in outcome.stored.items():
+        trained = outcome.trained.get(kind)
+        if stored.is_invalid and (trained is None or stored.tally.values != trained.tally.values):
+            text.append(f'\n  as stored: {stored}')
+    error = outcome.raised
+    if error is not None:
+        text.append(f'\n  {outcome.stage}: {error}')
+        if error.place:
+            text.append(f'\n  at {error.place}: {error.line}')
+        if error.type == 'IndexError' and outcome.stage == 'forward':
+            text.append('\n  On a GPU this is "CUDA error: device-side assert triggered", at some later line.')
+    if outcome.nonfinite_losses:
+        shown = ', '.join(f'{name} = {outcome.losses[name]}' for name in outcome.nonfinite_losses)
+        text.append(f'\n  losses that are not finite: {shown}')
+    if outcome.nonfinite_gradients:
+        names = outcome.nonfinite_gradients
+        text.append(f'\n  gradients that are not finite: {len(names)}, nearest to the loss {", ".join(names[:3])}')
+    for line in [*outcome.notes, *outcome.warnings[:3]]:
+        text.append(f'\n  {line}', style='dim')
+    console.print(text, soft_wrap=True)
+    for finding in outcome.findings:
+        if (finding.code, finding.advice) not in told:
+            told.add((finding.code, finding.advice))
+            console.print(finding_on_screen(finding, '  likely cause: '), soft_wrap=True)
+
+
+def _table(outcomes: List[Outcome]) -> Table:
+    table = Table(title='\nreplayed samples, newest batch first', title_justify='left', show_edge=False, pad_edge=False)
+    table.add_column('iter', justify='right')
+    table.add_column('sample', overflow='fold')
+    table.add_column('outcome', no_wrap=True)
+    table.add_column('labels', overflow='fold')
+    table.add_column('loss', justify='right', no_wrap=True)
+    # What fails is never among those left out.
+    shown = outcomes if len(outcomes) <= _MOST_ROWS else sorted(outcomes, key=lambda o: not o.fails)[:_MOST_ROWS]
+    for outcome in shown:
+        iteration = outcome.recorded.iteration
+        table.add_row(
+            '' if iteration is None else str(iteration),
+            Text(visible_name(outcome.recorded.source)),
+            Text(outcome.status, style=_STYLES[outcome.status]),
+            Text(_labels(outcome)),
+            f'{outcome.losses["loss"]:.4g}' if 'loss' in outcome.losses else '',
+        )
+    if len(outcomes) > len(shown):
+        table.caption = f'and {len(outcomes) - len(shown)} more that do not fail'
+    return table
+
+
+def _labels(outcome: Outcome) -> str:
+    from mmguard.labels.instances import describe_reasons
+
+    if not outcome.trained and not outcome.loaded:
+        return ''
+    return '; '.join(describe_reasons(judged.tally) for judged in outcome.invalid.values()) or 'valid'
+
+
+def _verdict(console: Console, report: Dict[str, Any]) -> None:
+    failing, outcomes, ours = report['failing'], report['outcomes'], report['our_failures']
+    lost = len(report['not_found'])
+    run = len(outcomes) - lost
+    if failing:
+        console.print(Text(f'\n{len(failing)} of {run} replayed samples fail.', style='bold red'))
+        if report['same_for_all']:
+            console.print(
+                Text(
+                    f'All of them, by {report["same_for_all"]}, and no label explains it: look at the config '
+                    f'and the model rather than at a sample (mmguard check CONFIG).'
+                ),
+                soft_wrap=True,
+            )
+    elif not ours:
+        console.print(Text(f'\nNone of {run} replayed samples fails.', style='bold green'))
+        console.print(Text(_nothing_found(report)), soft_wrap=True)
+    if ours:
+        errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
+        console.print(
+            Text(
+                f'\nmmguard itself failed on {len(ours)} of {run} samples: {"; ".join(errors)}. This is '
+                f'neither your config nor your data: {REPORT_IT}.',
+                style='bold red',
+            ),
+            soft_wrap=True,
+        )
+    if lost:
+        console.print(
+            Text(f'{counted(lost, "sample was", "samples were")} not found here, and may be the ones.', style='yellow')
+        )
+    if report['older_batches']:
+        console.print(
+            Text(f'{report["older_batches"]} older batches were left alone; --last N takes N batches.', style='dim')
+        )
+
+
+def _nothing_found(report: Dict[str, Any]) -> str:
+    did = 'Their labels are valid' + (', and so are losses and gradients on the CPU' if report['forward'] else '')
+    return (
+        f'{did}: what ended the training is not in one of these samples alone. That leaves random crops that these '
+        f'seeds did not draw (--seeds 20), weights that had gone astray (--weights CHECKPOINT), half precision, '
+        f'memory, several ranks (docs/ranks.md), or the hardware.'
+        + ('' if report['forward'] else ' The model was not run: leave --no-forward out.')
+    )
+
+
+def as_json(report: Dict[str, Any]) -> Dict[str, Any]:
+    """The same as plain data."""
+    plain = {
+        key: value for key, value in report.items() if key not in ('outcomes', 'failing', 'not_found', 'our_failures')
+    }
+    plain['failing'] = list(dict.fromkeys(outcome.path for outcome in report['failing']))
+    plain['not_found'] = [outcome.recorded.path for outcome in report['not_found']]
+    plain['our_failures'] = [outcome.path for outcome in report['our_failures']]
+    plain['samples'] = [outcome.to_json() for outcome in report['outcomes']]
+    return plain

@@ -1,0 +1,1 @@
+"""What was found, for a screen and as a page: tables, plots, likely causes, pictures of files."""

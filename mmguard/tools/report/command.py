@@ -1,0 +1,100 @@
+"""``mmguard report``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Container, Optional
+
+from mmguard.tools.arguments import label, positive
+from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+
+if TYPE_CHECKING:
+    from mmguard.tools.explain.dice import PseudoDice
+    from mmguard.tools.explain.explained import Explanation
+    from mmguard.tools.report.crash import Crash
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'report',
+        help='what a training skipped, and how it died: tables, plots and likely causes',
+        description='Reads what LabelGuardHook and FlightRecorderHook wrote during a training (of all ranks), and '
+        'shows the worst files, what was skipped over the iterations, and the likely causes; of one that died the '
+        'error, its last batches, and the command that finds the sample. Exit code: 0 nothing was skipped, 1 something '
+        'was, or it died, 2 nothing that can be read, or a damaged record where all others skipped nothing.',
+    )
+    parser.add_argument(
+        'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_flight.jsonl, or a run's folder"
+    )
+    parser.add_argument('--num-classes', type=positive, metavar='N', help='default: what the run says')
+    parser.add_argument('--ignore-index', type=label, metavar='N', help='default: what the run says, or 255')
+    parser.add_argument('--top', type=positive, default=20, metavar='N', help='files per table, default: %(default)s')
+    parser.add_argument('--html', type=Path, metavar='FILE', help='write one self-contained page')
+    parser.add_argument('--json', metavar='FILE', help="write the numbers as JSON ('-': standard output)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.console import Console
+    from mmguard.files import write_or_print
+    from mmguard.tools.explain.dice import HARMLESS
+    from mmguard.tools.explain.explained import explain_text
+    from mmguard.tools.explain.render import as_text
+    from mmguard.tools.report.log_json import as_json
+    from mmguard.tools.report.mode_report import sections_of
+    from mmguard.tools.report.page import write_scan_page
+    from mmguard.tools.report.render import show
+    from mmguard.tools.report.run_findings import run_findings
+    from mmguard.tools.report.run_report import read_report
+
+    console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
+    report = read_report(args.log, args.num_classes, args.ignore_index)
+    findings = run_findings(report)
+    show(console, report, findings, args.top)
+    dice = _dice_beside(args.log)
+    end = _explained_end(report.crash, {code for finding in findings for code in finding.explains})
+    if end is None and dice.always:
+        end = explain_text([dice.summary])
+    if end is not None:
+        console.print(f'{as_text(end, width=min(console.width, 110))}\n', soft_wrap=True)
+    if dice.words and not dice.always:
+        console.print(f'note: {dice.words}. {HARMLESS}\n', soft_wrap=True)
+    if args.json is not None:
+        # File names that are no UTF-8 are lone surrogates, which JSON can hold as escapes alone.
+        write_or_print(args.json, json.dumps(as_json(report, findings, end), indent=1))
+    if args.html is not None:
+        # Where no label was counted there is nothing to call fine.
+        counted = [mode for mode in report.modes if mode.in_all.counted]
+        sections = [section for mode in counted for section in sections_of(mode, report.problems)]
+        write_scan_page(args.html, str(args.log), sections, report.crash if report.crash.ranks else None, findings, end)
+        console.print(f'page: {args.html}')
+    if not report.is_clean:
+        return FOUND
+    if report.is_damaged:
+        console.print('what could be read skipped nothing; what is left out may have', style='yellow')
+        return COULD_NOT_RUN
+    return CLEAN
+
+
+def _explained_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
+    """What the exceptions of a run that died mean, as `mmguard explain` says it; ``None``: findings said it."""
+    from mmguard.tools.explain.explained import explain_text
+    from mmguard.tools.explain.sources import marked
+
+    found = explain_text(marked(rank.traceback, rank.rank) for rank in crash.ranks if rank.traceback)
+    is_said = found is not None and found.signature is not None and found.signature.code in said
+    return None if is_said else found
+
+
+def _dice_beside(log: Path) -> PseudoDice:
+    """What nnU-Net's own log beside says of its classes after each epoch."""
+    from mmguard.tools.explain.dice import PseudoDice
+
+    dice = PseudoDice()
+    for path in sorted((log if log.is_dir() else log.parent).glob('training_log*.txt')):
+        with open(path, 'rb') as lines:
+            for line in lines:
+                dice.take(line)
+    return dice

@@ -1,0 +1,141 @@
+"""The page as one HTML document: a Jinja2 template, in which every text is escaped where it is put in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from mmguard.findings import RULES, Finding, LabelFacts
+from mmguard.findings.finding import SEVERITIES
+from mmguard.findings.rule import Verdict
+from mmguard.labels.instances import describe_boxes
+from mmguard.tools.explain.explained import Explanation
+from mmguard.tools.report.crash import Crash, described
+from mmguard.tools.report.histogram import histogram_of
+from mmguard.tools.report.page import Section, WorstFile
+from mmguard.tools.report.panels import panels_of
+from mmguard.tools.report.plots import plots_of
+from mmguard.version import __version__
+from mmguard.visible import visible
+from mmguard.words import counted
+
+#: Codes that say: the labels are fine.
+FINE = tuple(cause.code for cause in RULES if issubclass(cause, Verdict))
+#: Files that are listed, and that are drawn, per section.
+LISTED, DRAWN = 100, 12
+_TEMPLATES = Path(__file__).with_name('templates')
+
+
+def page(
+    title: str,
+    sections: Sequence[Section],
+    crash: Optional[Crash] = None,
+    run_findings: Sequence[Finding] = (),
+    end: Optional[Explanation] = None,
+) -> str:
+    """The page."""
+    return _template().render(
+        title=title,
+        sections=sections,
+        crash=crash,
+        run_findings=run_findings,
+        end=end,
+        version=__version__,
+        written=time.strftime('%Y-%m-%d %H:%M'),
+    )
+
+
+@lru_cache(maxsize=None)
+def _template() -> Any:
+    environment = Environment(
+        loader=FileSystemLoader(str(_TEMPLATES)),
+        autoescape=True,
+        finalize=_seen,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # The same in every page, so that its digest allows it and nothing else.
+    script = (_TEMPLATES / 'page.js').read_text(encoding='utf-8')
+    digest = base64.b64encode(hashlib.sha256(script.encode('utf-8')).digest()).decode()
+    environment.filters['thousands'] = '{:,}'.format
+    environment.globals.update(
+        fine=FINE,
+        listed=LISTED,
+        drawn=DRAWN,
+        counted=counted,
+        described=described,
+        found_in=found_in,
+        histogram_of=histogram_of,
+        panels_of=panels_of,
+        plots_of=plots_of,
+        script=Markup(script),
+        script_hash=f'sha256-{digest}',
+        tiles_of=tiles_of,
+        verdict_of=verdict_of,
+    )
+    return environment.get_template('page.html')
+
+
+def _seen(value: Any) -> Any:
+    """What is put into the page, before it is escaped: every character of a name is seen, pieces of the page stay."""
+    return value if isinstance(value, Markup) else visible(str(value))
+
+
+class Said(NamedTuple):
+    """What the findings of a section come to."""
+
+    tone: str
+    head: str
+    rest: str
+
+
+def verdict_of(section: Section) -> Said:
+    """One sentence: fine, or how much there is and what to begin with."""
+    findings, facts = section.findings, section.facts
+    beside = [finding for finding in findings if finding.code not in FINE]
+    is_invalid = any(facts.values.values()) or any(facts.reasons.values())
+    if len(beside) < len(findings) or not (findings or is_invalid):
+        more = f'{counted(len(beside), "finding")} beside them.' if beside else 'Nothing invalid was found in them.'
+        return Said('fine', 'Your labels are fine.', f' {more}')
+    if not findings:
+        return Said('error', 'Something is invalid', ', but nothing says why: see the values below.')
+    begin = f' Begin with {findings[0].code}.' if len(findings) > 1 else ''
+    tone = min((finding.severity for finding in findings), key=SEVERITIES.index)
+    return Said(tone, f'{counted(len(findings), "finding")}.', begin)
+
+
+def tiles_of(facts: LabelFacts) -> List[Tuple[str, str, bool]]:
+    """Number, what it counts, and whether it is an alarm."""
+    kind, ignored = facts.kind, '' if facts.ignore_index is None else f', {facts.ignore_index} ignored'
+    invalid = sum(facts.values.values()) + sum(n for why, n in facts.reasons.items() if why != 'label')
+    tiles = [
+        (f'{facts.files:,}', 'files', False, facts.files),
+        (f'{facts.offending_files:,}', 'files with something invalid', facts.offending_files > 0, facts.files),
+        (_short(facts.total), kind, False, facts.total),
+        (_short(invalid), f'invalid {kind}', invalid > 0, True),
+        (f'{facts.num_classes:,}', f'classes: 0 to {facts.num_classes - 1}{ignored}', False, True),
+    ]
+    return [(number, what, alarm) for number, what, alarm, known in tiles if known or alarm]
+
+
+def found_in(file: WorstFile) -> List[str]:
+    """``'11: 1,201'`` of each invalid value, and the faults of boxes."""
+    values = [f'{value}: {count:,}' for value, count in sorted(file.values.items(), key=lambda item: -item[1])]
+    more = [f'... {len(values) - 8} more'] if len(values) > 8 else []
+    return [*values[:8], *more, *describe_boxes(file.reasons)]
+
+
+def _short(count: int) -> str:
+    """``1,234,567`` in full, beyond it ``8.39 billion``."""
+    for size, unit in ((10**12, 'trillion'), (10**9, 'billion'), (10**8, 'million')):
+        if count >= size:
+            return f'{count / (10**6 if unit == "million" else size):.3g} {unit}'
+    return f'{count:,}'

@@ -1,0 +1,162 @@
+"""One mode of a run, from all that is known of it: its lines, its record, the config beside them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Optional, Sequence
+
+from mmguard.config.read import ReadConfig
+from mmguard.findings import Finding, LabelFacts
+from mmguard.findings.advice import diagnose_for
+from mmguard.labels.spaces import LabelSpaces, from_config, from_options
+from mmguard.labels.tally import Tally
+from mmguard.log.totals import KINDS, LoopTotals
+from mmguard.tools.report.log_config import data_roots
+from mmguard.tools.report.log_totals import ModeTotals, values_of
+from mmguard.tools.report.logged_run import LoggedMode, LoggedRun
+from mmguard.tools.report.page import Section, WorstFile
+from mmguard.words import counted
+
+
+@dataclass
+class ModeReport:
+    """One mode of a run.
+
+    Args:
+        mode (str): ``'train'``, ``'val'`` or ``'test'``.
+        lines (ModeTotals): What the log says: the iterations with anything.
+        logged (LoggedMode, optional): What the record says: all iterations.
+        spaces (LabelSpaces): Which labels were valid.
+        data_roots (list[str]): Where the files are.
+        findings (dict[str, list[Finding]]): Kind -> the likely causes.
+    """
+
+    mode: str
+    lines: ModeTotals
+    logged: Optional[LoggedMode] = None
+    spaces: LabelSpaces = field(default_factory=LabelSpaces)
+    data_roots: List[str] = field(default_factory=list)
+    findings: Dict[str, List[Finding]] = field(default_factory=dict)
+
+    @property
+    def in_all(self) -> LoopTotals:
+        """The sums: over all iterations where there is a record, else over those of the log."""
+        if self.logged is None:
+            return self.lines.totals()
+        # The record is up to a minute old where a training died; the lines end where their file reached its limit.
+        filled = max(self.logged.totals.filled, self.lines.filled, key=_iterations)
+        return replace(self.logged.totals, filled=filled)
+
+    @property
+    def skipped_nothing(self) -> bool:
+        return not (self.in_all or self.lines.totals())
+
+    @property
+    def note(self) -> str:
+        """Up to where the sums reach, where that is not the end."""
+        if self.logged is None or self.logged.ended:
+            return ''
+        upto = (
+            f'the sums are those up to iteration {self.logged.place:,}' if self.logged.place else 'nothing was counted'
+        )
+        return f'{self.mode} did not come to its end: {upto}'
+
+    def facts(self, kind: str) -> LabelFacts:
+        """For the diagnosis and the page."""
+        space, total = self.spaces.of(kind), self.in_all.kinds[kind]
+        seen = values_of(kind, self.in_all, self.lines)
+        facts = LabelFacts(
+            # What a label_map names is no surprise to the user.
+            values={v: n for v, n in seen.values.items() if space is None or v not in space.label_map},
+            total=total.total,
+            files=self.in_all.files,
+            offending_files=len(self.lines.files[kind]),
+            kind=kind,
+            reasons=seen.reasons,
+        )
+        if space is not None:
+            facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
+            facts.class_names = list(self.spaces.names)
+        return facts
+
+
+def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
+    return sum(sum(by_rank.values()) for by_rank in filled.values())
+
+
+def mode_reports(
+    lines: Dict[str, ModeTotals],
+    run: LoggedRun,
+    config: Dict[str, Any],
+    num_classes: Optional[int],
+    ignore_index: Optional[int],
+) -> List[ModeReport]:
+    """The modes of a run.
+
+    Args:
+        lines (dict[str, ModeTotals]): Of the log.
+        run (LoggedRun): Of the records.
+        config (dict): Of the config beside them, for runs without a record.
+        num_classes, ignore_index (int, optional): What the user says; goes before all of these.
+    """
+    reports = []
+    for mode in dict.fromkeys((*lines, *run.modes)):
+        report = ModeReport(mode, lines.get(mode, ModeTotals()), run.modes.get(mode))
+        said = LabelSpaces() if report.logged is None else report.logged.spaces
+        written = from_config(ReadConfig(config), mode, imports=False)
+        report.spaces = from_options(num_classes, ignore_index, written.given(said))
+        report.data_roots = data_roots(config, mode) if report.logged is None else report.logged.data_roots
+        for kind in KINDS:
+            offending = report.spaces.of(kind) is not None and report.lines.files[kind]
+            facts = report.facts(kind)
+            report.findings[kind] = diagnose_for(run.framework, facts, report.data_roots) if offending else []
+        reports.append(report)
+    return reports
+
+
+def sections_of(report: ModeReport, told: Sequence[str]) -> List[Section]:
+    """The sections of the page for a mode, one per kind of label.
+
+    Args:
+        report (ModeReport): The mode.
+        told (list[str]): What could not be read.
+    """
+    totals = report.in_all
+    kinds = [kind for kind in KINDS if report.lines.files[kind]]
+    # A mode of which only losses told something, or nothing at all, has a section, too.
+    kinds = kinds or [kind for kind in KINDS if totals.kinds[kind].total][:1] or ['pixels']
+    if totals.iterations:
+        seen = f'in {totals.offending_iterations:,} of {counted(totals.iterations, "iteration")}.'
+    else:
+        seen = f'in {counted(totals.offending_iterations, "iteration")}; the log holds no others.'
+    notes = [note for note in ('A file counts each time that it was trained on.', report.note, *told) if note]
+    sections = []
+    for kind in kinds:
+        total = totals.kinds[kind]
+        amount = f'{total.skipped:,} {kind} skipped and {total.remapped:,} remapped, {seen}'
+        history = {w: dict(counts) for w, counts in report.lines.history.items() if kind in w or 'loss' in w}
+        sections.append(
+            Section(
+                name=f'{report.mode}, {kind}',
+                facts=report.facts(kind),
+                findings=report.findings[kind],
+                worst=[_worst_file(tally, kind, report.data_roots) for tally in report.lines.worst(kind)],
+                notes=[amount, *notes],
+                history=history,
+            )
+        )
+    return sections
+
+
+def _worst_file(tally: Tally, kind: str, roots: Sequence[str]) -> WorstFile:
+    paths = (os.path.join(root, str(tally.source)) for root in (*roots, ''))
+    there = next((path for path in paths if os.path.isfile(path)), None)
+    return WorstFile(
+        source=str(tally.source),
+        image_path=there if kind == 'instances' else None,
+        label_path=there if kind == 'pixels' else None,
+        values=tally.values,
+        skipped=tally.skipped + tally.remapped,
+        reasons=tally.reasons,
+    )

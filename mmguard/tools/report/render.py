@@ -1,0 +1,138 @@
+"""What ``mmguard report`` shows: how a run died, tables of what it skipped, plots, likely causes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Dict, Sequence
+
+from mmguard.console import Table, Text
+from mmguard.findings import Finding
+from mmguard.findings.unused import unused_in
+from mmguard.log.totals import KINDS, LoopTotals
+from mmguard.log.wording import all_valid, amounts, files_table, reasons_by_kind
+from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.report.bars import bars
+from mmguard.tools.report.crash import Crash, RankCrash, described
+from mmguard.tools.report.log_totals import ModeTotals, values_of
+from mmguard.tools.report.mode_report import ModeReport
+from mmguard.tools.report.plots import binned
+from mmguard.tools.report.run_report import RunReport
+from mmguard.visible import visible
+from mmguard.words import counted
+
+#: What the terminal shows of a crash; the page and the JSON show all.
+_BATCHES, _FILES = 5, 8
+
+
+def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int) -> None:
+    """Prints how a run ended, what is found of its ranks, and what it skipped.
+
+    Args:
+        console (rich.console.Console): With markup off, because names hold brackets.
+        report (RunReport): It.
+        run_findings (list[Finding]): About the run and its ranks.
+        top_k (int): Files per table.
+    """
+    for line in report.notes:
+        console.print(visible(line))
+    for line in report.problems:
+        console.print(visible(line), style='yellow')
+    if report.crash.ranks:
+        _print_crash(console, report.crash)
+    for finding in run_findings:
+        console.print(finding_on_screen(finding), soft_wrap=True)
+        console.print()
+    for mode in report.modes:
+        _print_mode(console, mode, report.ranks, top_k)
+
+
+def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
+    mode, lines = report.mode, report.lines
+    if report.skipped_nothing:
+        console.print(all_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
+    else:
+        _print_skipped(console, mode, lines, report.in_all, ranks, top_k)
+    if report.note:
+        console.print(report.note, style='yellow')
+    for kind in KINDS:
+        for place, finding in enumerate(report.findings[kind]):
+            head = f'{mode}, {kind}: likely cause: ' if place == 0 else '  or: '
+            console.print(finding_on_screen(finding, head), soft_wrap=True)
+        if lines.files[kind] and report.spaces.of(kind) is None:
+            console.print(
+                f'{mode}, {kind}: nothing beside the log says how many classes there are; with --num-classes N the '
+                f'likely cause is named'
+            )
+
+
+def _without_labels(report: ModeReport) -> str:
+    empty = report.in_all.empty_images
+    return f'{counted(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
+
+
+def _print_skipped(console: Any, mode: str, totals: ModeTotals, in_all: LoopTotals, ranks: int, top_k: int) -> None:
+    for kind in KINDS:
+        if totals.files[kind]:
+            title = f'mmguard: {mode}, {kind}'
+            worst = totals.worst(kind)
+            console.print(files_table(title, worst[:top_k], len(worst[top_k:]), name_width=60))
+    for line in amounts(replace(in_all, filled={}), ranks) + reasons_by_kind(
+        {kind: values_of(kind, in_all, totals) for kind in KINDS}
+    ):
+        console.print(visible(line))
+    for what, counts in totals.history.items():
+        _print_plot(console, f'{mode}: {what}', counts)
+    console.print()
+
+
+def _print_crash(console: Any, crash: Crash) -> None:
+    """Prints how a run ended: the rank that ended first with its last batches, the others in a line each."""
+    first = crash.ranks[0]
+    console.print(Text.assemble(('crash: ', 'bold red'), visible(first.told)))
+    for line in (first.error, f'at {first.place}' if first.place else ''):
+        if line:
+            console.print(Text(f'  {_shortened(visible(line))}'))
+    for rank in crash.ranks[1:]:
+        console.print(
+            Text(f'       {visible(rank.told)}{f": {_shortened(visible(rank.error))}" if rank.error else ""}')
+        )
+    if first.batches:
+        console.print(_batches(first))
+    console.print(Text.assemble('  which sample it is: ', (visible(crash.replay), 'bold cyan')), soft_wrap=True)
+    console.print()
+
+
+def _batches(rank: RankCrash) -> Table:
+    table = Table(title=f'last batches of rank {rank.rank}, the newest first', title_justify='left')
+    table.add_column('iteration', justify='right')
+    table.add_column('losses', overflow='fold')
+    table.add_column('files', overflow='fold')
+    for batch in rank.batches[:_BATCHES]:
+        losses = '\n'.join(f'{name} {value:.4g}' for name, value in (batch.losses or {}).items())
+        files = [f'{source}{f" ({words})" if words else ""}' for source, words in described(batch)]
+        files = [name.replace('\n', '\\n') for name in files]
+        shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
+        iteration = '' if batch.iteration is None else f'{batch.iteration:,}'
+        ended = losses if batch.losses is not None else 'did not end'
+        table.add_row(iteration, Text(visible(ended)), Text('\n'.join(map(visible, shown))))
+    if len(rank.batches) > _BATCHES:
+        table.add_row('...', f'{len(rank.batches) - _BATCHES} more', '')
+    return table
+
+
+def _shortened(text: str) -> str:
+    """The first line, and who lacked a gradient of what."""
+    lines = text.split('\n')
+    return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *unused_in([text]).words])
+
+
+def _print_plot(console: Any, title: str, counts: Dict[int, int]) -> None:
+    first, last = min(counts), max(counts)
+    heights = binned(counts, first, last, max(20, min(console.width - 16, 100)))
+    edge = f'{max(heights):,}'
+    console.print(f'\n{title} per iteration, {sum(counts.values()):,} in all')
+    for place, row in enumerate(bars(heights)):
+        console.print(f'{edge if place == 0 else "":>12} │{row}', style='magenta', overflow='ignore', no_wrap=True)
+    console.print(f'{"0":>12} └{"─" * len(heights)}')
+    begin, end = f'{first:,}', f' {last:,}' if last > first else ''
+    console.print(f'{"iteration":>12}  {begin}{end:>{max(len(heights) - len(begin), 0)}}')

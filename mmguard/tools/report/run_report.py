@@ -1,0 +1,105 @@
+"""All that is known of a run: what its logs, records and flight records say, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from mmguard.log.line_reader import Unread
+from mmguard.tools.report.crash import Crash, read_crash
+from mmguard.tools.report.log_config import has_hook, read_config
+from mmguard.tools.report.log_lines import read_logs
+from mmguard.tools.report.log_totals import totals_of
+from mmguard.tools.report.logged_run import LoggedRun, read_run
+from mmguard.tools.report.mode_report import ModeReport, mode_reports
+from mmguard.tools.report.run_files import NotALog, config_of, find_run
+from mmguard.words import first_of
+
+
+@dataclass
+class RunReport:
+    """A run.
+
+    Args:
+        files (list[Path]): Those that it is made from.
+        modes (list[ModeReport]): What each mode skipped.
+        crash (Crash): How it ended; without ranks where it ended well.
+        ranks (int): That sums are added up over.
+        unread (Unread): What of the logs could not be understood.
+        notes (list[str]): What else is to be known.
+        problems (list[str]): What could not be read.
+        is_damaged (bool): Whether the record of a rank, or of its end, could not be read.
+    """
+
+    files: List[Path] = field(default_factory=list)
+    modes: List[ModeReport] = field(default_factory=list)
+    crash: Crash = field(default_factory=Crash)
+    ranks: int = 1
+    unread: Unread = field(default_factory=Unread)
+    notes: List[str] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+    is_damaged: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        # A line of a log is there because of an offence, also one that cannot be read.
+        damaged = self.unread.records or self.unread.cut_off
+        return not (damaged or self.crash.ranks) and all(mode.skipped_nothing for mode in self.modes)
+
+
+def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
+    """Reads a run.
+
+    Args:
+        target (Path): Its log, its ``label_guard.json``, its flight record, or its folder.
+        num_classes (int, optional): Where nothing beside the log says so.
+        ignore_index (int, optional): Of label maps; ``None``: as the run says, or 255.
+
+    Raises:
+        NotALog: A hook of mmguard left nothing there.
+    """
+    unread = Unread()
+    try:
+        files = find_run(target)
+        lines = totals_of(*(read_logs([path], unread) for path in files.logs))
+    except NotALog as error:
+        return _without_log(target, error)
+    run = read_run(files.records)
+    crash = read_crash(files.crashes, run.world_size)
+    known = LoggedRun() if files.crash_alone else run
+    modes = mode_reports(lines, known, _config_beside(files.folder), num_classes, ignore_index)
+    problems = unread.words() + run.problems + first_of(crash.problems, 20)
+    if not modes and not crash.ranks:
+        raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
+    return RunReport(
+        [*files.logs, *([] if files.crash_alone else files.records), *files.crashes],
+        modes,
+        crash,
+        max(1, known.ranks),
+        unread,
+        first_of([f'another run, not shown: {folder}' for folder in files.others]),
+        problems,
+        bool(run.problems) or crash.is_damaged,
+    )
+
+
+def _without_log(target: Path, why: NotALog) -> RunReport:
+    """A run that the hook of an older mmguard watched and that has no log skipped nothing."""
+    if target.is_dir():
+        for path in sorted(target.rglob('config.py')):
+            try:
+                watched = has_hook(read_config(path))
+            except (OSError, ValueError):
+                continue
+            if watched:
+                return RunReport(notes=[f'{path.parent.parent}: LabelGuardHook watched this run and skipped nothing'])
+    raise why
+
+
+def _config_beside(folder: Path) -> Dict[str, Any]:
+    path = config_of(folder)
+    try:
+        return {} if path is None else read_config(path)
+    except (OSError, ValueError):
+        return {}

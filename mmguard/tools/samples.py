@@ -1,0 +1,215 @@
+"""The samples of a config's data set, built as training builds it: loaded one by one, and found by their files."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any, ContextManager, Dict, Iterator, List, Tuple
+
+import numpy as np
+import torch
+
+from mmguard import register
+from mmguard.config.load import load_config as load_file
+from mmguard.config.read import ReadConfig
+from mmguard.config.types import words_of_misplaced
+from mmguard.errors import CannotRun
+from mmguard.failures import import_scope, words_of
+from mmguard.tools.paths import common_tail, parts_of
+
+_PATHS = ('img_path', 'seg_map_path')
+_EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
+
+
+def load_config(path: str) -> Any:
+    """The config, its custom modules imported.
+
+    Raises:
+        CannotRun: It is none, cannot be loaded, or something else is taken where one of its values stands.
+        Exception: What the import of its framework raises.
+    """
+    config = load_file(path)
+    import_scope(config)
+    misplaced = [one for one in ReadConfig(config.to_dict()).misplaced if one.fatal]
+    if misplaced:
+        raise CannotRun(f'{path}: {words_of_misplaced(misplaced)}')
+    return config
+
+
+def in_scope(config: Any) -> ContextManager[None]:
+    """Types without a scope are looked up in the config's ``default_scope``, while data is loaded, too."""
+    from mmengine.registry import DefaultScope
+
+    register()
+    scope: ContextManager[None] = DefaultScope.overwrite_default_scope(config.get('default_scope') or 'mmengine')
+    return scope
+
+
+def build_dataset(config: Any, split: str = 'train') -> Any:
+    """A data set of a config, its annotations read.
+
+    Raises:
+        CannotRun: There is none, it cannot be built, or it is empty.
+    """
+    from mmengine.registry import DATASETS
+
+    dataset = (config.get(f'{split}_dataloader') or {}).get('dataset')
+    if dataset is None:
+        raise CannotRun(f'{config.filename or "the config"}: no {split}_dataloader with a data set')
+    with in_scope(config):
+        try:
+            built = DATASETS.build(dataset)
+            if hasattr(built, 'full_init'):
+                built.full_init()
+            samples = len(built)
+        except Exception as error:
+            empty = 'need at least one array' in str(error)  # what mmengine says of a data set without samples
+            hint = f'It {_EMPTY}' if empty else 'Is data_root right on this machine?'
+            raise CannotRun(f'the {split} data set cannot be built: {words_of(error)}. {hint}') from error
+    if not samples:
+        raise CannotRun(f'the {split} data set {_EMPTY}')
+    return built
+
+
+def seed_all(seed: int) -> None:
+    """What random transforms draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample of a data set.
+
+    Args:
+        number (int): Its number among all.
+        dataset (BaseDataset): The innermost data set, or the MultiImageMixDataset around it, that runs the pipeline.
+        index (int): Its number there.
+    """
+
+    number: int
+    dataset: Any
+    index: int
+
+    @property
+    def mixes(self) -> bool:
+        """Whether other images are mixed in."""
+        return _mixes(self.dataset)
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """What is known of the sample before any file is read."""
+        return dict(_inside(self.dataset).get_data_info(self.index))
+
+    @property
+    def transforms(self) -> List[Any]:
+        """The steps of the pipeline that loads the sample."""
+        return list(getattr(getattr(_inside(self.dataset), 'pipeline', None), 'transforms', ()))
+
+    def load(self) -> Any:
+        """The sample as training gets it; ``None`` where the pipeline leaves none."""
+        return self.dataset[self.index] if self.mixes else self.dataset.prepare_data(self.index)
+
+
+class Samples:
+    """The samples of a data set, each once, however often its wrappers repeat it.
+
+    Args:
+        dataset (BaseDataset): It, wrappers included.
+
+    Raises:
+        CannotRun: One of those inside is no data set of mmengine.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self._all: List[Sample] = []
+        for inner, size in _holders(dataset):
+            self._all += [Sample(len(self._all) + index, inner, index) for index in range(size)]
+        self._by_name: Dict[str, List[Tuple[str, Sample]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __getitem__(self, number: int) -> Sample:
+        return self._all[number]
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self._all)
+
+    def find(self, path: str) -> Tuple[str, List[Sample]]:
+        """The samples whose path shares the longest end with this one.
+
+        Args:
+            path (str): An image or a label file, as it was named on any machine.
+
+        Returns:
+            tuple: the path here, and its samples: several where a data set lists the file several times.
+
+        Raises:
+            CannotRun: None has this file name, or several fit equally well.
+        """
+        if path == '<unknown>':
+            raise CannotRun("the record does not name its file: 'img_path' is missing in the meta_keys of Pack...")
+        if not self._by_name:
+            self._list_names()
+        candidates = self._by_name.get(parts_of(path)[-1], [])
+        if not candidates:
+            first = next((here for (here, _), *_ in self._by_name.values()), 'has no file')
+            raise CannotRun(
+                f'{path}: none of the {len(self):,} samples has this file name (the first is {first}). Is it the right '
+                f'config?'
+            )
+        longest = max(common_tail(path, here) for here, _ in candidates)
+        fitting: Dict[str, List[Sample]] = {}
+        for here, sample in candidates:
+            if common_tail(path, here) == longest:
+                fitting.setdefault(here, []).append(sample)
+        if len(fitting) > 1:
+            raise CannotRun(
+                f'{path}: {len(fitting)} files of the data set fit equally well: {", ".join(sorted(fitting)[:4])}. '
+                f'Name the right one with --sample'
+            )
+        return next(iter(fitting.items()))
+
+    def _list_names(self) -> None:
+        for sample in self._all:
+            info = sample.info
+            for path in (str(info[key]) for key in _PATHS if info.get(key)):
+                self._by_name.setdefault(parts_of(path)[-1], []).append((path, sample))
+
+
+def innermost(dataset: Any) -> List[Any]:
+    """The data sets inside of all wrappers."""
+    if hasattr(dataset, 'datasets'):
+        return [leaf for inner in dataset.datasets for leaf in innermost(inner)]
+    return innermost(dataset.dataset) if hasattr(dataset, 'dataset') else [dataset]
+
+
+def _holders(dataset: Any) -> Iterator[Tuple[Any, int]]:
+    """What runs the pipelines inside of wrappers (Repeat, Concat, ClassBalanced, ...), with its number of samples."""
+    if _mixes(dataset):
+        yield dataset, len(dataset.dataset)
+    elif hasattr(dataset, 'datasets'):
+        for inner in dataset.datasets:
+            yield from _holders(inner)
+    elif hasattr(dataset, 'dataset'):
+        yield from _holders(dataset.dataset)
+    elif hasattr(dataset, 'prepare_data') and hasattr(dataset, 'get_data_info'):
+        yield dataset, len(dataset)
+    else:
+        raise CannotRun(
+            f'{type(dataset).__name__}: no data set of mmengine (without get_data_info and prepare_data), so its '
+            f'samples cannot be found by their files'
+        )
+
+
+def _mixes(dataset: Any) -> bool:
+    """Whether it is a MultiImageMixDataset."""
+    return hasattr(dataset, 'pipeline_types') and hasattr(dataset, 'dataset')
+
+
+def _inside(dataset: Any) -> Any:
+    while _mixes(dataset):
+        dataset = dataset.dataset
+    return dataset

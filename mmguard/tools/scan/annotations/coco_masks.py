@@ -1,0 +1,217 @@
+"""Masks of COCO annotations, judged by their structure and their sizes: no pixel is decoded."""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import Any, List, NamedTuple, Sequence, Tuple, Union
+
+import numpy as np
+
+#: What is wrong with a mask, by code; 0: nothing. Of several faults of a mask the first that is found is named.
+MASK_FAULTS = (
+    '',
+    'there is no mask',
+    'neither polygons nor an RLE of "size" and "counts"',
+    'a polygon is no list of finite numbers',
+    'a polygon has fewer than 6 numbers, or an odd count',
+    'a polygon reaches far beyond the image',
+    'the size of an RLE is not that of the image',
+    'the counts of an RLE do not add up to its size',
+    'an RLE is empty',
+)
+_NONE, _NO_MASK, _NO_NUMBERS, _SHORT, _FAR, _OTHER_SIZE, _COUNTS, _EMPTY = range(1, len(MASK_FAULTS))
+#: One element an annotation: a code, the corners around its polygons, height and width of its RLE; NaN where there is
+#: none.
+MASK = np.dtype([('fault', np.int8), ('span', float, (4,)), ('size', float, (2,))])
+#: Of a file whose masks nobody asked for.
+UNREAD = np.empty(0, MASK)
+#: Numbers of a polygon that mmdet does not throw away, at least.
+_FEWEST = 6
+#: The most characters of a number in an RLE: 32 bits, 5 a character.
+_LONGEST = 7
+
+try:
+    from msgspec import Struct
+except ImportError:
+    Rle: Any = None
+else:
+
+    class Rle(Struct, gc=False):  # type: ignore[no-redef]
+        """Run lengths, column by column, the background first."""
+
+        size: Tuple[int, int]
+        counts: Union[List[int], str]
+
+
+#: A mask as JSON may hold it rightly.
+Mask = Union[None, List[List[float]], 'Rle']
+
+
+class Runs(NamedTuple):
+    """What the run lengths of K masks add up to.
+
+    Attributes:
+        total (np.ndarray): int64 (K,), pixels; -1: damaged.
+        inside (np.ndarray): int64 (K,), those of the object.
+    """
+
+    total: np.ndarray
+    inside: np.ndarray
+
+
+def mask_column(masks: Sequence[Any]) -> np.ndarray:
+    """The column of some masks, each a :data:`Mask` or the code of its fault. Of type :data:`MASK`."""
+    column = np.zeros(len(masks), MASK)
+    column['span'] = column['size'] = np.nan
+    polygons, runs = [], []
+    for place, mask in enumerate(masks):
+        if isinstance(mask, list) and mask:
+            polygons.append(place)
+        elif not mask:
+            column['fault'][place] = _NONE
+        elif isinstance(mask, int):
+            column['fault'][place] = mask
+        else:
+            runs.append(place)
+    if polygons:
+        _add_polygons(column, np.array(polygons), [masks[place] for place in polygons])
+    if runs:
+        _add_runs(column, np.array(runs), [masks[place] for place in runs])
+    return column
+
+
+def checked(value: Any) -> Any:
+    """Whatever JSON holds in the place of a mask, as :func:`mask_column` takes it."""
+    if not value:  # mmdet looks no closer
+        return None
+    if isinstance(value, list):
+        return value if all(isinstance(one, list) and all(map(_is_number, one)) for one in value) else _NO_NUMBERS
+    size, counts = (value.get('size'), value.get('counts')) if isinstance(value, dict) else (None, None)
+    if not isinstance(size, list) or len(size) != 2 or not all(map(_is_whole, size)):
+        return _NO_MASK
+    if isinstance(counts, str) or (isinstance(counts, list) and all(map(_is_whole, counts))):
+        return Rle((size[0], size[1]), counts)
+    return _NO_MASK if counts is None or not isinstance(counts, list) else _COUNTS
+
+
+def judged(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
+    """The code of each mask's fault, beside its image.
+
+    Args:
+        column (np.ndarray): (N,) as :func:`mask_column` makes it.
+        extents (np.ndarray): (N, 2), height and width of each mask's image; infinite where they are not known.
+
+    Returns:
+        np.ndarray: int8 (N,), places in :data:`MASK_FAULTS`.
+    """
+    faults = column['fault'].copy()
+    sound = faults == 0
+    with np.errstate(invalid='ignore'):
+        sides = extents[:, ::-1]
+        far = ((column['span'][:, :2] < -sides) | (column['span'][:, 2:] > 2 * sides)).any(axis=1)
+        known = np.isfinite(extents).all(axis=1) & ~np.isnan(column['size'][:, 0])
+        other = known & (column['size'] != extents).any(axis=1)
+    faults[sound & far] = _FAR
+    faults[(sound | (faults == _COUNTS) | (faults == _EMPTY)) & other] = _OTHER_SIZE
+    return faults
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and math.isfinite(value))
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int
+
+
+def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[float]]]) -> None:
+    parts = list(chain.from_iterable(masks))
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    owner = np.repeat(places, np.fromiter(map(len, masks), np.int64, len(masks)))
+    usable = (lengths >= _FEWEST) & (lengths % 2 == 0)
+    column['fault'][owner[~usable]] = _SHORT
+    if not usable.all():
+        parts = [part for part, use in zip(parts, usable.tolist()) if use]
+        lengths, owner = lengths[usable], owner[usable]
+    if not parts:
+        return
+    try:
+        points = np.fromiter(chain.from_iterable(parts), float, int(lengths.sum())).reshape(-1, 2)
+    except OverflowError:  # an int of hundreds of digits
+        points = np.array([_float(number) for part in parts for number in part]).reshape(-1, 2)
+    starts = (np.concatenate([[0], np.cumsum(lengths)[:-1]]) // 2)[_firsts(owner)]
+    owner = owner[_firsts(owner)]
+    column['span'][owner, :2] = np.minimum.reduceat(points, starts)
+    column['span'][owner, 2:] = np.maximum.reduceat(points, starts)
+
+
+def _float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _add_runs(column: np.ndarray, places: np.ndarray, masks: List[Any]) -> None:
+    written = np.array([isinstance(mask.counts, str) for mask in masks])
+    total = np.full(len(masks), -1, np.int64)
+    inside = np.zeros(len(masks), np.int64)
+    if written.any():
+        total[written], inside[written] = _of_texts([mask.counts for mask in masks if isinstance(mask.counts, str)])
+    for place in np.flatnonzero(~written).tolist():
+        counts = masks[place].counts
+        if min(counts, default=0) >= 0:
+            total[place], inside[place] = min(sum(counts), 1 << 62), min(sum(counts[1::2]), 1 << 62)
+    sizes = np.array([[max(-1, min(side, 1 << 31)) for side in mask.size] for mask in masks], np.int64)
+    column['size'][places] = sizes
+    faults = np.where(inside == 0, _EMPTY, 0)
+    column['fault'][places] = np.where((total != sizes.prod(axis=1)) | (sizes < 0).any(axis=1), _COUNTS, faults)
+
+
+def _of_texts(texts: Sequence[str]) -> Runs:
+    """Run lengths in the characters of COCO's API: 5 bits each from '0' on and one that says that more follow; from
+    the fourth number on the difference to the one before the last."""
+    runs = Runs(np.full(len(texts), -1, np.int64), np.zeros(len(texts), np.int64))
+    sound = [place for place, text in enumerate(texts) if text and text.isascii()]
+    if not sound:
+        return runs
+    lengths = np.array([len(texts[place]) for place in sound])
+    bits = np.frombuffer(''.join([texts[place] for place in sound]).encode(), np.uint8).astype(np.int64) - ord('0')
+    ends = np.cumsum(lengths)
+    # One text that is damaged must not shift the numbers of the next: each ends with its text.
+    last = (bits & 32) == 0
+    damaged = np.logical_or.reduceat((bits < 0) | (bits > 63), ends - lengths) | ~last[ends - 1]
+    last[ends - 1] = True
+    closing = np.flatnonzero(last)
+    opening = np.concatenate([[0], closing[:-1] + 1])
+    size = closing - opening + 1
+    owner = np.searchsorted(ends, closing, side='right')
+    damaged[owner[size > _LONGEST]] = True
+    digit = np.arange(len(bits)) - np.repeat(opening, size)
+    numbers = np.add.reduceat((bits & 31) << (5 * digit.clip(0, _LONGEST)), opening)
+    numbers -= ((bits[closing] & 16) > 0) * (np.int64(1) << (5 * size.clip(0, _LONGEST)))
+    first = np.flatnonzero(_firsts(owner))
+    place = np.arange(len(owner)) - np.repeat(first, np.diff(np.append(first, len(owner))))
+    for parity in (0, 1):
+        chosen = (place % 2 == parity) & (place > 0)
+        numbers[chosen] = _running_sums(numbers[chosen], owner[chosen])
+    damaged[owner[numbers < 0]] = True
+    total = np.add.reduceat(numbers, first)
+    inside = np.add.reduceat(np.where(place % 2, numbers, 0), first)
+    runs.total[sound] = np.where(damaged, -1, total)
+    runs.inside[sound] = inside
+    return runs
+
+
+def _running_sums(numbers: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """Sums from the first number of each owner on."""
+    if not len(numbers):
+        return numbers
+    sums, first = np.cumsum(numbers), np.flatnonzero(_firsts(owner))
+    return sums - np.repeat(sums[first] - numbers[first], np.diff(np.append(first, len(numbers))))
+
+
+def _firsts(owner: np.ndarray) -> np.ndarray:
+    """Where another owner begins. bool (N,)."""
+    return np.concatenate([[True], owner[1:] != owner[:-1]])

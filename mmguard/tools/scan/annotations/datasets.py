@@ -1,0 +1,280 @@
+"""The data sets of an mmdet config, without building them: which files they read, and how."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+
+from mmguard.config.read import ReadConfig
+from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.labels.spaces import from_config
+from mmguard.tools.scan.annotations.coco import scan_coco
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.loader import Sample, ask_dataset
+from mmguard.tools.scan.annotations.merge import merged
+from mmguard.tools.scan.annotations.openimages import scan_openimages
+from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
+from mmguard.tools.scan.sources.loader import spread
+
+SPLITS = ('train', 'val', 'test')
+
+
+@dataclass
+class DetDataset:
+    """One data set of a config, inside of whatever wrappers.
+
+    Args:
+        path (str): Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
+        type (str): Its type.
+        family (str): ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
+            ``'openimages'``, or ``''`` where its files are of a format that cannot be scanned.
+        root (str): ``data_root``.
+        ann_file (str): The annotations, joined with the root.
+        images (str): Folder of the images (VOC: ``sub_data_root``), joined with the root.
+        class_names (list[str], optional): ``metainfo.classes``, or those of the type.
+        filter_cfg (dict): As in the config.
+        test_mode (bool): Whether it filters nothing.
+        settings (dict): All of its config.
+        masks (bool): Whether its masks are trained on, or compared with predicted ones.
+    """
+
+    path: str
+    type: str
+    family: str
+    root: str
+    ann_file: str
+    images: str
+    class_names: Optional[List[str]]
+    filter_cfg: Dict[str, Any] = field(default_factory=dict)
+    test_mode: bool = False
+    settings: Dict[str, Any] = field(default_factory=dict)
+    masks: bool = False
+
+
+def scan_detection_config(
+    cfg: Any, split: str = 'train', num_classes: Optional[int] = None, masks: bool = False
+) -> LabelFacts:
+    """Scans the annotation files of one split of a config.
+
+    Args:
+        cfg (Config or dict): A config of mmdet, loaded.
+        split (str): ``'train'``, ``'val'`` or ``'test'``.
+        num_classes (int, optional): Classes of the head. Default: as the model's heads say, or as many as the class
+            list has where the config has no model.
+        masks (bool): Masks are read in any case, not only where the config asks for them.
+
+    Returns:
+        LabelFacts: Of all data sets of the split together.
+
+    Raises:
+        ValueError: The split has no data set, or none that can be scanned.
+    """
+    datasets = datasets_of_config(cfg, split)
+    if not datasets:
+        raise ValueError(f'the config has no data set for {split!r}: {split}_dataloader is missing or empty')
+    known = [dataset for dataset in datasets if dataset.family]
+    if not known:
+        types = ', '.join(dataset.type for dataset in datasets)
+        raise ValueError(
+            f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
+            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset'
+        )
+    if num_classes is None:
+        spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
+        # Panoptic files list stuff, too.
+        space = spaces.pixels if known[0].family == 'panoptic' and spaces.pixels else spaces.instances
+        num_classes = None if space is None else space.num_classes
+    facts = merged([scan_dataset(replace(one, masks=one.masks or masks), num_classes) for one in known])
+    for dataset in datasets:
+        if not dataset.family and facts.annotations is not None:
+            what = f'data sets of type {dataset.type} cannot be scanned'
+            facts.annotations.unreadable.setdefault(what, []).append(dataset.path)
+    return facts
+
+
+def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> LabelFacts:
+    """Scans the files of one data set, as its type reads them."""
+    facts = _scan_files(dataset, num_classes)
+    metainfo = dataset.settings.get('metainfo')
+    classes = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
+    if isinstance(classes, str) and dataset.class_names == [classes]:
+        # COCO's names are looked up in it, and found, as parts of the text. All else counts its letters.
+        facts.class_names = list(classes)
+    return facts
+
+
+def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
+    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
+    if num_classes is None:
+        num_classes = len(dataset.class_names or ()) or None
+    if dataset.family == 'voc':
+        return _scan_xml(dataset, num_classes, min_size, ask)
+    if dataset.family == 'openimages':
+        keys = ('label_file', 'meta_file', 'hierarchy_file', 'image_level_ann_file')
+        # What is not named is looked for in vain, as by mmdet; labels of whole images need not be there.
+        named = [key for key in keys if dataset.settings.get(key) or key != 'image_level_ann_file']
+        files = {key: _join(dataset.root, dataset.settings.get(key) or '') for key in named}
+        return scan_openimages(dataset.ann_file, num_classes=num_classes, images=dataset.images, **files)
+    return scan_coco(
+        dataset.ann_file,
+        num_classes,
+        dataset.class_names,
+        dataset.images if ask else None,
+        min_size,
+        lvis=dataset.family.startswith('lvis'),
+        by_url=dataset.family == 'lvis_url',
+        ask=partial(_ask, dataset) if ask else None,
+        masks=dataset.masks and ask,
+        maps=_maps_of(dataset) if ask else None,
+    )
+
+
+def _maps_of(dataset: DetDataset) -> Optional[Tuple[str, str]]:
+    """Where its pipeline looks for label maps; ``None`` where it loads none."""
+    prefix, steps = dataset.settings.get('data_prefix'), dataset.settings.get('pipeline')
+    folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
+    loads = any(isinstance(step, Mapping) and step.get('with_seg') is True for step in steps or ())
+    if not loads or dataset.family != 'coco' or not isinstance(folder, str):
+        return None
+    return _join(dataset.root, folder), str(dataset.settings.get('seg_map_suffix') or '.png')
+
+
+def _ask(dataset: DetDataset, samples: List[Sample]) -> LoaderFacts:
+    if dataset.family not in ('coco', 'voc'):
+        return LoaderFacts(unknown=f'{dataset.type} is not run on a part of its files')
+    return ask_dataset(dataset, samples, lambda part: _scan_files(part, None, ask=False))
+
+
+def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
+    """The data sets of a split, in order, out of their wrappers (Repeat, Concat, ClassBalanced, MultiImageMix, ...).
+
+    Args:
+        cfg (Config or dict): A config, loaded.
+        split (str): ``'train'``, ``'val'`` or ``'test'``.
+    """
+    if split not in SPLITS:
+        raise ValueError(f'split must be one of {", ".join(map(repr, SPLITS))}, got {split!r}')
+    loader = cfg.get(f'{split}_dataloader')
+    if not isinstance(loader, Mapping) or not isinstance(loader.get('dataset'), Mapping):
+        return []
+    leaves = _leaves(f'{split}_dataloader.dataset', loader['dataset'])
+    masks = _asks_for_masks(cfg)
+    return [_dataset(path, dict(settings), masks) for path, settings in leaves]
+
+
+def _asks_for_masks(cfg: Any) -> bool:
+    """Whether a loader of the config reads masks, or a head predicts them."""
+    waiting: List[Any] = [cfg.get('model'), *(cfg.get(f'{split}_dataloader') for split in SPLITS)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if part.get('with_mask') is True or isinstance(part.get('mask_head'), (Mapping, list)):
+                return True
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+    return False
+
+
+def _leaves(path: str, settings: Mapping) -> Iterator[Tuple[str, Mapping]]:
+    inner, several = settings.get('dataset'), settings.get('datasets')
+    if isinstance(inner, Mapping):
+        yield from _leaves(f'{path}.dataset', inner)
+    elif isinstance(several, (list, tuple)):
+        for number, one in enumerate(several):
+            if isinstance(one, Mapping):
+                yield from _leaves(f'{path}.datasets[{number}]', one)
+    else:
+        yield path, settings
+
+
+def _dataset(path: str, settings: Dict[str, Any], masks: bool) -> DetDataset:
+    kind = settings.get('type', '')
+    name = kind if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
+    cls = _class_of(kind)
+    family = _family_of(cls)
+    root = str(settings.get('data_root') or '')
+    prefix = settings.get('data_prefix')
+    prefix = prefix if isinstance(prefix, Mapping) else {}
+    folder = prefix.get('sub_data_root' if family == 'voc' else 'img', prefix.get('img_path', ''))
+    return DetDataset(
+        path=path,
+        type=name,
+        family=family,
+        root=root,
+        ann_file=_join(root, settings.get('ann_file') or ''),
+        images=_join(root, folder if isinstance(folder, str) else ''),
+        class_names=_classes(settings.get('metainfo'), cls),
+        filter_cfg=dict(settings.get('filter_cfg') or {}),
+        test_mode=bool(settings.get('test_mode')),
+        settings=settings,
+        masks=masks,
+    )
+
+
+def _class_of(kind: Any) -> Any:
+    if not isinstance(kind, str):
+        return kind
+    import mmdet.datasets  # noqa: F401  registers them
+    from mmdet.registry import DATASETS
+
+    return DATASETS.get(kind)
+
+
+def _family_of(cls: Any) -> str:
+    if cls is None:
+        return ''
+    # By name of the base: this must also work for a data set that derives from mmdet's in the user's own file.
+    bases = [base.__name__ for base in getattr(cls, '__mro__', ())]
+    for base, family in (
+        ('LVISV1Dataset', 'lvis_url'),
+        ('LVISV05Dataset', 'lvis'),
+        ('CocoPanopticDataset', 'panoptic'),
+        ('CocoDataset', 'coco'),
+        ('XMLDataset', 'voc'),
+        ('OpenImagesChallengeDataset', ''),
+        ('OpenImagesDataset', 'openimages'),
+    ):
+        if base in bases:
+            return family
+    return ''
+
+
+def _classes(metainfo: Any, cls: Any) -> Optional[List[str]]:
+    names = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
+    if names is None:
+        names = (getattr(cls, 'METAINFO', None) or {}).get('classes')
+    if isinstance(names, str):  # the name of a file; else classes=('cat') without its comma
+        if not os.path.isfile(names):
+            return [names]
+        return read_list(names, names, Faults())
+    return None if names is None else [str(name) for name in names]
+
+
+def _join(root: str, path: Any) -> str:
+    path = path if isinstance(path, str) else ''
+    return os.path.join(root, path) if root else path
+
+
+def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
+    faults = Faults()
+    lines = read_list(dataset.ann_file, dataset.ann_file, faults)
+    folders = [
+        dataset.settings.get(key) or usual
+        for key, usual in (('img_subdir', 'JPEGImages'), ('ann_subdir', 'Annotations'))
+    ]
+    # Names are told relative to the data root, as mmguard's log tells them.
+    inside = os.path.relpath(dataset.images, dataset.root) if dataset.root else ''
+    root = dataset.root or dataset.images
+    listed = images_of_list(lines, '' if inside == '.' else inside, *folders)
+    smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
+    facts = scan_voc_files(
+        root, listed, num_classes, dataset.class_names or [], min_size, smallest, images=ask, faults=faults
+    )
+    assert isinstance(facts.annotations, AnnotationFacts)
+    facts.annotations.sources = [os.path.normpath(dataset.images)]
+    if ask and lines and not faults and not facts.values and not facts.reasons:
+        facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
+    return facts

@@ -1,0 +1,117 @@
+"""Which of the listed images are on disk, by one look into each folder; and whether they have the size that is told."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import warnings
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.table import EXAMPLES
+
+#: So many images are opened to compare their size: whole sets are resized or turned, not single images.
+LOOKED_AT = 200
+_EXIF_ORIENTATION = 0x0112
+_TURNED = (5, 6, 7, 8)
+_CHANGED = (2, 3, 4, *_TURNED)
+Size = Tuple[int, int]
+
+
+def other_sizes(
+    root: str, names: Sequence[str], sizes: np.ndarray
+) -> Tuple[int, List[Tuple[str, Size, Size]], List[str]]:
+    """Compares the size of images, spread evenly over the list, with that in the annotations.
+
+    Args:
+        root (str): The folder that the names are relative to.
+        names (sequence of str): (M,) the files.
+        sizes (np.ndarray): (M, 2), height and width as they are told; what is not above 0 is not known.
+
+    Returns:
+        tuple[int, list, list]: How many were compared (none without pillow), (file, size on disk, size told) of those
+        that differ, and the files that an EXIF tag turns or mirrors.
+    """
+    if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow, too
+        return 0, [], []
+    compared, found, turned = 0, [], []
+    for place in np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist():
+        if not names[place] or not (np.isfinite(sizes[place]).all() and (sizes[place] > 0).all()):
+            continue
+        shown = _shown(os.path.join(root, names[place]))
+        if shown is not None:
+            own, orientation = shown
+            if orientation in _CHANGED:
+                turned.append(names[place])
+            told = (int(sizes[place][0]), int(sizes[place][1]))
+            compared += 1
+            if own != told:
+                found.append((names[place], own, told))
+    return compared, found, turned
+
+
+def _shown(path: str) -> Optional[Tuple[Size, int]]:
+    """As :func:`shown_size`, of a file, and its EXIF orientation (1: upright); ``None`` where it cannot be read."""
+    from PIL import Image
+
+    try:
+        if not os.path.isfile(path):  # opening a pipe would wait for ever
+            return None
+        with warnings.catch_warnings(), Image.open(path, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
+            warnings.simplefilter('ignore')
+            return shown_size(image), _orientation(image)
+    except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
+        return None
+
+
+def shown_size(image: Any) -> Size:
+    """Height and width of an open image of pillow, as loaders show it: turned, if its EXIF tag says so."""
+    width, height = image.size
+    return (width, height) if _orientation(image) in _TURNED else (height, width)
+
+
+def _orientation(image: Any) -> int:
+    found = image.getexif().get(_EXIF_ORIENTATION, 1) if image.format in ('JPEG', 'MPO') else 1
+    return found if isinstance(found, int) else 1
+
+
+def missing_files(root: str, names: Sequence[str], faults: Faults) -> Tuple[int, List[str]]:
+    """Compares a list of files with the disk.
+
+    Args:
+        root (str): The folder that the names are relative to.
+        names (sequence of str): The files.
+        faults (Faults): Takes folders that cannot be looked into.
+
+    Returns:
+        tuple[int, list[str]]: How many are missing, and the first of them, with what is there instead where only the
+        ending or the case differs.
+    """
+    by_folder: Dict[str, List[str]] = {}
+    for name in names:
+        by_folder.setdefault(os.path.dirname(name), []).append(name)
+    count = 0
+    first: List[str] = []
+    for folder, listed in by_folder.items():
+        there = _files_in(os.path.join(root, folder), faults)
+        missing = [name for name in listed if os.path.basename(name) not in there]
+        count += len(missing)
+        if missing and len(first) < EXAMPLES:
+            alike = {os.path.splitext(name)[0].lower(): name for name in there}
+            for name in missing[: EXAMPLES - len(first)]:
+                other = alike.get(os.path.splitext(os.path.basename(name))[0].lower())
+                first.append(f'{name} (there is {other})' if other else name)
+    return count, first
+
+
+def _files_in(folder: str, faults: Faults) -> set:
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name for entry in entries}
+    except FileNotFoundError:
+        faults.add('there is no such folder of images', folder)
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        faults.add(f'the folder of images cannot be read: {getattr(error, "strerror", None) or error}', folder)
+    return set()

@@ -1,0 +1,105 @@
+"""A few images of annotation files as mmdet's own data set reads them, beside what the scan makes of them."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+from collections import Counter
+from contextlib import redirect_stdout
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Sequence
+
+import numpy as np
+
+from mmguard.failures import words_of
+from mmguard.files import temporary_folder
+from mmguard.findings.facts import LabelFacts, LoaderFacts
+from mmguard.tools.scan.annotations.coco_file import CocoFile
+from mmguard.tools.scan.sources.loader import spread
+
+if TYPE_CHECKING:
+    from mmguard.tools.scan.annotations.datasets import DetDataset
+
+
+class Sample(NamedTuple):
+    """The annotations of one image.
+
+    Attributes:
+        image (str): Its name.
+        text (str): The file that holds them alone: JSON, or the list of VOC.
+    """
+
+    image: str
+    text: str
+
+
+def samples_of_coco(coco: CocoFile) -> List[Sample]:
+    """A few images with what is annotated in them; polygons and masks are left out."""
+    columns, images, original = coco.annotations, coco.images, coco.ids.original
+    categories = [dict(id=original(code), name=name) for code, name in coco.categories]
+    samples = []
+    for place in spread(np.flatnonzero(np.isin(images.id, columns.image_id)).tolist()):
+        image = dict(id=original(images.id[place]), file_name=images.name[place])
+        image.update(height=images.height[place], width=images.width[place])
+        annotations = [
+            dict(
+                id=original(int(columns.id[row])),
+                image_id=image['id'],
+                category_id=original(int(columns.category_id[row])),
+                bbox=columns.box[row].tolist(),
+                area=float(columns.area[row]),
+                iscrowd=int(columns.crowd[row]),
+                ignore=int(columns.ignore[row]),
+            )
+            for row in np.flatnonzero(columns.image_id == images.id[place]).tolist()
+        ]
+        record = dict(images=[image], annotations=annotations, categories=categories)
+        samples.append(Sample(images.name[place], json.dumps(record)))
+    return samples
+
+
+def ask_dataset(
+    dataset: DetDataset, samples: Sequence[Sample], scan: Callable[[DetDataset], LabelFacts]
+) -> LoaderFacts:
+    """Lets the data set of the config list each sample, and compares.
+
+    Args:
+        dataset (DetDataset): The data set.
+        samples (list[Sample]): What it is asked about.
+        scan (callable): The scan of such a data set.
+    """
+    facts = LoaderFacts()
+    with temporary_folder() as folder:
+        for number, sample in enumerate(samples):
+            path = os.path.join(folder, f'{number}{os.path.splitext(dataset.ann_file)[1]}')
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(sample.text)
+            counted = dict(sorted(scan(replace(dataset, ann_file=path)).histogram.items()))
+            try:
+                labels = _labels(dataset.settings, path)
+            except ImportError as error:
+                return LoaderFacts(unknown=words_of(error, 160))
+            except Exception as error:  # a class of the user's may raise anything
+                facts.failed[sample.image] = words_of(error, 240)
+                continue
+            facts.files += 1
+            if labels != counted:
+                facts.differing[sample.image] = (labels, counted)
+    return facts
+
+
+def _labels(settings: Dict[str, Any], path: str) -> Dict[int, int]:
+    """Label -> instances that the class of a data set trains on, of an annotation file."""
+    from mmdet.registry import DATASETS
+
+    light = copy.deepcopy(settings)
+    light.update(ann_file=path, pipeline=[], lazy_init=True)
+    light.pop('backend_args', None)  # the sample lies on this machine
+    counts: Counter = Counter()
+    with redirect_stdout(io.StringIO()):  # pycocotools prints
+        listed = DATASETS.build(light).load_data_list()
+    for image in listed:
+        counts.update(one['bbox_label'] for one in image['instances'] if not one['ignore_flag'])
+    return dict(sorted(counts.items()))

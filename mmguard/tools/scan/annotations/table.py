@@ -1,0 +1,245 @@
+"""The instances of a data set as columns, whatever the format of its files, and the facts that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Dict, List, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.labels.boxes import NOT_FINITE, corner_faults
+from mmguard.labels.instances import BOX_REASONS, LABEL_REASON
+
+#: So many examples are named of each kind.
+EXAMPLES = 8
+#: Boxes often end a fraction of a pixel outside of their image; only more than this, in pixels, is told.
+EDGE = 1.0
+#: No image is wider or higher.
+LARGEST_SIDE = 1 << 24
+WRONG_SIZE = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
+#: Value ranges up to this are counted with a table.
+_TABLE = 1 << 16
+
+
+@dataclass
+class Table:
+    """N annotations of M images in C categories.
+
+    Args:
+        images (list[str]): (M,) file of each image, for messages.
+        sizes (np.ndarray): float64 (M, 2), height and width; what is not above 0 (or NaN) is not known.
+        categories (list[str]): (C,) as ``AnnotationFacts.instances_of`` calls them.
+        image (np.ndarray): int64 (N,), place of the image; -1: of no image that is listed.
+        category (np.ndarray): int64 (N,), place of the category; -1: of none that is known.
+        label (np.ndarray): int64 (N,), the label that it is trained with, where it is.
+        corners (np.ndarray): float64 (N, 4), x1, y1, x2, y2 in pixels; fastest as :func:`side_by_side` makes it.
+        boxed (np.ndarray): bool (N,), whether there is a box at all.
+        aside (np.ndarray): bool (N,), crowds and difficult ones.
+        left_out (dict[str, np.ndarray]): Why the loader leaves annotations out -> bool (N,); the first reason counts.
+        judged (np.ndarray): bool (N,), whose box matters: not of a category that nobody trains on.
+        shows_size (bool): Examples show a box as x, y, width, height, as COCO stores it; else as two corners.
+    """
+
+    images: List[str]
+    sizes: np.ndarray
+    categories: List[str]
+    image: np.ndarray
+    category: np.ndarray
+    label: np.ndarray
+    corners: np.ndarray
+    boxed: np.ndarray
+    aside: np.ndarray
+    left_out: Dict[str, np.ndarray] = field(default_factory=dict)
+    judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
+    shows_size: bool = True
+
+    @cached_property
+    def extents(self) -> np.ndarray:
+        """float64 (N, 2), height and width of each one's image; infinite where they are not known."""
+        known = np.where(self.sizes > 0, self.sizes, np.inf)
+        return side_by_side(*(np.append(side, np.inf)[self.image] for side in known.T))  # -1 takes the last
+
+
+def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
+    """Counts everything that the columns can tell.
+
+    Args:
+        table (Table): The annotations.
+        num_classes (int): Classes of the head: labels from there on are invalid.
+        class_names (sequence of str): Names of the labels.
+        annotations (AnnotationFacts): What is known already; it is filled and becomes a part of the facts.
+    """
+    count = len(table.label)
+    listed = table.image >= 0
+    extents = table.extents
+    codes = corner_faults(table.corners, extents)
+    codes[~(table.boxed & table.judged & listed)] = 0
+    trained = listed & ~table.aside
+    left_out = np.zeros(count, bool)
+    for why, flags in table.left_out.items():
+        fresh = flags & ~left_out
+        left_out |= fresh
+        if fresh.any():
+            annotations.left_out[why] = int(fresh.sum())
+    trained &= ~left_out
+    invalid = trained & (codes == 0) & ((table.label < annotations.min_label) | (table.label >= num_classes))
+    usable = trained & (codes == 0) & ~invalid
+    reasons = {BOX_REASONS[code]: int(n) for code, n in enumerate(np.bincount(codes, minlength=1)) if code and n}
+    if invalid.any():
+        reasons[LABEL_REASON] = int(invalid.sum())
+    annotations.usable = counts_of(table.label[usable])
+    _count_categories(table, annotations)
+    _count_images(table, usable, annotations)
+    _describe_boxes(table, codes, extents, annotations)
+    annotations.annotations = count
+    annotations.crowds = int(table.aside.sum())
+    annotations.orphans = int(count - listed.sum())
+    return LabelFacts(
+        values=counts_of(table.label[invalid]),
+        num_classes=num_classes,
+        total=count,
+        files=len(table.images),
+        offending_files=int(np.count_nonzero(np.bincount(table.image[invalid | (codes > 0)]))),
+        kind='instances',
+        reasons=reasons,
+        class_names=list(class_names),
+        histogram=_count_labels(table.label[trained], table.image[trained], annotations),
+        annotations=annotations,
+    )
+
+
+def places(values: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Where each value stands among the keys (the last one of equal keys, as in a dict), -1: nowhere. int64 (N,)."""
+    if not len(keys) or not len(values):
+        return np.full(len(values), -1, np.int64)
+    low, high = int(keys.min()), int(keys.max())
+    if high - low < 4 * len(keys) + 1024:  # nearly consecutive: a table is faster than a search
+        table = np.full(high - low + 2, -1, np.int64)
+        table[keys - low] = np.arange(len(keys))
+        inside = (values >= low) & (values <= high)
+        return table[np.where(inside, values - low, high - low + 1)]
+    order = np.argsort(keys, kind='stable')
+    found = np.searchsorted(keys[order], values, side='right') - 1
+    candidate = order[found.clip(0)]
+    return np.where((found >= 0) & (keys[candidate] == values), candidate, -1)
+
+
+def repeated(values: np.ndarray) -> List[int]:
+    """The first few values that occur more than once, in rising order."""
+    ordered = np.sort(values, kind='stable')
+    again = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
+    return list(dict.fromkeys(again))[:EXAMPLES]
+
+
+def side_by_side(*columns: np.ndarray) -> np.ndarray:
+    """K columns (N,) as (N, K), each in one piece: conditions on whole rows take a third of the time."""
+    return np.array(columns).T
+
+
+def counts_of(values: np.ndarray) -> Dict[int, int]:
+    """Value -> how often it occurs, in rising order."""
+    if not len(values):
+        return {}
+    low, high = int(values.min()), int(values.max())
+    if high - low < _TABLE:
+        counts = np.bincount(values - low)
+        found = np.flatnonzero(counts)
+        return dict(zip((found + low).tolist(), counts[found].tolist()))
+    found, counts = np.unique(values, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist()))
+
+
+def _count_categories(table: Table, annotations: AnnotationFacts) -> None:
+    known = table.category >= 0
+    counts = np.bincount(table.category[known], minlength=len(table.categories)).tolist()
+    known &= table.image >= 0
+    images = _images_with(table.category[known], table.image[known], len(table.categories))
+    for name, instances, holders in zip(table.categories, counts, images):
+        # Two categories under one name (or id) are told as duplicates, and counted together.
+        annotations.instances_of[name] = annotations.instances_of.get(name, 0) + instances
+        annotations.images_of[name] = annotations.images_of.get(name, 0) + holders
+
+
+def _images_with(codes: np.ndarray, images: np.ndarray, number: int) -> List[int]:
+    """For each of ``number`` codes, the images among those of its annotations."""
+    base = int(images.max(initial=0)) + 1
+    pairs = np.sort(codes * base + images)
+    pairs = pairs[np.concatenate([[True], pairs[1:] != pairs[:-1]])] if len(pairs) else pairs
+    return np.bincount(pairs // base, minlength=number).tolist()
+
+
+def _count_labels(labels: np.ndarray, images: np.ndarray, annotations: AnnotationFacts) -> Dict[int, int]:
+    histogram = counts_of(labels)
+    codes = places(labels, np.array(list(histogram), np.int64))
+    annotations.files_with_class = dict(zip(histogram, _images_with(codes, images, len(histogram))))
+    return histogram
+
+
+def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts) -> None:
+    annotations.images = len(table.images)
+    with_target = np.zeros(len(table.images), bool)
+    with_target[table.image[usable]] = True
+    annotations.images_without_target = int(len(table.images) - with_target.sum())
+    small = np.flatnonzero(table.sizes.min(axis=1) < annotations.min_size) if len(table.images) else np.empty(0, int)
+    small = small[np.isfinite(table.sizes[small]).all(axis=1)]
+    annotations.small_images = len(small)
+    for place in small[:EXAMPLES].tolist():
+        height, width = table.sizes[place].tolist()
+        annotations.small_examples.append(f'{table.images[place]}: {width:g} x {height:g}')
+
+
+def _describe_boxes(table: Table, codes: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts) -> None:
+    looked_at = table.boxed & table.judged & (table.image >= 0) & (codes != NOT_FINITE)
+    negative = looked_at & (table.corners < 0).any(axis=1)
+    over = (table.corners[:, 2] > extents[:, 1] + EDGE) | (table.corners[:, 3] > extents[:, 0] + EDGE)
+    over &= looked_at & (codes == 0)
+    annotations.negative_boxes, annotations.over_edge = int(negative.sum()), int(over.sum())
+    annotations.below_minus_one = int((negative & (table.corners < -1).any(axis=1)).sum())
+    kinds = [(reason, codes == code) for code, reason in enumerate(BOX_REASONS) if code]
+    for reason, flags in [*kinds, ('negative', negative), ('over_edge', over)]:
+        first = np.flatnonzero(flags)[:EXAMPLES].tolist()
+        if first:
+            annotations.box_examples[reason] = [_example(table, place) for place in first]
+    _describe_convention(table, looked_at, extents, annotations)
+
+
+def _describe_convention(
+    table: Table, looked_at: np.ndarray, extents: np.ndarray, annotations: AnnotationFacts
+) -> None:
+    """Counts boxes that are written as another format writes them."""
+    first, second = table.corners[:, :2], table.corners[:, 2:]
+    with np.errstate(invalid='ignore', over='ignore'):
+        if table.shows_size:
+            sizes = second - first  # as they are written: width and height
+            unit = ((first >= 0) & (first <= 1) & (sizes > 0) & (sizes <= 1)).all(axis=1)
+            others = {'corners': (first, sizes), 'centres': (first - sizes / 2, first + sizes / 2)}
+        else:
+            # VOC's fractions are cut off when they are read, and one is taken from them.
+            unit = ((table.corners >= -1) & (table.corners <= 0)).all(axis=1)
+            others = {'sizes': (first, first + second + 1)}
+    annotations.inside_unit = int((unit & looked_at).sum())
+    odd = annotations.over_edge or annotations.negative_boxes or annotations.box_examples
+    if not odd and not annotations.size_mismatches:
+        return
+    annotations.all_zero = int((looked_at & (table.corners == 0).all(axis=1)).sum())
+    bounds = np.where(looked_at & np.isfinite(extents).all(axis=1), extents.T, -np.inf).T[:, ::-1]
+    ways = {name: (low, high, bounds) for name, (low, high) in {'': (first, second), **others}.items()}
+    ways['swapped'] = (first, second, bounds[:, ::-1])
+    with np.errstate(invalid='ignore', over='ignore'):
+        for name, (low, high, most) in ways.items():
+            inside = (low >= -EDGE) & (high > low) & (high <= most + EDGE)
+            annotations.inside_as[name] = int(inside.all(axis=1).sum())
+        known = bounds[:, 0] > 0
+        annotations.reach = float((second[known] / bounds[known]).max(initial=0))
+    annotations.inside_now = annotations.inside_as.pop('')
+    annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
+
+
+def _example(table: Table, place: int) -> str:
+    left, top, right, bottom = table.corners[place].tolist()
+    numbers: Tuple[float, ...] = (left, top, right, bottom)
+    if table.shows_size:
+        numbers = (left, top, right - left, bottom - top)
+    return f'{table.images[int(table.image[place])]}: {", ".join(f"{number:.10g}" for number in numbers)}'

@@ -1,0 +1,221 @@
+"""VOC: a folder of XML files, with or without lists of the images of a split."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.tools.scan.annotations.coco_file import open_regular
+from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
+from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, WRONG_SIZE, Table, facts_of
+from mmguard.tools.scan.annotations.voc_xml import VocFile, read_voc
+
+
+class VocImage(NamedTuple):
+    """One image of a data set.
+
+    Attributes:
+        name (str): The image, relative to the root.
+        xml (str): Its annotation, relative to the root.
+    """
+
+    name: str
+    xml: str
+
+
+def scan_voc(
+    root: str,
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    split: Optional[str] = None,
+    min_size: int = 0,
+    bbox_min_size: int = 0,
+    images: bool = True,
+    minus_one: int = 1,
+) -> LabelFacts:
+    """Reads the XML files of a VOC data set. Never raises for what the files hold.
+
+    Labels are positions in ``class_names``; mmdet leaves objects of other names out without a word, and so do the
+    facts, in ``annotations.left_out``. Without ``class_names`` the names that occur, in the order of the alphabet,
+    are the classes.
+
+    Args:
+        root (str): A folder with ``Annotations`` in it, one with several of those (``VOCdevkit``), or the folder of
+            the XML files.
+        num_classes (int, optional): Classes of the head. Default: as many as there are names.
+        class_names (sequence of str, optional): ``metainfo.classes`` of the data set.
+        split (str, optional): Only what ``ImageSets/Main/<split>.txt`` lists, as mmdet does. Default: all XML files.
+        min_size (int): Images with a shorter side are counted as small.
+        bbox_min_size (int): Smaller boxes are not trained on, as with the data set's ``filter_cfg``.
+        images (bool): Whether missing images are looked for in ``JPEGImages``.
+        minus_one (int): What mmdet takes from each corner.
+
+    Returns:
+        LabelFacts: ``kind='instances'``; ``files`` are XML files.
+    """
+    root = os.fspath(root)
+    faults = Faults()
+    listed: List[VocImage] = []
+    for folder in _data_sets(root, faults):
+        found = _listed(root, folder, split, faults) if split else _all_files(root, folder, faults)
+        listed += found
+    if split and not listed and not faults:
+        faults.add(f'no ImageSets/Main/{split}.txt lists an image', root)
+    facts = scan_voc_files(root, listed, num_classes, class_names, min_size, bbox_min_size, images, minus_one, faults)
+    assert facts.annotations is not None
+    facts.annotations.sources = [root]
+    return facts
+
+
+def scan_voc_files(
+    root: str,
+    listed: Sequence[VocImage],
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    min_size: int = 0,
+    bbox_min_size: int = 0,
+    images: bool = True,
+    minus_one: int = 1,
+    faults: Optional[Faults] = None,
+) -> LabelFacts:
+    """As :func:`scan_voc`, of the files that are listed."""
+    faults = Faults() if faults is None else faults
+    annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
+    read: List[Tuple[VocImage, VocFile]] = []
+    for image in listed:
+        file = read_voc(os.path.join(root, image.xml), image.xml, faults, minus_one)
+        if file is not None:
+            read.append((image, _sized(root, image, file, faults)))
+    found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
+    names = list(sorted(found) if class_names is None else class_names)
+    table = _table(read, names, sorted(found), bbox_min_size)
+    label_of = {name: label for label, name in enumerate(names)}
+    annotations.categories = dict(enumerate(names))
+    annotations.unused = [name for name in names if name not in found]
+    annotations.duplicate_names = [name for name, count in Counter(names).items() if count > 1]
+    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in label_of}
+    if class_names is not None:
+        annotations.not_in_file = list(annotations.unused)
+    twice = [name for name, count in Counter(image.name for image in listed).items() if count > 1]
+    annotations.duplicate_files = twice[:EXAMPLES]
+    boxless = int((~table.boxed).sum())
+    annotations.without_key = {'object.bndbox': boxless} if boxless else {}
+    if images:
+        annotations.missing, annotations.missing_files = missing_files(root, [image.name for image in listed], faults)
+        names_read = [image.name for image, _ in read]
+        annotations.sizes_compared, annotations.size_mismatches, _ = other_sizes(root, names_read, table.sizes)
+    for name in names:
+        annotations.instances_of.setdefault(name, 0)
+        annotations.images_of.setdefault(name, 0)
+    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    annotations.unreadable = faults.to_dict()
+    return facts
+
+
+def read_list(path: str, source: str, faults: Faults) -> List[str]:
+    """The lines of a list of images, as mmengine reads it."""
+    try:
+        with open_regular(path) as file:
+            text = file.read()
+        lines = text.decode('utf-8').split('\n')
+        return lines if lines[-1] else lines[:-1]
+    except UnicodeDecodeError:
+        faults.add('the list of images is not UTF-8', source)
+    except (OSError, ValueError) as error:
+        faults.add(f'the list of images cannot be read: {getattr(error, "strerror", None) or error}', source)
+    return []
+
+
+def images_of_list(lines: Iterable[str], folder: str, image_folder: str, xml_folder: str) -> List[VocImage]:
+    """The images that a list names, where mmdet looks for them."""
+    return [
+        VocImage(os.path.join(folder, image_folder, f'{stem}.jpg'), os.path.join(folder, xml_folder, f'{stem}.xml'))
+        for stem in (line.rstrip('\r') for line in lines)
+    ]
+
+
+def _data_sets(root: str, faults: Faults) -> List[str]:
+    """Folders below the root that hold annotations, relative to it; '' is the root itself."""
+    if os.path.isdir(os.path.join(root, 'Annotations')):
+        return ['']
+    try:
+        with os.scandir(root) as entries:
+            below = sorted(entry.name for entry in entries if entry.is_dir())
+    except (OSError, ValueError) as error:
+        faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', root)
+        return []
+    return [name for name in below if os.path.isdir(os.path.join(root, name, 'Annotations'))] or ['']
+
+
+def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage]:
+    index = os.path.join(folder, 'ImageSets', 'Main', f'{split}.txt')
+    if not os.path.exists(os.path.join(root, index)):
+        return []  # VOC2012 has no test list
+    lines = read_list(os.path.join(root, index), index, faults)
+    # Lists of one class have a second column, 1 or -1; mmdet's have not.
+    return images_of_list((line for line in lines if line.strip()), folder, 'JPEGImages', 'Annotations')
+
+
+def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
+    annotations = os.path.join(folder, 'Annotations')
+    bare = not os.path.isdir(os.path.join(root, annotations))
+    xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))
+    try:
+        with os.scandir(os.path.join(root, xml_folder)) as entries:
+            stems = sorted(entry.name[:-4] for entry in entries if entry.name.lower().endswith('.xml'))
+    except (OSError, ValueError) as error:
+        faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
+        return []
+    if not stems:
+        faults.add('there is no XML file', os.path.join(root, xml_folder))
+    return images_of_list(stems, '', image_folder, xml_folder)
+
+
+def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
+    """With the size of the image itself where the file does not tell it, as mmdet does."""
+    if file.size is None:
+        from PIL import Image
+
+        try:
+            with Image.open(os.path.join(root, image.name)) as opened:
+                height, width = shown_size(opened)
+                return VocFile((float(height), float(width)), file.objects)
+        except Exception as error:  # a damaged file raises what it likes
+            faults.add('has no size, and its image cannot be read: mmdet stops here', f'{image.xml}: {error}')
+    elif NO_NUMBER not in file.size and not all(1 <= side <= LARGEST_SIDE for side in file.size):
+        faults.add(WRONG_SIZE, f'{image.xml}: {file.size[1]:g} x {file.size[0]:g}')
+    return file
+
+
+def _table(
+    read: Sequence[Tuple[VocImage, VocFile]], names: Sequence[str], categories: Sequence[str], bbox_min_size: int
+) -> Table:
+    label_of: Dict[str, int] = {name: label for label, name in enumerate(names)}
+    place_of = {name: place for place, name in enumerate(categories)}
+    rows = [(number, found) for number, (_, file) in enumerate(read) for found in file.objects]
+    label = np.array([label_of.get(found.name, -1) for _, found in rows], np.int64)
+    corners = np.array([found.corners for _, found in rows], float).reshape(-1, 4)
+    boxed = ~(corners == NO_NUMBER).all(axis=1)
+    with np.errstate(invalid='ignore'):
+        small = boxed & (corners[:, 2:] - corners[:, :2] < bbox_min_size).any(axis=1) if bbox_min_size else ~boxed
+    unlisted = label < 0
+    return Table(
+        images=[image.xml for image, _ in read],
+        sizes=np.array([file.size or (NO_NUMBER, NO_NUMBER) for _, file in read], float).reshape(-1, 2),
+        categories=list(categories),
+        image=np.array([number for number, _ in rows], np.int64),
+        category=np.array([place_of[found.name] for _, found in rows], np.int64),
+        label=label,
+        corners=corners,
+        boxed=boxed,
+        aside=np.array([found.difficult for _, found in rows], bool) | (boxed & small),
+        left_out={'category not in the class list': unlisted, 'no box': ~boxed},
+        judged=~unlisted,
+        shows_size=False,
+    )

@@ -1,0 +1,199 @@
+"""One XML file of a VOC data set, read as far as mmdet reads it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from xml.parsers import expat
+
+from mmguard.tools.scan.annotations.coco_file import open_regular
+from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
+from mmguard.tools.scan.annotations.faults import Faults, short
+
+#: An annotation of one image is a few kilobytes.
+LARGEST = 64 << 20
+SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
+#: What mmdet reads, by the tags that lead to it; the first of equal ones counts.
+_WANTED: Set[Tuple[str, ...]] = {('object', 'name'), ('object', 'difficult'), ('size', 'width'), ('size', 'height')}
+_WANTED |= {('object', 'bndbox', side) for side in SIDES}
+_LEADING = {path[:depth] for path in _WANTED for depth in (1, 2, 3)}
+#: What ElementTree puts between a namespace and a tag.
+_BEHIND_NAMESPACE = '}'
+
+
+class VocObject(NamedTuple):
+    """An object.
+
+    Attributes:
+        name (str): Its category.
+        difficult (bool): Whether it is not to be trained on.
+        corners (tuple): As mmdet makes them: whole numbers, one less than in the file; ``NO_NUMBER`` throughout where
+            there is no box.
+    """
+
+    name: str
+    difficult: bool
+    corners: Tuple[float, ...]
+
+
+class VocFile(NamedTuple):
+    """An annotation file.
+
+    Attributes:
+        size (tuple, optional): Height and width as they are written, ``None`` without a ``<size>``.
+        objects (list[VocObject]): The objects that have a name.
+    """
+
+    size: Optional[Tuple[float, float]]
+    objects: List[VocObject]
+
+
+def read_voc(path: str, source: str, faults: Faults, minus_one: int = 1) -> Optional[VocFile]:
+    """Reads a file; never raises. Entities are not followed: a file that declares one is not read at all.
+
+    Args:
+        path (str): The file.
+        source (str): How messages name it.
+        faults (Faults): Takes what is wrong; ``None`` is returned where that is all of it.
+        minus_one (int): What mmdet takes from each corner.
+    """
+    reader = _Reader()
+    try:
+        with open_regular(path) as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            faults.add(f'is larger than {LARGEST >> 20} MiB', source)
+            return None
+        if not text.strip():
+            faults.add('the file is empty', source)
+            return None
+        reader.parse(text)
+    except expat.ExpatError as error:
+        faults.add('is no XML, or damaged', f'{source}: {error}')
+        return None
+    except _EntityError:
+        faults.add('declares an XML entity: not read, it may be hostile', source)
+        return None
+    except (OSError, ValueError, LookupError) as error:  # LookupError: an encoding that Python does not know
+        faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
+        return None
+    if reader.namespaced:
+        faults.add('tags are in an XML namespace: mmdet finds none of them', f'{source}: {short(reader.namespaced)}')
+    size = None if reader.size is None else _size(reader.size, source, faults)
+    objects = [_object(found, number, source, faults, minus_one) for number, found in enumerate(reader.objects)]
+    return VocFile(size, [voc_object for voc_object in objects if voc_object is not None])
+
+
+class _EntityError(Exception):
+    pass
+
+
+class _Reader:
+    """Collects the text of the wanted elements, and the first tag on the way to one that is in a namespace."""
+
+    def __init__(self) -> None:
+        self.size: Optional[Dict[str, str]] = None
+        self.objects: List[Dict[str, Any]] = []
+        self.namespaced = ''
+        self._path: List[str] = []
+        self._into: Optional[Dict[str, str]] = None
+        self._key = ''
+        self._box: Optional[Dict[str, str]] = None
+        self._current: Optional[Dict[str, str]] = None
+
+    def parse(self, text: bytes) -> None:
+        parser = expat.ParserCreate(namespace_separator=_BEHIND_NAMESPACE)  # as ElementTree does
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.EntityDeclHandler = self._entity
+        parser.Parse(text, True)
+
+    def _start(self, tag: str, _: Any) -> None:
+        self._path.append(tag)
+        depth = len(self._path)
+        self._into = None
+        if _BEHIND_NAMESPACE in tag and depth <= 4 and self._names() in _LEADING:
+            self.namespaced = self.namespaced or '{' + tag
+        if depth == 2:
+            self._box = self._current = None
+            if tag == 'object':
+                self._current = {}
+                self.objects.append(self._current)
+            elif tag == 'size' and self.size is None:
+                self._current = self.size = {}
+        elif depth == 3 and tag == 'bndbox' and self._current is not None:
+            # A second box of the same object is not read by mmdet.
+            self._box = self._current if 'bndbox' not in self._current else None
+            self._current['bndbox'] = ''
+        elif depth > 4 or (depth == 4 and self._path[2] != 'bndbox'):
+            return  # nothing is wanted there, and a path as long as a file is deep would be copied for every tag
+        path = tuple(self._path[1:])
+        if path in _WANTED:
+            self._into = self._box if depth == 4 else self._current
+            self._key = tag
+            if self._into is not None:
+                if tag in self._into:
+                    self._into = None
+                else:
+                    self._into[tag] = ''
+
+    def _names(self) -> Tuple[str, ...]:
+        """The path without namespaces."""
+        return tuple(tag.rpartition(_BEHIND_NAMESPACE)[2] for tag in self._path[1:])
+
+    def _end(self, _: str) -> None:
+        self._path.pop()
+        self._into = None
+
+    def _text(self, text: str) -> None:
+        if self._into is not None:
+            self._into[self._key] += text
+
+    def _entity(self, *_: Any) -> None:
+        raise _EntityError
+
+
+def _size(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, float]:
+    sides = []
+    for side in ('height', 'width'):
+        text = found.get(side)
+        try:
+            sides.append(float(int(text or '')))  # as mmdet does, which '640.0' ends with a ValueError
+        except (ValueError, OverflowError):
+            what = f'the size has no {side}' if text is None else f'the {side} is no whole number: mmdet stops here'
+            faults.add(what, source if text is None else f'{source}: {short(text)}')
+            sides.append(NO_NUMBER)
+    return sides[0], sides[1]
+
+
+def _object(found: Dict[str, str], number: int, source: str, faults: Faults, minus_one: int) -> Optional[VocObject]:
+    where = f'{source}: object {number + 1}'
+    if not found.get('name'):
+        faults.add('an object has no name', where)
+        return None
+    try:
+        difficult = int(found.get('difficult', '0')) != 0
+    except ValueError:
+        faults.add('difficult is no whole number: mmdet stops here', f'{where}: {short(found["difficult"])}')
+        difficult = False
+    return VocObject(found['name'], difficult, _corners(found, where, faults, minus_one))
+
+
+def _corners(found: Dict[str, str], where: str, faults: Faults, minus_one: int) -> Tuple[float, ...]:
+    if 'bndbox' not in found:
+        faults.add('an object has no bndbox: mmdet stops here', where)
+        return (NO_NUMBER,) * 4
+    corners = []
+    for side in SIDES:
+        text = found.get(side, '')
+        try:
+            number = float(text)
+        except ValueError:
+            what = 'is no number' if text.strip() else 'is missing'
+            faults.add(f'{side} {what}: mmdet stops here', f'{where}: {short(text)}' if text else where)
+            return (NO_NUMBER,) * 4
+        # int() cuts the fraction off; it cannot do so with NaN and infinity, which end mmdet.
+        finite = number - number == 0
+        corners.append(float(int(number) - minus_one) if finite else number)
+    return tuple(corners)

@@ -1,0 +1,71 @@
+"""Label maps as `mmguard fix` would leave them: what was counted, as other values; no file is read again."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Dict, Optional
+
+from mmguard.labels.space import mapped_by
+from mmguard.tools.fix.options import Colour, FixOptions
+from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
+
+_COLOURED = ('rgb', 'rgba')
+
+
+def converted(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
+    """What a scan of the written copies would count.
+
+    Values that no option maps stay as they are, to be seen; `mmguard fix` ignores them.
+
+    Returns:
+        MapSummary, optional: ``None`` where files would be left out, or what they hold is not known exactly.
+    """
+    counts = _as_indices(summary, options)
+    if counts is None or any(not 0 <= value <= 255 for value in counts):
+        return None
+    other = copy(summary)
+    other.raw, other.loaded, other.files_with = counts, dict(counts), {}
+    for value, files in summary.files_with.items():
+        new = options.label_of(value)
+        other.files_with[new] = max(files, other.files_with.get(new, 0))
+    other.forms = {'gray8': sum(summary.forms.values())}
+    other.lossy = other.gray_in_colour = other.black_palettes = other.uncounted = other.invalid_looked_at = (
+        other.invalid_between
+    ) = 0
+    other.changes, other.fractions, other.colours, other.form_examples, other.examples = {}, {}, {}, {}, {}
+    other.all_void = Examples()
+    return other
+
+
+def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
+    """Class index -> pixels."""
+    if summary.fractions or (summary.lossy and options.threshold is None):
+        return None
+    coloured = sum(summary.forms.get(form, 0) for form in _COLOURED)
+    channels = coloured + summary.forms.get('gray_alpha', 0)
+    counts: Dict[int, int] = {}
+    if options.colours:
+        # Of a mixed folder the values of gray files can be told from those of colours only where no colour is gray.
+        apart = not summary.gray_in_colour or coloured == sum(summary.forms.values())
+        if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
+            return None
+        for name, count in summary.colours.items():
+            index = options.colours.get(_rgb(name))
+            if index is None:
+                return None
+            index = mapped_by(options.label_map, index, options.ignore_index)
+            counts[index] = counts.get(index, 0) + count
+        if coloured == sum(summary.forms.values()):
+            return counts
+    elif channels != summary.gray_in_colour:
+        return None
+    for value, count in summary.raw.items():
+        index = options.label_of(value)
+        counts[index] = counts.get(index, 0) + count
+    return counts
+
+
+def _rgb(name: str) -> Colour:
+    red, green, blue = map(int, name.split(','))
+    return red, green, blue

@@ -1,0 +1,114 @@
+"""The scan: a map over files, and a merge of tallies. How the map is run is up to the mapper."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional
+
+import numpy as np
+
+from mmguard.tools.scan.chunks import TaskSize, in_chunks
+from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.read import read_map, stamp_of
+from mmguard.tools.scan.record import MapItem
+from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.summary import MapSummary
+
+
+class ChunkResult(NamedTuple):
+    """What one task found.
+
+    Attributes:
+        lines (list[str]): The records, as lines of JSON.
+        summary (MapSummary): The same, added up.
+        work, clock (float): How long it took, in seconds of a core and by the clock.
+    """
+
+    lines: List[str]
+    summary: MapSummary
+    work: float = 0.0
+    clock: float = 0.0
+
+
+#: Runs ``scan_chunk`` over chunks, in any order, with a bounded number of them on the way.
+Mapper = Callable[[Iterable[List[MapItem]], MapSettings], Iterator[ChunkResult]]
+
+
+@dataclass
+class Scanned:
+    """What a scan did.
+
+    Args:
+        summary (MapSummary): What it found.
+        decoded (int): Files read.
+        reused (int): Files known from the journal.
+    """
+
+    summary: MapSummary
+    decoded: int = 0
+    reused: int = 0
+
+
+def scan_chunk(items: List[MapItem], settings: MapSettings) -> ChunkResult:
+    """One task: reads some files."""
+    if not isinstance(settings, MapSettings):  # cases of volumes: their settings know how they are read
+        return settings.scan(items)
+    work, clock = time.thread_time(), time.perf_counter()
+    invalid = np.array(settings.invalid_values())
+    summary = MapSummary(settings)
+    lines = []
+    for item in items:
+        record = read_map(item, settings, invalid)
+        summary.add(record)
+        lines.append(record.to_line())
+    return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
+
+
+def scan_here(chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
+    """The mapper of one process: this one."""
+    for chunk in chunks:
+        yield scan_chunk(chunk, settings)
+
+
+def scan_maps(
+    items: Iterable[MapItem],
+    settings: MapSettings,
+    mapper: Mapper = scan_here,
+    journal: Optional[Journal] = None,
+    on_files: Callable[[int], None] = lambda files: None,
+) -> Scanned:
+    """Scans label maps. Holds a few chunks of them at a time.
+
+    Args:
+        items (iterable[MapItem]): The files; taken as they are needed.
+        settings (MapSettings): How they are loaded, what is valid.
+        mapper (callable): Where the work is done.
+        journal (Journal, optional): Where records go, and where those of unchanged files come from.
+        on_files (callable): Called with the number of files done since the last call.
+    """
+    done = Scanned(MapSummary(settings))
+    invalid = settings.invalid_values()
+    size = TaskSize()
+
+    def unknown() -> Iterator[MapItem]:
+        for item in items:
+            known = None
+            if journal is not None and journal.resumed:
+                stamps = (stamp_of(item.path), None if item.image is None else stamp_of(item.image))
+                known = journal.find(item, *stamps, invalid, settings.backend)
+            if known is None:
+                yield item
+                continue
+            done.summary.add(known)
+            done.reused += 1
+            on_files(1)
+
+    for result in mapper(in_chunks(unknown(), size), settings):
+        if journal is not None:
+            journal.append(result.lines)
+        done.summary.merge(result.summary)
+        done.decoded += len(result.lines)
+        size.learn(len(result.lines), result.work, result.clock)
+        on_files(len(result.lines))
+    return done

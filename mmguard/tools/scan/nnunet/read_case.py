@@ -1,0 +1,84 @@
+"""Reads the files of a case, each once."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from typing import Tuple
+
+from mmguard.tools.scan.faults import fault_of
+from mmguard.tools.scan.nnunet.cases import CaseItem
+from mmguard.tools.scan.nnunet.readers.choose import open_volume
+from mmguard.tools.scan.nnunet.readers.volume import CannotRead
+from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, digest_of
+from mmguard.tools.scan.nnunet.voxels import count_labels, count_not_finite
+from mmguard.tools.scan.read import stamp_of
+
+_CHANNEL = len('_0000')
+
+
+def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
+    """Reads label and images of a case. Whatever is wrong with them is told in the record.
+
+    Args:
+        item (CaseItem): The files.
+        reader (str): nnU-Net's class that would read them.
+        expected (tuple[int]): Valid values; empty: not known.
+    """
+    record = CaseRecord(item.path, item.case, reader, digest_of(expected))
+    if reader == 'Tiff3DIO':
+        record.spacing_files = [stamp_of(path) for path in spacing_files(item)]
+    if item.has_label:
+        record.label = _read(item.path, reader, True, expected)
+    record.images = [_read(path, reader, False, expected) for path in item.images]
+    return record
+
+
+def spacing_files(item: CaseItem) -> Tuple[str, ...]:
+    """The JSON files that may hold the spacing of TIFF volumes: of the label, and of the images."""
+    return (_aside(item.path, True), *(_aside(path, False) for path in item.images[:1]))
+
+
+def _aside(path: str, is_label: bool) -> str:
+    stem = os.path.splitext(path)[0]
+    return f'{stem if is_label else stem[:-_CHANNEL]}.json'
+
+
+def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
+    record = FileRecord(path, stamp_of(path))
+    itemsize = 1
+    try:
+        with ExitStack() as stack:
+            volume = open_volume(path, reader, stack, _aside(path, is_label))
+            geometry, itemsize = volume.geometry, volume.dtype.itemsize
+            record.dtype, record.shape = str(volume.dtype), list(volume.shape)
+            record.dimension, record.form = volume.dimension, volume.form
+            record.spacing, record.origin = geometry.spacing, geometry.origin
+            record.direction, record.affine = geometry.direction, geometry.affine
+            if volume.is_scaled:
+                record.scaling = [volume.slope, volume.inter]
+            if volume.dtype.kind not in 'iuf':
+                volume.check()  # colours: told as a form
+            elif is_label:
+                count_labels(volume, record, expected)
+            else:
+                count_not_finite(volume, record)
+            if volume.refusal is not None:
+                raise volume.refusal
+    except CannotRead as error:
+        record.fault, record.detail = error.fault, error.detail
+        if error.lost and record.dtype:
+            _count_lost(record, -(-error.lost // itemsize))
+    except Exception as error:  # damaged bytes make decoders raise what they like
+        record.fault, record.detail = fault_of(error), str(error)[:200]
+    return record
+
+
+def _count_lost(record: FileRecord, voxels: int) -> None:
+    record.lost = voxels
+    depth = record.shape[0] * record.shape[1]
+    first = (record.voxels - record.lost) * depth // max(1, record.voxels)
+    said = f'{record.lost:,} of {record.voxels:,} voxels are lost'
+    if record.has_turns:
+        said += f', from slice {first % record.shape[1]} on'
+    record.detail = f'{said}; {record.detail}' if record.detail else said

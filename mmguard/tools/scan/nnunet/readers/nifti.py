@@ -1,0 +1,176 @@
+"""NIfTI: the header by nibabel, where it lies by the reader that nnU-Net would take, the voxels by ourselves."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import IO, Any, Iterator, List, Tuple
+
+import numpy as np
+
+from mmguard.tools.scan.faults import TOO_LARGE
+from mmguard.tools.scan.nnunet.readers.content import Content
+from mmguard.tools.scan.nnunet.readers.itk import has_simple_itk, itk_header
+from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, rows_at_once
+
+_NIFTI_1, _NIFTI_2 = 348, 540
+#: A slice of more voxels is read line by line.
+LARGE_SLICE = 1 << 24
+#: From NIfTI's and nibabel's axes (right, anterior, superior) to ITK's (left, posterior, superior).
+_TO_ITK = np.array([-1.0, -1.0, 1.0])
+
+
+def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
+    """Opens a ``.nii`` or ``.nii.gz``.
+
+    Args:
+        path (str): The file.
+        file (file object): The same, opened; it must stay so until the voxels are read.
+        reader (str): nnU-Net's reader class.
+
+    Raises:
+        CannotRead: It is damaged, or of a kind that this reader of nnU-Net refuses.
+    """
+    content = Content(path, file)
+    nibabels = reader.startswith('Nibabel')
+    if nibabels and path.lower().endswith('.gz') != content.is_gzipped:
+        said = 'gzipped' if content.is_gzipped else 'not gzipped'
+        raise CannotRead(said, f'{reader} takes a file named .gz for gzipped, and no other')
+    beside = path[: -len('.gz')]
+    if not nibabels and path.lower().endswith('.gz') and os.path.exists(beside):
+        raise CannotRead('another is read', f'SimpleITK takes {os.path.basename(beside)}, which lies beside it')
+    header = _parse(content.head(_NIFTI_2))
+    if nibabels or not has_simple_itk():
+        _ask_nibabel(path, header)
+    try:
+        dtype = np.dtype(header.get_data_dtype())
+        shape = tuple(int(length) for length in header.get_data_shape())
+        slope, inter = _scaling(header, nibabels)
+        zooms = [float(zoom) for zoom in header.get_zooms()]
+        begin = int(header.get_data_offset())
+        affine = np.asarray(header.get_best_affine(), dtype=np.float64)
+    except Exception as error:  # nibabel raises many kinds on damaged headers
+        raise CannotRead('damaged', f'header: {error}') from error
+    if not shape or min(shape) < 1 or dtype.itemsize < 1 or begin < _NIFTI_1:
+        raise CannotRead('damaged', f'header: shape {shape}, type {dtype}, voxels from byte {begin} on')
+    form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {_kind(dtype)}'
+    refusal = None
+    if nibabels:
+        seen, dimension, geometry = _as_nibabel(shape, zooms, affine, reader)
+        if dimension != 3:
+            form = form or f'{dimension}-D: {reader} takes 3-D files only'
+    else:
+        seen, dimension, geometry = _as_itk(shape, zooms, affine)
+        try:
+            seen, dimension, geometry = itk_header(path) or (seen, dimension, geometry)
+        except CannotRead as error:
+            refusal = error
+    voxels, lines = shape[0], shape[1] if len(shape) > 1 else 1
+    if voxels * lines <= LARGE_SLICE:
+        voxels, lines = voxels * lines, 1
+    if voxels > LARGE_SLICE:
+        raise CannotRead(TOO_LARGE, f'header: shape {shape}')
+    length = int(np.prod(shape, dtype=np.float64)) * dtype.itemsize
+    return Volume(
+        dtype=dtype,
+        shape=seen,
+        dimension=dimension,
+        geometry=geometry,
+        blocks=partial(_blocks, content, begin, length, dtype, voxels),
+        check=partial(content.check, begin, length),
+        slope=slope,
+        inter=inter,
+        lines=lines,
+        form=form,
+        refusal=refusal,
+    )
+
+
+def _parse(head: bytes) -> Any:
+    from nibabel.nifti1 import Nifti1Header
+    from nibabel.nifti2 import Nifti2Header
+
+    size = {int.from_bytes(head[:4], 'little'), int.from_bytes(head[:4], 'big')}
+    kind = Nifti2Header if _NIFTI_2 in size else Nifti1Header
+    length = _NIFTI_2 if _NIFTI_2 in size else _NIFTI_1
+    if not size & {_NIFTI_1, _NIFTI_2} or len(head) < length:
+        raise CannotRead('no NIfTI', 'it does not begin with a NIfTI header')
+    return kind(head[:length], check=False)
+
+
+def _ask_nibabel(path: str, header: Any) -> None:
+    """Makes of the header what nibabel makes of it: small faults are set right in place.
+
+    Raises:
+        CannotRead: nibabel refuses the file, and so does nnU-Net.
+    """
+    import nibabel
+    from nibabel.imageglobals import logger
+
+    silent, logger.disabled = logger.disabled, True
+    try:
+        nibabel.load(path)
+        header.check_fix(logger)
+    except Exception as error:  # nibabel raises many kinds on damaged headers
+        said = str(error).replace(path, os.path.basename(path))
+        raise CannotRead('refused by nibabel', f'magic number {bytes(header["magic"])!r}: {said[:200]}') from error
+    finally:
+        logger.disabled = silent
+
+
+def _scaling(header: Any, nibabels: bool) -> Tuple[float, float]:
+    slope, inter = header.get_slope_inter()
+    slope, inter = 1.0 if slope is None else float(slope), 0.0 if inter is None else float(inter)
+    tiny = float(np.finfo(np.float64).eps)
+    if not nibabels and (abs(slope) <= tiny or (abs(slope - 1) <= tiny and abs(inter) <= tiny)):
+        return 1.0, 0.0  # ITK does not scale then
+    return slope, inter
+
+
+def _kind(dtype: np.dtype) -> str:
+    return 'colours' if dtype.names or dtype.kind == 'V' else f'of type {dtype}'
+
+
+def _blocks(content: Content, begin: int, length: int, dtype: np.dtype, voxels: int) -> Iterator[np.ndarray]:
+    for piece in content.blocks(begin, length, voxels * dtype.itemsize * rows_at_once(voxels)):
+        yield np.frombuffer(piece, dtype).reshape(-1, voxels)
+
+
+def _as_nibabel(
+    shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray, reader: str
+) -> Tuple[Tuple[int, ...], int, Geometry]:
+    if 'Reorient' in reader and len(shape) == 3:
+        shape, zooms = _reoriented(shape, zooms, affine)
+    # nnU-Net compares the affine of the file, not the reoriented one.
+    geometry = Geometry(spacing=zooms[:3][::-1], affine=affine.ravel().tolist())
+    return (*shape[3:], *_three(shape)[::-1]) if len(shape) > 3 else (1, *_three(shape)[::-1]), len(shape), geometry
+
+
+def _three(shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    return (*shape, 1, 1)[:3]
+
+
+def _reoriented(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], List[float]]:
+    """Axes in the order right, anterior, superior."""
+    from nibabel.orientations import io_orientation
+
+    axes = io_orientation(affine)[:, 0]
+    if np.isnan(axes).any():
+        raise CannotRead('damaged', 'header: the affine matrix has an axis without direction')
+    order = np.argsort(axes)
+    return tuple(shape[axis] for axis in order), [zooms[axis] for axis in order]
+
+
+def _as_itk(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], int, Geometry]:
+    """As SimpleITK would tell it, where it is not installed: from nibabel's affine."""
+    while len(shape) > 3 and shape[-1] == 1:
+        shape = shape[:-1]
+    lengths = np.linalg.norm(affine[:3, :3], axis=0)
+    direction = affine[:3, :3] / np.where(lengths == 0, 1, lengths) * _TO_ITK[:, None]
+    origin = affine[:3, 3] * _TO_ITK
+    spacing = [abs(zoom) for zoom in zooms[:3]][::-1]
+    if len(shape) == 2:
+        spacing = [max(spacing) * 999, *spacing]
+    geometry = Geometry(spacing, origin.tolist(), direction.ravel().tolist())
+    channels = shape[3:] if len(shape) > 3 else (1,)
+    return (*channels[::-1], *_three(shape)[::-1]), len(shape), geometry

@@ -1,0 +1,225 @@
+"""A raw data set of nnU-Net, from its folder to the facts."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import re
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.volumes import CONVERSIONS
+from mmguard.tools.scan.chunks import in_chunks
+from mmguard.tools.scan.engine import Mapper
+from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.nnunet.cases import CaseItem, list_cases
+from mmguard.tools.scan.nnunet.read_case import spacing_files
+from mmguard.tools.scan.nnunet.readers.choose import READERS, choose_reader
+from mmguard.tools.scan.nnunet.readers.content import gzip_decoder
+from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of
+from mmguard.tools.scan.nnunet.relabelled import relabelled
+from mmguard.tools.scan.nnunet.settings import CaseSettings
+from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, is_raw_dataset, judge_count, read_spec, spec_of
+from mmguard.tools.scan.nnunet.summary import CaseSummary
+from mmguard.tools.scan.read import stamp_of
+from mmguard.words import counted
+
+_DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
+_LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
+_LOOKED_AT = 5000
+_FLAT_CASES = 8
+#: Of more cases the records are not kept, and so nothing can be tried on them.
+_KEPT = 5000
+
+
+@dataclass
+class CasesScanned:
+    """What a scan of cases found.
+
+    Args:
+        facts (LabelFacts): For the diagnosis.
+        worst (list[dict]): The files with the most voxels that are wrong.
+        decoded, reused (int): Cases read, and known from the journal.
+    """
+
+    facts: LabelFacts
+    worst: List[Dict[str, Any]] = field(default_factory=list)
+    decoded: int = 0
+    reused: int = 0
+
+
+class CaseSource:
+    """A raw data set of nnU-Net.
+
+    Args:
+        root (str): The folder that holds dataset.json.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.name = root
+        self.root = os.path.abspath(root)
+        self.spec = read_spec(os.path.join(root, 'dataset.json'))
+        self.listing = list_cases(self.root, self.spec)
+        self._records: List[CaseRecord] = []
+        if self.listing.cases or self.spec.file_ending:
+            judge_count(self.spec, self.listing.found)
+        example = next((image for case in self.listing.cases for image in case.images), None)
+        self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
+        #: What the user should know of how it was read.
+        self.notes: List[str] = [
+            f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {counted(self.count(), "case")}'
+            + (f', as {self.reader} reads {self.spec.file_ending}' if self.reader else ''),
+            *notes,
+        ]
+        if self.spec.layout in CONVERSIONS:
+            self.notes.append(f'nnU-Net v2 wants it converted: {CONVERSIONS[self.spec.layout]}')
+        if not self.reader and self.spec.file_ending:
+            endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
+            self.spec.add(KEYS, f'nnU-Net reads no {self.spec.file_ending} files; it reads {endings}')
+
+    def count(self) -> int:
+        """How many cases there are, for the progress bar."""
+        return len(self.listing.cases)
+
+    def scan(
+        self, mapper: Mapper, journal: Optional[Journal] = None, on_files: Callable[[int], None] = lambda files: None
+    ) -> CasesScanned:
+        """Reads all cases.
+
+        Args:
+            mapper (callable): Where they are read.
+            journal (Journal, optional): Where records go, and where those of unchanged cases come from.
+            on_files (callable): Called with the number of cases done since the last call.
+        """
+        settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
+        summary = CaseSummary(self.spec, self.root)
+        decoded = reused = 0
+        self._records.clear()
+
+        def add(record: CaseRecord) -> None:
+            summary.add(record)
+            if len(self._records) <= _KEPT:
+                self._records.append(record)
+
+        def unknown() -> Iterator[CaseItem]:
+            nonlocal reused
+            for item in self.listing.cases if self.reader else []:
+                known = self._known(item, expected, journal)
+                if known is None:
+                    yield item
+                    continue
+                add(known)
+                reused += 1
+                on_files(1)
+
+        _import_decoders(self.reader)
+        # The mappers hand over what they are given, and the settings know what to do with it.
+        for result in mapper(in_chunks(unknown(), self._cases_per_task), settings):  # type: ignore[arg-type]
+            if journal is not None:
+                journal.append(result.lines)
+            for line in result.lines:
+                add(CaseRecord.from_line(line))
+            decoded += len(result.lines)
+            on_files(len(result.lines))
+        return CasesScanned(summary.to_facts(self.listing, self.reader), summary.worst_files(), decoded, reused)
+
+    def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
+        """The facts as they will be, after a scan, with other entries in dataset.json and other labels in the files.
+
+        Args:
+            dataset_json: (key, value) pairs.
+            changes: Of the label files, see :func:`relabelled`.
+        """
+        if len(self._records) > _KEPT:
+            return None
+        spec = spec_of({**self.spec.content, **dict(dataset_json)})
+        spec.layout = self.spec.layout
+        judge_count(spec, self.listing.found)
+        summary = CaseSummary(spec, self.root)
+        for record in self._records:
+            summary.add(relabelled(record, **changes))
+        return summary.to_facts(self.listing, self.reader)
+
+    def _cases_per_task(self) -> int:
+        # A volume takes a tenth of a second and more, a flat image about as long as handing it over ten times.
+        return _FLAT_CASES if self.reader == 'NaturalImage2DIO' else 1
+
+    def _known(self, item: CaseItem, expected: str, journal: Optional[Journal]) -> Optional[CaseRecord]:
+        line = journal.line_of(item.path) if journal is not None else None
+        if line is None:
+            return None
+        try:
+            record = CaseRecord.from_line(line)
+        except ValueError:
+            return None
+        if (record.case, record.reader, record.expected) != (item.case, self.reader, expected):
+            return None
+        wanted = ([item.path] if item.has_label else []) + list(item.images)
+        files = ([record.label] if record.label else []) + record.images
+        if [(file.path, file.stamp) for file in files] != [(path, stamp_of(path)) for path in wanted]:
+            return None
+        # What failed for lack of a package or a permission may go well now.
+        if any(file.fault.startswith(('needs', 'no permission')) for file in files):
+            return None
+        aside = [stamp_of(path) for path in spacing_files(item)] if self.reader == 'Tiff3DIO' else []
+        return record if aside == record.spacing_files else None
+
+
+def _import_decoders(reader: str) -> None:
+    """Before processes are forked, so that each does not import them for itself."""
+    modules = {'Tiff3DIO': ('tifffile',), 'NaturalImage2DIO': ('PIL.Image', 'tifffile')}
+    for module in modules.get(reader, ('nibabel', 'SimpleITK')):
+        try:
+            importlib.import_module(module)
+        except ImportError:
+            pass
+    if reader not in modules:
+        gzip_decoder()
+
+
+def missing_package(reader: str, ending: str) -> str:
+    """The package without which no file of a data set can be read; empty where there is none missing.
+
+    Args:
+        reader (str): nnU-Net's class.
+        ending (str): ``file_ending``.
+    """
+    if reader.startswith('Nibabel') or ending.lower() in ('.nii', '.nii.gz'):
+        either = ('nibabel', 'SimpleITK') if reader.startswith('SimpleITK') else ('nibabel',)
+    else:
+        either = {'Tiff3DIO': ('tifffile',), 'NaturalImage2DIO': ('PIL',)}.get(reader, ('SimpleITK',))
+    if not reader or any(_is_installed(name) for name in either):
+        return ''
+    return {'PIL': 'pillow'}.get(either[0], either[0])
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def raw_datasets(target: str) -> List[str]:
+    """The data sets that a target names: a data set, its dataset.json, or nnUNet_raw, which holds several.
+
+    Args:
+        target (str): What the user wrote.
+    """
+    if os.path.basename(target) == 'dataset.json':
+        target = os.path.dirname(target) or '.'
+    if not os.path.isdir(target):
+        return []
+    if is_raw_dataset(target):
+        return [target]
+    try:
+        with os.scandir(target) as entries:
+            # A folder of label maps may hold a million files.
+            some = [entry.name for entry in itertools.islice(entries, _LOOKED_AT)]
+    except OSError:
+        return []
+    names = sorted(filter(_DATASET.fullmatch, some))
+    return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

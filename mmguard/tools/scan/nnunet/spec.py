@@ -1,0 +1,271 @@
+"""What a dataset.json says, and what is wrong with it, by the rules of nnU-Net's LabelManager and integrity check.
+
+(nnunetv2/utilities/label_handling/label_handling.py, nnunetv2/experiment_planning/verify_dataset_integrity.py)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from mmguard.words import counted, plural
+
+#: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
+KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
+
+#: Layouts of a data set; v1 as the Decathlon has it keeps the channels of a case in one file.
+V1, V2, MSD = 'v1', 'v2', 'msd'
+
+_REQUIRED = {
+    V2: ('labels', 'channel_names', 'numTraining', 'file_ending'),
+    V1: ('labels', 'modality', 'numTraining'),
+}
+#: Levels of lists and objects; nnU-Net's own has two.
+_DEEPEST = 20
+
+
+@dataclass
+class DatasetSpec:
+    """What a dataset.json declares, as far as it can be understood.
+
+    Args:
+        content (dict): All of it.
+        expected (tuple[int]): Valid values, the ignored one included; empty where no labels are declared.
+        ignore (int, optional): The ignored value.
+        names (dict[int, str]): Value -> its class; of regions, all that hold it.
+        channels (int, optional): Number of channels.
+        file_ending (str): ``'.nii.gz'``.
+        reader (str, optional): ``overwrite_image_reader_writer``.
+        faults (dict[str, list[str]]): Kind -> what is wrong, in words.
+        layout (str): ``'v2'``, ``'v1'`` or ``'msd'``; which of the last two it is, the names of the images say.
+    """
+
+    content: Dict[str, Any] = field(default_factory=dict)
+    expected: Tuple[int, ...] = ()
+    ignore: Optional[int] = None
+    names: Dict[int, str] = field(default_factory=dict)
+    channels: Optional[int] = None
+    file_ending: str = ''
+    reader: Optional[str] = None
+    faults: Dict[str, List[str]] = field(default_factory=dict)
+    layout: str = V2
+
+    def add(self, kind: str, fault: str) -> None:
+        self.faults.setdefault(kind, []).append(fault)
+
+
+def read_spec(path: str) -> DatasetSpec:
+    """Reads dataset.json. Whatever is wrong with it is told in ``faults``.
+
+    Args:
+        path (str): The file.
+    """
+    spec = DatasetSpec()
+    twice: List[str] = []
+
+    def keep(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
+        seen = Counter(key for key, _ in pairs)
+        twice.extend(sorted(key for key, times in seen.items() if times > 1))
+        return dict(pairs)
+
+    try:
+        with open(path, encoding='utf-8-sig') as file:
+            content = json.load(file, object_pairs_hook=keep)
+        if _is_deep(content):
+            raise ValueError(f'nested more than {_DEEPEST} levels deep')
+    except (OSError, ValueError, RecursionError) as error:
+        spec.add(KEYS, f'it cannot be read: {_in_words(error)}')
+        return spec
+    if not isinstance(content, dict):
+        spec.add(KEYS, f'it holds a {type(content).__name__}, not an object {{...}}')
+        return spec
+    spec = spec_of(content)
+    for name in twice:
+        spec.add(KEYS, f'the name "{name}" stands twice: the first one is lost')
+    return spec
+
+
+def spec_of(content: Dict[str, Any]) -> DatasetSpec:
+    """What the content of a dataset.json declares."""
+    is_old = 'modality' in content and not {'channel_names', 'file_ending'} & set(content)
+    spec = DatasetSpec(content, layout=V1 if is_old else V2)
+    _read_keys(spec)
+    _read_labels(spec)
+    return spec
+
+
+def _is_deep(content: Any) -> bool:
+    """Whether lists and objects are nested more than a dataset.json needs, and than a copy of it could follow."""
+    level = [content]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for node in level
+            if isinstance(node, (list, dict))
+            for inner in (node.values() if isinstance(node, dict) else node)
+        ]
+    return bool(level)
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return f'{type(error).__name__}: {error}'
+
+
+def _read_keys(spec: DatasetSpec) -> None:
+    content = spec.content
+    missing = [key for key in _REQUIRED[spec.layout] if key not in content]
+    if missing:
+        first = ' (it has "modality", as nnU-Net v1)' if 'channel_names' in missing and 'modality' in content else ''
+        spec.add(KEYS, f'{", ".join(missing)} {plural(len(missing), "is", "are")} missing{first}')
+    channels = content.get('channel_names', content.get('modality'))
+    if isinstance(channels, Mapping) and channels:
+        spec.channels = len(channels)
+        wanted = [str(number) for number in range(len(channels))]
+        if sorted(channels) != sorted(wanted):
+            spec.add(KEYS, f'channel_names must map {", ".join(wanted)} to names, got {_short(channels)}')
+        elif not all(isinstance(name, str) for name in channels.values()):
+            spec.add(KEYS, f'channel_names must map numbers to names, got {_short(channels)}')
+    elif 'channel_names' in content:
+        spec.add(KEYS, f'channel_names must be an object as {{"0": "CT"}}, got {_short(channels)}')
+    ending = content.get('file_ending') if spec.layout == V2 else '.nii.gz'
+    if isinstance(ending, str) and ending:
+        spec.file_ending = ending
+        if not ending.startswith('.'):
+            spec.add(KEYS, f'file_ending must begin with a dot, got "{ending}"')
+    elif 'file_ending' in content:
+        spec.add(KEYS, f'file_ending must be text as ".nii.gz", got {_short(ending)}')
+    reader = content.get('overwrite_image_reader_writer')
+    if isinstance(reader, str) and reader != 'None':
+        spec.reader = reader
+
+
+def judge_count(spec: DatasetSpec, found: int) -> None:
+    """Compares numTraining with the cases that nnU-Net finds."""
+    said = spec.content.get('numTraining')
+    if said is None:
+        return
+    if isinstance(said, bool) or not isinstance(said, int):
+        spec.add(
+            COUNT, f'numTraining must be a number, got {_short(said)}; {counted(found, "case was", "cases were")} found'
+        )
+    elif said != found:
+        spec.add(COUNT, f'numTraining is {said:,}, {counted(found, "case was", "cases were")} found')
+
+
+def _read_labels(spec: DatasetSpec) -> None:
+    labels = spec.content.get('labels')
+    if labels is None:
+        return
+    if not isinstance(labels, Mapping) or not labels:
+        example = '{"background": 0, "liver": 1}' if spec.layout == V2 else '{"0": "background", "1": "liver"}'
+        spec.add(LABELS, f'labels must be an object as {example}, got {_short(labels)}')
+        return
+    if all(_as_int(name) is not None for name in labels) and all(isinstance(v, str) for v in labels.values()):
+        if spec.layout == V2:
+            spec.add(LABELS, 'labels are written value: name, as in nnU-Net v1; v2 wants name: value')
+        labels = _named(labels)
+    declared: Dict[str, Tuple[int, ...]] = {}
+    for name, value in labels.items():
+        members = value if isinstance(value, list) else [value]
+        numbers = [_as_int(member) for member in members]
+        if None in numbers or not numbers:
+            spec.add(LABELS, f'the label of "{name}" is {_short(value)}, no integer')
+            continue
+        if not all(isinstance(member, int) and not isinstance(member, bool) for member in members):
+            spec.add(LABELS, f'the label of "{name}" is {_short(value)}: write the integer {numbers[0]}')
+        if name == 'ignore' and isinstance(value, list):
+            spec.add(LABELS, f'the ignore label must be one integer, got {_short(value)}')
+        if name == 'background' and value == [0]:
+            spec.add(LABELS, 'background must be 0, no list, got [0]')
+        declared[name] = tuple(number for number in numbers if number is not None)
+    _judge_values(spec, declared)
+    _judge_regions(spec, labels, declared)
+
+
+def _named(labels: Mapping[Any, str]) -> Dict[str, Optional[int]]:
+    """Name -> value, of labels that are written the other way round; of one name that stands twice both remain."""
+    names: Dict[str, Optional[int]] = {}
+    for value, name in labels.items():
+        names[f'{name} ({value})' if name in names else name] = _as_int(value)
+    return names
+
+
+def _judge_values(spec: DatasetSpec, declared: Mapping[str, Tuple[int, ...]]) -> None:
+    classes = sorted({value for name, values in declared.items() if name != 'ignore' for value in values})
+    if 'background' not in declared and not (spec.layout == V1 and (0,) in declared.values()):
+        called = [name for name, values in declared.items() if values == (0,)]
+        spec.add(LABELS, '"background": 0 is missing' + (f'; 0 is called "{called[0]}"' if called else ''))
+    elif declared.get('background', (0,)) != (0,):
+        spec.add(LABELS, f'background must be 0, got {_short(list(declared["background"]))}')
+    if classes and classes != list(range(len(classes))):
+        spec.add(LABELS, f'labels must be 0, 1, 2, ... without a gap, got {_listed(classes)}')
+    ignored = declared.get('ignore', ())
+    if ignored:
+        spec.ignore = ignored[0]
+        highest = max(classes, default=-1)
+        if spec.ignore != highest + 1:
+            spec.add(LABELS, f'the ignore label must be the highest label + 1 = {highest + 1}, got {spec.ignore}')
+    by_value: Dict[int, List[str]] = {}
+    for name, values in declared.items():
+        for value in values:
+            by_value.setdefault(value, []).append(name)
+    spec.expected = tuple(sorted(by_value))
+    spec.names = {value: ', '.join(names) for value, names in sorted(by_value.items())}
+    if not any(len(values) > 1 for values in declared.values()):
+        for value, names in sorted(by_value.items()):
+            if len(names) > 1:
+                spec.add(LABELS, f'label {value} has {len(names)} names: {", ".join(names)}')
+
+
+def _judge_regions(spec: DatasetSpec, labels: Mapping[str, Any], declared: Mapping[str, Tuple[int, ...]]) -> None:
+    regions = {name: set(values) for name, values in declared.items() if name != 'ignore' and set(values) != {0}}
+    if not any(isinstance(labels.get(name), list) and len(labels[name]) > 1 for name in regions):
+        return
+    order = spec.content.get('regions_class_order')
+    if order is None:
+        spec.add(REGIONS, 'labels declare regions, but regions_class_order is missing')
+        return
+    if not isinstance(order, list) or any(isinstance(v, bool) or not isinstance(v, int) for v in order):
+        spec.add(REGIONS, f'regions_class_order must be a list of integers, got {_short(order)}')
+        return
+    if len(order) != len(regions):
+        spec.add(
+            REGIONS,
+            f'regions_class_order has {counted(len(order), "entry")}, labels declare {counted(len(regions), "region")}',
+        )
+    for number, (name, values) in zip(order, regions.items()):
+        if number not in values:
+            spec.add(REGIONS, f'regions_class_order writes {number} for the region "{name}", which is {sorted(values)}')
+
+
+def _as_int(value: Any) -> Optional[int]:
+    """As nnU-Net's ``int(...)``; ``None`` where that fails or cuts."""
+    try:
+        number = int(value)
+        return number if isinstance(value, str) or number == value else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f'{text[:57]}...'
+
+
+def _listed(values: List[int]) -> str:
+    return ', '.join(map(str, values[:12])) + (', ...' if len(values) > 12 else '')
+
+
+def is_raw_dataset(folder: str) -> bool:
+    """Whether a folder is one of nnU-Net's raw data sets: dataset.json beside imagesTr, or labels, as it has them."""
+    path = os.path.join(folder, 'dataset.json')
+    if not os.path.isfile(path):
+        return False
+    if any(os.path.isdir(os.path.join(folder, name)) for name in ('imagesTr', 'labelsTr')):
+        return True
+    return bool(set(read_spec(path).content) & {'channel_names', 'numTraining', 'regions_class_order'})

@@ -1,0 +1,245 @@
+"""Reads one label map: as it is stored, and as the framework's loader would return it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+from functools import lru_cache
+from typing import Any, Dict, Optional, Tuple
+
+import numpy as np
+
+from mmguard.labels.space import value_counts
+from mmguard.tools.scan.edges import count_between
+from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
+from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
+from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
+from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
+from mmguard.tools.scan.sizes import can_hold, chunks_fit
+
+#: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
+_FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
+#: More distinct values than this are no classes; the most frequent ones are kept.
+MAX_VALUES = 1024
+MAX_COLOURS = 256
+FEW_FRACTIONS = 16
+_EXIF_ORIENTATION = 0x0112
+_TURNED = (5, 6, 7, 8)
+_HEAD = 16
+
+
+def stamp_of(path: str) -> Optional[Stamp]:
+    """Size and time of change; ``None`` where there is no such file."""
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
+@lru_cache(maxsize=None)
+def _known_formats() -> Tuple[str, ...]:
+    """The formats that this build of pillow can read."""
+    from PIL import Image  # not at the top: annotation files are scanned without pillow
+
+    Image.init()
+    return tuple(name for name in _FORMATS if name in Image.OPEN)
+
+
+def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
+    """Reads a label map, and the header of its image. Whatever is wrong with them stands in the record.
+
+    Args:
+        item (MapItem): The files.
+        settings (MapSettings): How the labels are loaded.
+        invalid (np.ndarray): bool (256,), ``settings.invalid_values()``.
+    """
+    from PIL import Image
+
+    record = MapRecord(item.path, image=item.image, backend=settings.backend)
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # of large, odd or damaged files: they are told in the record
+        if item.image is not None:
+            _look_at_image(record)
+        head = b''
+        try:
+            status = os.stat(item.path)
+            record.stamp = (status.st_size, status.st_mtime_ns)
+            record.fault = _fault_of_status(status)
+            if record.fault:
+                return record
+            with open(item.path, 'rb') as file:
+                head = file.read(_HEAD)
+                file.seek(0)
+                with Image.open(file, formats=_known_formats()) as image:
+                    _check_header(image, status.st_size)
+                    label = _read_pixels(record, image, head)
+                    if settings.backend != DEFAULT_BACKEND:
+                        file.seek(0)
+                        label = _ask_decoder(record, file.read())
+                    if any(invalid[value] for value in record.as_loaded) and 'colours' not in record.changes:
+                        label = np.asarray(image) if label is None else _as_uint8(label)
+                        record.between = count_between(label, invalid)
+        except Exception as error:  # a decoder fed with damaged bytes raises what it likes
+            record.fault = fault_of(error, head)
+            record.detail = str(error)[:200]
+    return record
+
+
+def _check_header(image: Any, stored: int) -> None:
+    """Refuses what never holds labels, and what the file is too small for, before memory is taken for it."""
+    if form_of(image) == 'other':
+        raise NoLabels(f'colours ({image.mode})')
+    width, height = image.size
+    if 1 in image.size:
+        raise NoLabels('one row or column')  # mmseg's loader drops that axis
+    if is_packed(image) and not can_hold(stored, width * height // 8):
+        raise OSError(f'truncated: {stored:,} bytes cannot hold {width} x {height} pixels')
+
+
+def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
+    """Counts what the loader's own decoder makes of a file, and returns that."""
+    from mmcv import imfrombytes
+
+    if content.startswith(b'\x89PNG') and not chunks_fit(content):
+        raise OSError('truncated: a chunk promises more than the file holds')
+    label = imfrombytes(content, flag='unchanged', backend=record.backend)
+    if label is None:  # how OpenCV says that it cannot
+        raise ValueError(f'{record.backend} cannot decode it')
+    loaded = value_counts(_as_uint8(label))
+    record.loaded = None if loaded == record.raw else loaded
+    if label.ndim > 2 and 'colours' not in record.changes:
+        record.changes.append('colours')
+    return label
+
+
+def _fault_of_status(status: os.stat_result) -> str:
+    if not stat.S_ISREG(status.st_mode):
+        return NOT_A_FILE  # opening a pipe would wait for ever
+    return '' if status.st_size else EMPTY
+
+
+def _look_at_image(record: MapRecord) -> None:
+    from PIL import Image
+
+    head = b''
+    assert record.image is not None
+    try:
+        status = os.stat(record.image)
+        record.image_stamp = (status.st_size, status.st_mtime_ns)
+        record.image_fault = _fault_of_status(status)
+        if record.image_fault:
+            return
+        with open(record.image, 'rb') as file:
+            head = file.read(_HEAD)
+            file.seek(0)
+            with Image.open(file, formats=_known_formats()) as image:
+                record.image_form = form_of(image)
+                record.image_lossy = is_lossy(image, head)
+                width, height = image.size
+                turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
+                record.image_shape = (width, height) if turned else (height, width)
+    except Exception as error:  # as above
+        record.image_fault = fault_of(error, head)
+
+
+def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
+    """Counts what is stored, and what pillow makes of it; returns the array where one was made."""
+    record.form = form_of(image)
+    record.shape = (image.size[1], image.size[0])
+    record.lossy = is_lossy(image, head)
+    scale = scale_of(image)
+    image.load()
+    if record.form in ('gray8', 'gray4', 'gray2', 'palette8'):
+        # Pillow counts these itself, several times faster than numpy does.
+        counts = {value: count for value, count in enumerate(image.histogram()) if count}
+        _store_bytes(record, counts, scale)
+        record.is_black = record.form == 'palette8' and len(counts) > 1 and _is_black(image, counts)
+    elif record.form in ('bool', 'gray16', 'gray32', 'float'):
+        stored = np.asarray(image)
+        _store_wide(record, stored)
+        return stored
+    else:
+        _store_colours(record, image)
+    return None
+
+
+def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> None:
+    if scale != 1:
+        record.raw = _moved(counts, lambda value: round(value / scale))
+        if record.raw != counts:
+            record.loaded = counts
+            record.changes.append('scaled')
+        return
+    record.raw = counts
+    if record.form == 'palette8' and record.backend == 'cv2':
+        record.changes.append('colours')
+
+
+def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
+    truncated = False
+    if record.form == 'float':
+        whole = np.nan_to_num(stored, nan=-1.0, posinf=2.0**31, neginf=-(2.0**31)).astype(np.int64)
+        cut = stored[whole != stored]
+        truncated = bool(cut.size)
+        if truncated:
+            values, counts = np.unique(cut[np.isfinite(cut)], return_counts=True)
+            record.fractions = {f'{value:.6g}': int(n) for value, n in zip(values[:FEW_FRACTIONS], counts)}
+        raw = value_counts(whole)
+    else:
+        # Cast, not viewed: True is a byte of 255 in pillow's arrays.
+        raw = value_counts(stored.astype(np.uint8) if stored.dtype == np.bool_ else stored)
+    wrapped = bool(raw) and not 0 <= min(raw) <= max(raw) <= 255
+    record.changes += ['truncated'] * truncated + ['wrapped'] * wrapped
+    if truncated or wrapped or len(raw) > MAX_VALUES:
+        record.loaded = value_counts(_as_uint8(stored))
+    elif record.form == 'bool' and record.backend == 'cv2' and 1 in raw:
+        record.changes.append('scaled')  # OpenCV has no bits: 1 becomes 255
+    if len(raw) > MAX_VALUES:
+        raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
+        record.raw_cut = True
+    record.raw = raw
+
+
+def _as_uint8(stored: np.ndarray) -> np.ndarray:
+    """The cast of mmseg's loader."""
+    with np.errstate(invalid='ignore', over='ignore'):
+        return stored.astype(np.uint8)
+
+
+def _store_colours(record: MapRecord, image: Any) -> None:
+    """Files of several channels: mmseg's loader keeps the channels, every element becomes a label."""
+    record.changes.append('colours')
+    channels = len(image.getbands())
+    histogram = image.histogram()
+    record.loaded = {}
+    for position, count in enumerate(histogram):
+        if count:
+            value = position % 256
+            record.loaded[value] = record.loaded.get(value, 0) + count
+    first = histogram[:256]
+    if channels == 2 or (first == histogram[256:512] == histogram[512:768] and _is_gray(image)):
+        record.raw = {value: count for value, count in enumerate(first) if count}
+    if record.form in ('rgb', 'rgba'):
+        seen = (image if image.mode == 'RGB' else image.convert('RGB')).getcolors(MAX_COLOURS)
+        record.colours = {','.join(map(str, rgb)): count for count, rgb in sorted(seen or [], reverse=True)}
+
+
+def _is_black(image: Any, counts: Dict[int, int]) -> bool:
+    """Whether the palette shows every value that a file holds as black."""
+    palette = image.getpalette() or []
+    return not any(part for value in counts for part in palette[3 * value : 3 * value + 3])
+
+
+def _is_gray(image: Any) -> bool:
+    bands = np.asarray(image)
+    return bool((bands[..., 0] == bands[..., 1]).all() and (bands[..., 0] == bands[..., 2]).all())
+
+
+def _moved(counts: Dict[int, int], move: Any) -> Dict[int, int]:
+    moved: Dict[int, int] = {}
+    for value, count in counts.items():
+        target = int(move(value))
+        moved[target] = moved.get(target, 0) + count
+    return moved

@@ -1,0 +1,218 @@
+"""Scans what is planned, and diagnoses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+from mmguard.config.read import ReadConfig
+from mmguard.errors import CannotRun
+from mmguard.failures import REPORT_IT, words_of
+from mmguard.findings import Finding, LabelFacts, diagnose
+from mmguard.findings.edits import remembered
+from mmguard.findings.facts import ConfigFacts
+from mmguard.findings.rule import Facts, FileChanges
+from mmguard.findings.together import Offer
+from mmguard.findings.wording import numbered
+from mmguard.tools.fix.options import FixOptions
+from mmguard.tools.scan.converted import converted
+from mmguard.tools.scan.engine import Mapper, Scanned, scan_maps
+from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.nnunet.source import CaseSource
+from mmguard.tools.scan.options import SPLITS
+from mmguard.tools.scan.sources.base import MapSource
+from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.scan.summary import MapSummary
+from mmguard.tools.scan.target import AnnotationSource, Plan, Source
+from mmguard.tools.scan.tried import copies_of
+
+#: Where an edit names other files, so many are read to try it.
+OTHER_FILES = 64
+
+
+@dataclass
+class SetResult:
+    """What was found in one data set.
+
+    Args:
+        name (str): As the source is called.
+        facts (LabelFacts): What it holds.
+        findings (list[Finding]): What that means, the most likely first.
+        worst (list[dict]): The files with the most invalid labels.
+        notes (list[str]): What the user should know of how it was scanned.
+        decoded, reused (int): Files read, and known from the journal.
+        ignored (list[int]): Values as stored that are not trained on.
+        known (Facts, optional): What the findings were found in.
+    """
+
+    name: str
+    facts: LabelFacts
+    findings: List[Finding] = field(default_factory=list)
+    worst: List[Dict[str, Any]] = field(default_factory=list)
+    notes: List[str] = field(default_factory=list)
+    decoded: int = 0
+    reused: int = 0
+    ignored: List[int] = field(default_factory=list)
+    known: Optional[Facts] = None
+
+    @property
+    def is_clean(self) -> bool:
+        return all(finding.severity == 'info' for finding in self.findings)
+
+
+def run_plan(
+    plan: Plan,
+    mapper: Mapper,
+    journal: Optional[Journal] = None,
+    on_start: Callable[[Source], None] = lambda source: None,
+    on_files: Callable[[int], None] = lambda files: None,
+) -> List[SetResult]:
+    """Scans every data set of a plan.
+
+    Args:
+        plan (Plan): What is to be scanned.
+        mapper (callable): Where label maps are read.
+        journal (Journal, optional): Their records.
+        on_start (callable): Called with a source before it is scanned.
+        on_files (callable): Called with the number of files done since the last call.
+    """
+    results: List[SetResult] = []
+    summaries: Dict[str, MapSummary] = {}
+    for source in plan.sources:
+        on_start(source)
+        if isinstance(source, MapSource):
+            scanned = scan_maps(source.items(), source.settings, mapper, journal, on_files)
+            scanned.summary.merge(source.noticed)
+            summaries[source.name] = scanned.summary
+            results.append(_of_maps(source, scanned, plan.config))
+        elif isinstance(source, CaseSource):
+            cases = source.scan(mapper, journal, on_files)
+            results.append(
+                SetResult(source.name, cases.facts, [], cases.worst, source.notes, cases.decoded, cases.reused)
+            )
+        else:
+            try:
+                facts = source.read()
+            except (OSError, ValueError) as error:
+                plan.failed.append(f'{source.name}: {error}')
+                continue
+            except (CannotRun, ImportError):
+                raise
+            except Exception as error:  # the other data sets are scanned all the same
+                plan.failed.append(f'{source.name}: {words_of(error)}. This should not happen: {REPORT_IT}')
+                continue
+            facts = _with_config(facts, source, plan.config)
+            results.append(SetResult(source.name, facts, notes=list(source.notes)))
+    _diagnose(results, plan, summaries)
+    return results
+
+
+def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:
+    """Each data set with the config around it; what the config alone shows is said at the first."""
+    said: Set[Tuple[str, Tuple[str, ...]]] = set()
+    splits = {
+        result.name: Facts(
+            result.facts,
+            plan.tree,
+            vars(plan.options),
+            remembered(partial(_read_again, plan, result.name, summaries.get(result.name))),
+        )
+        for result in results
+    }
+    for result in results:
+        here = splits[result.name]
+        others = [facts for name, facts in splits.items() if name != result.name] if plan.tree is not None else []
+        result.known = here._replace(others=tuple(others))
+        found = diagnose(here.labels, here.config, options=here.options, reread=here.reread, others=others)
+        result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
+        said.update((finding.code, finding.places) for finding in found if finding.places)
+    first = 1
+    for result in results:
+        result.findings = numbered(result.findings, first)
+        first += sum(edit.number > 0 for finding in result.findings for edit in finding.edits)
+
+
+def offers_of(results: Sequence[SetResult]) -> List[Offer]:
+    """The edits that have a number."""
+    return [
+        Offer(finding, edit, result.known)
+        for result in results
+        for finding in result.findings
+        for edit in finding.edits
+        if edit.number and result.known is not None
+    ]
+
+
+def _read_again(
+    plan: Plan,
+    name: str,
+    summary: Optional[MapSummary],
+    config: Optional[ReadConfig],
+    options: Mapping[str, Any],
+    files: FileChanges,
+) -> Optional[LabelFacts]:
+    """The labels of a data set as they will be with another config, other options or changed files.
+
+    Annotation files are read again, changed ones as copies; of label maps what was counted is labelled anew, and
+    where the config names other files, some of those are read.
+    """
+    if summary is not None:
+        return _labelled_again(plan, plan.again(config, options), name, summary, files)
+    known = plan.source(name)
+    if isinstance(known, CaseSource):
+        return known.again(**dict(dict(files).get(known.root, ())))
+    with copies_of(files) as copies:
+        fresh = plan.again(config, options, copies)
+        source = fresh.source(name)
+        return _with_config(source.read(), source, fresh.config) if isinstance(source, AnnotationSource) else None
+
+
+def _labelled_again(
+    plan: Plan, fresh: Plan, name: str, summary: MapSummary, files: FileChanges
+) -> Optional[LabelFacts]:
+    known, source = plan.source(name), fresh.source(name)
+    if not isinstance(source, MapSource) or not isinstance(known, MapSource):
+        return None
+    listed = source.listed()
+    if listed is not None and listed != known.listed():
+        some = scan_maps(spread(listed, OTHER_FILES), source.settings).summary
+        return _facts_of(source, some, fresh.config)
+    changes = dict(files).get(source.folder)
+    written = summary if changes is None else converted(summary, FixOptions(**dict(changes)))
+    if written is None:
+        return None
+    return _facts_of(source, written.labelled_by(source.settings), fresh.config, as_stored=changes is None)
+
+
+def _with_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> LabelFacts:
+    facts.config = facts.config or config
+    facts.split = _split_of(source)
+    return facts
+
+
+def _facts_of(source: MapSource, summary: MapSummary, config: ConfigFacts, as_stored: bool = True) -> LabelFacts:
+    facts = summary.to_facts(source.class_names, source.root)
+    assert facts.maps is not None
+    facts.maps.sources = [source.folder]
+    facts.loader = source.ask_loader() if as_stored else None  # it would read the files as they are now
+    return _with_config(facts, source, config)
+
+
+def _of_maps(source: MapSource, scanned: Scanned, config: ConfigFacts) -> SetResult:
+    facts = _facts_of(source, scanned.summary, config)
+    settings = source.settings
+    return SetResult(
+        name=source.name,
+        facts=facts,
+        worst=scanned.summary.worst_files(source.root),
+        notes=list(source.notes),
+        decoded=scanned.decoded,
+        reused=scanned.reused,
+        ignored=[value for value, label in enumerate(settings.table()) if label == settings.ignore_index],
+    )
+
+
+def _split_of(source: Source) -> str:
+    """Which split of a config it is: sources of a config are named so (``'val, test'`` where both are the same)."""
+    return source.name if all(word in SPLITS for word in source.name.split(', ')) else ''

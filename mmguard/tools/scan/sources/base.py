@@ -1,0 +1,51 @@
+"""What the engine asks of a source of label maps."""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Optional
+
+from mmguard.findings.facts import LoaderFacts
+from mmguard.tools.scan.record import MapItem
+from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.summary import MapSummary
+
+
+class MapSource:
+    """A data set of label maps.
+
+    Args:
+        name (str): What to call it: a folder, or ``'train'``.
+        settings (MapSettings): How its files are loaded.
+        root (str, optional): Files are named relative to it.
+        class_names (list[str]): Its classes, where they have names.
+    """
+
+    def __init__(
+        self, name: str, settings: MapSettings, root: Optional[str] = None, class_names: Optional[List[str]] = None
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.root = root
+        #: Where its label maps lie.
+        self.folder = root or ''
+        self.class_names = class_names or []
+        #: What was noticed while the files were listed: partners that are missing, folders that cannot be read.
+        self.noticed = MapSummary(settings)
+        #: What the user should know of how the files were chosen.
+        self.notes: List[str] = []
+
+    def items(self) -> Iterator[MapItem]:
+        """The files, one after the other; may be asked for once."""
+        raise TypeError(f'{type(self).__name__} lists no files')
+
+    def listed(self) -> Optional[List[MapItem]]:
+        """The files, where a config names them: with another config they may be others."""
+        return None
+
+    def count(self) -> Optional[int]:
+        """About how many there are, for the progress bar; ``None`` where counting would take long."""
+        return None
+
+    def ask_loader(self) -> Optional[LoaderFacts]:
+        """What the framework's own loader makes of a few of the files; ``None`` where none is known."""
+        return None

@@ -1,0 +1,193 @@
+"""The data sets of an mmseg config."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.findings.facts import LoaderFacts
+from mmguard.tools.scan.record import MapItem
+from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings, as_pairs
+from mmguard.tools.scan.sources.base import MapSource
+from mmguard.tools.scan.sources.loader import ask_loader, spread
+from mmguard.words import counted
+
+SPLITS = ('train', 'val', 'test')
+_Pipeline = List[Mapping[str, Any]]
+
+
+class SplitSet(NamedTuple):
+    """One data set of a config, out of its wrappers.
+
+    Attributes:
+        name (str): The splits that use it, ``'val, test'``; numbered where a split joins several.
+        config (dict): Of the data set.
+        pipeline (list[dict]): Its transforms, those of its wrappers behind them.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    pipeline: List[Mapping[str, Any]]
+
+
+def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> List[SplitSet]:
+    """The data sets of the splits, each once, wrappers (concatenated, repeated, mixed) taken off."""
+    found: List[SplitSet] = []
+    for split in splits:
+        loader = config.get(f'{split}_dataloader')
+        if not loader or not loader.get('dataset'):
+            continue
+        leaves = list(_leaves(loader['dataset'], []))
+        for number, (leaf, pipeline) in enumerate(leaves):
+            name = split if len(leaves) == 1 else f'{split} {number + 1} of {len(leaves)}'
+            # A test split that is the validation again needs no second reading.
+            same = next((i for i, known in enumerate(found) if _reads_the_same(known, leaf, pipeline)), None)
+            if same is None:
+                found.append(SplitSet(name, leaf, pipeline))
+            else:
+                found[same] = found[same]._replace(name=f'{found[same].name}, {name}')
+    return found
+
+
+def _leaves(
+    dataset: Any, outer: List[Mapping[str, Any]]
+) -> Iterator[Tuple[Mapping[str, Any], List[Mapping[str, Any]]]]:
+    if isinstance(dataset, (list, tuple)):
+        for one in dataset:
+            yield from _leaves(one, outer)
+        return
+    pipeline = [*(dataset.get('pipeline') or []), *outer]
+    inner = dataset.get('datasets') or dataset.get('dataset')
+    if inner is None:
+        yield dataset, pipeline
+    else:
+        yield from _leaves(inner, pipeline)
+
+
+def _reads_the_same(known: SplitSet, leaf: Mapping[str, Any], pipeline: List[Mapping[str, Any]]) -> bool:
+    return _without_pipeline(known.config) == _without_pipeline(leaf) and _loading(known.pipeline) == _loading(pipeline)
+
+
+def _without_pipeline(leaf: Mapping[str, Any]) -> Dict[str, Any]:
+    return {key: value for key, value in leaf.items() if key not in ('pipeline', 'test_mode')}
+
+
+class _Loading(NamedTuple):
+    """What a pipeline does to the values of a label map before anything else."""
+
+    loader: str
+    backend: str
+    guard_map: Tuple[Tuple[int, int], ...]
+
+
+def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
+    loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
+    for transform in pipeline:
+        name = type_name(transform)
+        if not loader and name.startswith('Load') and 'Annotation' in name:
+            loader = name
+            backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
+        elif name == 'GuardSegLabels' and not guard_map:
+            guard_map = as_pairs(transform.get('label_map'))
+    return _Loading(loader, backend, guard_map)
+
+
+def type_name(part: Any) -> str:
+    """The class that a part of a config names, scope and module left out.
+
+    Example:
+        >>> type_name(dict(type='mmseg.LoadAnnotations'))
+        'LoadAnnotations'
+    """
+    kind = part.get('type', '') if hasattr(part, 'get') else type(part)
+    return getattr(kind, '__name__', str(kind)).rsplit('.', 1)[-1]
+
+
+class ConfigSource(MapSource):
+    """A data set of an mmseg config: the files that its own class lists, with its own label map.
+
+    Args:
+        split (SplitSet): The data set.
+        num_classes (int, optional): Of the head. ``None``: as many as the data set has classes.
+        ignore_index (int): Of the head.
+
+    Raises:
+        Exception: What the data set's class raises where it does not find its files.
+    """
+
+    def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
+        dataset = _build(split.config)
+        named = dataset.metainfo.get('classes') or ()
+        classes = [named] if isinstance(named, str) else list(named)
+        loading = _loading(split.pipeline)
+        settings = MapSettings(
+            num_classes=num_classes or len(classes) or 256,
+            ignore_index=ignore_index,
+            reduce_zero_label=bool(getattr(dataset, 'reduce_zero_label', False)),
+            label_map=as_pairs(getattr(dataset, 'label_map', None)),
+            guard_map=loading.guard_map,
+            backend=loading.backend,
+        )
+        root = getattr(dataset, 'data_root', None)
+        super().__init__(split.name, settings, None if root is None else str(root), classes)
+        # Pairs of names: the rest of what the class lists would take ten times the memory.
+        self._files = [
+            MapItem(str(info['seg_map_path']), None if info.get('img_path') is None else str(info['img_path']))
+            for info in dataset.data_list
+            if info.get('seg_map_path')
+        ]
+        if self._files:
+            self.folder = os.path.commonpath([os.path.dirname(os.path.abspath(item.path)) for item in self._files])
+        if not dataset.data_list:
+            raise ValueError(f'it lists no file: {_places(dataset)}')
+        labelled = [place for place, info in enumerate(dataset.data_list) if info.get('seg_map_path')]
+        self._sampled = [dataset.get_data_info(place) for place in spread(labelled)]
+        self._pipeline = split.pipeline
+        if loading.loader not in ('LoadAnnotations', ''):
+            self.notes.append(
+                f'{split.name}: {loading.loader} is not a loader that this scan knows; files are read as label maps'
+            )
+        if isinstance(named, str):
+            self.notes.append(
+                f'{split.name}: metainfo.classes is a text, and each of its letters a class: the comma of a tuple of '
+                f'one is missing. Write classes=({named!r},)'
+            )
+        without = len(dataset.data_list) - len(self._files)
+        if without:
+            self.notes.append(
+                f'{split.name}: {counted(without, "image has", "images have")} no label map in the config'
+            )
+
+    def items(self) -> Iterator[MapItem]:
+        return iter(self._files)
+
+    def listed(self) -> Optional[List[MapItem]]:
+        return self._files
+
+    def count(self) -> Optional[int]:
+        return len(self._files)
+
+    def ask_loader(self) -> Optional[LoaderFacts]:
+        return ask_loader(self._sampled, self._pipeline, self.settings, self.root)
+
+
+def _places(dataset: Any) -> str:
+    """Where a data set looks for its files."""
+    places = [f'{key}={value!r}' for key, value in getattr(dataset, 'data_prefix', {}).items()]
+    keys = ('ann_file', 'img_suffix', 'seg_map_suffix')
+    return ', '.join(places + [f'{key}={getattr(dataset, key)!r}' for key in keys if getattr(dataset, key, None)])
+
+
+def _build(config: Mapping[str, Any]) -> Any:
+    """Builds a data set without its pipeline, and lets it list its files."""
+    import mmseg.datasets  # noqa: F401  registers the classes
+    from mmseg.registry import DATASETS
+
+    light = copy.deepcopy(dict(config))
+    # Neither is needed to list files, and both take time or memory.
+    light.update(pipeline=[], lazy_init=True)
+    dataset = DATASETS.build(light)
+    dataset.serialize_data = False
+    dataset.full_init()
+    return dataset

@@ -1,0 +1,336 @@
+"""From what the user names to what is to be scanned."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+
+from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
+from mmguard.config.read import ReadConfig
+from mmguard.config.types import words_of_misplaced
+from mmguard.errors import CannotRun
+from mmguard.failures import words_of
+from mmguard.findings.facts import ConfigFacts, LabelFacts
+from mmguard.labels.numbering import COCO, IDS
+from mmguard.labels.spaces import from_config, from_options
+from mmguard.labels.spaces.config import label_map_of
+from mmguard.labels.spaces.space import VOID
+from mmguard.tools.scan.nnunet.source import CaseSource, missing_package, raw_datasets
+from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.sources.base import MapSource
+from mmguard.tools.scan.sources.config import ConfigSource, split_sets
+from mmguard.tools.scan.sources.folder import FolderSource
+from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.sources.layout import label_and_image_folders
+from mmguard.tools.scan.sources.other_files import words_of as words_of_files
+from mmguard.tools.scan.sources.other_files import words_of_json
+from mmguard.tools.scan.tried import with_copies
+
+_CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
+
+
+class CannotScan(CannotRun):
+    """There is nothing that could be scanned, and why."""
+
+
+@dataclass
+class AnnotationSource:
+    """A data set of annotation files.
+
+    Args:
+        name (str): What to call it.
+        read (callable): Reads it.
+        notes (list[str]): What the user should know of it.
+        files (list): What it reads, to tell whether two splits are the same.
+    """
+
+    name: str
+    read: Callable[[], LabelFacts]
+    notes: List[str] = field(default_factory=list)
+    files: List[Any] = field(default_factory=list)
+
+
+Source = Union[MapSource, AnnotationSource, CaseSource]
+
+
+@dataclass
+class Plan:
+    """What is to be scanned.
+
+    Args:
+        sources (list): The data sets.
+        config (ConfigFacts): What the config, or the command line, says about labels.
+        failed (list[str]): Data sets that could not be opened, and why.
+        tree (ReadConfig, optional): The config, where the target is one.
+        target (str): What the user named.
+        options (ScanOptions): What the user said about it.
+    """
+
+    sources: List[Source]
+    config: ConfigFacts
+    failed: List[str] = field(default_factory=list)
+    tree: Optional[ReadConfig] = None
+    target: str = ''
+    options: ScanOptions = field(default_factory=ScanOptions)
+
+    def source(self, name: str) -> Optional[Source]:
+        """The data set of a name."""
+        return next((source for source in self.sources if source.name == name), None)
+
+    def again(
+        self, config: Optional[ReadConfig], options: Mapping[str, Any], copies: Optional[Dict[str, str]] = None
+    ) -> Plan:
+        """What would be scanned with another config, with other options, or with copies in place of files."""
+        said = replace(self.options, **options)
+        if config is not None:
+            return _config_plan(with_copies(config, copies) if copies else config, said)
+        plan = plan_of((copies or {}).get(self.target, self.target), said, copies or {})
+        for source, known in zip(plan.sources, self.sources):
+            source.name = known.name
+        return plan
+
+
+def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = MappingProxyType({})) -> Plan:
+    """Finds out what a target is, by its name and its first files.
+
+    Args:
+        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a VOC folder, a folder
+            of label maps, one label map, a raw data set of nnU-Net, or a folder of such.
+        options (ScanOptions): What the user says about it.
+        copies (dict[str, str]): File that the target names -> what is read in its place.
+
+    Raises:
+        CannotScan: It is none of them, or does not exist.
+    """
+    plan = _detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options)
+    plan.target, plan.options = target, options
+    return plan
+
+
+def _plan_of(target: str, options: ScanOptions) -> Plan:
+    if '::' in target and not os.path.exists(target):  # a config that ships with a framework
+        return _config_plan(_read(target), options)
+    if not os.path.exists(target):
+        raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
+    ending = os.path.splitext(target)[1].lower()
+    if (options.labels or options.framework) and ending != '.json':
+        raise CannotScan(
+            f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is none: '
+            f'leave them out, a config and a folder say it themselves'
+        )
+    volumes = raw_datasets(target)
+    if volumes:
+        return _volume_plan(volumes)
+    if os.path.isdir(target):
+        return _voc_plan(target, options) if _is_voc(target) else _folder_plan(target, options)
+    if ending in _CONFIG_ENDINGS:
+        return _config_plan(_read(target), options)
+    if ending == '.json':
+        return _coco_plan(target, options)
+    if is_image_name(os.path.basename(target)):
+        return _folder_plan(target, options)
+    raise CannotScan(
+        f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a config '
+        f'(.py), a folder of label maps, a COCO JSON or a VOC folder'
+    )
+
+
+def _volume_plan(folders: List[str]) -> Plan:
+    sources = [CaseSource(folder) for folder in folders]
+    for source in sources:
+        package = missing_package(source.reader, source.spec.file_ending)
+        if package:
+            ending = source.spec.file_ending
+            raise CannotScan(f'{source.name}: {ending} files are read by {package}: pip install {package}')
+    return Plan(list(sources), ConfigFacts())
+
+
+def _folder_plan(target: str, options: ScanOptions) -> Plan:
+    notes = []
+    if os.path.isdir(target) and options.images is None:
+        folders = label_and_image_folders(target)
+        if folders is not None:
+            target = folders[0]
+            options = replace(options, images=folders[1])
+            notes.append(f'labels: {folders[0]}, images: {folders[1]}')
+    try:
+        source = FolderSource(target, options.settings(), options.images, options.suffix)
+        instead = source.found_instead()
+    except OSError as error:
+        raise CannotScan(str(error)) from error
+    if instead is not None:
+        raise CannotScan(f'{target}: nothing was read, it has no label map. {words_of_files(instead, source.suffix)}')
+    _import_pillow(target)
+    source.notes += notes
+    if options.num_classes is None:
+        source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
+    return Plan([source], _facts_of(options))
+
+
+def _import_pillow(target: str) -> None:
+    """Here, because processes that are forked later need not import it again."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise CannotScan(
+            f'{target}: label maps are read with pillow, which does not import ({error}): pip install pillow. COCO, '
+            f'LVIS and VOC annotations are read without it'
+        ) from error
+
+
+def _facts_of(options: ScanOptions) -> ConfigFacts:
+    facts = ConfigFacts(framework='mmseg', label_map=label_map_of(dict(options.label_map)))
+    if options.reduce_zero_label:
+        facts.reduce_zero_label['--reduce-zero-label'] = True
+    return facts
+
+
+def _is_voc(folder: str) -> bool:
+    """A VOC folder has its annotations in XML: in itself, in Annotations, or in those of the folders in it."""
+    below = [os.path.join(entry, 'Annotations') for entry in _folders_in(folder)]
+    for place in (os.path.join(folder, 'Annotations'), folder, *below):
+        try:
+            with os.scandir(place) as entries:
+                if any(entry.name.endswith('.xml') for _, entry in zip(range(1000), entries)):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def _folders_in(folder: str, most: int = 20) -> List[str]:
+    """The first folders in a folder: VOCdevkit has one for each year."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for _, entry in zip(range(1000), entries) if entry.is_dir())[:most]
+    except OSError:
+        return []
+
+
+def _voc_plan(target: str, options: ScanOptions) -> Plan:
+    from mmguard.tools.scan.annotations import scan_voc
+
+    return Plan([AnnotationSource(target, lambda: scan_voc(target, options.num_classes))], ConfigFacts())
+
+
+def _coco_plan(target: str, options: ScanOptions) -> Plan:
+    from mmguard.tools.scan.annotations import scan_coco
+
+    def read() -> LabelFacts:
+        facts = scan_coco(
+            target,
+            options.num_classes,
+            images=options.images,
+            labels=options.labels,
+            framework=options.framework,
+            masks=options.masks,
+        )
+        found = facts.annotations
+        if found is not None and not (found.images or found.annotations or found.categories):
+            damaged = any(not what.startswith(('has no', 'is no COCO JSON')) for what in found.unreadable)
+            looks = '' if damaged else words_of_json(target)
+            if looks:
+                raise ValueError(f'nothing was read. {looks}')
+        return facts
+
+    return Plan([AnnotationSource(target, read)], ConfigFacts())
+
+
+def _detr_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
+    """The JSON files that a YAML of RT-DETR, D-FINE or DEIM names, with the labels that it makes of them."""
+    said = read_detr_yaml(target)
+    options = replace(
+        options,
+        num_classes=options.num_classes or said.num_classes,
+        framework=options.framework or 'rt-detr',
+        labels=options.labels or (COCO if said.remaps else IDS),
+    )
+    plan = Plan([], ConfigFacts())
+    for split, file, images in said.files:
+        if split in options.splits:
+            here = replace(options, images=options.images or (images if os.path.isdir(images) else None))
+            (source,) = _coco_plan(copies.get(file, file), here).sources
+            plan.sources.append(replace(source, name=split) if isinstance(source, AnnotationSource) else source)
+    if not plan.sources:
+        raise CannotScan(f'{target} names no ann_file at {" or ".join(f"{s}_dataloader" for s in options.splits)}')
+    return plan
+
+
+def _read(target: str) -> ReadConfig:
+    from mmguard.config.recognized import check_is_config
+
+    check_is_config(target)  # needs no mmengine
+    import mmengine  # noqa: F401  where it is missing, the command line says how to install it
+
+    from mmguard.config.read import read_config
+
+    return read_config(target)
+
+
+def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
+    from mmguard.findings.config_facts import facts_of_config
+
+    try:
+        facts = facts_of_config(read)
+    except Exception as error:  # a config may hold anything
+        raise CannotScan(f'{read.file} cannot be looked at: {words_of(error)}') from error
+    in_data = [one for one in read.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
+    if in_data:
+        raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
+    if read.scope == 'mmdet':
+        return _det_plan(read, options, facts)
+    plan = Plan([], facts, tree=read)
+    pixels = from_options(options.num_classes, options.ignore_index, from_config(read)).pixels
+    num_classes = None if pixels is None else pixels.num_classes
+    ignore_index = options.ignore_index if pixels is None else pixels.ignore_index
+    ignore_index = VOID if ignore_index is None else ignore_index
+    unlabelled: List[ConfigSource] = []
+    for split in split_sets(read.data, options.splits):
+        try:
+            opened = ConfigSource(split, num_classes, ignore_index)
+            if opened.count():
+                plan.sources.append(opened)
+            else:
+                unlabelled.append(opened)
+        except Exception as error:  # what a data set's class raises where its files are not
+            plan.failed.append(f'{split.name}: {_in_words(error)}')
+    for bare in unlabelled:
+        if plan.sources and bare.name == 'test':  # of a challenge nobody has the labels
+            plan.sources[0].notes += bare.notes
+        else:
+            plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix names no seg_map_path')
+    if not plan.sources:
+        raise CannotScan('\n'.join(plan.failed) or _without_data_set(read, options))
+    for source in plan.sources:
+        source.notes += read.notes
+    return plan
+
+
+def _det_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+    from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
+
+    plan = Plan([], facts, tree=read)
+    for split in options.splits:
+        files = [(dataset.ann_file, dataset.images) for dataset in datasets_of_config(read.data, split)]
+        same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
+        if same is not None:
+            same.name += f', {split}'  # the test split is mostly the validation again
+        elif files:
+            scan = partial(scan_detection_config, read.data, split, options.num_classes, options.masks)
+            plan.sources.append(AnnotationSource(split, scan, files=files))
+    if not plan.sources:
+        raise CannotScan(_without_data_set(read, options))
+    return plan
+
+
+def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:
+    misplaced = f': {words_of_misplaced(read.misplaced)}' if read.misplaced else ''
+    return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'
+
+
+def _in_words(error: Any) -> str:
+    return f'the data set cannot be opened: {words_of(error)}'

@@ -1,0 +1,84 @@
+"""``mmguard trace``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any, Dict, Optional
+
+from mmguard.tools.arguments import label, positive
+from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
+
+if TYPE_CHECKING:
+    from mmguard.tools.trace.story import Story
+    from mmguard.tools.trace.tracer import Tracer
+
+
+def add_to(commands: Any) -> None:
+    parser = commands.add_parser(
+        'trace',
+        help='after which step of the pipeline a label value or a box appears, changes or vanishes',
+        description="Builds a config's data set, runs its pipeline step by step on one sample, and shows what each "
+        'step did to label values and instances, and why. Exit code: 0 all valid (or the value was not found), 1 '
+        'invalid values at some step, 2 could not run.',
+    )
+    parser.add_argument('config', metavar='CONFIG', help='a config of MMSegmentation or MMDetection')
+    parser.add_argument('--sample', metavar='N|PATH', help='number, or image or label file, default: the first')
+    parser.add_argument(
+        '--value',
+        type=label,
+        metavar='V',
+        help='count it at each step; without --sample: of the first sample that shows it',
+    )
+    parser.add_argument('--split', choices=('train', 'val', 'test'), default='train', help='default: %(default)s')
+    parser.add_argument('--seed', type=label, default=0, metavar='N', help='of random transforms, default: %(default)s')
+    parser.add_argument('--num-classes', type=positive, metavar='N', help='default: what guards or heads say')
+    parser.add_argument('--json', metavar='FILE', help="write the story as JSON ('-': standard output)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from mmguard.config.read import from_mmengine
+    from mmguard.console import Console
+    from mmguard.files import write_or_print
+    from mmguard.labels.spaces import from_config, from_options
+    from mmguard.tools.samples import load_config
+    from mmguard.tools.trace.render import as_json, invalid_in, print_story, ranges
+    from mmguard.tools.trace.tracer import Tracer
+
+    file = sys.stderr if args.json == '-' else sys.stdout
+    console = Console(file=file, markup=False, emoji=False, highlight=False)
+    with redirect_stdout(sys.stderr):  # configs and pycocotools print; standard output may be for JSON
+        config = load_config(args.config)
+        tracer = Tracer(config, args.split, args.seed)
+        spaces = from_options(args.num_classes, None, from_config(from_mmengine(config), args.split))
+        story = _chosen(tracer, console, args.sample, args.value)
+    if story is None:
+        where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
+        console.print(f'{args.value} appears in none of the {where}')
+        record: Dict[str, Any] = {'found': False, 'value': args.value, 'samples': len(tracer)}
+    else:
+        print_story(console, story, spaces, args.value)
+        record = as_json(story, spaces)
+    if args.json is not None:
+        write_or_print(args.json, json.dumps(record, indent=1))
+    if story is None:
+        return CLEAN
+    if story.error:
+        return COULD_NOT_RUN
+    found = [f'{ranges(values)} ({kind})' for kind, values in invalid_in(story, spaces).items() if values]
+    if found:
+        console.print(f'invalid, at one step or another: {"; ".join(found)}', style='bold red')
+        return FOUND
+    console.print('every value is valid at every step' if spaces.by_kind() else '')
+    return CLEAN
+
+
+def _chosen(tracer: Tracer, console: Any, sample: Optional[str], value: Optional[int]) -> Optional[Story]:
+    """The story of one sample; where only a value is named, of the first that shows it."""
+    if sample is not None or value is None:
+        return tracer.trace(tracer.find(sample or '0'))
+    with console.status(f'looking for {value} in {len(tracer):,} samples'):
+        return next((story for story in tracer.stories() if story.holds(value)), None)

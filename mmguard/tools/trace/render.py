@@ -1,0 +1,191 @@
+"""What ``mmguard trace`` shows: a story as a table, and as JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from mmguard.console import Table, Text
+from mmguard.labels.spaces import LabelSpaces
+from mmguard.labels.spaces.space import KINDS
+from mmguard.tools.trace.changes import Change
+from mmguard.tools.trace.snapshot import Instance
+from mmguard.tools.trace.story import Leg, Story
+from mmguard.visible import visible_name
+from mmguard.words import counted
+
+_SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
+_PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}
+#: Sentences shown per step.
+MOST = 12
+
+
+def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional[int]) -> None:
+    """Prints the way of a sample.
+
+    Args:
+        console (rich.console.Console): With markup off.
+        story (Story): It.
+        spaces (LabelSpaces): What is valid.
+        value (int, optional): The value that is asked for: its count stands at every step.
+    """
+    table = Table(title=f'sample {story.index}: {visible_name(story.image)}', title_justify='left')
+    table.add_column('after', overflow='fold')
+    table.add_column('size', justify='right', no_wrap=True)
+    if value is not None:
+        table.add_column(str(value), justify='right', style='bold')
+    table.add_column('what changed', overflow='fold')
+    for leg in story.legs:
+        row: List[Any] = [Text(leg.name), _size(leg)]
+        if value is not None:
+            row.append(_count(leg, value))
+        table.add_row(*row, _told(leg, spaces))
+    console.print(table)
+    for mixed in story.mixed:
+        console.print(f'mixed in: {visible_name(mixed)}')
+    if story.error:
+        console.print(f'the pipeline ended here: {story.error}', style='bold red')
+
+
+def _size(leg: Leg) -> str:
+    return '' if leg.after.size is None else f'{leg.after.size[0]} x {leg.after.size[1]}'
+
+
+def _count(leg: Leg, value: int) -> str:
+    after = leg.after
+    if after.label is not None:
+        return f'{after.values.get(value, 0):,}'
+    if after.instances is not None:
+        return f'{after.labels.get(value, 0):,}'
+    return ''
+
+
+def _told(leg: Leg, spaces: LabelSpaces) -> Any:
+    lines = Text()
+    if leg.after.note:
+        lines.append(f'{leg.after.note}\n', style='yellow')
+    if not leg.changes and leg.name in ('disk', 'annotation file'):
+        lines.append(_summary(leg, spaces))
+    for fault in leg.masks:
+        lines.append(f'{fault}\n', style='bold red')
+    # What is wrong comes before what is usual.
+    sentences = sorted(grouped(leg.changes, spaces), key=lambda told: not told.invalid)
+    for told in sentences[:MOST]:
+        style = 'bold red' if told.invalid else 'dim' if told.sign == '-' else ''
+        lines.append(f'{told}\n', style=style)
+    if len(sentences) > MOST:
+        lines.append(f'... and {len(sentences) - MOST} more\n')
+    lines.rstrip()
+    return lines
+
+
+class Told(NamedTuple):
+    """Changes of several values that have one origin, as one sentence."""
+
+    sign: str
+    words: str
+    invalid: bool
+
+    def __str__(self) -> str:
+        return f'{self.sign} {self.words}'
+
+
+def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Told]:
+    """``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``: one sentence per origin."""
+    groups: Dict[Tuple[Any, ...], List[Change]] = {}
+    for change in changes:
+        key = (change.what, change.to, change.kind, change.origin, _makes_invalid(change, spaces))
+        groups.setdefault(key, []).append(change)
+    told = []
+    for (what, to, kind, origin, invalid), group in groups.items():
+        count = sum(change.count for change in group)
+        verb = _PLURAL.get(what, what) if len(group) > 1 else what
+        words = f'{ranges(sorted(change.value for change in group))} {verb}'
+        words += '' if to is None else f' {to}'
+        words += f' ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}'
+        told.append(Told(_SIGNS[what], words, invalid))
+    return told
+
+
+def _makes_invalid(change: Change, spaces: LabelSpaces) -> bool:
+    return change.makes is not None and is_invalid(spaces, change.makes, change.kind)
+
+
+def _summary(leg: Leg, spaces: LabelSpaces) -> str:
+    """What is in the files: ``values 0..18, 255; invalid: 24 (28 px)``."""
+    parts: List[str] = []
+    for kind, counts in (('pixels', leg.after.values), ('instances', leg.after.labels)):
+        if counts:
+            invalid = [f'{v} ({amount(n, kind)})' for v, n in sorted(counts.items()) if is_invalid(spaces, v, kind)]
+            marked = f'; invalid: {", ".join(invalid[:MOST])}' if invalid else ''
+            parts.append(f'{"values" if kind == "pixels" else "labels"} {ranges(sorted(counts))}{marked}')
+    aside = sum(instance.ignored for instance in leg.after.instances or ())
+    if aside:
+        parts.append(f'{amount(aside, "instances")} ignored: crowds, difficult ones')
+    return '\n'.join(parts)
+
+
+def amount(count: int, kind: str) -> str:
+    """``1,204 px``, ``1 instance``."""
+    return counted(count, 'px' if kind == 'pixels' else 'instance')
+
+
+def ranges(values: List[int]) -> str:
+    """``0..18, 255``."""
+    parts: List[List[int]] = []
+    for value in values:
+        if parts and value == parts[-1][-1] + 1:
+            parts[-1].append(value)
+        else:
+            parts.append([value])
+    told = [str(p[0]) if len(p) == 1 else f'{p[0]}..{p[-1]}' for p in parts]
+    return ', '.join(told[:MOST]) + (f' and {len(told) - MOST} more' if len(told) > MOST else '')
+
+
+def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:
+    """Whether a label is known to be none."""
+    space = spaces.of(kind)
+    return space is not None and not space.is_valid(value)
+
+
+def invalid_in(story: Story, spaces: LabelSpaces) -> Dict[str, List[int]]:
+    """Kind -> values that are invalid at any step."""
+    found: Dict[str, Set[int]] = {kind: set() for kind in KINDS}
+    for leg in story.legs:
+        for kind, counts in zip(KINDS, (leg.after.values, leg.after.labels)):
+            found[kind].update(value for value in counts if is_invalid(spaces, value, kind))
+    return {kind: sorted(values) for kind, values in found.items()}
+
+
+def as_json(story: Story, spaces: LabelSpaces) -> Dict[str, Any]:
+    """The story as plain data."""
+    pixels, instances = spaces.pixels, spaces.instances
+    return {
+        'found': True,
+        'sample': story.index,
+        'image': story.image,
+        'mixed': story.mixed,
+        'error': story.error,
+        'num_classes': pixels and pixels.num_classes,
+        'instance_classes': instances and instances.num_classes,
+        'invalid': invalid_in(story, spaces),
+        'steps': [
+            {
+                'step': leg.name,
+                'size': leg.after.size,
+                'values': {str(value): count for value, count in leg.after.values.items()},
+                'instances': None if leg.after.instances is None else list(map(_instance, leg.after.instances)),
+                'note': leg.after.note,
+                'masks': leg.masks,
+                'changes': list(map(asdict, leg.changes)),
+            }
+            for leg in story.legs
+        ],
+    }
+
+
+def _instance(instance: Instance) -> Dict[str, Any]:
+    # JSON has no nan.
+    box = [corner if math.isfinite(corner) else str(corner) for corner in instance.box]
+    return {'label': instance.label, 'box': box, 'ignored': instance.ignored}

@@ -1,0 +1,205 @@
+"""What a sample holds after one step of its pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from mmguard.labels.space import value_counts
+from mmguard.words import counted
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One annotated object.
+
+    Args:
+        label (int): As it is trained.
+        box (tuple): x1, y1, x2, y2 in pixels of the image at that step.
+        ignored (bool): Whether it is taken out of training.
+    """
+
+    label: int
+    box: Tuple[float, float, float, float]
+    ignored: bool = False
+
+    def __str__(self) -> str:
+        x1, y1, x2, y2 = (f'{corner:g}' for corner in np.round(self.box, 1).tolist())
+        return f'label {self.label} at ({x1}, {y1}, {x2}, {y2})'
+
+
+@dataclass
+class Snapshot:
+    """A sample after a step.
+
+    Args:
+        step (str): ``'disk'``, ``'LoadAnnotations'``, ``'RandomChoice > Resize'``, ...
+        label (np.ndarray, optional): The label map; a copy.
+        instances (list[Instance], optional): In the order of the sample; ``None``: it holds none yet.
+        size (tuple, optional): (height, width) of the label map, or else of the image.
+        homography (np.ndarray, optional): (3, 3), from the image as it was loaded to the image now, as mmdet keeps it.
+        guard (dict): Kind -> tally, as a guard left it.
+        label_map (dict[int, int]): Before loading: how the data set has its loader map values.
+        note (str): What could not be looked at.
+        masks (list[str]): What is wrong with the masks of the instances, a sentence each.
+    """
+
+    step: str
+    label: Optional[np.ndarray] = None
+    instances: Optional[List[Instance]] = None
+    size: Optional[Tuple[int, int]] = None
+    homography: Optional[np.ndarray] = None
+    guard: Dict[str, Any] = field(default_factory=dict)
+    label_map: Dict[int, int] = field(default_factory=dict)
+    note: str = ''
+    masks: List[str] = field(default_factory=list)
+
+    @property
+    def values(self) -> Dict[int, int]:
+        """Value -> pixels; fractions are cut off."""
+        if self.label is None:
+            return {}
+        whole = self.label
+        if whole.dtype.kind == 'f':
+            whole = np.nan_to_num(whole, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
+        return value_counts(whole)
+
+    @property
+    def labels(self) -> Dict[int, int]:
+        """Label -> instances that are trained on."""
+        found: Dict[int, int] = {}
+        for instance in self.instances or ():
+            if not instance.ignored:
+                found[instance.label] = found.get(instance.label, 0) + 1
+        return found
+
+    def holds(self, value: int) -> bool:
+        return value in self.values or any(instance.label == value for instance in self.instances or ())
+
+
+def of_annotations(results: Dict[str, Any]) -> Snapshot:
+    """What is known before any file is read: the instances of the annotation file, and the label map on disk."""
+    shot = Snapshot('disk')
+    shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
+    found = results.get('instances')
+    if found is not None:
+        shot.step = 'annotation file'
+        shot.instances = [
+            Instance(int(one.get('bbox_label', -1)), _box(one.get('bbox', ())), bool(one.get('ignore_flag', 0)))
+            for one in found
+        ]
+        if results.get('height') and results.get('width'):
+            shot.size = int(results['height']), int(results['width'])
+    path = results.get('seg_map_path')
+    if path is not None:
+        shot.label, shot.note = _stored(str(path))
+        if shot.label is not None:
+            shot.size = shot.label.shape[0], shot.label.shape[1]
+    return shot
+
+
+def _stored(path: str) -> Tuple[Optional[np.ndarray], str]:
+    """A label file as it is stored, and why it cannot be shown."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            if len(image.getbands()) > 1:
+                return None, f'{image.mode}: {len(image.getbands())} channels, colours instead of values'
+            label = np.asarray(image)
+    except Exception as error:  # damaged files raise anything; the loader will say more
+        return None, f'{path}: {str(error)[:120] or type(error).__name__}'
+    return (label.astype(np.uint8) if label.dtype == np.bool_ else label), ''
+
+
+def take(step: str, results: Any) -> Snapshot:
+    """A snapshot of a sample, packed or not."""
+    shot = Snapshot(step)
+    if not isinstance(results, dict):
+        shot.note = 'no sample' if results is None else f'{type(results).__name__}: not looked at'
+        return shot
+    sample = results.get('data_samples')
+    if isinstance(sample, (list, tuple)):
+        shot.note = f'{counted(len(sample), "sample")}: not looked at'
+    elif sample is not None:
+        _take_packed(shot, results, sample)
+    else:
+        _take_unpacked(shot, results)
+    return shot
+
+
+def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
+    label = results.get('gt_seg_map')
+    if label is not None:
+        shot.label = np.array(label)
+    shot.size = _size_of(shot.label, results.get('img_shape'))
+    shot.homography = _copy(results.get('homography_matrix'))
+    shot.guard = dict(results.get('label_guard') or {})
+    if results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
+        shot.instances = _instances(
+            results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
+        )
+        shot.masks = _mask_faults(results.get('gt_masks'), shot.instances, results.get('img_shape'))
+
+
+def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
+    packed = sample.get('gt_sem_seg')
+    if packed is not None:
+        data = packed.get('data') if 'data' in packed else packed.get('sem_seg')
+        shot.label = np.array(
+            data.cpu().numpy().squeeze(0) if data.ndim == 3 and len(data) == 1 else data.cpu().numpy()
+        )
+    shot.size = _size_of(shot.label, sample.get('img_shape'))
+    shot.homography = _copy(sample.get('homography_matrix'))
+    shot.guard = dict(sample.get('label_guard') or {})
+    trained, aside = sample.get('gt_instances'), sample.get('ignored_instances')
+    if trained is not None and trained.keys():
+        shot.instances = _instances(trained.get('bboxes'), trained.get('labels'), None)
+        shot.masks = _mask_faults(trained.get('masks'), shot.instances, sample.get('img_shape'))
+        if aside is not None and aside.keys():
+            flags = np.ones(len(aside), dtype=bool)
+            shot.instances += _instances(aside.get('bboxes'), aside.get('labels'), flags)
+
+
+def _mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[str]:
+    """Of masks as mmdet keeps them (bitmaps, polygons): their number, their size, and those without a pixel."""
+    if masks is None or not all(hasattr(masks, name) for name in ('height', 'width', 'areas')):
+        return []
+    faults = []
+    if len(masks) != len(instances):
+        return [f'{counted(len(masks), "mask")} for {counted(len(instances), "instance")}']
+    size, image = (int(masks.height), int(masks.width)), _size_of(None, img_shape)
+    if image is not None and len(masks) and size != image:
+        faults.append(f'masks are {size[0]} x {size[1]}, the image {image[0]} x {image[1]}')
+    areas = np.asarray(masks.areas)
+    empty = [one.label for one, area in zip(instances, areas.tolist()) if area == 0 and not one.ignored]
+    return faults + [f'a mask of label {label} holds no pixel' for label in empty]
+
+
+def _size_of(label: Optional[np.ndarray], img_shape: Any) -> Optional[Tuple[int, int]]:
+    shape = label.shape if label is not None else img_shape
+    return None if shape is None or len(shape) < 2 else (int(shape[0]), int(shape[1]))
+
+
+def _copy(array: Any) -> Optional[np.ndarray]:
+    return None if array is None else np.array(array, dtype=np.float64)
+
+
+def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
+    if boxes is not None and hasattr(boxes, 'convert_to'):
+        boxes = boxes.convert_to('hbox').tensor  # rotated boxes are told by what surrounds them
+    corners: List[List[float]] = [] if boxes is None else [list(map(float, np.ravel(box))) for box in np.asarray(boxes)]
+    classes = [-1] * len(corners) if labels is None else np.asarray(labels).tolist()
+    if not corners:
+        corners = [[]] * len(classes)
+    aside = [False] * len(classes) if flags is None else np.asarray(flags).astype(bool).tolist()
+    return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, aside)]
+
+
+def _box(corners: Any) -> Tuple[float, float, float, float]:
+    numbers = [float(corner) for corner in corners][:4]
+    if len(numbers) < 4:
+        return (float('nan'),) * 4
+    return numbers[0], numbers[1], numbers[2], numbers[3]

@@ -1,0 +1,168 @@
+"""JSON as dataclasses: a value of another type, size or sign than its field is refused in words.
+
+As msgspec does it, which a report must do without: it runs where torch and numpy are all there is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache, partial
+from typing import Any, Callable, Dict, List, NewType, Type, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar('T')
+Decode = Callable[[Any], Any]
+
+#: Of a process. No training has had so many.
+Rank = NewType('Rank', int)
+_RANKS = 1 << 20
+#: Every reader of JSON knows the integers up to here.
+_MOST = 1 << 53
+
+
+class NotJson(ValueError):
+    """A text that is no JSON, as one that was cut off."""
+
+
+def parsed(text: bytes) -> Dict[str, Any]:
+    """The JSON object of a text.
+
+    Raises:
+        NotJson: It is no JSON.
+        ValueError: It is none; says why.
+    """
+    try:
+        record = json.loads(text)
+    except RecursionError:
+        raise ValueError('nested too deep') from None
+    except ValueError:
+        raise NotJson('not JSON') from None
+    return _of_type(dict, 'no object', record)  # type: ignore[no-any-return]
+
+
+def decoded(kind: Type[T], value: Any) -> T:
+    """What ``json.loads`` returned, as a type.
+
+    Integers are counts, of at least 0; where they are the keys of a dict they are labels, of any sign. A float may also
+    be its text, since JSON knows no NaN. Keys that a dataclass has no field for are left out.
+
+    Raises:
+        ValueError: It does not fit; says where and why.
+
+    Example:
+        >>> decoded(Dict[int, int], {'-1': 3})
+        {-1: 3}
+        >>> decoded(Dict[str, List[int]], {'a': [1, -1]})
+        Traceback (most recent call last):
+            ...
+        ValueError: a: -1 is out of range
+    """
+    return _decoder(kind)(value)  # type: ignore[no-any-return, arg-type]
+
+
+@lru_cache(maxsize=None)
+def _decoder(kind: Any) -> Decode:
+    if kind is Any:
+        return _as_it_is
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    if is_dataclass(kind):
+        return _dataclass(kind)
+    arguments = get_args(kind)
+    if get_origin(kind) is list:
+        return partial(_list, _decoder(arguments[0]))
+    if get_origin(kind) is dict:
+        key = _label if arguments[0] is int else _decoder(arguments[0])
+        return partial(_dict, key, _decoder(arguments[1]))
+    if get_origin(kind) is Union:  # Optional
+        return partial(_optional, _decoder(arguments[0]))
+    raise TypeError(f'no decoder for {kind}')
+
+
+def _dataclass(kind: Any) -> Decode:
+    hints = get_type_hints(kind)
+    known = {field.name: _decoder(hints[field.name]) for field in fields(kind) if field.init}
+    needed = [f.name for f in fields(kind) if f.init and f.default is MISSING and f.default_factory is MISSING]
+
+    def decode(value: Any) -> Any:
+        record = _of_type(dict, 'no object', value)
+        for name in needed:
+            if name not in record:
+                raise ValueError(f'no {name!r}')
+        return kind(**{name: _within(name, known[name], record[name]) for name in record if name in known})
+
+    return decode
+
+
+def _list(item: Decode, value: Any) -> List[Any]:
+    return [item(one) for one in _of_type(list, 'no list', value)]
+
+
+def _dict(key: Decode, item: Decode, value: Any) -> Dict[Any, Any]:
+    return {key(name): _within(name, item, one) for name, one in _of_type(dict, 'no object', value).items()}
+
+
+def _optional(item: Decode, value: Any) -> Any:
+    return None if value is None else item(value)
+
+
+def _within(name: str, decode: Decode, value: Any) -> Any:
+    try:
+        return decode(value)
+    except ValueError as error:
+        raise ValueError(f'{name:.100}: {error}') from None
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _integer(most: int, value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError(f'{_short(value)} is no integer')
+    if not 0 <= value <= most:
+        raise ValueError(f'{_short(value)} is out of range')
+    return value
+
+
+def _label(value: str) -> int:
+    try:
+        label = int(value)
+    except ValueError:
+        raise ValueError(f'{_short(value)} is no integer') from None
+    if not -(1 << 63) <= label < 1 << 63:
+        raise ValueError(f'{_short(value)} is out of range')
+    return label
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            pass
+    raise ValueError(f'{_short(value)} is no number')
+
+
+def _of_type(kind: type, why: str, value: Any) -> Any:
+    if type(value) is not kind:
+        raise ValueError(f'{_short(value)} is {why}')
+    return value
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        return 'a list' if isinstance(value, list) else 'an object'
+    if isinstance(value, int) and abs(value) > _MOST:  # Python prints no more than 4,300 digits
+        return f'a number of {value.bit_length()} bits'
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f'{text[:40]}...'
+
+
+_SCALARS: Dict[Any, Decode] = {
+    int: partial(_integer, _MOST),
+    Rank: partial(_integer, _RANKS),
+    float: _float,
+    str: partial(_of_type, str, 'no text'),
+    bool: partial(_of_type, bool, 'neither true nor false'),
+}

@@ -1,0 +1,135 @@
+"""What stands where something else is taken is found, named and left out; the rest of a config stays as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mmguard.config.changes import changed
+from mmguard.config.read import ReadConfig
+from mmguard.config.types import MOST_CLASSES, with_right_types
+from mmguard.errors import CannotRun
+
+
+def model(**head: Any) -> Any:
+    return dict(model=dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', **head)))
+
+
+def data(**dataset: Any) -> Any:
+    return dict(train_dataloader=dict(dataset=dict(type='CityscapesDataset', **dataset)))
+
+
+HEAD, DATASET = 'model.decode_head', 'train_dataloader.dataset'
+
+
+@pytest.mark.parametrize(
+    ('tree', 'said'),
+    [
+        (dict(train_dataloader=5), 'train_dataloader = 5 (int), where a dict or a list of dicts is taken'),
+        (dict(custom_hooks=1e308), 'custom_hooks = 1e+308 (float), where a list of dicts is taken'),
+        (dict(default_scope=['mmseg']), "default_scope = ['mmseg'] (list), where a text is taken"),
+        (dict(model='PSPNet'), "model = 'PSPNet' (text), where a dict is taken"),
+        (dict(val_evaluator=3), 'val_evaluator = 3 (int), where a dict or a list of dicts is taken'),
+        (dict(custom_imports=['a']), "custom_imports = ['a'] (list), where a dict is taken"),
+        (
+            dict(custom_imports=dict(imports=[5])),
+            'custom_imports.imports = [5] (list), where a text or a list of texts',
+        ),
+        (data(pipeline=dict(type='A')), f"{DATASET}.pipeline = {{'type': 'A'}} (dict), where a list of dicts is taken"),
+        (data(metainfo=3), f'{DATASET}.metainfo = 3 (int), where a dict is taken'),
+        (data(metainfo=dict(classes=3)), f'{DATASET}.metainfo.classes = 3 (int), where a list of names is taken'),
+        (data(pipeline=[dict(type=5)]), f'{DATASET}.pipeline[0].type = 5 (int), where the name of a class is taken'),
+        (model(num_classes='19'), f"{HEAD}.num_classes = '19' (text), where a whole number of at most 1,000,000 is"),
+        (model(num_classes=10**9), f'{HEAD}.num_classes = 1000000000 (int), where a whole number of at most 1,000,000'),
+        (model(num_classes=10**6000), f"{HEAD}.num_classes = 'an integer of 19,932 bits' (text), where a whole number"),
+        (
+            data(pipeline=[10**6000]),
+            f"{DATASET}.pipeline = 'what cannot be shown (list)' (text), where a list of dicts",
+        ),
+        (model(ignore_index=255.5), f'{HEAD}.ignore_index = 255.5 (float), where a whole number is taken'),
+        (model(loss_decode=5), f'{HEAD}.loss_decode = 5 (int), where a dict or a list of dicts is taken'),
+        (
+            model(loss_decode=dict(type='A', class_weight=[1, 'x'])),
+            f"{HEAD}.loss_decode.class_weight = [1, 'x'] (list), where a list of numbers, or the name of a file",
+        ),
+        (
+            dict(model=dict(train_cfg=dict(assigner=dict(type='A', ignore_iof_thr={})))),
+            'model.train_cfg.assigner.ignore_iof_thr = {} (dict), where a number is taken',
+        ),
+    ],
+    ids=lambda value: value.split(' =')[0] if isinstance(value, str) else '',
+)
+def test_the_key_and_what_stands_there_are_named(tree: Any, said: str) -> None:
+    read = ReadConfig(tree)
+    (one,) = read.misplaced
+    assert one.fatal
+    assert str(one).startswith(said)
+    assert read.written is tree, 'the config as it was given is kept'
+
+
+def test_an_empty_type_is_none() -> None:
+    tree = dict(train_dataloader=dict(dataset=dict(type='')))
+    assert ReadConfig(tree).data == dict(train_dataloader=dict(dataset={}))
+    assert [one.path for one in ReadConfig(tree).misplaced] == [f'{DATASET}.type']
+
+
+def test_what_is_right_is_left_as_it_is() -> None:
+    class Built:
+        """A hook, a transform or a data set that is built already."""
+
+    built = Built()
+    tree = dict(
+        default_scope=None,
+        custom_hooks=[built, dict(type='A')],
+        train_dataloader=[dict(dataset=[dict(type=Built, pipeline=[built], metainfo=None)])],
+        model=dict(type='M', decode_head=[dict(type='AHead', num_classes=None, loss_decode=[dict(type='B')])]),
+        anything=dict(type=5, num_classes='many', x={1j}, y=frozenset([3]), z=(1, None)),
+    )
+    copy, found = with_right_types(tree)
+    assert found == []
+    assert copy == tree
+
+
+def test_positions_stay() -> None:
+    copy, found = with_right_types(data(pipeline=[dict(type='A'), dict(type=3, k=1), dict(type='B')]))
+    assert copy['train_dataloader']['dataset']['pipeline'] == [dict(type='A'), dict(k=1), dict(type='B')]
+    assert [one.path for one in found] == [f'{DATASET}.pipeline[1].type']
+
+
+def test_numpy_becomes_plain() -> None:
+    read = ReadConfig(model(num_classes=np.int64(19), loss_decode=dict(type='A', class_weight=np.ones(3))))
+    head = read.data['model']['decode_head']
+    assert type(head['num_classes']) is int
+    assert head['loss_decode']['class_weight'] == [1.0, 1.0, 1.0]
+    (one,) = read.misplaced
+    assert not one.fatal, 'training takes an array'
+    assert str(one).startswith(f'{HEAD}.loss_decode.class_weight = ndarray of shape (3,)')
+
+
+@pytest.mark.parametrize(('said', 'meant'), [('19', 19), (' 19 ', 19), (19.0, 19), ('many', None), ('9' * 30, None)])
+def test_what_was_meant(said: Any, meant: Any) -> None:
+    read = ReadConfig(model(num_classes=said))
+    (one,) = read.misplaced
+    assert one.instead == meant
+    if meant is not None:
+        assert changed(read, [(one.path, one.instead)]).misplaced == []
+
+
+def test_a_change_keeps_what_else_is_wrong() -> None:
+    read = ReadConfig({**model(num_classes='19'), 'custom_hooks': 5})
+    after = changed(read, [(f'{HEAD}.num_classes', 19)])
+    assert [one.path for one in after.misplaced] == ['custom_hooks']
+
+
+def test_a_tree_of_a_thousand_floors_is_refused() -> None:
+    tree: Any = {}
+    for _ in range(1000):
+        tree = dict(a=tree)
+    with pytest.raises(CannotRun, match='nested more than 100 deep'):
+        ReadConfig(tree)
+
+
+def test_the_largest_number_of_classes_is_taken() -> None:
+    assert ReadConfig(model(num_classes=MOST_CLASSES)).misplaced == []

@@ -1,0 +1,125 @@
+"""The reports of ``$CASES`` as they were rebuilt: the first edit of each config is written, scanned again and trained.
+
+`make test-edits`, not the daily suite.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Dict, Iterator, List, NamedTuple, Tuple
+
+import pytest
+import torch
+from every_opinion import CASES, is_config, make_report
+from every_training import followed_on, trained_on_files
+from following import Target, judged, scan, write_edit
+from once_a_run import once_a_run
+from trained import trained_on
+
+from mmguard.tools.scan.target import CannotScan
+
+REPORTS = {f'{path.parents[1].name}/{path.parent.name}': path for path in sorted(CASES.glob('set*/*/gen.py'))}
+
+#: What a guard of the training asks for next: one of the evaluation.
+NEXT = frozenset({'MG230'})
+
+
+class Outcome(NamedTuple):
+    """What became of one config.
+
+    Attributes:
+        said (str): Codes and text of what was followed; empty: nothing is wrong, or nothing can be scanned.
+        has_edit (bool): Whether a machine could write it.
+        faults (tuple[str]): Why the case is not closed.
+        stopped (str): What one iteration of training with it raised, or made that is no loss.
+    """
+
+    said: str = ''
+    has_edit: bool = False
+    faults: Tuple[str, ...] = ()
+    stopped: str = ''
+
+
+@once_a_run
+def outcomes_of(name: str) -> Dict[str, Outcome]:
+    """Config -> what became of it; none where the report cannot be made here."""
+    with TemporaryDirectory() as folder, _inside(Path(folder)):
+        if make_report(REPORTS[name], Path(folder)):
+            return {}
+        configs = [path for path in sorted(Path(folder).glob('*.py')) if is_config(path)]
+    found = {}
+    for config in configs:
+        # Each has files of its own: an edit may rewrite them.
+        with TemporaryDirectory() as folder, _inside(Path(folder)):
+            make_report(REPORTS[name], Path(folder))
+            found[config.name] = outcome_of(Target(Path(folder, config.name), dict(splits=('train',))))
+    return found
+
+
+def outcome_of(target: Target) -> Outcome:
+    root = target.path.parent
+    try:
+        findings, known = scan(target)
+    except CannotScan:  # a config without its data: `check` alone says something of it
+        return Outcome()
+    faulty = [finding for finding in findings if finding.severity != 'info']
+    if not faulty:
+        return Outcome()
+    first = next((one for one in faulty if any(edit.config or edit.files for edit in one.edits)), None)
+    if first is None:
+        return Outcome(f'{faulty[0].code}: {faulty[0].advice}')
+    edit = next(edit for edit in first.edits if edit.config or edit.files)
+    before = trained_on(target.path, target.options)
+    after = write_edit(target, edit, root)
+    followed = judged('', edit, root, first, after, known | NEXT, before)
+    stopped = ''
+    try:
+        losses, labels = trained_on_files(followed_on(after) if followed.remains else after, root)
+        if not labels or not all(torch.isfinite(torch.tensor(value)) for value in losses.values()):
+            stopped = f'{labels} labels, {losses}'
+    except Exception as error:  # whatever a training raises
+        stopped = f'{type(error).__name__}: {error}'
+    said = f'{first.code} of {", ".join(one.code for one in faulty)}: {edit.text}; remains {followed.remains}'
+    return Outcome(said, True, (*followed.faults, *followed.harm), stopped)
+
+
+@contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """Works in a folder, which the report's own modules are imported from: once, as they register what they hold."""
+    before = Path.cwd()
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        sys.path.remove(str(folder))
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize('name', REPORTS)
+def test_the_first_edit_closes_a_rebuilt_report(name: str) -> None:
+    followed = {config: one for config, one in outcomes_of(name).items() if one.has_edit}
+    if not followed:
+        pytest.skip('no config of it has an edit that a machine can write')
+    assert {config: (one.said, one.faults) for config, one in followed.items() if one.faults} == {}
+    assert {config: (one.said, one.stopped) for config, one in followed.items() if one.stopped} == {}
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.skipif(not REPORTS, reason='CASES names no folder of rebuilt reports')
+def test_the_tally(capsys: pytest.CaptureFixture) -> None:
+    found: List[Outcome] = [one for name in REPORTS for one in outcomes_of(name).values()]
+    faulty = [one for one in found if one.said]
+    followed = [one for one in faulty if one.has_edit]
+    with capsys.disabled():
+        print(
+            f'\nrebuilt reports: {len(found)} configs, {len(faulty)} with a fault, {len(followed)} with an edit, '
+            f'{sum(not one.faults for one in followed)} of them close the case, '
+            f'{sum(not one.stopped for one in followed)} train, {len(faulty) - len(followed)} are without'
+        )
+    assert followed

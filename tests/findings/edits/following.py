@@ -1,0 +1,243 @@
+"""Follows the edit of a finding as its reader would: writes it, scans again, and looks at what training is given."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
+
+from all_situations import SITUATIONS
+from harm import harm_to_boxes, harm_to_maps, lost_classes
+from meanings import MEANS
+from once_a_run import once_a_run
+from situation import Build
+from stock_losses import loss_fault
+from test_real_reports import REPORTS
+from trained import Trained, trained_on
+from true_boxes import TRUE_BOXES
+
+from mmguard.config.changes import changed
+from mmguard.findings import Finding
+from mmguard.findings.edits import Edit
+from mmguard.tools.fix.copies import write_copies
+from mmguard.tools.fix.options import FixOptions
+from mmguard.tools.fix.output import MANIFEST
+from mmguard.tools.scan.engine import scan_here
+from mmguard.tools.scan.options import SPLITS, ScanOptions
+from mmguard.tools.scan.run import run_plan
+from mmguard.tools.scan.target import plan_of
+
+BUILDS: Dict[str, Build] = {
+    **{name: situation.build for name, situation in SITUATIONS.items()},
+    **{f'reports: {name}': report.rebuild for name, report in REPORTS.items()},
+}
+
+#: Codes that name the true cause.
+CODES: Dict[str, Tuple[str, ...]] = {
+    **{name: situation.codes for name, situation in SITUATIONS.items()},
+    **{f'reports: {name}': report.codes for name, report in REPORTS.items()},
+}
+
+#: Classes that the user leaves out on purpose, which the scan says afterwards: persons alone are wanted.
+LEFT_OUT: Dict[str, Set[str]] = {'reports: mmdetection#6532': {'MG154'}}
+
+
+class Target(NamedTuple):
+    path: Path
+    options: Dict[str, Any]
+
+    @property
+    def is_config(self) -> bool:
+        return self.path.suffix == '.py'
+
+
+class Followed(NamedTuple):
+    """What became of one edit.
+
+    Attributes:
+        edit (Edit): It.
+        root (Path): Where the situation stood when it was found: the edit may name files there.
+        remains (tuple[str]): Codes of the second scan.
+        faults (tuple[str]): Why the case is not closed; empty: it is.
+        harm (tuple[str]): Which forbidden outcomes it has.
+    """
+
+    edit: Edit
+    root: Path
+    remains: Tuple[str, ...]
+    faults: Tuple[str, ...]
+    harm: Tuple[str, ...]
+
+
+class Case(NamedTuple):
+    """A situation, and all edits of its first finding that a machine can write."""
+
+    first: Finding
+    edits: Tuple[Followed, ...]
+
+    @property
+    def is_fine(self) -> bool:
+        return self.first.severity == 'info'
+
+    @property
+    def answered(self) -> Optional[Followed]:
+        """The edit that a user follows who knows what the values mean: the first, unless its question says no."""
+        if not self.edits:
+            return None
+        first = self.edits[0]
+        if first.edit.applicability == 'safe' or not first.edit.question:
+            return first
+        return next((followed for followed in self.edits if not followed.harm), first)
+
+
+@once_a_run
+def case_of(name: str) -> Case:
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        target = target_of(BUILDS[name], root / 'as_it_is')
+        found = scan(target)
+        first = found.findings[0]
+        before = trained_on(target.path, target.options)
+        edits = []
+        for number, edit in enumerate(first.edits):
+            if edit.config or edit.options or edit.files:
+                after = written(BUILDS[name], edit, root / 'as_it_is', root / f'edited_{number}')
+                edits.append(judged(name, edit, root / 'as_it_is', first, after, found.codes, before))
+        return Case(first, tuple(edits))
+
+
+def target_of(build: Build, root: Path) -> Target:
+    root.mkdir()
+    built = build(root)
+    return Target(*built) if isinstance(built, tuple) else Target(built, {})
+
+
+class Scan(NamedTuple):
+    """What was found.
+
+    Attributes:
+        findings (list[Finding]): In the first data set that is looked at.
+        codes (frozenset[str]): In all splits, the verdict aside.
+    """
+
+    findings: List[Finding]
+    codes: FrozenSet[str]
+
+
+def scan(target: Target) -> Scan:
+    findings = _scanned(target.path, target.options)[0]
+    everywhere = [findings]
+    if target.is_config and _splits_of(target.path) - set(target.options['splits']):
+        everywhere = _scanned(target.path, {**target.options, 'splits': SPLITS})
+    codes = (finding.code for found in everywhere for finding in found if finding.severity != 'info')
+    return Scan(findings, frozenset(codes))
+
+
+def _scanned(path: Path, options: Dict[str, Any]) -> List[List[Finding]]:
+    """Of each data set."""
+    plan = plan_of(str(path), ScanOptions(**options))
+    assert not plan.failed, plan.failed
+    return [result.findings for result in run_plan(plan, scan_here)]
+
+
+def _splits_of(config: Path) -> Set[str]:
+    text = config.read_text(encoding='utf-8')
+    return {split for split in SPLITS if f'{split}_dataloader' in text}
+
+
+def written(build: Build, edit: Edit, old: Path, root: Path) -> Target:
+    """The situation once more, with an edit written.
+
+    Args:
+        build (callable): Makes the situation.
+        edit (Edit): Found where the situation stood before.
+        old (Path): There.
+        root (Path): A folder that is made for it.
+    """
+    target = target_of(build, root)
+    config, options, files = (_moved(part, old, root) for part in (edit.config, edit.options, edit.files))
+    return write_edit(target, replace(edit, config=config, options=options, files=files), root)
+
+
+def write_edit(target: Target, edit: Edit, root: Path) -> Target:
+    """An edit where it was found; files that are written anew lie in ``root`` for a moment."""
+    for file, changes in edit.files:
+        _rewrite(Path(file), dict(changes), root / 'fixed')
+    if target.is_config:
+        return Target(write_edited(target.path, edit.config), target.options)
+    return Target(target.path, {**target.options, **dict(edit.options)})
+
+
+def write_edited(path: Path, changes: Any) -> Path:
+    """The config with changes, beside it."""
+    from mmguard.config.read import read_config
+
+    tree = changed(read_config(str(path)), changes)
+    edited = path.with_name('edited.py')
+    edited.write_text(''.join(f'{key} = {part!r}\n' for key, part in tree.data.items()), encoding='utf-8')
+    return edited
+
+
+def _rewrite(place: Path, options: Dict[str, Any], out: Path) -> None:
+    """What `mmguard fix` writes, put where the files were."""
+    write_copies(place, out, FixOptions(**options))
+    (out / MANIFEST).unlink()
+    if place.is_dir():
+        shutil.rmtree(place)
+        shutil.copytree(out, place)
+    else:
+        shutil.copyfile(out / place.name, place)
+    shutil.rmtree(out)
+
+
+def _moved(value: Any, old: Path, new: Path) -> Any:
+    """The same for files that stand elsewhere."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_moved(one, old, new) for one in value)
+    if isinstance(value, dict):
+        return {key: _moved(one, old, new) for key, one in value.items()}
+    return value.replace(str(old), str(new)) if isinstance(value, str) else value
+
+
+def judged(
+    name: str, edit: Edit, old: Path, finding: Finding, after: Target, known: FrozenSet[str], before: Trained
+) -> Followed:
+    """What became of an edit of a finding.
+
+    Args:
+        name (str): Of the situation: where it is known what the values mean, that is asked for.
+        edit (Edit): It.
+        old (Path): Where it was found.
+        finding (Finding): What it is to close.
+        after (Target): As it was written.
+        known (frozenset[str]): Codes of the first scan.
+        before (Trained): What the training got before.
+    """
+    faults: List[str] = []
+    try:
+        findings, remains = scan(after)
+    except (Exception, SystemExit) as error:  # whatever an edited config raises, the edit was wrong
+        return Followed(edit, old, (), (f'cannot be scanned again: {type(error).__name__}: {error}',), ())
+    new = remains - known - LEFT_OUT.get(name, set())
+    if new:
+        faults.append(f'new: {", ".join(sorted(new))}')
+    again = next((found for found in findings if found.code == finding.code), None)
+    if again is not None and (again.evidence, again.places) == (finding.evidence, finding.places):
+        faults.append(f'{finding.code} is still there')
+    trained = trained_on(after.path, after.options)
+    meaning = MEANS.get(name)
+    harm: List[str] = []
+    if meaning is None and name not in LEFT_OUT:
+        faults += lost_classes(before, trained)
+    elif meaning is not None:
+        harm = harm_to_maps(meaning, before, trained)
+        # What was so before, and is still named, is no work of the edit.
+        harm = [fault for fault in harm if not remains or fault not in harm_to_maps(meaning, before, before)]
+    if name in TRUE_BOXES:
+        harm += harm_to_boxes(TRUE_BOXES[name], trained)
+    harm += [fault for fault in trained.faults if not remains or fault not in before.faults]
+    if not remains:
+        faults += loss_fault(trained)
+    return Followed(edit, old, tuple(sorted(remains)), tuple(faults), tuple(harm))

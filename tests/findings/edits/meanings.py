@@ -1,0 +1,227 @@
+"""What the values of label maps really mean, written down before any edit was tried on them.
+
+Forbidden outcomes follow: no void value may be trained as a class, no class ignored, no two swapped or made one.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, NamedTuple, Sequence, Tuple, Union
+
+from drawn_scenes import VOID
+from mask_files import OWN_COLOURS, STREET, VOC_COLOURS
+from mask_values import CITYSCAPES_IDS, COCO_STUFF
+from second_round import VIRIDIS
+from third_round import RED_MASK
+
+
+class Means(NamedTuple):
+    """What values mean, as they are stored (a colour: ``R << 16 | G << 8 | B``). Others are open: only the user knows.
+
+    Attributes:
+        classes (tuple): Value, or values that mean the same; in the order of their labels.
+        void (tuple[int]): What no class may be taught by: void, and slips that are nobody's class.
+    """
+
+    classes: Tuple[Union[int, Tuple[int, ...]], ...]
+    void: Tuple[int, ...] = ()
+
+
+def rgb(*colours: Sequence[int]) -> Tuple[int, ...]:
+    return tuple(colour[0] << 16 | colour[1] << 8 | colour[2] for colour in colours)
+
+
+def first(number: int, *void: int) -> Means:
+    """0 .. N-1."""
+    return Means(tuple(range(number)), void)
+
+
+def from_one(number: int, *void: int) -> Means:
+    """1 .. N."""
+    return Means(tuple(range(1, number + 1)), void)
+
+
+def grays(values: Iterable[int]) -> Means:
+    return Means(rgb(*((value,) * 3 for value in values)))
+
+
+def of_cityscapes(values: Iterable[int]) -> Means:
+    """Raw ids: 19 of them are classes."""
+    found = set(values)
+    return Means(
+        tuple(id_ for id_ in CITYSCAPES_IDS if id_ in found),
+        tuple(sorted(found - set(CITYSCAPES_IDS))),
+    )
+
+
+BINARY = Means((0, 255))
+OBJECTS = Means((0, tuple(range(1, 100))))
+#: A class list of colours, in the order of the train ids: road, sidewalk, building, vegetation, car.
+TRAIN_STREET = rgb(*(STREET[place] for place in (0, 1, 2, 4, 3)))
+ADE = Means(tuple(range(1, 151)), (0,))
+BLENDED = tuple(range(5, 256))
+
+MEANS: Dict[str, Means] = {
+    'mask_values: milesial/Pytorch-UNet#375': BINARY,
+    'mask_values: huggingface/transformers#27224': BINARY,
+    'mask_values: SegmentationBLWX/sssegmentation#48': first(2),
+    'mask_values: jfzhang95/pytorch-deeplab-xception#226': first(2, 10),
+    'mask_values: two sources: 0/1 and 0/255': Means((0, (1, 255))),
+    'mask_values: two annotators: 0..3 and 1..4': Means((4,)),
+    'mask_values: three annotators, one with another void': first(3, VOID, 99),
+    'mask_values: counts from 1, no 0': from_one(6),
+    'mask_values: counts from 1, 0 is no data': from_one(7, 0),
+    'mask_values: Potsdam, converter output': from_one(6, 0),
+    'mask_values: labelme: background not counted': first(4),
+    'mask_values: CamVid: void is 11': first(11, 11),
+    'mask_values: Mapillary: void is 65': first(65, 65),
+    'mask_values: instance maps, two classes': OBJECTS,
+    'mask_values: instance maps, few objects': OBJECTS,
+    'mask_values: instance maps of cells, one class': OBJECTS,
+    'mask_values: Cityscapes labelIds': of_cityscapes([*CITYSCAPES_IDS, 0, 1, 4]),
+    'mask_values: Cityscapes labelIds under other names': of_cityscapes([*CITYSCAPES_IDS, 0, 1, 4]),
+    'mask_values: Cityscapes labelIds, 20 classes': of_cityscapes([*CITYSCAPES_IDS, *range(7)]),
+    'mask_values: a subset of Cityscapes ids': of_cityscapes([7, 8, 11, 21, 23, 24, 26, 17, 20, 0, 1]),
+    'mask_values: ADE20K not reduced': ADE,
+    'mask_values: COCO-Stuff raw': Means(tuple(COCO_STUFF)),
+    'mask_values: BraTS 2021': Means((0, 1, 2, 4)),
+    'mask_values: gaps': Means((0, 1, 2, 5, 9)),
+    'mask_values: a subset of ids, not renumbered': Means((0, 7, 15)),
+    'mask_values: gray levels of three classes': Means((0, 127, 255)),
+    'mask_values: gray levels of five classes': Means((0, 64, 128, 192, 255)),
+    'mask_values: gray levels 0 and 128': Means((0, 128)),
+    'mask_values: gray levels 0 and 38': Means((0, 38)),
+    'mask_values: the gray of VOC colours': Means((0, 38, 75, 113, 15)),
+    'mask_values: one slip of an annotator': first(5, 38),
+    'mask_values: one slip, the number behind the classes': first(5, 5),
+    'mask_values: void minus one': first(4, 254),
+    'mask_values: VOC borders under ignore_index=0': Means((5, 12, 15, 20), (VOID,)),
+    'mask_values: VOC borders under ignore_index=21': Means((0, 5, 12, 15, 20), (VOID,)),
+    'mask_values: void is 0 and ignored': from_one(5, 0),
+    'mask_values: reduce_zero_label on 0/1': first(2),
+    'mask_values: reduce_zero_label twice': first(150, VOID),
+    'mask_values: half of the files are void': first(3, VOID),
+    'mask_values: nothing was drawn': first(1),
+    'mask_values: two voids': first(4, 254, VOID),
+    'mask_values: num_classes of another data set': first(8),
+    'mask_values: the mask was multiplied': Means((0, 50, 100, 150)),
+    'mask_files: JPEG masks of 0 and 255': BINARY,
+    'mask_files: JPEG masks of five classes': Means((), BLENDED),
+    'mask_files: JPEG, photographs given': BINARY,
+    'mask_files: resized with averaging, void': Means((), BLENDED),
+    'mask_files: resized with averaging, binary': BINARY,
+    'mask_files: milesial/Pytorch-UNet#311': Means((0, 5, 12, 20), tuple(range(21, 256))),
+    'mask_files: antialiased drawing': BINARY,
+    'mask_files: palette saved as colours': Means(rgb(*VOC_COLOURS)),
+    'mask_files: Cityscapes colours': Means(TRAIN_STREET),
+    'mask_files: CVAT colours': Means(rgb(*OWN_COLOURS)),
+    'mask_files: alpha': grays(range(5)),
+    'mask_files: gray with alpha': first(5),
+    'mask_files: index in the red channel': Means(rgb(*((value, 0, 0) for value in range(13)))),
+    'mask_files: three equal channels': grays(range(5)),
+    'mask_files: three equal channels of 0 and 255': grays([0, 255]),
+    'mask_files: 16 bits, 0 and 65535': Means((0, 65535)),
+    'mask_files: 16 bits, Cityscapes instanceIds': Means(tuple(1000 * id_ for id_ in range(24, 29))),
+    'mask_files: 16 bits, KITTI instances': Means(
+        tuple(256 * id_ + 3 for id_ in (7, 8, 11)), tuple(256 * id_ + 3 for id_ in (9, 10))
+    ),
+    'mask_files: 16 bits, small values': first(5),
+    'mask_files: nodata of a GIS': first(4, -9999),
+    'mask_files: 4-bit files': Means(tuple(17 * value for value in range(5))),
+    'mask_files: other size': first(5),
+    'mask_files: EXIF': first(5),
+    'mask_files: transposed': first(5),
+    'mask_files: cut off': first(5),
+    'mask_files: some labels are missing': first(5),
+    'mask_files: case of names': first(5),
+    'mask_files: leading zeros': first(5),
+    'mask_files: labels of half of the set drawn in 255': Means(
+        (0, *((value, *rgb(VOC_COLOURS[value])) for value in range(1, 5)))
+    ),
+    'segmentation_configs: open-mmlab/mmsegmentation#1609': BINARY,
+    'segmentation_configs: open-mmlab/mmsegmentation#855': from_one(7, 0),
+    'segmentation_configs: open-mmlab/mmsegmentation#2245': first(5),
+    'segmentation_configs: open-mmlab/mmsegmentation#1553': first(16),
+    'segmentation_configs: InternImage#78': first(2),
+    'segmentation_configs: one channel, one class': first(2),
+    'segmentation_configs: class weights of Cityscapes kept': first(5),
+    'segmentation_configs: class weights, one short': first(5),
+    'segmentation_configs: class weights meet the borders of VOC': first(5, VOID),
+    'segmentation_configs: the -1 workaround': first(5),
+    'segmentation_configs: auxiliary head left at 19': first(5),
+    'segmentation_configs: OCR: the first of two heads left at 19': first(5),
+    'segmentation_configs: class list did not arrive': first(5),
+    'segmentation_configs: ignore_index is a class': from_one(4),
+    'segmentation_configs: padding is a class': first(5),
+    'segmentation_configs: ADE20K, reduce_zero_label forgotten': ADE,
+    'segmentation_configs: ADE20K, a few files, not reduced': ADE,
+    'segmentation_configs: ADE20K, converted and reduced': first(150, VOID),
+    'segmentation_configs: LoveDA, not reduced': from_one(7, 0),
+    'segmentation_configs: Pascal Context 60, reduced': first(60),
+    'segmentation_configs: training fine, validation counts from 1': from_one(5),
+    'segmentation_configs: training fine, validation has another void': first(5, 5),
+    'segmentation_configs: training fine, validation in 0 and 255': BINARY,
+    'segmentation_configs: names in another order for the validation': first(5),
+    'segmentation_configs: wrong seg_map_suffix': first(5),
+    'segmentation_configs: palette PNGs read by OpenCV': first(5),
+    'segmentation_configs: OHEM and void tiles': first(5, VOID),
+    'segmentation_configs: a guard that maps, and a slip left': first(11, 11, 12),
+    'second_round: open-mmlab/mmsegmentation#2081': Means((0, 38, 75, 113, 15, 53, 90)),
+    'second_round: open-mmlab/mmsegmentation#1601': first(3),
+    'second_round: open-mmlab/mmsegmentation#789': first(4),
+    'second_round: open-mmlab/mmsegmentation#3505': Means((1,)),
+    'second_round: pytorch-semseg, void is 255': first(19, VOID),
+    'second_round: blackfeather-wang/ISDA#10': first(19, 19),
+    'second_round: plt.imsave with viridis': Means(rgb(*VIRIDIS)),
+    'second_round: plt.imsave in gray': grays(range(0, 256, 85)),
+    'second_round: six gray levels': Means(tuple(range(0, 256, 51))),
+    'second_round: visualisations beside the labels': first(4),
+    'second_round: weights of 19 classes kept, five of ones own': first(5),
+    'second_round: DeepGlobe roads': grays([0, 255]),
+    'second_round: Kvasir': BINARY,
+    'second_round: GTA5': of_cityscapes([0, 4, 5, 7, 8, 11, 17, 21, 23, 24, 26, 33]),
+    'second_round: SUN RGB-D': from_one(37, 0),
+    'second_round: NYU, 16 bits': from_one(40, 0),
+    'second_round: two labels on thumbnails': first(5),
+    'second_round: OHEM on one channel': first(2),
+    'second_round: a class was added to the files': first(6),
+    'second_round: two classes were added': first(10),
+    'second_round: the head is two short of the list': first(10),
+    'second_round: signed void': first(3, -1),
+    'second_round: crops without a label': first(5, VOID),
+    'third_round: red objects': Means(rgb(*RED_MASK)),
+    'third_round: two exports in one folder': first(5),
+    'third_round: 1-based with void 255': from_one(5, VOID),
+    'third_round: foreground 2 of trimaps': from_one(3),
+    'third_round: trimaps, two classes': from_one(2, 3),
+    'third_round: trimaps in gray': Means((0, 128, 255)),
+    'third_round: binary, drawn in 254': Means((0, 254)),
+    'third_round: binary, drawn in 1, 2 and 3': Means((0, (1, 2, 3))),
+    'third_round: cells, 16 bits': OBJECTS,
+    'third_round: averaged, then rounded': Means((0, 2), tuple(range(3, 256))),
+    'third_round: rotated with averaging': first(4, *range(4, 256)),
+    'third_round: ignore_index=255 and class 255 of 256': BINARY,
+    'third_round: label_map in the wrong order': Means((1, 2, 7), (0,)),
+    'third_round: label_map to 3 of three classes': Means((7, 8, 11)),
+    'third_round: auxiliary head of another ignore_index': first(5, VOID),
+    'third_round: weights in a list of losses': first(5),
+    'third_round: Mask2Former: weights without no-object': first(5),
+    'third_round: fp16 and class weights': first(5),
+    'reports: mmsegmentation#3574': first(8, VOID),
+    'reports: mmsegmentation#3492': first(19, VOID),
+    'reports: mmsegmentation#2111': BINARY,
+    'reports: mmsegmentation#3609': first(2, 7),
+    'reports: mmsegmentation#1048': grays([0, 255]),
+    'reports: mmsegmentation#2146': first(7),
+    'reports: mmsegmentation#1282': first(3),
+    'reports: mmsegmentation#1714': first(3),
+    'reports: ViTAE-Transformer/ViTAE-Transformer-Remote-Sensing#9': from_one(6),
+    'reports: nnUNet#274': Means((0, 1, 2, 3, 5)),
+    'reports: nnUNet#37': Means((0, 1, 3)),
+    'reports: hszhao/semseg#29': Means(rgb((128, 64, 128), (70, 70, 70))),
+    'reports: chenxi116/DeepLabv3.pytorch#17': of_cityscapes(range(34)),
+    'reports: XuJiacong/PIDNet#65': first(2, VOID),
+    'reports: pytorch/pytorch#63004': Means((1, 2)),
+    'reports: alexgkendall/SegNet-Tutorial#161': first(2),
+    'reports: mantasu/glasses-detector#23': BINARY,
+    'reports: divamgupta/image-segmentation-keras#117': first(4),
+}

@@ -1,0 +1,176 @@
+"""Errors of several processes, made by torchrun with gloo: the rank that failed first, out of all that is said."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from mmguard.tools.explain.explained import Explanation, explain_text
+
+BEGIN = """
+import datetime
+import os
+import signal
+import time
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group('gloo', timeout=datetime.timedelta(seconds=SECONDS))
+rank = dist.get_rank()
+model = torch.nn.ModuleDict({'used': torch.nn.Linear(3, 2), 'mask_head': torch.nn.Linear(3, 2)})
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = model
+
+    def forward(self, x, both):
+        return self.parts['used'](x) + (self.parts['mask_head'](x) if both else 0)
+
+"""
+
+
+def explained(folder: Path, body: str, seconds: int = 60, more: Dict[str, str] = {}) -> Explanation:  # noqa: B006
+    script = folder / 'train.py'
+    script.write_text(BEGIN.replace('SECONDS', str(seconds)) + textwrap.dedent(body))
+    command = [sys.executable, '-m', 'torch.distributed.run', '--standalone', '--nproc_per_node=2', str(script)]
+    environment = {**os.environ, 'OMP_NUM_THREADS': '1', 'GLOO_SOCKET_IFNAME': 'lo', **more}
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, timeout=240, check=False
+    )
+    found = explain_text([done.stdout])
+    assert found is not None, done.stdout.decode()
+    assert found.signature is not None, done.stdout.decode()
+    return found
+
+
+@pytest.mark.slow
+def test_the_rank_with_the_label_is_named_and_not_the_one_that_waited(tmp_path: Path) -> None:
+    body = """
+    if rank == 1:
+        F.cross_entropy(torch.rand(2, 3), torch.tensor([0, 255]))
+    dist.all_reduce(torch.zeros(1))
+    """
+    found = explained(tmp_path, body)
+    assert found.signature is not None
+    assert found.signature.code == 'MG413'
+    assert found.trouble.rank in ('1', '')  # torch before 2.2 marks no lines
+    assert found.raised.message == 'Target 255 is out of bounds.'
+
+
+@pytest.mark.slow
+def test_unused_parameters(tmp_path: Path) -> None:
+    body = """
+    net = DistributedDataParallel(Net())
+    for step in range(3):
+        net(torch.rand(2, 3), both=False).sum().backward()
+    """
+    found = explained(tmp_path, body, more={'TORCH_DISTRIBUTED_DEBUG': 'INFO'})
+    assert found.signature is not None
+    assert found.signature.code == 'MG450'
+    assert 'mask_head' in found.raised.message
+
+
+@pytest.mark.slow
+def test_a_rank_that_is_killed(tmp_path: Path) -> None:
+    body = """
+    dist.all_reduce(torch.zeros(1))
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(torch.zeros(1))
+    """
+    found = explained(tmp_path, body)
+    assert found.signature is not None
+    assert found.signature.code == 'MG458'
+
+
+@pytest.mark.slow
+def test_a_rank_that_does_not_come(tmp_path: Path) -> None:
+    body = """
+    if rank == 0:
+        dist.all_reduce(torch.zeros(1))
+    else:
+        time.sleep(20)
+    """
+    found = explained(tmp_path, body, seconds=4)
+    assert found.signature is not None
+    assert found.signature.code == 'MG455'
+
+
+@pytest.mark.slow
+def test_other_collectives(tmp_path: Path) -> None:
+    body = """
+    if rank == 0:
+        dist.all_reduce(torch.zeros(21))
+    else:
+        dist.all_reduce(torch.zeros(39))
+    """
+    found = explained(tmp_path, body, more={'TORCH_DISTRIBUTED_DEBUG': 'DETAIL'})
+    assert found.signature is not None
+    assert found.signature.code == 'MG453'
+
+
+@pytest.mark.slow
+def test_processes_that_were_spawned(tmp_path: Path) -> None:
+    script = tmp_path / 'spawned.py'
+    script.write_text(
+        textwrap.dedent(
+            """
+            import torch
+            import torch.nn.functional as F
+
+            def train(rank):
+                F.cross_entropy(torch.rand(2, 3), torch.tensor([0, 3 + rank]))
+
+            if __name__ == '__main__':
+                torch.multiprocessing.spawn(train, nprocs=1)
+            """
+        )
+    )
+    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    found = explain_text([done.stdout])
+    assert found is not None
+    assert found.signature is not None
+    assert found.signature.code == 'MG413'
+    assert 'spawned.py:6' in str(found.own_place)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('body', 'code'),
+    [('os.kill(os.getpid(), signal.SIGKILL)', 'MG465'), ('raise KeyError(9)  # cat2label', 'MG475')],
+)
+def test_a_worker_of_the_loader(tmp_path: Path, body: str, code: str) -> None:
+    script = tmp_path / 'load.py'
+    script.write_text(
+        textwrap.dedent(
+            f"""
+            import os
+            import signal
+            from torch.utils.data import DataLoader, Dataset
+
+            class Labels(Dataset):
+                def __len__(self):
+                    return 4
+
+                def __getitem__(self, place):
+                    {body}
+
+            list(DataLoader(Labels(), num_workers=1))
+            """
+        )
+    )
+    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    found = explain_text([done.stdout])
+    assert found is not None
+    assert found.signature is not None, done.stdout.decode()
+    assert found.signature.code == code

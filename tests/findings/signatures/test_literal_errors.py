@@ -1,0 +1,137 @@
+"""Errors that no CPU makes, by their literal text: kernels' asserts, NCCL, the system, packages that are not here."""
+
+# ruff: noqa: E501  the words of others are not broken
+from __future__ import annotations
+
+import pytest
+
+from mmguard.tools.explain.explained import explain_text
+
+LOSS = '/pytorch/aten/src/ATen/native/cuda/Loss.cu'
+THREAD = 'block: [0,0,0], thread: [3,0,0]'
+RAISED = """Traceback (most recent call last):
+  File "/home/me/train.py", line 12, in main
+    loss = criterion(output, target)
+{}
+"""
+
+KERNELS = [
+    ('MG402', f'{LOSS}:250: nll_loss_forward_reduce_cuda_kernel_2d: {THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
+    ('MG402', f'{LOSS}:242: nll_loss_forward_reduce_cuda_kernel_2d_internal: {THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
+    ('MG402', '../aten/src/ATen/native/cuda/NLLLoss2d.cu:103: nll_loss2d_forward_kernel: '
+     f'{THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
+    ('MG402', '/opt/conda/conda-bld/pytorch_1549636813070/work/aten/src/THCUNN/ClassNLLCriterion.cu:105: void '
+     'cunn_ClassNLLCriterion_updateOutput_kernel(Dtype *, Dtype *, Dtype *, long *, Dtype *, int, int, int, int, long) '
+     f'[with Dtype = float, Acctype = float]: {THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
+    ('MG402', '/pytorch/aten/src/THCUNN/SpatialClassNLLCriterion.cu:106: void cunn_SpatialClassNLLCriterion_updateOutput_kernel'
+     f'(T *, T *, T *, long *, T *, int, int, int, int, int, long) [with T = float, AccumT = float]: {THREAD} '
+     'Assertion `t >= 0 && t < n_classes` failed.'),
+    ('MG402', f'{LOSS}:118: operator(): {THREAD} Assertion `cur_target >= 0 && cur_target < n_classes` failed.'),
+    ('MG403', '/pytorch/aten/src/ATen/native/cuda/IndexKernel.cu:92: operator(): block: [1,0,0], thread: [32,0,0] Assertion '
+     '`-sizes[i] <= index && index < sizes[i] && "index out of bounds"` failed.'),
+    ('MG403', '../aten/src/ATen/native/cuda/IndexKernel.cu:91: operator(): block: [0,0,0], thread: [0,0,0] Assertion '
+     '`index >= -sizes[i] && index < sizes[i] && "index out of bounds"` failed.'),
+    ('MG404', '/pytorch/aten/src/ATen/native/cuda/ScatterGatherKernel.cu:145: operator(): block: [22,0,0], thread: [64,0,0] '
+     'Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.'),
+    ('MG404', '../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [0,0,0], thread: [5,0,0] '
+     'Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.'),
+    ('MG405', f'{LOSS}:94: operator(): {THREAD} Assertion `input_val >= zero && input_val <= one` failed.'),
+    ('MG405', f'{LOSS}:95: operator(): {THREAD} Assertion `target_val >= zero && target_val <= one` failed.'),
+    ('MG406', '/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [54,0,0], thread: [0,0,0] '
+     'Assertion `srcIndex < srcSelectDimSize` failed.'),
+    ('MG406', '/pytorch/aten/src/THC/THCTensorIndex.cu:361: void indexSelectLargeIndex(...) [with T = float]: block: [0,0,0], '
+     'thread: [0,0,0] Assertion `srcIndex < srcSelectDimSize` failed.'),
+    ('MG409', '/pytorch/aten/src/ATen/native/cuda/TensorCompare.cu:112: _assert_async_cuda_kernel: block: [0,0,0], thread: '
+     '[0,0,0] Assertion `probability tensor contains either `inf`, `nan` or element < 0` failed.'),
+]  # fmt: skip
+
+RAISED_ON_DEVICES = [
+    ('MG401', 'RuntimeError: CUDA error: device-side assert triggered\nCUDA kernel errors might be asynchronously reported'),
+    ('MG401', 'RuntimeError: cuda runtime error (59) : device-side assert triggered at /pytorch/aten/src/THC/generic'),
+    ('MG401', 'torch.AcceleratorError: CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert\' in https://x'),
+    ('MG407', 'RuntimeError: Class values must be smaller than num_classes.'),
+    ('MG408', 'RuntimeError: CUDA error: an illegal memory access was encountered'),
+    ('MG408', 'OSError: (External) CUDA error(719), unspecified launch failure.'),
+    ('MG410', 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.69 GiB total)'),
+    ('MG410', 'torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 15 GiB'),
+    ('MG411', 'RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`'),
+    ('MG411', 'RuntimeError: cuDNN error: CUDNN_STATUS_MAPPING_ERROR'),
+    ('MG412', 'RuntimeError: CUDA error: no kernel image is available for execution on the device'),
+    ('MG412', 'RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU'),
+    ('MG422', 'RuntimeError: Detected the following values in `target`: tensor([0, 1, 255]) but expected only [0, 1].'),
+    ('MG443', 'FloatingPointError: Loss became infinite or NaN at iteration=17!'),
+    ('MG452', "AssertionError: loss log variables are different across GPUs!\nrank 0 len(log_vars): 5 keys: loss"),
+    ('MG453', 'RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint'
+     '(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[21]), but Rank 1 is running collective: ... TensorShape=[39]'),
+    ('MG456', 'torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote process exited or there was a network error'),
+    ('MG457', 'torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1275, unhandled cuda error'),
+    ('MG459', 'RuntimeError: The server socket has failed to listen on any local network address. The server socket has failed '
+     'to bind to [::]:29500 (errno: 98 - Address already in use).'),
+    ('MG461', 'ValueError: SyncBatchNorm expected input tensor to be on GPU'),
+    ('MG462', 'torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 1/2 clients joined.'),
+    ('MG463', 'RuntimeError: DDP expects same model across all ranks, but Rank 1 has 4 params, while rank 0 has inconsistent 5'),
+    ('MG464', 'torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n====\ntrain.py FAILED'),
+    ('MG465', 'RuntimeError: DataLoader worker (pid 1234) is killed by signal: Killed. '),
+    ('MG466', 'RuntimeError: DataLoader worker (pid 12) is killed by signal: Bus error. It is possible that dataloader\'s '
+     'workers are out of shared memory. Please try to raise your shared memory limit.'),
+    ('MG451', 'RuntimeError: Expected to mark a variable ready only once. This error is caused by one of the following reasons'),
+    ('MG480', 'ValueError: x_max is less than or equal to x_min for bbox [tensor(0.3), tensor(0.2), tensor(0.3), tensor(0.4)].'),
+    ('MG480', 'ValueError: Expected x_max for bbox (0.5, 0.2, 1.002, 0.4, 1) to be in the range [0.0, 1.0], got 1.002.'),
+    ('MG483', 'RuntimeError: Some images have errors. Please check text output above to see which one(s) and what\'s going on.'),
+    ('MG484', 'AssertionError: Labels must be in consecutive order (consecutive integers, starting with 0)'),
+    ('MG490', '_pickle.UnpicklingError: Weights only load failed. In PyTorch 2.6, we changed the default value of the '
+     '`weights_only` argument in `torch.load` from `False` to `True`.'),
+    ('MG495', 'qt.qpa.xcb: could not connect to display \n_tkinter.TclError: no display name and no $DISPLAY environment'),
+    ('MG496', "ModuleNotFoundError: No module named 'mmcv._ext'"),
+    ('MG496', 'ImportError: /opt/mmcv/_ext.cpython-310-x86_64-linux-gnu.so: undefined symbol: _ZNK2at10TensorBase8data_ptr'),
+    ('MG497', 'AssertionError: MMCV==2.2.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.2.0.'),
+    ('MG498', "AttributeError: module 'numpy' has no attribute 'bool'."),
+    ('MG498', 'ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88'),
+    ('MG499', "ModuleNotFoundError: No module named 'mmcv.runner'"),
+    ('MG471', 'KeyboardInterrupt'),
+]  # fmt: skip
+
+LINES = [
+    ('MG454', '[rank0]:[E1122 10:00:00.123456789 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation '
+     'timeout: WorkNCCL(SeqNum=17, OpType=ALLREDUCE, NumelIn=1, Timeout(ms)=600000) ran for 600022 milliseconds before '
+     'timing out.'),
+    ('MG458', '/usr/bin/bash: line 1:  4242 Killed                  python train.py'),
+    ('MG458', 'torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: -9) local_rank: 0 (pid: 42) of binary'),
+    ('MG458', 'slurmstepd: error: Detected 1 oom_kill event in StepId=1.0. Some of the step tasks have been OOM Killed.'),
+    ('MG466', 'ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).'),
+    ('MG469', 'free(): invalid pointer'),
+    ('MG469', 'Segmentation fault (core dumped)'),
+    ('MG443', 'Loss is nan, stopping training'),
+    ('MG442', '2026/01/01 12:00:00 - mmengine - INFO - Iter(train) [50/100] lr: 1.0e-02 loss: nan  decode.loss_ce: nan'),
+    ('MG483', 'Error: Unexpected labels found in file labelsTr/a.png.\nExpected: [0, 1]\nFound: [0, 255]'),
+]  # fmt: skip
+
+
+def code_of(text: str) -> str:
+    found = explain_text([text + '\n'])
+    assert found is not None
+    assert found.signature is not None, found.raised.said
+    return found.signature.code
+
+
+@pytest.mark.parametrize(('code', 'line'), KERNELS, ids=lambda value: value[:60])
+def test_the_kernel_that_asserted_is_named(code: str, line: str) -> None:
+    late = RAISED.format('RuntimeError: CUDA error: device-side assert triggered')
+    found = explain_text([f'{line}\n' * 40 + late])
+    assert found is not None
+    assert found.signature is not None
+    assert found.signature.code == code
+    assert found.kernel.startswith(line.rpartition('.cu')[0].rpartition('/')[2] + '.cu')
+    assert found.is_asynchronous
+
+
+@pytest.mark.parametrize(('code', 'error'), RAISED_ON_DEVICES, ids=lambda value: value[:60])
+def test_the_exception_is_known(code: str, error: str) -> None:
+    assert code_of(RAISED.format(error)) == code
+
+
+@pytest.mark.parametrize(('code', 'line'), LINES, ids=lambda value: value[:60])
+def test_a_line_without_an_exception_is_known(code: str, line: str) -> None:
+    assert code_of(line) == code
+    good = '2026/01/01 12:00:00 - mmengine - INFO - Iter(train) [50/100] loss: 1.0\n' * 400
+    assert code_of(good + line) == code

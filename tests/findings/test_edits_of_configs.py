@@ -1,0 +1,219 @@
+"""Edits of configs where labels have a say: the right one comes first, and what the labels refute is not offered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mmguard.config.changes import changed
+from mmguard.config.read import ReadConfig, read_config
+from mmguard.findings import Finding, diagnose
+from mmguard.findings.edits import ASKS, MANUAL, SAFE
+from mmguard.tools.scan.engine import scan_here
+from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.target import plan_of
+
+pytest.importorskip('mmseg')
+pytest.importorskip('mmdet')
+
+CE: Dict[str, Any] = dict(type='CrossEntropyLoss', use_sigmoid=False)
+
+
+def write(folder: Path, name: str = 'mine', **parts: Any) -> Path:
+    path = folder / f'{name}.py'
+    path.write_text(''.join(f'{key} = {value!r}\n' for key, value in parts.items()))
+    return path
+
+
+def detector(folder: Path, categories: Sequence[str], classes: Optional[Sequence[str]], heads: int) -> Path:
+    """RetinaNet on a COCO set of these categories, three boxes of each."""
+    (folder / 'images').mkdir(exist_ok=True)
+    images = [dict(id=n, file_name=f'{n}.jpg', width=64, height=64) for n in range(3)]
+    for image in images:
+        Image.new('RGB', (64, 64)).save(folder / 'images' / image['file_name'])
+    known = [dict(id=n + 1, name=name) for n, name in enumerate(categories)]
+    boxes = [
+        dict(id=10 * i + c, image_id=i, category_id=c, bbox=[4, 4, 20 + c, 30], area=600, iscrowd=0)
+        for i in range(3)
+        for c in range(1, len(categories) + 1)
+    ]
+    (folder / 'train.json').write_text(json.dumps(dict(images=images, annotations=boxes, categories=known)))
+    data: Dict[str, Any] = dict(
+        type='CocoDataset',
+        data_root=str(folder),
+        ann_file='train.json',
+        data_prefix=dict(img='images/'),
+        pipeline=[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True)],
+    )
+    if classes is not None:
+        data['metainfo'] = dict(classes=tuple(classes))
+    head = dict(type='RetinaHead', num_classes=heads, loss_cls=dict(type='FocalLoss', use_sigmoid=True))
+    model = dict(type='RetinaNet', bbox_head=head)
+    return write(folder, default_scope='mmdet', model=model, train_dataloader=dict(batch_size=2, dataset=data))
+
+
+def segmentor(folder: Path, values: Sequence[int], head: Dict[str, Any], **data: Any) -> Path:
+    """An FCN on four label maps of these values, in equal parts."""
+    for name in ('images', 'masks'):
+        (folder / name).mkdir(exist_ok=True)
+    rows = np.repeat(np.array(values, np.uint8), 8)
+    for number in range(4):
+        Image.fromarray(np.tile(np.roll(rows, number)[:, None], (1, 32))).save(folder / f'masks/{number}.png')
+        Image.new('RGB', (32, len(rows))).save(folder / f'images/{number}.jpg')
+    dataset = dict(
+        type='BaseSegDataset',
+        data_root=str(folder),
+        data_prefix=dict(img_path='images', seg_map_path='masks'),
+        pipeline=[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='PackSegInputs')],
+    )
+    model = dict(type='EncoderDecoder', decode_head=dict(dict(type='FCNHead', loss_decode=CE), **head))
+    loader = dict(batch_size=2, dataset={**dataset, **data})
+    return write(folder, default_scope='mmseg', model=model, train_dataloader=loader)
+
+
+def scanned(config: Path) -> SetResult:
+    plan = plan_of(str(config), ScanOptions())
+    assert not plan.failed, plan.failed
+    return run_plan(plan, scan_here)[0]
+
+
+def rewritten(config: Path, changes: Any) -> Path:
+    return write(config.parent, 'edited', **changed(read_config(str(config)), changes).data)
+
+
+def named(findings: List[Finding], code: str) -> Finding:
+    return next(finding for finding in findings if finding.code == code)
+
+
+def follow(config: Path, code: str) -> SetResult:
+    """What a scan says after the first edit of a finding was written."""
+    finding = named(scanned(config).findings, code)
+    after = scanned(rewritten(config, finding.edits[0].config))
+    assert code not in {found.code for found in after.findings if found.edits or found.places == finding.places}
+    return after
+
+
+def trained(result: SetResult) -> List[int]:
+    return sorted(
+        label for label, count in result.facts.histogram.items() if count and label < result.facts.num_classes
+    )
+
+
+class TestWhereAClassListDidNotArrive:
+    names = ('bolt', 'nut', 'crack')
+
+    def test_check_alone_offers_nothing_that_labels_could_refute_first(self, tmp_path: Path) -> None:
+        config = detector(tmp_path, self.names, None, 3)
+        first, *others = named(diagnose(config=read_config(str(config))), 'MG201').edits
+        assert first.applicability == MANUAL
+        assert '`mmguard scan CONFIG`' in first.text
+        assert all(edit.applicability == ASKS and '`mmguard scan CONFIG`' in edit.question for edit in others)
+
+    def test_a_mask_head_that_was_forgotten_does_not_speak_for_the_list(self) -> None:
+        roi = dict(bbox_head=dict(type='Shared2FCBBoxHead', num_classes=3), mask_head=dict(type='FCNMaskHead'))
+        roi['mask_head']['num_classes'] = 80
+        model = dict(type='MaskRCNN', roi_head=dict(type='StandardRoIHead', **roi))
+        loader = dict(dataset=dict(type='CocoDataset', ann_file='train.json', pipeline=[]))
+        config = ReadConfig(dict(default_scope='mmdet', model=model, train_dataloader=loader))
+        edits = named(diagnose(config=config), 'MG201').edits
+        assert edits[0].applicability == MANUAL
+        assert SAFE not in {edit.applicability for edit in edits}
+
+    def test_scan_takes_the_names_from_the_file(self, tmp_path: Path) -> None:
+        config = detector(tmp_path, self.names, None, 3)
+        found = scanned(config).findings
+        edits = [edit for finding in found for edit in finding.edits]
+        assert not any('num_classes=80' in edit.text for edit in edits)
+        listed = found[0].edits[0]
+        assert listed.applicability == SAFE
+        assert dict(listed.config)['train_dataloader.dataset.metainfo'] == {'classes': self.names}
+        after = scanned(rewritten(config, listed.config))
+        assert trained(after) == [0, 1, 2]
+        assert sum(after.facts.histogram.values()) == 9
+
+    def test_a_set_of_labels_up_to_the_head_keeps_the_head(self, tmp_path: Path) -> None:
+        """CityscapesDataset, five values in the files, a head of five."""
+        kind = dict(type='CityscapesDataset', img_suffix='.jpg', seg_map_suffix='.png')
+        config = segmentor(tmp_path, range(5), dict(num_classes=5), **kind)
+        assert trained(follow(config, 'MG201')) == [0, 1, 2, 3, 4]
+        assert read_config(str(tmp_path / 'edited.py')).data['model']['decode_head']['num_classes'] == 5
+
+    def test_a_set_of_more_labels_than_the_head_widens_the_head(self, tmp_path: Path) -> None:
+        kind = dict(type='CityscapesDataset', img_suffix='.jpg', seg_map_suffix='.png')
+        config = segmentor(tmp_path, range(19), dict(num_classes=5), **kind)
+        assert trained(follow(config, 'MG201')) == list(range(19))
+
+
+def test_a_head_that_was_forgotten_follows_the_list(tmp_path: Path) -> None:
+    config = detector(tmp_path, ('bolt', 'nut'), ('bolt', 'nut'), 80)
+    finding = named(scanned(config).findings, 'MG201')
+    assert finding.edits[0].applicability == SAFE
+    assert finding.edits[0].config == (('model.bbox_head.num_classes', 2),)
+    assert trained(follow(config, 'MG201')) == [0, 1]
+
+
+def test_a_list_that_is_one_short_is_not_followed_blindly(tmp_path: Path) -> None:
+    """Three categories and a head of three, and two names: counting the background is not the cause."""
+    config = detector(tmp_path, ('bolt', 'nut', 'crack'), ('bolt', 'nut'), 3)
+    first = named(scanned(config).findings, 'MG202').edits[0]
+    assert first.applicability == ASKS
+    assert dict(first.config) == {'train_dataloader.dataset.metainfo': {'classes': ('bolt', 'nut', 'crack')}}
+
+
+def test_what_nobody_labelled_may_not_become_a_class_by_an_edit_of_ignore_index(tmp_path: Path) -> None:
+    """A head that ignores 0, a class, and fills of 255: every class has its labels after the first edit."""
+    classes = dict(classes=('road', 'house', 'tree'))
+    config = segmentor(tmp_path, (0, 1, 2), dict(num_classes=3, ignore_index=0), metainfo=classes)
+    after = follow(config, 'MG209')
+    assert trained(after) == [0, 1, 2]
+    assert after.facts.ignore_index == 255
+
+
+@pytest.mark.parametrize('loss', ['CrossEntropyLoss', 'GuardedCrossEntropyLoss'])
+def test_a_binary_head_with_one_weight_is_right(tmp_path: Path, loss: str) -> None:
+    decode = dict(type=loss, use_sigmoid=True, class_weight=[3.0])
+    head = dict(num_classes=2, out_channels=1, loss_decode=decode)
+    config = segmentor(tmp_path, (0, 1), head, metainfo=dict(classes=('ground', 'house')))
+    assert diagnose(config=read_config(str(config))) == []
+    assert [finding.code for finding in scanned(config).findings] == ['MG100']
+
+
+@pytest.mark.parametrize('number', [1, 2])
+def test_one_channel_of_a_softmax_gets_a_second_class_or_a_sigmoid(tmp_path: Path, number: int) -> None:
+    names = ('ground', 'house')[-number:]
+    head = dict(num_classes=1) if number == 1 else dict(num_classes=2, out_channels=1)
+    config = segmentor(tmp_path, (0, 1), head, metainfo=dict(classes=names))
+    for edit in named(scanned(config).findings, 'MG215').edits:
+        after = scanned(rewritten(config, edit.config))
+        assert [finding.code for finding in after.findings if finding.severity == 'error'] == []
+        assert trained(after) == [0, 1]
+
+
+class TestWeightsOfDetr:
+    @staticmethod
+    def config(kind: str, weights: Any) -> ReadConfig:
+        loss = dict(type='CrossEntropyLoss', use_sigmoid=False, class_weight=weights)
+        model = dict(type='DETR', bbox_head=dict(type=kind, num_classes=3, loss_cls=loss))
+        return ReadConfig(dict(default_scope='mmdet', model=model))
+
+    def test_a_list_is_refused_when_it_is_built_and_the_edit_builds(self) -> None:
+        from mmdet.registry import MODELS
+        from mmengine.registry import init_default_scope
+
+        init_default_scope('mmdet')
+        config = self.config('DETRHead', [1.0, 1.0, 1.0, 0.1])
+        with pytest.raises(AssertionError, match='type float'):
+            MODELS.build(changed(config, ()).data['model']['bbox_head'])
+        edit = named(diagnose(config=config), 'MG207').edits[0]
+        head = MODELS.build(changed(config, edit.config).data['model']['bbox_head'])
+        assert head.loss_cls.class_weight.tolist() == pytest.approx([1.0, 1.0, 1.0, 0.1])
+
+    @pytest.mark.parametrize(('kind', 'weights'), [('DETRHead', 1.0), ('ConditionalDETRHead', [1.0, 1.0, 1.0, 0.1])])
+    def test_what_is_right_is_right(self, kind: str, weights: Any) -> None:
+        assert not [found for found in diagnose(config=self.config(kind, weights)) if found.code == 'MG207']

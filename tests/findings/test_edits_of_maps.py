@@ -1,0 +1,301 @@
+"""The edits of label maps: for each rule the right one is offered, and what would do harm is not."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Callable, Dict, NamedTuple, Tuple
+
+import numpy as np
+import pytest
+from drawn_scenes import VOID, blob, coloured, each, objects, scenes, soft
+from mask_files import OWN_COLOURS, STREET, VOC_COLOURS, channels
+from mask_values import ade, blobs, slip, unlabelled_zero
+from segmentation_configs import FIVE, LOVEDA, OHEM
+from situation import Build, findings_of, masks, seg_config, seg_model, told
+
+from mmguard.findings import Finding
+from mmguard.findings.edits import Edit
+
+BLOBS = blobs(255, 6)
+#: The classes of FIVE are drawn in these colours, in another order than that of their numbers.
+PALETTE = [(0, 0, 142), (128, 64, 128), (70, 70, 70), (107, 142, 35), (244, 35, 232)]
+
+
+class Case(NamedTuple):
+    """A situation.
+
+    Attributes:
+        code (str): Of the finding that is looked at.
+        build (callable): Makes it.
+        says (callable): Whether one of the edits is right (or, of harm, whether an edit does it).
+    """
+
+    code: str
+    build: Build
+    says: Callable[[Edit], bool]
+
+
+def in_config(edit: Edit, words: str) -> bool:
+    return words in repr(edit.config)
+
+
+def maps(table: Dict[int, int], applicability: str = 'asks') -> Callable[[Edit], bool]:
+    return lambda edit: (
+        dict(edit.options).get('label_map') == tuple(sorted(table.items())) and (edit.applicability == applicability)
+    )
+
+
+def reduces(applicability: str = 'asks', switch: bool = True) -> Callable[[Edit], bool]:
+    return lambda edit: ('reduce_zero_label', switch) in edit.options and edit.applicability == applicability
+
+
+def writes(applicability: str = 'asks', **options: Any) -> Callable[[Edit], bool]:
+    def right(edit: Edit) -> bool:
+        given = [{key: as_dict(value) for key, value in changes} for _, changes in edit.files]
+        fits = [all(changes.get(key) == value for key, value in options.items()) for changes in given]
+        return bool(given) and all(fits) and edit.applicability == applicability
+
+    return right
+
+
+def as_dict(value: Any) -> Any:
+    return dict(value) if isinstance(value, tuple) else value
+
+
+def counts(number: int, applicability: str) -> Callable[[Edit], bool]:
+    return lambda edit: ('num_classes', number) in edit.options and edit.applicability == applicability
+
+
+def safe(edit: Edit) -> bool:
+    return edit.applicability == 'safe'
+
+
+def anything(edit: Edit) -> bool:
+    return True
+
+
+def of_both(build: Build) -> Build:
+    """Training and validation are looked at."""
+    return told(build, splits=('train', 'val'))
+
+
+def five(arrays: Any, val: Any = None, names: Any = None, **settings: Any) -> Build:
+    names = FIVE if names is None else names
+    build = seg_config(arrays, names, seg_model(len(names)), val=val, **settings)
+    return build if val is None else of_both(build)
+
+
+def drawn(labels: Any, colours: Any) -> Any:
+    return each(labels, lambda label: coloured(label, colours))
+
+
+def mostly_white() -> Any:
+    return [np.where(blob(1, seed=s) == 1, 0, 255).astype(np.uint8) for s in range(6)]
+
+
+def quarters(value: int) -> Any:
+    """0, 1 and another value that fills most of the files."""
+    found = []
+    for seed in range(6):
+        label = np.full((60, 80), value, np.uint8)
+        label[:10], label[10:20, : 20 + seed] = 0, 1
+        found.append(label)
+    return found
+
+
+RAW = scenes([7, 8, 11, 21, 23, 24, 26, 33, 0, 1], 4)
+TRAIN_IDS = scenes(range(9), 4)
+CITY = [f'class {i}' for i in range(19)]
+STUFF = [f'class {i}' for i in range(171)]
+
+RIGHT: Dict[str, Case] = {
+    'raw ids of Cityscapes': Case('MG101', masks(RAW, 19), lambda e: dict(dict(e.options)['label_map'])[7] == 0),
+    'void behind the classes': Case('MG102', masks(scenes(range(12), 6), 11), maps({11: 255})),
+    'a class more': Case('MG102', masks(scenes(range(4), 10, keep=0.8), 3), counts(4, 'asks')),
+    '0 is rare': Case('MG102', masks(unlabelled_zero(7), 7), reduces()),
+    'LoveDA': Case(
+        'MG102',
+        seg_config(
+            scenes(range(8), 8), None, seg_model(7), type='LoveDADataset', reduce_zero_label=False, img_suffix='.jpg'
+        ),
+        reduces('safe'),
+    ),
+    'white foreground': Case('MG103', masks(BLOBS, 2), maps({255: 1}, 'safe')),
+    'white foreground, reduced': Case('MG103', told(masks(BLOBS, 2), reduce_zero_label=True), reduces('safe', False)),
+    '255 is not ignored': Case(
+        'MG104', told(masks(scenes([0, 1, 2, VOID], 6), 3), ignore_index=-100), lambda e: e.options[0][1] == 255
+    ),
+    'noise of two classes': Case(
+        'MG106',
+        masks([np.random.default_rng(s).integers(0, 256, (60, 80)).astype('u1') for s in range(4)], 2),
+        writes(threshold=127),
+    ),
+    'a void of an annotator': Case(
+        'MG107', masks(scenes([0, 1, 2, VOID], 24) + scenes([0, 1, 2, 99], 6), 3), maps({99: 255})
+    ),
+    'classes that were not counted': Case('MG107', masks(scenes(range(8), 6, keep=0.8), 2), counts(8, 'asks')),
+    'a longer list': Case('MG108', seg_config(scenes(range(5), 6), FIVE, seg_model(3)), counts(5, 'safe')),
+    'from one': Case('MG115', masks(scenes(range(1, 4), 8), 3), maps({1: 0, 2: 1, 3: 2}, 'safe')),
+    'from one, in a config': Case('MG115', five(scenes(range(1, 6), 6)), reduces('safe')),
+    'gaps': Case('MG116', masks(scenes([0, 1, 2, 5, 9], 7), 5), maps({5: 3, 9: 4})),
+    'gaps, one id in the validation alone': Case(
+        'MG116', five(scenes([0, 1, 2, 5, 9], 7), scenes([0, 2, 9], 4)), lambda e: in_config(e, '9: 4')
+    ),
+    'COCO-Stuff': Case(
+        'MG117', masks(scenes([0, 1, 12, 24, 181], 5), 171), lambda e: dict(dict(e.options)['label_map'])[181] == 170
+    ),
+    'BraTS': Case('MG118', masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), maps({4: 3}, 'safe')),
+    'ADE20K': Case('MG119', masks(ade(150), 150), reduces()),
+    'the palette of the config': Case(
+        'MG120',
+        five(drawn(scenes(range(5), 5), PALETTE), metainfo=dict(classes=FIVE, palette=PALETTE)),
+        writes('safe', colours={colour: label for label, colour in enumerate(PALETTE)}),
+    ),
+    'black and red': Case(
+        'MG120',
+        masks(drawn(blobs(1, 6), [(0, 0, 0), (255, 0, 0)]), 2),
+        writes(colours={(0, 0, 0): 0, (255, 0, 0): 1}),
+    ),
+    'three equal channels': Case(
+        'MG120', masks(each(scenes(range(5), 4), lambda x: channels(x, 0, 0)[..., [0, 0, 0]]), 5), writes('safe')
+    ),
+    'palettes read as colours': Case(
+        'MG121',
+        five(scenes(range(5), 4), files=dict(palette=STREET), loader=dict(imdecode_backend='cv2')),
+        lambda e: in_config(e, "'pillow'") and safe(e),
+    ),
+    '16 bits, white': Case(
+        'MG122', masks(each(BLOBS, lambda x: x.astype(np.uint16) * 257), 2), writes(label_map={65535: 1})
+    ),
+    '16 bits, small': Case('MG122', masks(each(scenes(range(5), 4), lambda x: x.astype(np.uint16)), 5), writes('safe')),
+    'reduced, with a background': Case(
+        'MG124',
+        five(scenes(range(5), 6), names=['background', *FIVE[1:]], reduce_zero_label=True),
+        reduces('safe', False),
+    ),
+    'three gray levels': Case('MG125', masks(scenes([0, 127, 255], 6), 3), maps({127: 1, 255: 2})),
+    'a level that only the validation holds': Case(
+        'MG125',
+        five(scenes([0, 60, 180], 6), scenes([0, 60, 120, 240], 4)),
+        lambda e: in_config(e, '60: 1, 120: 2, 180: 3, 240: 4'),
+    ),
+    'a map before the shift': Case(
+        'MG126',
+        told(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
+        maps({0: 0, 1: 1, 6: 2}, 'safe'),
+    ),
+    'a slip': Case('MG127', masks(slip(38, 60, 1, 5), 5), maps({38: 255})),
+    'OHEM on void tiles': Case(
+        'MG128',
+        seg_config(
+            scenes(range(5), 4) + [np.full((60, 80), VOID, np.uint8)] * 2, FIVE, seg_model(5, dict(loss_decode=OHEM))
+        ),
+        lambda e: in_config(e, 'GuardedLoss'),
+    ),
+    'void minus one': Case('MG133', masks(scenes([0, 1, 2, 3, 254], 6), 5), maps({254: 255}, 'safe')),
+    'soft edges of two classes': Case('MG136', masks(each(BLOBS, soft), 2), writes(threshold=127)),
+    'objects of one class': Case('MG170', masks([objects(n, n) for n in (3, 9, 22, 30, 14)], 2), writes(threshold=0)),
+    'two tools': Case('MG171', masks(blobs(1, 10) + blobs(255, 10, first=10), 2), writes(label_map={255: 1})),
+}
+
+HARM: Dict[str, Case] = {
+    'train ids in the validation are mapped again': Case(
+        'MG101', five(RAW, TRAIN_IDS, CITY), lambda e: in_config(e, 'val_dataloader')
+    ),
+    'a class of a quarter is ignored': Case('MG102', masks(scenes(range(4), 8), 3), reduces()),
+    'void of the validation is the object': Case(
+        'MG103',
+        five(BLOBS, scenes([0, 1, VOID], 4), ['ground', 'house']),
+        lambda e: in_config(e, 'val_dataloader'),
+    ),
+    'most is 255: nobody is asked': Case('MG103', masks(mostly_white(), 2), safe),
+    '255 may be the class that never occurs': Case(
+        'MG104', told(masks(scenes([0, 1, VOID], 6), 3), ignore_index=-100), safe
+    ),
+    'pictures of five classes are thresholded': Case(
+        'MG106',
+        masks([np.random.default_rng(s).integers(0, 256, (60, 80)).astype('u1') for s in range(4)], 5),
+        anything,
+    ),
+    'most of the pixels are ignored': Case('MG107', masks(quarters(7), 2), maps({7: 255})),
+    'the list may not be what the files are numbered by': Case(
+        'MG108', seg_config(scenes(range(4), 6), FIVE, seg_model(3)), safe
+    ),
+    'a class is ignored by the shift': Case(
+        'MG115',
+        told(masks(scenes(range(1, 7), 6), 6), ignore_index=5),
+        lambda e: ('ignore_index', 255) not in e.options,
+    ),
+    'a validation from 0 is shifted': Case(
+        'MG115', five(scenes(range(1, 6), 6), scenes(range(5), 6)), lambda e: in_config(e, 'val_dataloader')
+    ),
+    'each split has its own numbers': Case(
+        'MG116', five(scenes([0, 1, 2, 5, 9], 7), scenes([0, 1, 2, 6, 7], 4)), anything
+    ),
+    'converted COCO-Stuff is mapped again': Case(
+        'MG117',
+        five(scenes([0, 1, 12, 24, 181], 5), scenes([0, 1, 11, 25, 170], 4), STUFF),
+        lambda e: in_config(e, 'val_dataloader'),
+    ),
+    'a number of a colour is guessed': Case('MG120', masks(drawn(scenes(range(4), 5), OWN_COLOURS), 4), anything),
+    'a palette of other colours': Case(
+        'MG120',
+        five(drawn(scenes(range(5), 5), VOC_COLOURS), metainfo=dict(classes=FIVE, palette=PALETTE[::-1])),
+        writes('safe', colours={colour: label for label, colour in enumerate(PALETTE[::-1])}),
+    ),
+    'ids of 16 bits are cut': Case(
+        'MG122', masks(each(scenes([0, 1, 2], 4), lambda x: x.astype('u2') * 600), 5), anything
+    ),
+    'fewer levels than classes': Case('MG125', masks(scenes([0, 100, 255], 6), 4), anything),
+    'other levels in the validation': Case(
+        'MG125', five(scenes([0, 127, 255], 6), scenes([0, 90, 200], 4), FIVE[:3]), anything
+    ),
+    'three classes are made two': Case('MG136', masks(each(scenes([0, 1, 2, VOID], 6), soft), 3), anything),
+    'objects of three classes are made one': Case(
+        'MG170', masks([objects(n, n) for n in (3, 9, 22, 30, 14)], 3), anything
+    ),
+    'two numberings, one table': Case('MG171', masks(scenes(range(4), 10) + scenes(range(1, 5), 10), 4), anything),
+    'unknown LoveDA names': Case('MG102', five(scenes(range(8), 8), names=LOVEDA), maps({7: 255})),
+}
+
+
+@lru_cache(maxsize=None)
+def found(name: str, harm: bool) -> Tuple[Finding, ...]:
+    with TemporaryDirectory() as root:
+        return tuple(findings_of((HARM if harm else RIGHT)[name].build, Path(root)))
+
+
+def of_code(findings: Tuple[Finding, ...], code: str) -> Finding:
+    chosen = [finding for finding in findings if finding.code == code]
+    assert chosen, findings
+    return chosen[0]
+
+
+@pytest.mark.parametrize('name', list(RIGHT))
+def test_the_right_edit_is_offered(name: str) -> None:
+    case = RIGHT[name]
+    finding = of_code(found(name, False), case.code)
+    assert any(case.says(edit) for edit in finding.edits), finding.edits
+
+
+@pytest.mark.parametrize('name', list(HARM))
+def test_what_does_harm_is_not_offered(name: str) -> None:
+    case = HARM[name]
+    finding = of_code(found(name, True), case.code)
+    assert not [edit for edit in finding.edits if case.says(edit)], finding.edits
+
+
+@pytest.mark.parametrize('name', list(RIGHT))
+def test_what_asks_has_a_question_and_what_is_safe_has_none(name: str) -> None:
+    for finding in found(name, False):
+        for edit in finding.edits:
+            assert bool(edit.question) == (edit.applicability == 'asks'), edit
+
+
+def test_where_no_edit_holds_it_is_said_where_to_look_without_a_command() -> None:
+    finding = of_code(found('each split has its own numbers', True), 'MG116')
+    assert not finding.edits
+    assert finding.advice.startswith('Look')
+    assert '`mmguard' not in finding.advice

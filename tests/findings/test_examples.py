@@ -1,0 +1,294 @@
+"""Every cause has an example that its own code, and no other, explains best; and words that help."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, Dict, List
+
+import pytest
+
+from mmguard.findings import RULES, Finding, LabelFacts, diagnose
+from mmguard.findings.examples import EXAMPLES, detection, even, instances, pixels, segmentation
+from mmguard.findings.facts import ConfigFacts
+from mmguard.findings.rules.labels import DATA_RULES
+from mmguard.findings.views import has_config
+
+FIRST = {code: diagnose(example())[0] for code, example in EXAMPLES.items()}
+
+
+def codes(facts: LabelFacts) -> List[str]:
+    return [finding.code for finding in diagnose(facts)]
+
+
+def test_every_rule_has_its_own_stable_code_and_one_about_labels_an_example() -> None:
+    listed = [rule.code for rule in DATA_RULES]
+    assert listed == sorted(set(listed))
+    assert listed == sorted(EXAMPLES)
+    codes_of_all = [rule.code for rule in RULES]
+    assert len(codes_of_all) == len(set(codes_of_all))
+    for rule in RULES:
+        assert re.fullmatch(r'MG[1-5]\d\d', rule.code)
+        assert rule.__doc__
+        assert rule.why
+
+
+@pytest.mark.parametrize('code', sorted(EXAMPLES))
+def test_its_own_code_comes_first(code: str) -> None:
+    assert FIRST[code].code == code
+
+
+@pytest.mark.parametrize('code', sorted(EXAMPLES))
+def test_it_says_what_was_seen_and_what_to_write(code: str) -> None:
+    finding = FIRST[code]
+    assert finding.severity in ('error', 'warning', 'info')
+    assert finding.evidence
+    assert finding.lines
+    for text in (finding.cause, finding.advice, finding.evidence):
+        assert not re.search(r'\{[a-z_]*\}|\{\{|\}\}', text.replace('{}', '')), text
+        assert 'None' not in text
+        assert text == text.strip()
+    assert re.match(r'[A-Z*`0-9]|[a-z_]+[= ]', finding.cause)
+
+
+#: Advice that hides a fault instead of mending it.
+HIDING = (
+    r'num_classes=25[56]',
+    r'(delete|remove|comment out) (the|this) (loss|accuracy|line)',
+    r'weight_loss=0',
+    r'ignore_index=-1`',
+)
+
+
+@pytest.mark.parametrize('code', sorted(EXAMPLES))
+def test_no_advice_hides_the_fault(code: str) -> None:
+    for pattern in HIDING:
+        assert not re.search(pattern, FIRST[code].advice), FIRST[code].advice
+
+
+@pytest.mark.parametrize('trained', [None, even(0)])
+@pytest.mark.parametrize('ignore_index', [255, -100, 0])
+def test_foreground_255_is_never_told_to_be_ignored(ignore_index: int, trained: Any) -> None:
+    facts = pixels({0: 900, 255: 100}, 2, ignore_index=ignore_index, trained=trained)
+    finding = diagnose(facts)[0]
+    assert finding.code == 'MG103'
+    assert not any('ignore_index=255' in line for line in finding.lines)
+    assert any('label_map={255: 1}' in line for line in finding.lines)
+    if ignore_index == 255 and trained is None:
+        assert 'all of the foreground is' in finding.evidence
+
+
+# ---- nothing wrong
+
+
+COCO_LIKE = {'categories': {1: 'cat', 2: 'dog', 3: 'cow'}, 'images_without_target': 1}
+WEIGHTS = 'model.decode_head.loss_decode.class_weight'
+
+CLEAN: Dict[str, LabelFacts] = {
+    'plain': pixels(even(*range(19)), 19),
+    'with void': pixels(even(*range(19), 255), 19),
+    'rare classes missing': pixels(even(*range(0, 19, 2)), 19),
+    'two classes': pixels(even(0, 1), 2),
+    'two classes with void': pixels(even(0, 1, 255), 2),
+    'one class, sigmoid': pixels(even(0), 1),
+    'one file of one class': pixels(even(3), 19, files=1),
+    'camvid, void 11': pixels(even(*range(12)), 11, ignore_index=11),
+    'ade, reduced': pixels(even(*range(151)), 150, reduce_zero_label=True),
+    'potsdam, reduced, without 0': pixels(even(*range(1, 7)), 6, reduce_zero_label=True),
+    'palette': pixels(even(*range(21), 255), 21, maps={'forms': {'palette8': 200}}),
+    'bool': pixels(even(0, 1), 2, maps={'forms': {'bool': 200}}),
+    '16 bits, read by mmseg': pixels(
+        even(0, 1, 2), 3, maps={'forms': {'gray16': 200}}, config=segmentation(3)
+    ),
+    'png of photos': pixels(even(0, 1), 2, maps={'image_forms': {'rgb': 200}, 'image_lossy': 200}),
+    'config': pixels(
+        even(0, 1, 255),
+        2,
+        config=segmentation(2, ignore_index={'a': 255, 'b': 255}, dataset_classes={'t': ['a', 'b'], 'v': ['a', 'b']}),
+    ),
+    'label_map': pixels(even(0, 7), 2, trained=even(0, 1), config=ConfigFacts('mmseg', label_map={7: 1, 0: 0})),
+    'foreground mapped': pixels(even(0, 255), 2, trained=even(0, 1)),
+    'guarded class weights': pixels(
+        even(0, 1, 255),
+        2,
+        config=segmentation(
+            2,
+            class_weights={WEIGHTS: [1.0, 2.0]},
+            losses={'model.decode_head.loss_decode': 'GuardedCrossEntropyLoss'},
+        ),
+    ),
+    'voc without one of its classes': instances(
+        even(0), 2, {'format': 'voc', 'instances_of': {'car': 9}}, class_names=['car', 'person']
+    ),
+    'coco': instances(even(0, 1, 2), 3, COCO_LIKE, config=detection()),
+    'coco alone': instances(even(0, 1, 2), 3, COCO_LIKE, class_names=['cat', 'dog', 'cow']),
+    'coco, one of its classes': instances(even(0), 1, COCO_LIKE, config=detection(1, 'dog')),
+    'empty images left out': instances(
+        even(0, 1, 2), 3, {'images_without_target': 90}, config=detection(filter_empty_gt={'train': True})
+    ),
+    'panoptic': instances(
+        even(0, 1, 2),
+        3,
+        config=ConfigFacts(
+            'mmdet',
+            {'model.panoptic_head.num_things_classes': 2, 'model.panoptic_head.num_stuff_classes': 1},
+            class_weights={'model.panoptic_head.loss_cls.class_weight': [1.0] * 3 + [0.1]},
+            dataset_classes={'train': ['cat', 'dog', 'cow']},
+        ),
+    ),
+    'rpn beside the head': instances(
+        even(0, 1, 2),
+        3,
+        config=ConfigFacts(
+            'mmdet', {'model.rpn_head.num_classes': 1, 'model.roi_head.bbox_head.num_classes': 3},
+            dataset_classes={'train': ['cat', 'dog', 'cow']},
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', sorted(CLEAN))
+def test_clean_labels_get_the_verdict_alone(name: str) -> None:
+    (finding,) = diagnose(CLEAN[name])
+    assert (finding.code, finding.severity) == ('MG100', 'info')
+    assert finding.cause == 'Your labels are fine.'
+    assert ('mmguard trace CONFIG' in finding.lines) == has_config(CLEAN[name]), 'a folder has no config to trace'
+
+
+@pytest.mark.parametrize('code', ['MG145', 'MG146'])
+def test_where_only_the_config_is_wrong_the_labels_are_said_to_be_fine(code: str) -> None:
+    assert codes(EXAMPLES[code]())[-1] == 'MG100'
+
+
+def test_the_verdict_names_the_loader_where_the_files_are_palettes_without_a_config() -> None:
+    (finding,) = diagnose(CLEAN['palette'])
+    assert 'cv2.imread would read their colours' in finding.advice
+
+
+def test_the_verdict_names_classes_that_never_occur() -> None:
+    (finding,) = diagnose(pixels(even(0, 1, 3), 4))
+    assert 'never seen: 2' in finding.evidence
+
+
+# ---- other shapes of a cause
+
+
+@pytest.mark.parametrize(
+    ('facts', 'code'),
+    [
+        # ids
+        (pixels(even(1, 2, 3, 4), 4), 'MG115'),
+        (pixels(even(1, 2, 3, 4, 5, 6), 6, ignore_index=5), 'MG115'),
+        (instances(even(1, 2, 3), 3), 'MG115'),
+        (pixels(even(0, 1, 2, 4), 3), 'MG118'),
+        (pixels(even(1, 2, 4), 4), 'MG118'),
+        (pixels(even(0, 1, 3, 9), 4), 'MG116'),
+        (pixels(even(0, 1, 2, 5, 6), 5), 'MG116'),
+        (pixels(even(*range(34)), 30), 'MG101'),
+        (pixels(even(7, 11, 23), 3, maps={'examples': {23: ['a/x_gtFine_labelIds.png']}}), 'MG101'),
+        (pixels(even(0, 24000, 26003), 19, maps={'examples': {24000: ['x_gtFine_instanceIds.png']}}), 'MG137'),
+        (pixels(even(*[i for i in range(182) if i not in (11, 25, 28, 29, 44, 65, 67, 68, 70, 82)]), 171), 'MG117'),
+        (pixels(even(0, 1, 2), 2), 'MG102'),
+        (pixels({0: 10**6, 1: 10**6, 2: 5}, 2, offending_files=1), 'MG127'),
+        # masks
+        (pixels({0: 900, 255: 100}, 19), 'MG103'),
+        (pixels({0: 900, 255: 100}, 2, reduce_zero_label=True), 'MG103'),
+        (pixels({0: 900, 255: 100}, 1), 'MG103'),
+        (pixels(even(0, 85, 170, 255), 4), 'MG125'),
+        (pixels(even(0, 127, 255), 3, ignore_index=-100), 'MG125'),
+        (pixels(even(0, 128), 2), 'MG125'),
+        (pixels(even(0, 29, 76, 150, 255), 5), 'MG125'),
+        (pixels(even(0, 38, 75, 113), 4), 'MG121'),
+        (pixels(even(0, 1), 1), 'MG215'),
+        (LabelFacts({1: 9}, 1, 255), 'MG215'),
+        (pixels(even(0, 1), 2, maps={'forms': {'rgba': 200}}), 'MG120'),
+        (pixels(even(0, 1), 2, maps={'forms': {'gray_alpha': 200}}), 'MG120'),
+        (pixels(even(0, 1, 2), 12, trained=even(0, 128, 64), maps={'forms': {'palette8': 200}}), 'MG121'),
+        (pixels(even(0, 1), 2, maps={'forms': {'gray16': 200}}), 'MG122'),
+        (pixels(even(0, 1), 2, trained=even(0), maps={'forms': {'gray16': 200}}, config=segmentation(2)), 'MG122'),
+        (pixels(even(0), 3, maps={'forms': {'float': 200}}), 'MG123'),
+        (pixels(even(0, 1), 2, maps={'lossy': 3}), 'MG136'),
+        (pixels({0: 9000, 1: 900, 255: 90, 77: 3, 130: 3, 201: 2}, 2, maps={'at_edges': 0.97}), 'MG136'),
+        (pixels({0: 90_000, 1: 9_000, **even(*range(2, 40), count=3)}, 2), 'MG136'),
+        (pixels(even(255), 3), 'MG128'),
+        (pixels(even(0, 255), 3, maps={'all_void': ['a']}, config=segmentation(3)), 'MG103'),
+        # zero
+        (pixels(even(0, 1), 2, reduce_zero_label=True), 'MG124'),
+        (pixels({0: 900, 1: 50, 2: 50}, 2, reduce_zero_label=True), 'MG124'),
+        (pixels(even(0, 1, 2, 3), 6, reduce_zero_label=True, class_names=['_background_', *'abcde']), 'MG124'),
+        (LabelFacts({}, 3, 255, class_names=['background', 'a', 'b'],
+                    config=ConfigFacts('mmseg', reduce_zero_label={'train': True})), 'MG124'),
+        (pixels(even(0, 1, 2, 7), 3, trained=even(0, 1, 2, 6), config=ConfigFacts(
+            'mmseg', label_map={7: 2, 1: 0, 2: 1}, reduce_zero_label={'train': True})), 'MG126'),
+        # annotations
+        (instances(even(2905442, 2905460), 6, {'labelled_by': 'category id'}), 'MG137'),
+        (instances(even(2), 2, {'categories': {1: 'a', 2: 'b'}, 'labelled_by': 'category id'}), 'MG138'),
+        (instances(even(0, 1, 2), 3, {'duplicate_names': ['cat']}), 'MG147'),
+        (instances(even(0, 1, 2), 3, {'unnamed': {0: 7}}), 'MG149'),
+        (instances(even(0, 1), 3, config=detection(6, 'person')), 'MG140'),
+        (instances({}, 1, {'format': 'voc', 'left_out_names': {'person': 9}}, class_names=['Person']), 'MG140'),
+        (instances(even(0), 2, {'format': 'voc', 'instances_of': {'car': 9}, 'left_out_names': {'persons': 9}},
+                   class_names=['car', 'person']), 'MG140'),
+        (instances({}, 3, {'images': 9, 'small_images': 9, 'annotations': 12}), 'MG145'),
+        (instances(even(0, 1, 2), 3, {'images_without_target': 1}, config=ConfigFacts(
+            'mmdet', heads={'model.bbox_head': 'DINOHead'})), 'MG146'),
+    ],
+)  # fmt: skip
+def test_the_same_causes_in_other_shapes(facts: LabelFacts, code: str) -> None:
+    assert codes(facts)[0] == code
+
+
+def test_a_missing_comma_makes_letters_of_a_class() -> None:
+    facts = instances(even(0), 1, config=detection(1))
+    facts.config = replace(facts.config, dataset_classes={'train': list('person')})
+    finding = diagnose(facts)[0]
+    assert "metainfo=dict(classes=('person',))" in finding.lines
+
+
+def test_names_that_almost_match_are_told() -> None:
+    finding = diagnose(EXAMPLES['MG140']())[0]
+    assert "'Cat' is 'cat' there" in finding.advice
+    assert "metainfo=dict(classes=('cat', 'dog', 'cow',))" in finding.lines
+
+
+def test_turned_labels_are_told_from_small_ones() -> None:
+    turned = pixels(even(0, 1), 2, maps={'size_mismatches': [('a.png', (480, 640), (640, 480))]})
+    assert 'EXIF' in diagnose(turned)[0].advice
+    assert 'EXIF' not in FIRST['MG130'].advice
+
+
+def test_findings_name_files() -> None:
+    facts = pixels(even(0, 1, 7), 2, maps={'examples': {7: ['b.png', 'c.png'], 1: ['a.png']}})
+    assert diagnose(facts)[0].files == ('b.png', 'c.png')
+
+
+def test_two_findings_of_one_kind_are_equal() -> None:
+    assert FIRST['MG102'] == diagnose(EXAMPLES['MG102']())[0]
+    assert isinstance(hash(FIRST['MG102']), int)
+    assert isinstance(FIRST['MG102'], Finding)
+
+
+def test_the_verdict_says_what_must_know_the_ignored_value() -> None:
+    (finding,) = diagnose(pixels(even(0, 1, 255), 2))
+    assert 'valid = label != 255' in finding.lines
+    assert '33.3 % of the pixels are 255' in finding.advice
+    (finding,) = diagnose(pixels(even(0, 1), 2))
+    assert 'one-hot' not in finding.advice
+
+
+#: Codes that leave the verdict standing: what they blame are configs, sizes and ranks.
+NOT_THE_LABELS = {
+    'MG100', 'MG145', 'MG146', 'MG154',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('code', sorted(EXAMPLES))
+def test_the_verdict_is_given_only_where_nothing_speaks_against_the_labels(code: str) -> None:
+    assert ('MG100' in codes(EXAMPLES[code]())) == (code in NOT_THE_LABELS)
+
+
+def test_files_are_counted_beyond_those_that_are_named() -> None:
+    facts = pixels(even(0, 1, 255), 2, maps={'all_void': ['a.png'], 'void_files': 40})
+    assert diagnose(facts)[0].evidence == '40 files of 200 hold ignored pixels alone'
+    facts = pixels(even(0, 1), 2, maps={'missing_labels': ['a'], 'counts': {'missing_labels': 30}})
+    assert diagnose(facts)[0].evidence == '30 images without a label file: a'

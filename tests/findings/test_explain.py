@@ -1,0 +1,78 @@
+"""``mmguard explain``, and the page of causes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.findings.catalogue import page
+from mmguard.findings.examples import EXAMPLES
+from mmguard.findings.rules import RULES
+from mmguard.findings.rules.config import CONFIG_RULES
+from mmguard.findings.signatures import SIGNATURES
+
+DOCS = Path(__file__).parents[2] / 'docs'
+
+
+@pytest.mark.parametrize('code', [cause.code for cause in RULES])
+def test_every_cause_is_explained(code: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain', code]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f'{code}  ')
+    parts = ['Why it matters: ', 'What to write: ', *(['For example: '] if code in EXAMPLES else [])]
+    assert all(part in out for part in parts)
+
+
+def test_every_rule_is_explained(capsys: pytest.CaptureFixture) -> None:
+    for rule in CONFIG_RULES:
+        assert main(['explain', rule.code.lower()]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(f'{rule.code}  {rule.summary}')
+        assert rule.why in out
+        assert rule.advice in out
+
+
+def test_without_a_code_all_are_listed(capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain']) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == sorted(listed)
+    assert {rule.code for rule in RULES} | {signature.code for signature in SIGNATURES} == set(listed)
+
+
+def test_a_code_that_was_joined_with_another_is_still_known(capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain', 'MG143']) == 0
+    assert capsys.readouterr().out.startswith('MG143 is now MG201.\n')
+    joined = [code for rule in RULES for code in rule.aliases]
+    assert len(joined) == len(set(joined))
+    assert not set(joined) & {rule.code for rule in RULES}
+
+
+def test_an_unknown_code_is_an_error_that_names_the_known_ones(capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain', 'MG999']) == 2
+    err = capsys.readouterr().err
+    assert 'no such code: MG999' in err
+    assert 'MG102' in err
+
+
+def test_no_code_needs_a_framework() -> None:
+    code = (
+        'import sys\n'
+        'for name in ("mmengine", "mmcv", "mmseg", "mmdet"): sys.modules[name] = None\n'
+        'from mmguard.tools.explain.command import run\n'
+        'from argparse import Namespace\n'
+        'assert run(Namespace(what="MG103")) == 0\n'
+        'assert run(Namespace(what=None)) == 0\n'
+        'assert run(Namespace(what="MG201")) == 0\n'
+    )
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert 'MG103' in done.stdout
+
+
+def test_the_page_of_causes_is_current() -> None:
+    written = (DOCS / 'findings.md').read_text(encoding='utf-8')
+    assert written == page(), 'run `python -m mmguard.findings.catalogue > docs/findings.md`'

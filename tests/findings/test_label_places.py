@@ -1,0 +1,131 @@
+"""Label files that are not where a config names them: the right place is offered once files there were read."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, List
+
+import numpy as np
+import pytest
+from drawn_scenes import scenes
+from segmentation_configs import FIVE
+from situation import save, save_photos, seg_data, seg_model, write_config
+
+from mmguard.config.changes import changed
+from mmguard.config.read import read_config
+from mmguard.findings import Finding
+from mmguard.tools.scan import run
+from mmguard.tools.scan.engine import scan_here
+from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.target import plan_of
+
+
+def found_in(config: Path, *splits: str) -> List[Finding]:
+    plan = plan_of(str(config), ScanOptions(splits=splits or ('train',)))
+    return [result.findings[0] for result in run.run_plan(plan, scan_here)]
+
+
+def config_of(root: Path, *splits: str, **settings: Any) -> Path:
+    parts = {f'{split}_dataloader': dict(dataset=seg_data(root, FIVE, split, **settings)) for split in splits}
+    return write_config(root, default_scope='mmseg', model=seg_model(5), **parts)
+
+
+@pytest.fixture
+def masks(tmp_path: Path) -> Path:
+    """NAME_mask.png of two splits; the config says NAME.png."""
+    for split in ('train', 'val'):
+        save(tmp_path / 'masks' / split, scenes(range(5), 12), '{}_mask')
+        save_photos(tmp_path / 'images' / split, 12, '{}')
+    return tmp_path
+
+
+def test_one_edit_writes_the_suffix_of_all_splits(masks: Path) -> None:
+    config = config_of(masks, 'train', 'val')
+    first, second = found_in(config, 'train', 'val')
+    assert (first.code, second.code) == ('MG129', 'MG129')
+    (edit,) = first.edits
+    assert edit.applicability == 'asks'
+    assert 'masks/train/*_mask.png' in edit.question
+    assert edit.config == tuple(
+        (f'{split}_dataloader.dataset.seg_map_suffix', '_mask.png') for split in ('train', 'val')
+    )
+    tree = changed(read_config(str(config)), edit.config)
+    config.write_text(''.join(f'{key} = {part!r}\n' for key, part in tree.data.items()), encoding='utf-8')
+    assert [finding.code for finding in found_in(config, 'train', 'val')] == ['MG100', 'MG100']
+
+
+def test_a_suffix_that_one_image_lacks_is_not_offered(masks: Path) -> None:
+    (masks / 'masks/train/7_mask.png').unlink()
+    (finding,) = found_in(config_of(masks, 'train'))
+    assert (finding.code, finding.edits) == ('MG129', ())
+    assert 'seg_map_suffix' in finding.advice
+
+
+def test_files_that_hold_no_classes_are_not_offered(masks: Path) -> None:
+    for path in sorted((masks / 'masks/train').glob('*_mask.png')):
+        shutil.copy(path, path.with_name(path.name.replace('mask', 'depth')))
+        save(path.parent, [np.arange(4800, dtype=np.uint8).reshape(60, 80)], path.stem.replace('mask', 'depth'))
+    (finding,) = found_in(config_of(masks, 'train'))
+    assert [edit.config[0][1] for edit in finding.edits] == ['_mask.png']
+
+
+def test_the_folder_of_the_images_is_left_for_that_of_the_labels(masks: Path) -> None:
+    same = dict(img_path='images/train', seg_map_path='images/train')
+    (finding,) = found_in(config_of(masks, 'train', data_prefix=same, seg_map_suffix='.jpg'))
+    assert finding.code == 'MG131'
+    (edit,) = finding.edits
+    assert edit.config == (
+        ('train_dataloader.dataset.data_prefix.seg_map_path', 'masks/train'),
+        ('train_dataloader.dataset.seg_map_suffix', '_mask.png'),
+    )
+    shutil.rmtree(masks / 'masks')
+    (alone,) = found_in(config_of(masks, 'train', data_prefix=same, seg_map_suffix='.jpg'))
+    assert (alone.code, alone.edits) == ('MG131', ())
+
+
+def test_few_of_the_other_files_are_read(masks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, 'OTHER_FILES', 5)
+    read: List[int] = []
+
+    def counted(items: Any, *args: Any) -> Any:
+        listed = list(items)
+        read.append(len(listed))
+        return scan_maps(listed, *args)
+
+    scan_maps = run.scan_maps
+    monkeypatch.setattr(run, 'scan_maps', counted)
+    (finding,) = found_in(config_of(masks, 'train'))
+    assert finding.edits
+    assert read[0] == 12
+    assert set(read[1:]) == {5}
+
+
+def of_photographs(root: Path) -> Path:
+    """Both splits name their photographs; the label files have the same names in both."""
+    for split in ('train', 'val'):
+        shutil.copytree(root / 'masks' / split, root / 'a_copy' / split)
+    parts = {
+        f'{split}_dataloader': dict(
+            dataset=seg_data(
+                root,
+                FIVE,
+                data_prefix=dict(img_path=f'images/{split}', seg_map_path=f'images/{split}'),
+                seg_map_suffix='.jpg',
+            )
+        )
+        for split in ('train', 'val')
+    }
+    return write_config(root, default_scope='mmseg', model=seg_model(5), **parts)
+
+
+def test_each_split_gets_its_own_folder(masks: Path) -> None:
+    config = of_photographs(masks)
+    first, _ = found_in(config, 'train', 'val')
+    assert first.code == 'MG131'
+    named = [[value for path, value in edit.config if path.endswith('seg_map_path')] for edit in first.edits]
+    assert named == [['a_copy/train', 'a_copy/val'], ['masks/train', 'masks/val']]
+    for folder in ('masks', 'a_copy'):
+        shutil.rmtree(masks / folder / 'val')
+    first, _ = found_in(config, 'train', 'val')
+    assert first.edits == (), 'never those of another split'

@@ -1,0 +1,295 @@
+"""Situations that show in the values of label maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+from drawn_scenes import VOID, blob, each, objects, save, scene, scenes
+from situation import Situation, masks, told
+
+CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
+COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
+MAP_OF_PAIR = ('map', 'renumber')
+
+
+def blobs(value: int, files: int, ground: int = 0, first: int = 0) -> List[np.ndarray]:
+    return [blob(value, ground, seed) for seed in range(first, first + files)]
+
+
+def slip(value: int, files: int, wrong: int, classes: int) -> List[np.ndarray]:
+    """Clean scenes, a few of them with a small patch of a value of nobody."""
+    drawn = scenes(range(classes), files, keep=0.9)
+    for label in drawn[:: max(files // wrong, 1)][:wrong]:
+        label[10:14, 20:23] = value
+    return drawn
+
+
+def unlabelled_zero(classes: int, files: int = 8) -> List[np.ndarray]:
+    """1..N, and a few pixels of 0 where nobody drew."""
+    drawn = scenes(range(1, classes + 1), files, keep=0.9)
+    for label in drawn:
+        label[:2, :9] = 0
+    return drawn
+
+
+def renamed_cityscapes(root: Path) -> Any:
+    """The files copied under names of one's own, a city in a folder."""
+    for city in ('ulm', 'jena'):
+        save(root / 'masks' / city, scenes([*CITYSCAPES_IDS, 0, 1, 4], 3))
+    return root / 'masks', dict(num_classes=19)
+
+
+def ade(last: int, files: int = 12) -> List[np.ndarray]:
+    """0..last, many in each file."""
+    return [scene([0, *range(1 + k, last + 1, 12), last], k) for k in range(files)]
+
+
+SITUATIONS: Dict[str, Situation] = {
+    'milesial/Pytorch-UNet#375': Situation(
+        'Carvana-like masks of 0 and 255, two classes: the foreground is 255',
+        ('MG103',),
+        masks(blobs(255, 8), 2, files=dict(stem='car_{:03}_mask')),
+        ('label_map={255: 1}',),
+        ('threshold=0.5',),
+    ),
+    'huggingface/transformers#27224': Situation(
+        'lesion masks of 0 and 255, id2label {0, 255}; 255 is not even ignored there',
+        ('MG103',),
+        told(masks(blobs(255, 6), 2), ignore_index=-100),
+        ('label_map={255: 1}',),
+    ),
+    'SegmentationBLWX/sssegmentation#48': Situation(
+        'one class name, "defect": the background was not counted, num_classes must be 2',
+        ('MG215', 'MG102'),
+        masks(blobs(1, 8), 1),
+        ('num_classes=2',),
+    ),
+    'jfzhang95/pytorch-deeplab-xception#226': Situation(
+        'two classes; a value 10 in some files of the complete set only',
+        ('MG127', 'MG107'),
+        masks(slip(10, 60, 3, 2), 2),
+        ('10',),
+    ),
+    'two sources: 0/1 and 0/255': Situation(
+        'half of the files come from a tool that draws the object as 255: there it is ignored',
+        ('MG171',),
+        masks(blobs(1, 10) + blobs(255, 10, first=10), 2),
+        ('255',),
+        ('Your labels are fine',),
+    ),
+    'two annotators: 0..3 and 1..4': Situation(
+        'half of the files count from 0, half from 1',
+        ('MG171',),
+        masks(scenes(range(4), 10) + scenes(range(1, 5), 10), 4),
+        ('4',),
+        ('reduce_zero_label=True',),
+    ),
+    'three annotators, one with another void': Situation(
+        'void is 255 in most files and 99 in those of one annotator',
+        ('MG127', 'MG107'),
+        masks(scenes([0, 1, 2, VOID], 24) + scenes([0, 1, 2, 99], 6), 3),
+        ('99',),
+        ('num_classes=100',),
+    ),
+    'counts from 1, no 0': Situation(
+        'labels 1..N, 0 never occurs', ('MG115',), masks(scenes(range(1, 7), 8), 6), ('label_map=',)
+    ),
+    'counts from 1, 0 is no data': Situation(
+        'LoveDA-like: 0 is no data, the classes are 1..7',
+        ('MG115', 'MG102'),
+        masks(unlabelled_zero(7), 7),
+        ('reduce_zero_label=True',),
+    ),
+    'Potsdam, converter output': Situation(
+        'classes 1..6, 0 at the borders of tiles; reduce_zero_label was not set',
+        ('MG115', 'MG102'),
+        masks(unlabelled_zero(6, 5), 6),
+        ('reduce_zero_label=True',),
+    ),
+    'labelme: background not counted': Situation(
+        'three objects and the background: num_classes=3 is one short',
+        ('MG102',),
+        masks(scenes(range(4), 10, keep=0.8), 3),
+        ('num_classes=4', 'background'),
+    ),
+    'CamVid: void is 11': Situation(
+        'the 12th value is void, and not ignored',
+        ('MG102',),
+        masks(scenes(range(12), 6, keep=0.9), 11),
+        ('label_map={11: 255}',),
+    ),
+    'Mapillary: void is 65': Situation(
+        '66 values, the last is "unlabeled"', ('MG102',), masks([scene(range(66))], 65), ('label_map={65: 255}',)
+    ),
+    'instance maps, two classes': Situation(
+        'each object has its own number: the files are instance maps, the class is (mask > 0)',
+        ('MG170',),
+        masks([objects(n, n) for n in (3, 9, 22, 30, 14, 6, 2, 27)], 2),
+        ('> 0',),
+        ('> 127', 'JPEG'),
+    ),
+    'instance maps, few objects': Situation(
+        'the same with at most six objects in a file',
+        ('MG170',),
+        masks([objects(n, n) for n in (1, 3, 2, 6, 4, 2, 5, 3, 1, 4)], 2),
+        ('> 0',),
+        ('num_classes=7',),
+    ),
+    'instance maps of cells, one class': Situation(
+        'num_classes=2, up to 45 cells in a file',
+        ('MG170',),
+        masks([objects(n, n) for n in (45, 38, 12, 40, 25)], 2),
+        ('> 0',),
+        ('> 127',),
+    ),
+    'Cityscapes labelIds': Situation(
+        'labelIds where trainIds are meant',
+        ('MG101',),
+        masks(scenes([*CITYSCAPES_IDS, 0, 1, 4], 4), 19, files=dict(stem='ulm_{:06}_gtFine_labelIds')),
+        ('labelTrainIds',),
+    ),
+    'Cityscapes labelIds under other names': Situation(
+        'raw ids in files named otherwise', ('MG101',), renamed_cityscapes, ('labelTrainIds',)
+    ),
+    'Cityscapes labelIds, 20 classes': Situation(
+        'somebody counted a background: num_classes=20, raw ids up to 33',
+        ('MG101',),
+        masks(scenes([*CITYSCAPES_IDS, 0, 1, 2, 3, 4, 5, 6], 4), 20),
+        ('labelTrainIds',),
+        ('num_classes=34',),
+    ),
+    'a subset of Cityscapes ids': Situation(
+        'eleven of the raw ids, as one city shows them',
+        ('MG101',),
+        masks(scenes([7, 8, 11, 21, 23, 24, 26, 17, 20, 0, 1], 3), 19),
+        ('labelTrainIds',),
+    ),
+    'ADE20K not reduced': Situation(
+        'raw ids 0..150 without reduce_zero_label', ('MG119',), masks(ade(150), 150), ('reduce_zero_label=True',)
+    ),
+    'COCO-Stuff raw': Situation(
+        'raw stuff ids up to 181 in 171 classes', ('MG117',), masks(scenes(COCO_STUFF, 5), 171), ('labelTrainIds',)
+    ),
+    'BraTS 2021': Situation(
+        '1, 2 and 4, no 3', ('MG118',), masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), ('label_map={4: 3}',)
+    ),
+    'gaps': Situation('0, 1, 2, 5, 9: five ids, not 0..4', ('MG116',), masks(scenes([0, 1, 2, 5, 9], 7), 5), ('9: 4',)),
+    'a subset of ids, not renumbered': Situation(
+        'three classes of a larger set were kept with their old ids 0, 7, 15',
+        ('MG116', 'MG107'),
+        masks(scenes([0, 7, 15], 7), 3),
+        MAP_OF_PAIR[:1],
+        ('num_classes=16',),
+    ),
+    'gray levels of three classes': Situation(
+        '0, 127 and 255 drawn to be seen',
+        ('MG125',),
+        masks(scenes([0, 127, 255], 6), 3),
+        ('127: 1', '255: 2'),
+    ),
+    'gray levels of five classes': Situation(
+        '0, 64, 128, 192, 255 (the five gray levels of a tutorial)',
+        ('MG125',),
+        masks(scenes([0, 64, 128, 192, 255], 6), 5),
+        ('64: 1', '255: 4'),
+    ),
+    'gray levels 0 and 128': Situation(
+        'a binary mask drawn in middle gray', ('MG125',), masks(blobs(128, 6), 2), ('128: 1',)
+    ),
+    'gray levels 0 and 38': Situation(
+        'a VOC palette of one class, converted to gray: (128, 0, 0) became 38',
+        ('MG121', 'MG125', 'MG107'),
+        masks(blobs(38, 6), 2),
+        ('38: 1',),
+    ),
+    'the gray of VOC colours': Situation(
+        'palette files converted with .convert("L"): 38, 75, 113, 15 are the gray of the colours',
+        ('MG121', 'MG125'),
+        masks(scenes([0, 38, 75, 113, 15], 6), 5),
+        ('38: 1', '75: 2', '113: 3', '15: 4'),
+        ("imdecode_backend='pillow'",),
+    ),
+    'one slip of an annotator': Situation(
+        'one file of 200 holds twelve pixels of 38',
+        ('MG127',),
+        masks(slip(38, 200, 1, 5), 5),
+        ('38', 'num_classes is right'),
+        ('num_classes=39',),
+    ),
+    'one slip, the number behind the classes': Situation(
+        'one file of 150 holds a few pixels of num_classes: no class was forgotten',
+        ('MG127',),
+        masks(slip(5, 150, 1, 5), 5),
+        ('num_classes is right',),
+        ('num_classes=6',),
+    ),
+    'void minus one': Situation(
+        'a copied "label -= 1" made 254 of void',
+        ('MG133',),
+        masks(scenes([0, 1, 2, 3, 254], 6), 5),
+        ('254: 255',),
+    ),
+    'VOC borders under ignore_index=0': Situation(
+        'ignore_index was set to 0 to leave out the background: 255 is not ignored any more',
+        ('MG104', 'MG209'),
+        told(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
+        ('ignore_index=255',),
+    ),
+    'VOC borders under ignore_index=21': Situation(
+        'ignore_index is the number of classes; the files say 255',
+        ('MG104',),
+        told(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=21),
+        ('ignore_index=255',),
+    ),
+    'void is 0 and ignored': Situation(
+        'ignore_index=0 lies inside the classes: its output competes for ever',
+        ('MG209',),
+        told(masks(scenes(range(6), 6), 6), ignore_index=0),
+        ('outside the classes',),
+    ),
+    'reduce_zero_label on 0/1': Situation(
+        'the background 0 is ignored, the object becomes class 0',
+        ('MG124',),
+        told(masks(blobs(1, 8), 2), reduce_zero_label=True),
+        ('reduce_zero_label=False',),
+    ),
+    'reduce_zero_label twice': Situation(
+        'the files hold 0..149 and 255 already: the converter subtracted 1, the loader does so again',
+        ('MG124',),
+        told(masks([scene([0, *range(k + 1, 150, 12), 149, VOID], k) for k in range(12)], 150), reduce_zero_label=True),
+        ('reduce_zero_label=False',),
+    ),
+    'half of the files are void': Situation(
+        'tiles at the rim of the orthophoto hold 255 alone',
+        ('MG128',),
+        masks(scenes([0, 1, 2], 6) + [np.full((60, 80), VOID, np.uint8)] * 6, 3),
+        ('6 file',),
+    ),
+    'nothing was drawn': Situation(
+        'every label file is 0: the export lost the polygons',
+        ('MG135',),
+        masks([np.zeros((60, 80), np.uint8)] * 9, 4),
+        ('only one class', '0'),
+    ),
+    'two voids': Situation(
+        'BDD-like: 255 is ignored, 254 means "out of roi" and is not',
+        ('MG107', 'MG133'),
+        masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
+        ('254: 255',),
+    ),
+    'num_classes of another data set': Situation(
+        'eight classes, the head was left with two: 2..7 are classes, no slips',
+        ('MG107',),
+        masks(scenes(range(8), 6, keep=0.8), 2),
+        ('num_classes=8',),
+        ('annotation slip: correct it, or leave it out',),
+    ),
+    'the mask was multiplied': Situation(
+        'mask * 50 to see something: 0, 50, 100, 150',
+        ('MG125',),
+        masks(each(scenes(range(4), 6), lambda label: label * 50), 4),
+        ('50: 1', '150: 3'),
+    ),
+}

@@ -1,0 +1,34 @@
+"""Kinds of ends of trainings, and of installations: what is said first is the cause, and nothing that does harm."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+import pytest
+from kinds_logs import KINDS, VERSIONS, LogKind
+
+from mmguard.findings import diagnose
+from mmguard.findings.environment import EnvironmentFacts
+from mmguard.tools.explain.explained import explain_text
+from mmguard.tools.explain.render import as_text
+
+
+@pytest.mark.parametrize('kind', [pytest.param(kind, id=name) for name, kind in KINDS.items()])
+def test_the_first_cause_is_the_true_one(kind: LogKind) -> None:
+    found = explain_text([kind.log])
+    assert found is not None
+    assert found.signature is not None
+    text = ' '.join(as_text(found, width=10000).split())
+    assert found.signature.code == kind.code, text
+    assert kind.first in found.causes[0].cause.text, text
+    assert all(part in text for part in kind.says), text
+    assert not any(part in text for part in kind.never), text
+
+
+@pytest.mark.parametrize(('versions', 'words'), [pytest.param(*row, id=name) for name, row in VERSIONS.items()])
+def test_a_version_with_a_label_bug_is_named(versions: Dict[str, str], words: str) -> None:
+    facts = EnvironmentFacts(python='3.10.1', system='Linux', versions=versions)
+    found = [finding for finding in diagnose(environment=facts) if finding.code == 'MG514']
+    assert bool(found) == bool(words)
+    assert all(words in f'{finding.cause} {finding.evidence}' for finding in found)
+    assert all('https://' in finding.evidence and finding.edits for finding in found)

@@ -1,0 +1,131 @@
+"""Raw data sets of nnU-Net in both of its layouts, and of the Decathlon, with what people put into them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+
+import numpy as np
+
+SHAPE = (28, 28, 16)
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+
+def organs(*values: int, dtype: Any = np.uint8, rare: Optional[Mapping[int, Sequence[int]]] = None) -> Draw:
+    """Ellipsoids of some values in a background of 0.
+
+    Args:
+        rare: Case -> (value, value that eight voxels of it become).
+    """
+
+    def draw(rng: np.random.Generator, case: int) -> np.ndarray:
+        label = np.zeros(SHAPE, dtype)
+        grid = np.stack(np.meshgrid(*map(np.arange, SHAPE), indexing='ij'), -1)
+        for value in values:
+            centre = [rng.integers(5, length - 5) for length in SHAPE]
+            label[(((grid - centre) / rng.uniform(2.5, 5, 3)) ** 2).sum(-1) <= 1] = value
+        for old, new in [rare[case]] if rare and case in rare else []:
+            label.flat[np.flatnonzero(label == old)[:8]] = new
+        return label
+
+    return draw
+
+
+def ct(rng: np.random.Generator, case: int) -> np.ndarray:
+    """Hounsfield units, air outside of the scanner's circle."""
+    body = organs(1, 2)(rng, case)
+    values = np.select([body == 1, body == 2], [60, 110], -700) + rng.normal(0, 25, SHAPE)
+    values[:4] = -1024
+    return np.clip(values, -1024, 3071).astype(np.int16)
+
+
+def mri(rng: np.random.Generator, case: int) -> np.ndarray:
+    """Intensities with mean 0 and deviation 1."""
+    values = rng.normal(0, 30, SHAPE) + 100.0 * organs(1, 2, 3)(rng, case)
+    return ((values - values.mean()) / values.std()).astype(np.float32)
+
+
+def pet(rng: np.random.Generator, case: int) -> np.ndarray:
+    """Counts of a scanner, most of them low."""
+    return rng.gamma(2.0, 400.0, SHAPE).astype(np.uint16)
+
+
+def smooth_mri(rng: np.random.Generator, case: int) -> np.ndarray:
+    """Eight bits, and smooth: neighbours are alike, and seldom equal."""
+    waves = np.sin(np.arange(SHAPE[0]) / 5)[:, None, None] + np.cos(np.arange(SHAPE[1]) / 4)[None, :, None]
+    return np.clip(120 + 50 * waves + rng.normal(0, 3, SHAPE), 0, 255).astype(np.uint8)
+
+
+def parcels(rng: np.random.Generator, case: int) -> np.ndarray:
+    """A parcellation of a brain: many sparse ids, each in one piece."""
+    ids = np.array([0, *range(1001, 1036), *range(2001, 2036), 10, 11, 12, 13, 17, 18, 49, 50, 51, 52, 53, 54])
+    coarse = ids[rng.integers(0, len(ids), [length // 4 for length in SHAPE])].astype(np.int16)
+    for axis in range(3):
+        coarse = coarse.repeat(4, axis)
+    return coarse
+
+
+def save(path: Path, array: np.ndarray) -> None:
+    """Writes a NIfTI file, or for ``.png`` an image."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == '.png':
+        from PIL import Image
+
+        Image.fromarray(array).save(path)
+    else:
+        import nibabel
+
+        nibabel.save(nibabel.Nifti1Image(array, np.diag([1.0, 1.0, 2.0, 1.0])), str(path))
+
+
+def volumes(
+    labels: Optional[Mapping[str, Any]],
+    draw: Draw,
+    cases: int = 6,
+    layout: str = 'v2',
+    drawn: Optional[Mapping[int, Draw]] = None,
+    ending: str = '.nii.gz',
+    below: str = '',
+    without: Sequence[str] = (),
+    images: Draw = ct,
+    **changes: Any,
+) -> Callable[[Path], Any]:
+    """A data set.
+
+    Args:
+        labels (dict): Name -> value, as in v2; written the other way round where the layout wants it.
+        draw (callable): Draws the label of a case.
+        layout (str): ``'v2'``, ``'v1'``, or ``'msd'`` (the Decathlon: no channel in the names of images).
+        drawn (dict): Case -> what is drawn instead.
+        below (str): The folder that is scanned holds the data set in this one.
+        without (list[str]): Files that are taken away again.
+        changes: Of dataset.json; ``None`` leaves a key out.
+    """
+    named = 'Dataset501_Some' if layout == 'v2' else 'Task501_Some'
+
+    def build(root: Path) -> Any:
+        rng = np.random.default_rng(5)
+        place = root / below / named
+        names = [f'case_{number:03d}' for number in range(cases)]
+        for number, name in enumerate(names):
+            channel = '' if layout == 'msd' else '_0000'
+            save(place / 'labelsTr' / f'{name}{ending}', (drawn or {}).get(number, draw)(rng, number))
+            save(place / 'imagesTr' / f'{name}{channel}{ending}', images(rng, number))
+        content: Dict[str, Any] = dict(numTraining=cases, labels=labels)
+        if layout == 'v2':
+            content.update(channel_names={'0': 'CT'}, file_ending=ending)
+        else:
+            content.update(name='Some', tensorImageSize='3D', modality={'0': 'CT'}, numTest=0, test=[])
+            content['labels'] = {str(value): name for name, value in (labels or {}).items()}
+            content['training'] = [
+                {'image': f'./imagesTr/{name}{ending}', 'label': f'./labelsTr/{name}{ending}'} for name in names
+            ]
+        content.update(changes)
+        text = json.dumps({key: value for key, value in content.items() if value is not None})
+        (place / 'dataset.json').write_text(text)
+        for file in without:
+            (place / file).unlink()
+        return root / below if below else place
+
+    return build

@@ -1,0 +1,172 @@
+"""COCO, LVIS, VOC, OpenImages."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from typing import Any, Dict, List
+
+import loaders
+from kinds import Files, Kind
+from mutations import damaged_json, damaged_table, damaged_xml
+
+NAMES = ('cat', 'dog', 'bird')
+
+
+def picture(width: int = 64, height: int = 48) -> bytes:
+    """A JPEG."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.new('RGB', (width, height), (90, 120, 30)).save(out, 'JPEG')
+    return out.getvalue()
+
+
+def coco() -> Dict[str, Any]:
+    """Two images, three classes; outlines of each form."""
+    annotations: List[Dict[str, Any]] = []
+    outlines = (
+        [[5, 5, 25, 5, 25, 20, 5, 20]],
+        dict(size=[48, 64], counts=[245, 15, 33, 15, 2764]),
+        [[1, 1, 9, 1, 9, 9], [12.5, 3, 20, 3, 20, 8.5]],
+    )
+    for number in range(6):
+        box = [5, 5, 20, 15]
+        annotations.append(
+            dict(
+                id=number + 1,
+                image_id=number % 2 + 1,
+                category_id=number % 3,
+                bbox=box,
+                area=box[2] * box[3],
+                iscrowd=0,
+                segmentation=outlines[number % 3],
+            )
+        )
+    return dict(
+        info=dict(description='small'),
+        licenses=[],
+        images=[dict(id=number, file_name=f'{number}.jpg', width=64, height=48) for number in (1, 2)],
+        annotations=annotations,
+        categories=[dict(id=number, name=name, supercategory='a') for number, name in enumerate(NAMES)],
+    )
+
+
+def lvis() -> Dict[str, Any]:
+    record = coco()
+    for image in record['images']:
+        name = image.pop('file_name')
+        image.update(
+            coco_url=f'http://images.example.org/train2017/{name}',
+            neg_category_ids=[2],
+            not_exhaustive_category_ids=[],
+        )
+    for category, frequency in zip(record['categories'], 'rcf'):
+        category.update(
+            frequency=frequency, synset=f'{category["name"]}.n.01', synonyms=[category['name']], image_count=2,
+            instance_count=2,
+        )  # fmt: skip
+    return record
+
+
+def _json_files(record: Dict[str, Any]) -> Files:
+    files: Files = {'train.json': (json.dumps(record).encode(), (damaged_json,))}
+    return files
+
+
+_COCO_COMMANDS = (
+    'scan {file} --json {out}/scan.json',
+    'scan {file} --html {out}/page.html',
+    'scan {file} --masks',
+    'fix {file} --out {out}/fixed',
+)
+_COCO_OPTIONS = {
+    'scan': ('--num-classes 3', '--num-classes 2', '--framework detectron2', '--labels ids', '--images .'),
+    'fix': (
+        '--classes cat,dog,bird', '--rename cat:Cat', '--renumber 0', '--boxes either', '--boxes corners',
+        '--boxes centres', '--boxes fractions', '--scale 0.5', '--sizes swapped', '--sizes scaled --scale 2',
+        '--no-crowds', '--drop-empty', '--images .', '--num-classes 3',
+    ),
+}  # fmt: skip
+
+
+def _xml(stem: str) -> bytes:
+    objects = ''.join(
+        f'<object><name>{name}</name><pose>Left</pose><truncated>0</truncated><difficult>0</difficult><bndbox>'
+        f'<xmin>{5 + place}</xmin><ymin>5</ymin><xmax>{25 + place}</xmax><ymax>20</ymax></bndbox></object>'
+        for place, name in enumerate(NAMES)
+    )
+    return (
+        f'<annotation><folder>VOC</folder><filename>{stem}.jpg</filename>'
+        f'<size><width>64</width><height>48</height><depth>3</depth></size>{objects}</annotation>'
+    ).encode()
+
+
+def _voc() -> Files:
+    files: Files = {}
+    for stem in ('a', 'b'):
+        files[f'Annotations/{stem}.xml'] = (_xml(stem), (damaged_xml,))
+        files[f'JPEGImages/{stem}.jpg'] = (picture(), ())
+    files['ImageSets/Main/train.txt'] = (b'a\nb\n', ())
+    return files
+
+
+def openimages() -> Files:
+    header = (
+        'ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside'
+    )
+    rows = [f'{image},xclick,/m/{label},1,0.1,0.5,0.2,0.6,0,0,0,0,0' for image in 'ab' for label in range(3)]
+    metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in 'ab']
+    tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=f'/m/{label}') for label in range(3)])
+    levels = 'image,x,/m/0,1\n' + ''.join(f'{image},verification,/m/0,1\n' for image in 'ab')
+    return {
+        'boxes.csv': ('\n'.join([header, *rows, '']).encode(), (damaged_table,)),
+        'classes.csv': (b'/m/0,Cat\n/m/1,Dog\n/m/2,Bird\n', (damaged_table,)),
+        'hierarchy.json': (json.dumps(tree).encode(), (damaged_json,)),
+        'levels.csv': (levels.encode(), (damaged_table,)),
+        'metas.pkl': (pickle.dumps(metas), ()),
+        'images/a.jpg': (picture(), ()),
+        'images/b.jpg': (picture(), ()),
+        'config.py': (_OPENIMAGES.encode(), ()),
+    }
+
+
+_OPENIMAGES = """
+default_scope = 'mmdet'
+model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=3))
+dataset = dict(
+    type='OpenImagesDataset', data_root='', ann_file='boxes.csv', data_prefix=dict(img='images/'),
+    label_file='classes.csv', hierarchy_file='hierarchy.json', meta_file='metas.pkl', image_level_ann_file='levels.csv',
+    pipeline=[])
+train_dataloader = dict(batch_size=1, dataset=dataset)
+val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
+"""
+
+KINDS = (
+    Kind('coco', lambda: _json_files(coco()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_coco),
+    Kind('lvis', lambda: _json_files(lvis()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_lvis),
+    Kind(
+        'voc',
+        _voc,
+        ('scan . --json {out}/scan.json', 'scan . --html {out}/page.html', 'fix . --out {out}/fixed'),
+        {
+            'scan': ('--num-classes 3', '--num-classes 2'),
+            'fix': (
+                '--classes cat,dog,bird', '--rename cat:Cat', '--boxes either', '--boxes sizes', '--boxes fractions',
+                '--sizes swapped', '--no-crowds',
+            ),
+        },
+        needs=('PIL',),
+        loads=loaders.load_voc,
+        renamed=True,
+    ),
+    Kind(
+        'openimages',
+        openimages,
+        ('scan config.py --json {out}/scan.json', 'scan config.py --html {out}/page.html'),
+        {'scan': ('--split train', '--num-classes 2')},
+        needs=('mmdet', 'PIL'),
+        loads=loaders.load_openimages,
+    ),
+)  # fmt: skip

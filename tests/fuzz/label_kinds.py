@@ -1,0 +1,142 @@
+"""Label maps of every form, and the raw data sets of nnU-Net."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+from functools import partial
+from typing import Any
+
+import loaders
+import numpy as np
+from kinds import Files, Kind
+from mutations import Random, damaged_bytes, damaged_json
+
+BLOCKS = np.repeat(np.repeat(np.arange(9, dtype=np.uint8).reshape(3, 3) % 3, 4, 0), 5, 1)
+
+
+def image(label: np.ndarray, form: str, mode: str = '', **options: Any) -> bytes:
+    """An array as the content of an image file."""
+    from PIL import Image
+
+    drawn = Image.fromarray(label)
+    if mode == 'P':
+        drawn.putpalette([(37 * place) % 256 for place in range(768)])
+    elif mode:
+        drawn = drawn.convert(mode)
+    out = io.BytesIO()
+    drawn.save(out, form, **options)
+    return out.getvalue()
+
+
+def _maps() -> Files:
+    array = io.BytesIO()
+    np.save(array, BLOCKS)
+    contents = {
+        'gray.png': image(BLOCKS, 'PNG'),
+        'palette.png': image(BLOCKS, 'PNG', 'P'),
+        'rgb.png': image(BLOCKS * 60, 'PNG', 'RGB'),
+        'bits.png': image(BLOCKS % 2 * 255, 'PNG', '1'),
+        'wide.png': image(BLOCKS.astype(np.uint16), 'PNG'),
+        'alpha.png': image(BLOCKS, 'PNG', 'LA'),
+        'gray.tif': image(BLOCKS, 'TIFF'),
+        'packed.tif': image(BLOCKS, 'TIFF', compression='tiff_lzw'),
+        'float.tif': image(BLOCKS.astype(np.float32), 'TIFF'),
+        'cmyk.tif': image(BLOCKS * 60, 'TIFF', 'CMYK'),
+        'gray.bmp': image(BLOCKS, 'BMP'),
+        'gray.gif': image(BLOCKS, 'GIF'),
+        'gray.jpg': image(BLOCKS * 60, 'JPEG'),
+        'array.npy': array.getvalue(),
+    }
+    # Bytes alone: an image is no tree.
+    return {name: (content, (damaged_bytes,)) for name, content in contents.items()}
+
+
+def nifti(array: np.ndarray, code: int) -> bytes:
+    """A NIfTI-1 file; ``code`` is that of its type."""
+    header = bytearray(352)
+    struct.pack_into('<i', header, 0, 348)
+    struct.pack_into('<8h', header, 40, 3, *array.shape, 1, 1, 1, 1)
+    struct.pack_into('<hh', header, 70, code, array.dtype.itemsize * 8)
+    struct.pack_into('<8f', header, 76, 1, 1, 1, 1, 0, 0, 0, 0)
+    struct.pack_into('<f', header, 108, 352)
+    struct.pack_into('<ff', header, 112, 1, 0)
+    struct.pack_into('<hh', header, 252, 1, 1)
+    for row in range(3):
+        struct.pack_into('<4f', header, 280 + 16 * row, *(float(row == column) for column in range(4)))
+    header[344:348] = b'n+1\0'
+    return bytes(header) + array.tobytes(order='F')
+
+
+#: Form and place of the fields of a NIfTI header: shape, type, bits, spacing, offset, scale, codes, affine, magic.
+_FIELDS = (
+    *(('<h', 40 + 2 * place) for place in range(8)), ('<h', 70), ('<h', 72), ('<f', 76), ('<f', 80), ('<f', 108),
+    ('<f', 112), ('<f', 116), ('<h', 252), ('<h', 254), *(('<f', 280 + 4 * place) for place in range(12)), ('<h', 344),
+)  # fmt: skip
+
+
+def _damaged_header(draw: Random, content: bytes) -> bytes:
+    """Shape, type, scale or offset of a NIfTI file changed."""
+    data = bytearray(content)
+    for _ in range(draw.choice((1, 1, 2))):
+        form, at = draw.choice(_FIELDS)
+        whole = (0, 1, -1, 2, 3, 4, 8, 16, 64, 128, 512, 2304, 32_767, -32_768)
+        real = (0.0, -1.0, 1e-30, 1e30, float('nan'), float('inf'), 348.0, 352.0, 1e9)
+        struct.pack_into(form, data, at, draw.choice(whole if form == '<h' else real))
+    return bytes(data)
+
+
+def _in_gzip(draw: Random, content: bytes) -> bytes:
+    inner = draw.choice((damaged_bytes, _damaged_header))(draw, gzip.decompress(content))
+    return gzip.compress(inner, mtime=0)
+
+
+def nnunet_files(ending: str) -> Files:
+    label = np.zeros((6, 5, 4), np.uint8)
+    label[1:3, 1:3, 1], label[3:5, 3:5, 2] = 1, 2
+    scan = np.arange(120, dtype=np.float32).reshape(6, 5, 4)
+    names = {'channel_names': {'0': 'CT'}, 'labels': {'background': 0, 'liver': 1, 'tumor': 2}, 'numTraining': 2}
+    files: Files = {'dataset.json': (json.dumps({**names, 'file_ending': ending}).encode(), (damaged_json,))}
+    step = _in_gzip if ending.endswith('.gz') else _damaged_header
+    for case in 'ab':
+        for name, content in ((f'labelsTr/{case}', nifti(label, 2)), (f'imagesTr/{case}_0000', nifti(scan, 16))):
+            packed = gzip.compress(content, mtime=0) if ending.endswith('.gz') else content
+            files[f'{name}{ending}'] = (packed, (step,))
+    return files
+
+
+_VOLUMES = ('scan . --json {out}/scan.json', 'scan . --html {out}/page.html')
+
+KINDS = (
+    Kind(
+        'maps',
+        _maps,
+        (
+            'scan . --json {out}/scan.json', 'scan {file} --num-classes 3', 'scan {file} --json {out}/scan.json',
+            'scan . --num-classes 3 --html {out}/page.html', 'fix . --out {out}/fixed --num-classes 3',
+        ),
+        {
+            'scan': ('--reduce-zero-label', '--label-map 0:1,1:0', '--ignore-index 0', '--suffix .png'),
+            'fix': (
+                '--on-invalid clip', '--label-map 0:1', '--threshold 1', '--colours {(0,0,0):0,(60,60,60):1}',
+                '--ignore-index 0',
+            ),
+        },
+        needs=('PIL',),
+        loads=loaders.load_maps,
+        renamed=True,
+    ),
+    *(
+        Kind(
+            name,
+            partial(nnunet_files, ending),
+            _VOLUMES,
+            needs=('nibabel',),
+            loads=loaders.load_volumes,
+            renamed=True,
+        )
+        for name, ending in (('nnunet', '.nii'), ('nnunet_packed', '.nii.gz'))
+    ),
+)  # fmt: skip

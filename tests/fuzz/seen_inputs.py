@@ -1,0 +1,399 @@
+"""Inputs that once broke a command, made anew; each with the command, and what is right to say of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+from annotation_kinds import coco, openimages, picture
+from config_kinds import segmentation_data
+from label_kinds import BLOCKS, image, nnunet_files
+
+
+class Seen(NamedTuple):
+    """An input, a command over it, and its outcome.
+
+    Attributes:
+        name (str): What is odd about it.
+        files (dict[str, bytes]): Its files.
+        command (str): Runs in their folder; ``{out}`` is another, empty one.
+        code (int): How it is to end.
+        words (sequence of str): What it is to say, on standard output or error.
+        needs (sequence of str): Packages.
+    """
+
+    name: str
+    files: Dict[str, bytes]
+    command: str
+    code: int
+    words: Sequence[str] = ()
+    needs: Sequence[str] = ()
+
+
+def _coco(box: Any = (1, 1, 5, 5), name: Any = 'c', file_name: Any = 'a.jpg', **more: Any) -> Dict[str, bytes]:
+    """One image, one object; ``more`` are keys of either."""
+    size = {key: more.pop(key, 9) for key in ('width', 'height')}
+    record = dict(
+        images=[dict(id=1, file_name=file_name, **{key: value for key, value in size.items() if value is not None})],
+        categories=[dict(id=1, name=name)],
+        annotations=[dict(id=1, image_id=1, category_id=1, bbox=list(box), **more)],
+    )
+    return {'a.json': json.dumps(record).encode()}
+
+
+def _masks(*outlines: Any) -> Dict[str, bytes]:
+    record = coco()
+    for annotation, outline in zip(record['annotations'], outlines):
+        annotation['segmentation'] = outline
+    return {'a.json': json.dumps(record).encode()}
+
+
+def _crowd_as_text() -> Dict[str, bytes]:
+    record = coco()
+    record['annotations'][0]['iscrowd'] = '0'
+    return {'a.json': json.dumps(record).encode()}
+
+
+_FIX = 'fix a.json --out {out}/fixed'
+ANNOTATIONS: List[Seen] = [
+    Seen('a box beyond floats', _coco((1, 1, 5, 10**400), area=25), _FIX, 1, ['box_not_finite']),
+    Seen('a width beyond floats', _coco(width=10**400), _FIX, 1, ['width and a height above 0']),
+    Seen('a width that is NaN', _coco(width=float('nan')), _FIX, 1, ['width and a height above 0']),
+    Seen('a box of texts', _coco('1155'), _FIX, 0, ['1 area written', 'texts in place of numbers']),
+    Seen('a text among numbers', _coco((0, 0, '5', 3)), _FIX, 0, ['1 area written', 'texts in place of numbers']),
+    Seen('a box of texts beyond its image', _coco(('1', '1', '50', '5'), area=1), _FIX, 0, ['1 box clamped']),
+    Seen('a text times a huge number', _coco((0, 0, '5', 3 * 10**9), width=None, height=None), _FIX, 1, ['left out']),
+    Seen('half of a character as a class', _coco((1, 1, 50, 5), '\ud800'), _FIX, 1, ['half of a character']),
+    Seen('half of a character as a file', _coco(file_name='\ud800'), _FIX, 1, ['left out']),
+    Seen(
+        'masks that are none',
+        _masks([[1, 2]], dict(counts='garbage~~', size=[48, 64]), [['a'] * 6], [], dict(size=[8, 8], counts=[64])),
+        'scan a.json --masks',
+        1,
+        ['MG179'],
+    ),
+    Seen('a flag as a text', _crowd_as_text(), 'scan a.json', 1, ['MG176', 'iscrowd']),
+]
+
+
+def _voc(content: str) -> Dict[str, bytes]:
+    return {
+        'Annotations/a.xml': content.encode(),
+        'JPEGImages/a.jpg': picture(),
+        'ImageSets/Main/train.txt': b'a\n',
+    }
+
+
+def _object(name: str = 'cat', right: str = '40', more: str = '', root: str = '', size: str = '64') -> str:
+    return (
+        f'<annotation{root}><size><width>{size}</width><height>48</height></size><object><name>{name}</name>'
+        f'<difficult>0</difficult><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>{right}</xmax><ymax>9</ymax></bndbox></object>'
+        f'{more}</annotation>'
+    )
+
+
+_NESTED = _object(right='900', more='<a>' * 100_000 + '</a>' * 100_000)
+ANNOTATIONS += [
+    Seen('VOC in a namespace', _voc(_object(root=' xmlns="http://x"')), 'scan .', 1, ['MG176', 'namespace'], ['PIL']),
+    Seen('a deep VOC file', _voc(_NESTED), 'fix . --out {out}/fixed', 1, ['nested too deeply'], ['PIL']),
+    Seen(
+        'no finite corner', _voc(_object(right='inf', size='nan')), 'fix . --out {out}/fixed', 1, ['left out'], ['PIL']
+    ),
+    Seen(
+        'a name that turns the line', _voc(_object('a\x7f\u202egnp', right='0')), 'scan .', 1, ['\\u202egnp'], ['PIL']
+    ),
+]
+
+
+def _openimages(**changed: Any) -> Dict[str, bytes]:
+    """A data set of OpenImages, with texts of its files replaced."""
+    files = {name: content for name, (content, _) in openimages().items()}
+    for stem, (before, after) in changed.items():
+        name = next(name for name in files if name.startswith(f'{stem}.'))
+        files[name] = files[name].replace(before, after)
+    return files
+
+
+_TREE = dict(openimages())['hierarchy.json'][0]
+ANNOTATIONS += [
+    Seen(name, _openimages(**changed), 'scan config.py', 1, [word], ['mmdet'])
+    for name, changed, word in (
+        ('a flag that is no number', dict(boxes=(b'0,0,0,0,0', b'x,0,0,0,0')), 'IsOccluded'),
+        ('a hierarchy that is cut off', dict(hierarchy=(_TREE, b'{')), 'hierarchy.json'),
+    )
+]
+
+
+def _volumes(**labels: bytes) -> Dict[str, bytes]:
+    """A case with another label file."""
+    files = {name: content for name, (content, _) in nnunet_files('.nii').items()}
+    files.update({f'labelsTr/{name}.nii': content for name, content in labels.items()})
+    return files
+
+
+def _packed(label: bytes) -> Dict[str, bytes]:
+    files = {name: content for name, (content, _) in nnunet_files('.nii.gz').items()}
+    return {**files, 'labelsTr/a.nii.gz': gzip.compress(label, mtime=0)}
+
+
+def _with(content: bytes, place: int, form: str, *values: Any) -> bytes:
+    data = bytearray(content)
+    struct.pack_into(form, data, place, *values)
+    return bytes(data)
+
+
+def _named_labels(name: str) -> Dict[str, bytes]:
+    files = _volumes()
+    described = json.loads(files['dataset.json'])
+    described['labels'] = {'background': 0, name: 1, 'b': 2}
+    return {**files, 'dataset.json': json.dumps(described).encode()}
+
+
+def _deep_label() -> Dict[str, bytes]:
+    files = _named_labels('a')
+    deep = b'[' * 400 + b'1' + b']' * 400
+    return {**files, 'dataset.json': files['dataset.json'].replace(b'"a": 1', b'"a": ' + deep)}
+
+
+_LABEL = nnunet_files('.nii')['labelsTr/a.nii'][0]
+_APPLE_DOUBLE = b'\0\5\x16\7' + bytes(50)
+_NIBABEL = ['nibabel']
+VOLUMES: List[Seen] = [
+    Seen('a wrong magic number', _volumes(a=_with(_LABEL, 344, '4s', b'n+nu')), 'scan .', 1, ['MG192'], _NIBABEL),
+    Seen('a slice of a gigabyte', _volumes(a=_with(_LABEL, 42, '<hh', 32767, 32767)), 'scan .', 1, ['MG192'], _NIBABEL),
+    Seen(
+        'a slice of 8 gigabytes',
+        _volumes(a=_with(_with(_LABEL, 42, '<hh', 32767, 32767), 70, '<hh', 64, 64)),
+        'scan .',
+        1,
+        ['MG192'],
+        _NIBABEL,
+    ),
+    Seen(
+        'a packed slice of a gigabyte',
+        _packed(_with(_LABEL, 42, '<hh', 32767, 32767)),
+        'scan .',
+        1,
+        ['MG192'],
+        _NIBABEL,
+    ),
+    Seen('truncated colours', _volumes(a=_with(_LABEL, 70, '<hh', 128, 24)), 'scan .', 1, ['MG1'], _NIBABEL),
+    Seen('a label named by its ending', _volumes(**{'': _LABEL}), 'scan .', 1, ['.nii'], _NIBABEL),
+    Seen('what macOS leaves', _volumes(**{'._a': _APPLE_DOUBLE}), 'scan .', 0, (), _NIBABEL),
+    Seen('colours in the name of a label', _named_labels('\x1b[31mR'), 'scan .', 0, ['\\x1b[31mR'], _NIBABEL),
+    Seen('a deep label', _deep_label(), 'scan . --json {out}/scan.json', 1, ['nested'], _NIBABEL),
+    Seen('half of a character as a label', _named_labels('\ud800'), 'scan .', 0, ['\\ud800'], _NIBABEL),
+]
+
+MAPS: List[Seen] = [
+    Seen(
+        'a CMYK image',
+        {'a.tif': image(BLOCKS * 60, 'TIFF', 'CMYK')},
+        'scan . --num-classes 5',
+        1,
+        ['MG132', 'CMYK'],
+        ['PIL'],
+    )
+]
+
+
+def _manifest(name: str, content: bytes) -> Seen:
+    """A folder of copies whose list is damaged: they are labels all the same."""
+    files = {'a.png': image(BLOCKS, 'PNG'), 'manifest.json': content}
+    return Seen(name, files, 'fix . --out {out}/fixed --num-classes 3', 0, (), ['PIL'])
+
+
+_MANIFEST = '{"written_by": "mmguard fix", "options": {"num_classes": 4}, "files": %s}'
+MAPS += [
+    _manifest('a deep manifest', (_MANIFEST % ('[' * 5000 + ']' * 5000)).encode()),
+    _manifest('a manifest with a number of files', (_MANIFEST % '5').encode()),
+    _manifest('a manifest that is no UTF-8', b'\xff\xfe' + _MANIFEST.encode()),
+]
+
+CONFIGS: List[Seen] = []
+
+
+def _config(name: str, text: str, *outcomes: Any, **more: bytes) -> None:
+    """A config, and what commands make of it: the command, its exit code, its words."""
+    files = {
+        'config.py': text.encode(),
+        **{name if '/' in name else f'{name}.py': content for name, content in more.items()},
+    }
+    for command, code, words in outcomes:
+        line = f'{command} config.py' + (' -o {out}/o.py' if command == 'apply' else '')
+        CONFIGS.append(Seen(f'{name}, {command}', files, line, code, words, ['mmseg', 'mmdet']))
+
+
+_SEG = "default_scope = 'mmseg'\nmodel = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=3))\n"
+_ALL = ('check', 'scan', 'apply')
+_config('a script that exits', 'import sys; sys.exit(0)\n', *((c, 2, ['no config']) for c in _ALL))
+_config('a config that exits', f'{_SEG}import sys; sys.exit(0)\n', *((c, 2, ['SystemExit']) for c in _ALL))
+_config(
+    'an import that exits',
+    f"{_SEG}custom_imports = dict(imports=['exits'])\n",
+    *((c, 2, ['exits', 'SystemExit']) for c in _ALL),
+    exits=b'import sys; sys.exit(0)\n',
+)
+_config('its own base', f"_base_ = './config.py'\n{_SEG}", *((c, 2, ['_base_']) for c in _ALL))
+_config(
+    'bases in a circle',
+    "_base_ = './other.py'\n",
+    *((c, 2, ['_base_']) for c in _ALL),
+    other=b"_base_ = './config.py'\n",
+)
+_config(
+    'a number of loaders',
+    f'{_SEG}train_dataloader = 5\n',
+    ('check', 1, ['MG231', 'train_dataloader']),
+    *((c, 2, ['train_dataloader']) for c in _ALL[1:]),
+)
+_config('a set of complex numbers', f'{_SEG}x = {{1j}}\n', ('check', 0, []), ('apply', 0, []))
+_config(
+    'a number of hooks',
+    f'{_SEG}custom_hooks = 1e308\n',
+    ('check', 1, ['MG231', 'custom_hooks']),
+    ('apply', 2, ['custom_hooks']),
+)
+_config('a frozen set', f'{_SEG}x = dict(a=frozenset())\n', ('check', 0, []), ('apply', 0, []))
+_config(
+    'a tensor',
+    f'import torch as _t\n{_SEG}weights = dict(a=_t.zeros(2))\n',
+    *((c, 2, ['config.py:4']) for c in _ALL),
+)
+_config(
+    'no type',
+    f"{_SEG}train_dataloader = dict(dataset=dict(type=''))\n",
+    ('check', 1, ['MG231', 'train_dataloader.dataset.type']),
+    *((c, 2, ['train_dataloader.dataset.type']) for c in _ALL[1:]),
+)
+_config(
+    'no threshold',
+    "default_scope = 'mmdet'\nmodel = dict(type='FasterRCNN', rpn_head=dict(type='RPNHead'), roi_head=dict(\n"
+    "    bbox_head=dict(type='Shared2FCBBoxHead', num_classes=3)), train_cfg=dict(rcnn=dict(\n"
+    "    assigner=dict(type='MaxIoUAssigner', ignore_iof_thr={}))))\n",
+    ('check', 1, ['MG231', 'ignore_iof_thr']),
+    ('apply', 2, ['ignore_iof_thr']),
+)
+_config(
+    'a text of classes',
+    _SEG.replace('num_classes=3', "num_classes='3'"),
+    ('check', 1, ['MG231', 'model.decode_head.num_classes']),
+    ('apply', 2, ['model.decode_head.num_classes']),
+)
+_config(
+    'fewer than no repetitions',
+    f"{_SEG}train_dataloader = dict(dataset=dict(type='RepeatDataset', times=-2, dataset=dict(type='BaseSegDataset',\n"
+    "    data_root='.', data_prefix=dict(img_path='img', seg_map_path='ann'), img_suffix='.jpg', pipeline=[])))\n",
+    ('trace', 2, ['the train data set cannot be built']),
+    **{'img/a.jpg': picture(), 'ann/a.png': b''},
+)
+
+_RUN = '!!python/object/apply:os.mkdir [was_run]'
+CONFIGS += [
+    Seen(
+        f'YAML that runs, {command}',
+        {'config.yaml': f'model: {_RUN}\n'.encode()},
+        f'{command} config.yaml',
+        2,
+        [word],
+        ['mmseg'],
+    )
+    for command, word in (('check', 'YAML of another program'), ('scan', 'YAML of another program'))
+]
+
+_LONG_WORD = b'Traceback (most recent call last):\n  File "a.py", line 1, in f\nIndexError: ' + b'x' * 20_000
+COMMAND_LINES: List[Seen] = [
+    Seen('colours in an option', {'a.txt': b''}, 'check a.txt --\x1b[31mred', 2, ['--\\x1b[31mred']),
+    Seen('colours in a file', {'a.txt': b''}, 'scan \x1b[31mred', 2, ['\\x1b[31mred does not exist']),
+    Seen('a long word in an error', {'a.log': _LONG_WORD}, 'explain a.log', 1, ['IndexError']),
+    Seen('a label of 65 bits', {'a.log': b'x'}, f'explain a.log --ignore-index {2**64}', 2, ['--ignore-index']),
+    Seen('a code that turns the line', {'a.txt': b''}, 'explain \u202eMG', 2, ['\\u202eMG']),
+]
+
+
+def _lines(**more: Any) -> bytes:
+    sample = dict(source='a.png', skipped=5, remapped=0, values={'24': 5})
+    first = dict(mode='train', iter=1, skipped_pixels=5, total=10, samples=[sample])
+    second = {**first, 'iter': 2, **{key: value for key, value in more.items() if key in ('iter', 'skipped_pixels')}}
+    second['samples'] = [{**sample, **{key: value for key, value in more.items() if key in sample}}]
+    return b''.join(json.dumps(line).encode() + b'\n' for line in (first, second))
+
+
+def _crash(**more: Any) -> bytes:
+    batches = [dict(iter=1, samples=[dict(path='a.png', source='a.png')], losses=None)]
+    return json.dumps(
+        {**dict(format=1, batches=batches, reason='exception', rank=0, iter=1, time='t'), **more}
+    ).encode()
+
+
+_PAGE = 'report . --html {out}/page.html --json {out}/report.json'
+
+
+def _run(name: str, words: Sequence[str] = (), code: int = 1, **files: bytes) -> Seen:
+    ends = {
+        'log': 'label_guard.jsonl',
+        'crash': 'label_guard_crash.json',
+        'record': 'label_guard.json',
+        'config': 'config.py',
+    }
+    return Seen(name, {ends[key]: content for key, content in files.items()}, _PAGE, code, words)
+
+
+def _samples(tallies: Any) -> bytes:
+    return _crash(batches=[dict(iter=1, samples=[dict(source='a', tallies=tallies)], losses=None)])
+
+
+_PIXELS = dict(skipped=1, remapped=0, total=5, values={'a': 1}, reasons={})
+_LEFT_OUT = ['left out']
+_HEAD = 'model = dict(decode_head=dict(num_classes={}))\n'
+RUNS: List[Seen] = [
+    _run('an infinite rank', crash=_crash(rank=float('inf'))),
+    _run(
+        'a hundred billion ranks',
+        crash=_crash(),
+        record=b'{"format": 1, "runs": [{"world_size": 100000000000, "modes": {}}]}',
+    ),
+    _run('an iteration beyond floats', log=_lines(iter=10**400)),
+    _run('an iteration of 10^18', log=_lines(iter=10**18)),
+    _run('a count beyond floats', log=_lines(skipped_pixels=10**400)),
+    _run('a value beyond floats', log=_lines(values={'9' * 400: 5})),
+    _run('half of a character as a source', ['\\ud800'], log=_lines(source='\ud800')),
+    _run('a negative count', log=_lines(values={'24': -5}, skipped_pixels=-5)),
+    _run('a config of lists as keys', log=_lines(), config=f'x = {{[]: 1}}\n{_HEAD.format(10**30)}'.encode()),
+    _run('a config with a list made negative', log=_lines(), config=f'x = {{-[1]: 1}}\n{_HEAD.format(19)}'.encode()),
+    _run('a config nested deeply', log=_lines(), config=f'x = {"-" * 3000}1\n{_HEAD.format(19)}'.encode()),
+    _run('a value that is no number', crash=_samples(dict(pixels=_PIXELS))),
+    _run('a count that is a text', crash=_samples(dict(pixels={**_PIXELS, 'values': {}, 'skipped': 'x'}))),
+    _run('an ignored label as a text', log=_lines(), config=_HEAD.format("19, ignore_index='x'").encode()),
+    _run('a list of ignored labels', log=_lines(), config=_HEAD.format('19, ignore_index=[255]').encode()),
+    _run('a deep record', code=2, crash=b'{"format": 1, "batches": ' + b'[' * 100_000 + b']' * 100_000 + b'}'),
+    _run('colours as a batch', crash=_crash(batches=['\x1b[31mRED\x1b]0;pwn\x07'])),
+    _run(
+        'colours as a message',
+        ['\\x1b[31mRED'],
+        crash=_crash(exception=dict(type='E', message='\x1b[31mRED\x1b]0;pwn\x07')),
+    ),
+    _run('a long traceback', crash=_crash(exception=dict(type='E', message='m', traceback='\n' * 200_000))),
+]
+
+_CONFIG = f"{_SEG}train_dataloader = dict(dataset=dict(type='BaseSegDataset', pipeline=[]))\n".encode()
+
+
+def _replayed(name: str, words: Sequence[str], crash: bytes) -> Seen:
+    files = {'config.py': _CONFIG, 'crash.json': crash, **segmentation_data()}
+    return Seen(name, files, 'replay config.py crash.json --no-forward', 2, words, ['mmseg', 'PIL'])
+
+
+RUNS += [
+    _replayed(
+        'a deep record, replayed', ['crash.json'], b'{"format": 1, "batches": ' + b'[' * 100_000 + b']' * 100_000 + b'}'
+    ),
+    _replayed('colours as a batch, replayed', ['crash.json'], _crash(batches=['\x1b[31mRED\x1b]0;pwn\x07'])),
+    _replayed(
+        'colours as a message, replayed',
+        ['crash.json'],
+        _crash(exception=dict(type='E', message='\x1b[31mRED\x1b]0;pwn\x07'), batches=[]),
+    ),
+]

@@ -1,0 +1,246 @@
+"""Damaged inputs of every kind: whatever a command is given, it keeps its promises.
+
+``FUZZ_INPUTS`` is how many per kind (``make fuzz``: 5,000), ``FUZZ_SEED`` draws others, ``FUZZ_KINDS`` names kinds.
+``FUZZ_KEEP`` is where the smallest inputs that fail are kept, default: a folder that pytest makes.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+import annotation_kinds
+import argument_kinds
+import config_kinds
+import label_kinds
+import pytest
+import run_kinds
+from kinds import Kind
+from loaders import has
+from mutations import any_of, odd_text, reduced
+from promises import innermost, run, why_unforeseen
+
+KINDS: Tuple[Kind, ...] = (
+    *annotation_kinds.KINDS,
+    *label_kinds.KINDS,
+    *config_kinds.KINDS,
+    *run_kinds.KINDS,
+    *argument_kinds.KINDS,
+)
+INPUTS = int(os.environ.get('FUZZ_INPUTS', '200'))
+SEED = os.environ.get('FUZZ_SEED', '1')
+KEEP = os.environ.get('FUZZ_KEEP') and os.path.abspath(os.environ['FUZZ_KEEP'])
+CHOSEN = os.environ.get('FUZZ_KINDS', '').split(',')
+#: So many different failures are made small and shown.
+_SHOWN = 12
+
+
+class Case(NamedTuple):
+    """One damaged input.
+
+    Attributes:
+        file (str): The file that is damaged.
+        content (bytes): What it holds.
+        name (str): Its name, which may be damaged, too.
+        argv (list[str]): The command.
+    """
+
+    file: str
+    content: bytes
+    name: str
+    argv: List[str]
+
+
+class Bench:
+    """The folders of a kind: its inputs, whole but for the one that is damaged, and what commands write."""
+
+    def __init__(self, kind: Kind, root: Path) -> None:
+        self.kind = kind
+        self.inputs, self.out = root / 'in', root / 'out'
+        self.files = kind.files()
+        self.codes: Counter = Counter()
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        # The folder itself stays: commands run in it.
+        for path in self.inputs.iterdir() if self.inputs.is_dir() else ():
+            path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
+        for name, (content, _) in self.files.items():
+            (self.inputs / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.inputs / name).write_bytes(content)
+        self._names = self._listed()
+
+    def _listed(self) -> List[str]:
+        return sorted(str(path) for path in self.inputs.rglob('*') if '__pycache__' not in path.parts)
+
+    def drawn(self, number: int) -> Case:
+        """The case of a number, the same in every run of a seed."""
+        draw = random.Random(f'{SEED}/{self.kind.name}/{number}')
+        damageable = sorted(name for name, (_, steps) in self.files.items() if steps) or sorted(self.files)[:1]
+        file = draw.choice(damageable)
+        content, steps = self.files[file]
+        content = any_of(draw, content, steps) if steps else content
+        name = file
+        if self.kind.renamed and draw.random() < 0.1:
+            parent, _, last = file.rpartition('/')
+            ending = last[last.index('.') :]
+            odd = draw.choice((odd_text(draw).replace('\0', '').replace('/', '')[:60], '-x', 'a b', '._a', ''))
+            name = f'{parent}/{odd}{ending}' if parent else f'{odd}{ending}'
+            name = name.encode('utf-8', 'surrogatepass').decode('utf-8', 'surrogateescape')
+        argv = [word.replace('{out}', str(self.out)) for word in self.kind.drawn_command(draw, name)]
+        return Case(file, content, name, argv)
+
+    def whole(self, command: str) -> Case:
+        """A command over the inputs as they are."""
+        file = next((name for name, (_, steps) in self.files.items() if steps), next(iter(self.files)))
+        argv = [word.replace('{file}', file).replace('{out}', str(self.out)) for word in command.split()]
+        return Case(file, self.files[file][0], file, argv)
+
+    def broken_by(self, case: Case) -> List[str]:
+        """The promises that a case breaks."""
+        shutil.rmtree(self.out, ignore_errors=True)
+        self.out.mkdir()
+        whole, damaged = self.inputs / case.file, self.inputs / case.name
+        whole.unlink()
+        damaged.write_bytes(case.content)
+        names = self._listed()
+        try:
+            return self._broken(case, names)
+        finally:
+            damaged.unlink()
+            whole.write_bytes(self.files[case.file][0])
+            if self._listed() != self._names:
+                self._lay_out()
+
+    def _broken(self, case: Case, names: List[str]) -> List[str]:
+        argv = [
+            *case.argv,
+            *(['--processes', '1', '--journal', str(self.out / 'j.jsonl')] if case.argv[0] == 'scan' else []),
+        ]
+        outcome = run(argv, self.out)
+        self.codes[outcome.code] += 1
+        broken = list(outcome.broken)
+        if any(line.startswith('unforeseen') for line in broken):
+            broken.insert(0, f'{broken[0]} | {why_unforeseen(argv)}')
+        if self._listed() != names and not self.kind.writes_anywhere:
+            broken.append(f'changes the folder of its inputs: {sorted(set(self._listed()) ^ set(names))[:3]}')
+        if broken:
+            return broken
+        if case.argv[0] == 'fix' and outcome.code != 2:
+            broken += self._broken_by_copies(argv, outcome.code)
+        if case.argv[0] == 'scan' and outcome.code == 0 and self.kind.loads is not None:
+            try:
+                self.kind.loads(self.inputs, case.name, case.argv)
+            except Exception as error:
+                broken.append(f'scans clean, but its loader raises: {str(error)[:200]} | {_named(error)}')
+        return broken
+
+    def _broken_by_copies(self, argv: List[str], code: int) -> List[str]:
+        """Of what ``fix`` wrote: it can be scanned, and written again."""
+        again = run(argv, self.out)
+        broken = [f'fix again: {line}' for line in again.broken]
+        if again.code != code:
+            broken.append(f'fix again: exit code {again.code}, not {code}: {again.err[-200:]}')
+        fixed = self.out / 'fixed'
+        copies = [path for path in fixed.glob('*.json') if path.name != 'manifest.json']
+        outcome = run(['scan', str(copies[0] if copies else fixed), '--processes', '1', '--journal', os.devnull])
+        return broken + [f'scan of the copies: {line}' for line in outcome.broken]
+
+
+@pytest.fixture
+def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    kind: Kind = request.param
+    missing = [package for package in kind.needs if not has(package)]
+    if missing:
+        pytest.skip(f'without {", ".join(missing)}')
+    made = Bench(kind, tmp_path)
+    monkeypatch.chdir(made.inputs)
+    modules, path = set(sys.modules), list(sys.path)
+    yield made
+    gc.unfreeze()
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if str(getattr(sys.modules[name], '__file__', '')).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def _kinds() -> List[Any]:
+    return [pytest.param(kind, id=kind.name) for kind in KINDS if CHOSEN == [''] or kind.name in CHOSEN]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)  # the time of each command is limited on its own
+@pytest.mark.parametrize('bench', _kinds(), indirect=True)
+def test_every_promise_is_kept(bench: Bench, tmp_path: Path) -> None:
+    found: Dict[str, Tuple[int, Case, List[str]]] = {}
+    count: Dict[str, int] = {}
+    began = time.process_time()
+    # What is imported on the way is none of a command's memory.
+    for command in bench.kind.commands:
+        whole = bench.whole(command)
+        assert bench.broken_by(whole) == [], command
+        assert 2 not in bench.codes, command
+    # mmengine collects garbage for every data set: not among all that was imported.
+    gc.collect()
+    gc.freeze()
+    for number in range(INPUTS):
+        case = bench.drawn(number)
+        broken = bench.broken_by(case)
+        if broken:
+            sign = _sign(broken)
+            count[sign] = count.get(sign, 0) + 1
+            found.setdefault(sign, (number, case, broken))
+    if found:
+        keep = Path(KEEP or tmp_path / 'failures')
+        shown = [
+            _kept(bench, keep, sign, *found[sign], count[sign])
+            for sign in sorted(found, key=lambda s: -count[s])[:_SHOWN]
+        ]
+        told = (
+            f'{sum(count.values())} of {INPUTS} inputs of {bench.kind.name} (FUZZ_SEED={SEED}), {len(found)} different'
+        )
+        pytest.fail('\n'.join([told, *shown]), pytrace=False)
+    print(
+        f'{bench.kind.name}: {INPUTS:,} inputs (FUZZ_SEED={SEED}), every promise kept; exit codes '
+        f'{dict(bench.codes)}; {time.process_time() - began:,.0f} s of the processor'
+    )
+
+
+def _named(error: Exception) -> str:
+    return f'{type(error).__name__} in {innermost(error.__traceback__)}'
+
+
+def _sign(broken: List[str]) -> str:
+    """What two failures of one cause have in common."""
+    first = broken[0]
+    return first.rpartition(' | ')[2] if ' | ' in first else ''.join(char for char in first[:90] if not char.isdigit())
+
+
+def _kept(bench: Bench, keep: Path, sign: str, number: int, case: Case, broken: List[str], count: int) -> str:
+    """Writes the smallest input that fails as well; what is said of it."""
+
+    def fails(content: bytes) -> bool:
+        found = bench.broken_by(case._replace(content=content))
+        return bool(found) and _sign(found) == sign
+
+    small = reduced(case.content, fails) if not sign.startswith('hangs') else case.content
+    folder = keep / bench.kind.name / str(number)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / os.path.basename(case.file)
+    path.write_bytes(small)
+    argv = [
+        os.fsencode(word).decode('utf-8', 'backslashreplace') if '\ud800' not in word else ascii(word)
+        for word in case.argv
+    ]
+    (folder / 'why.json').write_text(
+        json.dumps(dict(argv=argv, file=case.file, name=case.name, broken=broken), indent=1)
+    )
+    return f'{count} times: {broken[0]}\n    mmguard {" ".join(argv)[:300]}\n    {path}'

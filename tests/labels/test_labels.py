@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import time
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from mmguard.errors import LabelGuardError
+from mmguard.labels.space import LabelRule, describe_values, value_counts
+from mmguard.labels.tally import Tally
+
+DTYPES = [np.uint8, np.uint16, np.int8, np.int16, np.int32, np.int64, np.uint32, np.uint64]
+
+
+@st.composite
+def maps(draw: Any) -> np.ndarray:
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    limits = np.iinfo(dtype)
+    near = st.sampled_from([v for v in (-1, 0, 1, 2, 3, 19, 100, 255) if limits.min <= v <= limits.max])
+    anything = st.integers(max(int(limits.min), -(2**40)), min(int(limits.max), 2**40))
+    shape = draw(hnp.array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=6))
+    return draw(hnp.arrays(dtype, shape, elements=st.one_of(near, anything)))
+
+
+def element_by_element(value: int, rule: LabelRule) -> Any:
+    """The contract, one label at a time: (mended, what was done)."""
+    if value in rule.label_map:
+        mended = rule.label_map[value]
+        if mended == value:
+            return value, 'kept'
+        return mended, 'mapped'
+    if rule.others is not None and value != rule.ignore_index:
+        return rule.others, 'kept' if value == rule.others else 'mapped'
+    if 0 <= value < rule.num_classes or value == rule.ignore_index:
+        return value, 'kept'
+    if rule.on_invalid == 'clip':
+        return min(max(value, 0), rule.num_classes - 1), 'remapped'
+    return rule.ignore_index, 'skipped'
+
+
+@given(
+    label=maps(),
+    num_classes=st.sampled_from([1, 2, 3, 19, 300]),
+    ignore_index=st.sampled_from([255, 0, -1, -100, 1000]),
+    on_invalid=st.sampled_from(['ignore', 'clip']),
+    mapped=st.sampled_from([{}, {19: 0}, {0: 'ignore', 100: 0}, {-1: 0, 2**40: 0}, {'*': 'ignore'}, {19: 0, '*': 0}]),
+)
+@settings(derandomize=True, deadline=None, max_examples=400)
+def test_every_label_becomes_what_the_contract_says_and_is_counted_once(
+    label: np.ndarray, num_classes: int, ignore_index: int, on_invalid: str, mapped: Dict[Any, Any]
+) -> None:
+    label_map = {raw: ignore_index if to == 'ignore' else to for raw, to in mapped.items()}
+    rule = LabelRule(num_classes, ignore_index, on_invalid, label_map)
+    before = label.copy()
+    mended, tally = rule.mend(label, 'a.png')
+    assert np.array_equal(label, before)
+    expected = [element_by_element(int(value), rule) for value in label.ravel()]
+    assert mended.shape == label.shape
+    assert [int(value) for value in mended.ravel()] == [value for value, _ in expected]
+    done = [what for _, what in expected]
+    assert (tally.total, tally.skipped, tally.remapped) == (label.size, done.count('skipped'), done.count('remapped'))
+    assert tally.mapped == done.count('mapped')
+    assert tally.source == 'a.png'
+    invalid = [value for value, what in zip(label.ravel(), done) if what in ('skipped', 'remapped')]
+    assert Tally(values=value_counts(np.array(invalid, dtype=label.dtype))).values == tally.values
+
+
+def test_all_other_values_cost_no_more_than_a_table_that_names_them() -> None:
+    label = np.random.default_rng(0).integers(0, 34, (1024, 2048)).astype(np.uint8)
+    named = LabelRule(19, label_map={value: 255 if value > 18 else value for value in range(34)})
+    others = LabelRule(19, label_map={**{value: value for value in range(19)}, '*': 255})
+    assert np.array_equal(named.mend(label)[0], others.mend(label)[0])
+
+    def seconds(rule: LabelRule) -> float:
+        times = []
+        for _ in range(5):
+            start = time.process_time()
+            rule.mend(label)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    assert seconds(others) <= 2 * seconds(named)
+
+
+@pytest.mark.parametrize('dtype', DTYPES)
+def test_a_clean_map_is_returned_itself(dtype: Any) -> None:
+    label = np.array([[0, 1, 2], [2, 1, 0]], dtype=dtype)
+    mended, tally = LabelRule(3).mend(label)
+    assert np.shares_memory(mended, label)
+    assert not tally
+    assert tally.total == 6
+
+
+@pytest.mark.parametrize('low', ['least', 0, 'greatest'])
+@pytest.mark.parametrize('dtype', DTYPES)
+def test_values_of_every_dtype_are_counted(dtype: Any, low: Any) -> None:
+    limits = np.iinfo(dtype)
+    first = {'least': int(limits.min), 'greatest': int(limits.max) - 3}.get(low, low)
+    label = np.array([[first, first + 3], [first, first + 1]], dtype=dtype)
+    assert value_counts(label) == {first: 2, first + 1: 1, first + 3: 1}
+
+
+@pytest.mark.parametrize('layout', [np.asfortranarray, lambda a: a[::2, ::3], lambda a: a.T])
+def test_any_memory_layout(layout: Any) -> None:
+    label = layout(np.arange(48, dtype=np.int32).reshape(6, 8))
+    mended, tally = LabelRule(20).mend(label)
+    assert np.array_equal(mended, np.where(label < 20, label, 255))
+    assert tally.skipped == (label >= 20).sum()
+
+
+def test_bool_maps_are_classes_0_and_1() -> None:
+    mended, tally = LabelRule(2).mend(np.array([[True, False]]))
+    assert mended.tolist() == [[1, 0]]
+    assert not tally
+
+
+def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
+    label = np.zeros((4, 5), np.uint8)
+    label[2, 3] = label[3, 0] = 19
+    label[0, 4] = 200
+    with pytest.raises(LabelGuardError) as caught:
+        LabelRule(19, on_invalid='raise').mend(label, 'city/a.png')
+    message = str(caught.value)
+    for part in ('city/a.png', '3 of 20', '19 (2 times)', '200 (1 time)', '(0, 4), (2, 3), (3, 0)', '0..18', '255'):
+        assert part in message
+    assert caught.value.positions == [(0, 4), (2, 3), (3, 0)]
+    assert caught.value.tallies[0].values == {19: 2, 200: 1}
+
+
+def test_raise_applies_the_label_map_first() -> None:
+    rule = LabelRule(2, on_invalid='raise', label_map={7: 1})
+    assert rule.mend(np.array([[7, 0]]))[0].tolist() == [[1, 0]]
+    with pytest.raises(LabelGuardError, match='value 8'):
+        rule.mend(np.array([[7, 8]]))
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'error', 'words'),
+    [
+        (dict(num_classes=0), ValueError, 'at least 1'),
+        (dict(num_classes=2.0), TypeError, 'num_classes must be an int'),
+        (dict(num_classes=True), TypeError, 'num_classes must be an int'),
+        (dict(num_classes=2, ignore_index=None), TypeError, 'ignore_index must be an int'),
+        (
+            dict(num_classes=2, ignore_index=2**63),
+            ValueError,
+            'ignore_index must be an integer of 64 bits, got one of 64',
+        ),
+        (dict(num_classes=2, on_invalid='drop'), ValueError, "got 'drop'"),
+        (dict(num_classes=2, label_map={1: 2}), ValueError, 'outside the classes: {1: 2}'),
+        (dict(num_classes=2, label_map={1: 'road'}), TypeError, 'integers to integers'),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_named(arguments: dict, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        LabelRule(**arguments)
+
+
+def test_label_map_keys_may_be_strings_as_in_json_configs() -> None:
+    assert LabelRule(2, label_map={'7': '1'}).label_map == {7: 1}
+
+
+def test_values_are_described_most_frequent_first() -> None:
+    assert describe_values({11: 2503}) == 'value 11 (2,503 times)'
+    assert describe_values({1: 1, 2: 5}) == 'values 2 (5 times), 1 (1 time)'
+    assert describe_values(dict.fromkeys(range(10), 1), limit=2) == 'values 0 (1 time), 1 (1 time) and 8 more values'
+    assert describe_values({1: 2, 2: 1}, limit=1, others=4) == 'values 1 (2 times) and others (5 times)'
+
+
+def test_a_true_is_1_whatever_its_byte() -> None:
+    """Pillow hands out arrays of bool whose True is 255."""
+    label = np.array([[255, 0]], dtype=np.uint8).view(bool)
+    mended, tally = LabelRule(2).mend(label)
+    assert (mended.tolist(), tally.skipped) == ([[1, 0]], 0)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import functools
+import operator
+import pickle
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmguard.labels.tally import SEVERAL, VALUES, Tally, merge_by_source
+
+counts = st.integers(0, 10**9)
+tallies = st.builds(
+    Tally,
+    total=counts,
+    skipped=counts,
+    remapped=counts,
+    values=st.dictionaries(st.integers(-(2**40), 2**40), st.integers(1, 10**6), max_size=4),
+    source=st.sampled_from([None, 'a.png', 'b.png', SEVERAL]),
+)
+
+
+@given(st.lists(tallies, max_size=6), st.randoms(use_true_random=False))
+@settings(derandomize=True, deadline=None)
+def test_tallies_merge_in_any_order_and_grouping(several: list, shuffler: random.Random) -> None:
+    expected = functools.reduce(operator.add, several, Tally())
+    pool = list(several)
+    while len(pool) > 1:
+        left = pool.pop(shuffler.randrange(len(pool)))
+        right = pool.pop(shuffler.randrange(len(pool)))
+        pool.append(left + right)
+    assert (pool[0] if pool else Tally()) == expected
+
+
+@given(tallies)
+@settings(derandomize=True, deadline=None)
+def test_the_empty_tally_is_neutral_and_adding_changes_no_operand(tally: Tally) -> None:
+    before = pickle.loads(pickle.dumps(tally))
+    assert Tally() + tally == tally + Tally() == before
+    tally + Tally(values={1: 1})
+    assert tally == before
+
+
+def test_json_round_trip_keeps_every_count() -> None:
+    tally = Tally(10, 3, 1, {-1: 3, 300: 1}, 'a.png')
+    assert tally.to_json()['values'] == {'-1': 3, '300': 1}
+    assert Tally.from_json(tally.to_json()) == tally
+
+
+def test_a_second_look_adds_what_was_mended_but_not_what_was_seen() -> None:
+    early, late = Tally(100, 5, 0, {19: 5}, 'a'), Tally(40, 2, 1, {255: 2}, 'a')
+    assert early.then(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
+
+
+def test_merge_by_source_adds_up_file_by_file() -> None:
+    merged = merge_by_source([Tally(1, 1, source='a'), Tally(1, 0, 1, source='b'), Tally(1, 1, source='a')])
+    assert merged == {'a': Tally(2, 2, source='a'), 'b': Tally(1, 0, 1, source='b')}
+
+
+def test_only_a_tally_with_something_mended_is_true() -> None:
+    assert not Tally(total=5)
+    assert Tally(skipped=1)
+    assert Tally(remapped=1)
+
+
+def test_what_a_label_map_did_is_no_offence() -> None:
+    tally = Tally(total=5, mapped=3)
+    assert not tally
+    assert tally.changed
+    assert (tally + tally).mapped == 6
+    assert Tally.from_json(tally.to_json()) == tally
+
+
+@given(st.lists(st.dictionaries(st.integers(-500, 500), st.integers(1, 10**6), max_size=80), max_size=4))
+@settings(derandomize=True, deadline=None)
+def test_only_the_most_frequent_values_are_counted_one_by_one(several: list) -> None:
+    made = [Tally(skipped=sum(values.values()), values=values) for values in several]
+    before = [len(values) for values in several]
+    total = functools.reduce(operator.add, made, Tally())
+    for tally in (*made, total):
+        assert len(tally.values) <= VALUES
+        assert sum(tally.values.values()) + tally.other_values == tally.skipped
+    assert [len(values) for values in several] == before  # what was handed in is not written to
+    for tally, values in zip(made, several):
+        assert sorted(tally.values.values()) == sorted(values.values())[-VALUES:]

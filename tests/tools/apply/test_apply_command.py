@@ -1,0 +1,171 @@
+"""`mmguard apply`: what it writes, refuses and says."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from mmengine.config import Config
+from this_stack import base_line
+
+import mmguard
+from mmguard.cli import main
+from mmguard.stack import config_file
+from mmguard.tools.apply.overlay import overlay_text
+from mmguard.tools.apply.written import without_scopes
+
+PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
+NEW_STYLE = Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py'
+
+MINE = """\
+_base_ = ['mmdet::retinanet/retinanet_r50_fpn_1x_coco.py']
+custom_hooks = [dict(type='NumClassCheckHook')]
+model = dict(bbox_head=dict(num_classes=3))
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / 'my configs' / 'mine.py'
+    path.parent.mkdir()
+    path.write_text(MINE)
+    return path
+
+
+def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(mine: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / 'guarded' / 'mine_guarded.py'
+    assert main(['apply', str(mine), '-o', str(out)]) == 0
+    text = out.read_text()
+    assert "_base_ = ['../my configs/mine.py']" in text
+    assert "custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]" in text
+    assert "train_pipeline = [*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=3)]" in text
+    assert len(text.splitlines()) < 25
+    guarded = mmguard.guard_config(Config.fromfile(mine))
+    assert without_scopes(Config.fromfile(out).to_dict()) == without_scopes(guarded.to_dict())
+    assert mine.read_text() == MINE
+    assert sorted(path.name for path in out.parent.iterdir()) == ['mine_guarded.py']
+    said = capsys.readouterr().out
+    assert "+            dict(type='GuardInstanceLabels', num_classes=3)," in said
+    assert f'--- {mine}' in said
+    assert 'model.train_cfg.assigner.ignore_iof_thr: -1 -> 0.5' in said
+    assert '\x1b[' not in said  # no colours where nobody sees them
+
+
+def test_the_same_again_changes_nothing(mine: Path, tmp_path: Path, capsys: Any) -> None:
+    out, again = tmp_path / 'out.py', tmp_path / 'again.py'
+    assert main(['apply', str(mine), '-o', str(out)]) == 0
+    before = out.stat().st_mtime_ns
+    assert main(['apply', str(mine), '-o', str(out)]) == 0
+    assert 'unchanged' in capsys.readouterr().out
+    assert out.stat().st_mtime_ns == before
+    assert main(['apply', str(out), '-o', str(again)]) == 0
+    assert 'is guarded already, nothing to change' in capsys.readouterr().out
+    assert Config.fromfile(again).to_dict() == Config.fromfile(out).to_dict()
+
+
+def test_a_shipped_file_is_inherited_from_by_its_framework(tmp_path: Path) -> None:
+    path = config_file(PIDNET)
+    out = tmp_path / 'out.py'
+    assert main(['apply', path, '-o', str(out), '--quiet']) == 0
+    text = out.read_text()
+    assert base_line(PIDNET) in text
+    assert "dict(_base_.model.decode_head.loss_decode[0], type='GuardedCrossEntropyLoss')" in text
+    assert "dict(type='GuardedLoss', loss=_base_.model.decode_head.loss_decode[1])" in text
+
+
+def test_a_new_style_config_is_written_in_full(tmp_path: Path, capsys: Any) -> None:
+    out, again = tmp_path / 'out.py', tmp_path / 'again.py'
+    assert main(['apply', str(NEW_STYLE), '-o', str(out), '--quiet']) == 0
+    assert 'in full' in capsys.readouterr().out
+    config, guarded = Config.fromfile(out), mmguard.guard_config(Config.fromfile(NEW_STYLE))
+    assert config.to_dict() == guarded.to_dict()
+    assert config.custom_hooks == [dict(type='mmguard.LabelGuardHook')]
+    assert main(['apply', str(out), '-o', str(again), '--quiet']) == 0
+    assert Config.fromfile(again).to_dict() == config.to_dict()
+
+
+def test_what_is_there_is_not_overwritten_unless_told(mine: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / 'out.py'
+    out.write_text('# hours of work\n')
+    assert main(['apply', str(mine), '-o', str(out)]) == 2
+    assert out.read_text() == '# hours of work\n'
+    assert 'exists and says something else' in capsys.readouterr().err
+    assert main(['apply', str(mine), '-o', str(out), '--force']) == 0
+    assert 'GuardInstanceLabels' in out.read_text()
+
+
+@pytest.mark.parametrize('link', [False, True])
+def test_the_source_is_never_overwritten(mine: Path, tmp_path: Path, link: bool, capsys: Any) -> None:
+    out = mine
+    if link:
+        out = tmp_path / 'link.py'
+        out.symlink_to(mine)
+    assert main(['apply', str(mine), '-o', str(out), '--force']) == 2
+    assert mine.read_text() == MINE
+    assert 'is CONFIG itself' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('model = dict(', 'cannot be loaded'),
+        ("_base_ = ['./missing.py']", 'cannot be loaded'),
+        ('_base_ = []\nraise RuntimeError("mine")', 'mine'),
+        ('_base_ = []', 'has no `model`'),
+    ],
+)
+def test_a_config_that_is_none_is_told(text: str, said: str, tmp_path: Path, capsys: Any) -> None:
+    source, out = tmp_path / 'source.py', tmp_path / 'out.py'
+    source.write_text(text)
+    assert main(['apply', str(source), '-o', str(out)]) == 2
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_names_that_cannot_be_are_told(mine: Path, tmp_path: Path, capsys: Any) -> None:
+    assert main(['apply', str(tmp_path / 'no.py'), '-o', str(tmp_path / 'out.py')]) == 2
+    assert 'no such file' in capsys.readouterr().err
+    assert main(['apply', str(mine), '-o', str(tmp_path / 'out.yaml')]) == 2
+    assert 'must end with .py' in capsys.readouterr().err
+
+
+def test_a_moved_pair_of_configs_still_loads(mine: Path, tmp_path: Path) -> None:
+    out = mine.parent / 'out.py'
+    assert main(['apply', str(mine), '-o', str(out), '--quiet']) == 0
+    shutil.move(str(mine.parent), str(tmp_path / 'elsewhere'))
+    assert Config.fromfile(tmp_path / 'elsewhere' / 'out.py').model.bbox_head.num_classes == 3
+
+
+# ---- the text of a difference
+
+
+LEAVES = st.one_of(st.integers(-3, 3), st.booleans(), st.none(), st.sampled_from(['a', "it's", 'x y']))
+KEYS = st.sampled_from(['type', 'loss', 'items', 'lambda', 'a b', 'steps'])
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.tuples(inner), st.dictionaries(KEYS, inner, min_size=1, max_size=4)
+    ),
+    max_leaves=12,
+)
+TOP = st.dictionaries(st.sampled_from(['model', 'train_pipeline', 'data', 'custom_hooks']), TREES, max_size=4)
+
+
+@settings(max_examples=150, deadline=None)
+@given(old=TOP, new=TOP)
+@example(old={'model': {'type': None, 'lambda': 0}}, new={'model': {'lambda': 0}})
+def test_a_difference_that_loads_gives_the_new_config(old: Any, new: Any, tmp_path_factory: Any) -> None:
+    """mmengine refuses a dict over what is none, so apply falls back there; otherwise the text must be right."""
+    folder = tmp_path_factory.mktemp('difference')
+    new = {**old, **new}
+    (folder / 'old.py').write_text(''.join(f'{key} = {value!r}\n' for key, value in old.items()))
+    (folder / 'new.py').write_text(overlay_text('./old.py', old, new))
+    try:
+        loaded = Config.fromfile(folder / 'new.py').to_dict()
+    except TypeError as error:
+        loaded = new if '_delete_' in str(error) else str(error)
+    assert loaded == new

@@ -1,0 +1,173 @@
+"""`mmguard apply --edit`: what `check` and `scan` number is written, and the rules look at it again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from mmengine.registry import init_default_scope
+from PIL import Image
+
+from mmguard.cli import main
+
+pytest.importorskip('mmseg')
+pytest.importorskip('mmdet')
+
+SEGMENTATION = """\
+_base_ = ['mmseg::pspnet/pspnet_r18-d8_4xb2-80k_cityscapes-512x1024.py']
+norm_cfg = dict(type='BN', requires_grad=True)
+model = dict(
+    pretrained=None,
+    backbone=dict(norm_cfg=norm_cfg),
+    data_preprocessor=dict(seg_pad_val=0),
+    decode_head=dict(norm_cfg=norm_cfg, loss_decode=dict(type='CrossEntropyLoss', class_weight=[2.0] * 18)),
+    auxiliary_head=dict(norm_cfg=norm_cfg, num_classes=12),
+)
+"""
+DETECTION = """\
+_base_ = ['mmdet::retinanet/retinanet_r50_fpn_1x_coco.py']
+model = dict(backbone=dict(init_cfg=None), bbox_head=dict(num_classes=3))
+train_dataloader = dict(dataset=dict(metainfo=dict(classes=('cat', 'dog'))))
+val_dataloader = dict(dataset=dict(metainfo=dict(classes=('cat', 'dog'))))
+test_dataloader = dict(dataset=dict(metainfo=dict(classes=('cat', 'dog'))))
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / 'mine.py'
+    path.write_text(text)
+    return path
+
+
+def offered(config: Path, tmp_path: Path, *more: str) -> Any:
+    """Code -> numbers of its edits, as `check --json` has them."""
+    record = tmp_path / 'check.json'
+    main(['check', str(config), '--json', str(record), *more])
+    findings = json.loads(record.read_text())['findings']
+    return {found['code']: [edit['number'] for edit in found['edits']] for found in findings}
+
+
+def test_the_numbers_on_the_screen_are_those_of_the_json(tmp_path: Path, capsys: Any) -> None:
+    config = written(tmp_path, SEGMENTATION)
+    numbers = offered(config, tmp_path)
+    assert numbers == {'MG201': [1], 'MG207': [2], 'MG214': [3], 'MG208': [4]}
+    said = capsys.readouterr().out
+    assert 'do: [4] Write seg_pad_val=255.' in said
+    assert f'`mmguard apply {config} -o OUT.py --edit N` writes [N]' in said
+
+
+def test_one_edit_is_written_and_no_guard(tmp_path: Path, capsys: Any) -> None:
+    config, out = written(tmp_path, SEGMENTATION), tmp_path / 'out.py'
+    assert main(['apply', str(config), '-o', str(out), '--edit', '1']) == 0
+    assert 'checked again: 3 findings left (MG207, MG214, MG208)' in capsys.readouterr().out
+    assert 'MG201' not in offered(out, tmp_path)
+    assert 'Guard' not in out.read_text()
+    assert Config.fromfile(out).model.auxiliary_head.num_classes == 19
+    assert config.read_text() == SEGMENTATION
+
+
+def test_all_safe_edits_give_a_model_that_trains_on_ignored_pixels(tmp_path: Path, capsys: Any) -> None:
+    import torch
+    from mmseg.registry import MODELS
+
+    config, out = written(tmp_path, SEGMENTATION), tmp_path / 'out.py'
+    assert main(['apply', str(config), '-o', str(out), '--edit', 'safe']) == 0
+    assert 'checked again: nothing found' in capsys.readouterr().out
+    built = Config.fromfile(out)
+    init_default_scope('mmseg')
+    head = MODELS.build(built.model).decode_head
+    labels = torch.tensor([[[0, 18], [255, 255]]])
+    loss = head.loss_decode(torch.randn(1, 19, 2, 2, requires_grad=True), labels, ignore_index=255)
+    assert torch.isfinite(loss)
+    assert built.model.data_preprocessor.seg_pad_val == 255
+
+
+def test_several_edits_and_the_guards(tmp_path: Path) -> None:
+    config, out = written(tmp_path, SEGMENTATION), tmp_path / 'out.py'
+    assert main(['apply', str(config), '-o', str(out), '--edit', '1', '--edit', '4', '--guard', '--quiet']) == 0
+    built = Config.fromfile(out)
+    assert (built.model.auxiliary_head.num_classes, built.model.data_preprocessor.seg_pad_val) == (19, 255)
+    assert built.custom_hooks[-1].type == 'LabelGuardHook'
+
+
+def test_what_is_asked_is_written_by_its_number_alone(tmp_path: Path, capsys: Any) -> None:
+    from mmdet.registry import MODELS
+
+    config, out = written(tmp_path, DETECTION), tmp_path / 'out.py'
+    assert offered(config, tmp_path) == {'MG202': [1]}
+    assert main(['apply', str(config), '-o', str(out), '--edit', 'safe']) == 2
+    assert 'no edit that asks nothing' in capsys.readouterr().err
+    assert not out.exists()
+    assert main(['apply', str(config), '-o', str(out), '--edit', '1']) == 0
+    init_default_scope('mmdet')
+    assert MODELS.build(Config.fromfile(out).model).bbox_head.num_classes == 2
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['--edit', '9'], 'offers no edit 9: there are 1 to 4'),
+        (['--edit', 'all'], 'offers no edit all'),
+        (['--scan'], '--scan and --guard go with --edit'),
+    ],
+)
+def test_what_cannot_be_written_is_said(tmp_path: Path, capsys: Any, arguments: Any, words: str) -> None:
+    out = tmp_path / 'out.py'
+    assert main(['apply', str(written(tmp_path, SEGMENTATION)), '-o', str(out), *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
+    """Masks of 0 and 255: only the labels show it, and the map stands in the pipeline then."""
+    for folder in ('images', 'masks'):
+        (tmp_path / folder).mkdir()
+    for number in range(4):
+        mask = np.zeros((32, 32), np.uint8)
+        mask[8:20, 8 + number : 24] = 255
+        Image.fromarray(mask).save(tmp_path / f'masks/{number}.png')
+        Image.new('RGB', (32, 32)).save(tmp_path / f'images/{number}.jpg')
+    data = dict(
+        type='BaseSegDataset',
+        data_root=str(tmp_path),
+        data_prefix=dict(img_path='images', seg_map_path='masks'),
+        metainfo=dict(classes=('ground', 'house')),
+        pipeline=[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='PackSegInputs')],
+    )
+    head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
+    config = written(
+        tmp_path,
+        f"default_scope = 'mmseg'\nmodel = {dict(type='EncoderDecoder', decode_head=head)!r}\n"
+        f'train_dataloader = {dict(batch_size=2, dataset=data)!r}\n',
+    )
+    options = ['--num-classes', '2', '--split', 'train']
+    assert main(['scan', str(config), *options]) == 1
+    hint = f'`mmguard apply {config} -o OUT.py --scan {" ".join(options)} --edit N` writes [N]'
+    assert hint in capsys.readouterr().out
+    out = tmp_path / 'out.py'
+    assert main(['apply', str(config), '-o', str(out), '--scan', *options, '--edit', '1', '--quiet']) == 0
+    guard = Config.fromfile(out).train_dataloader.dataset.pipeline[2]
+    assert (guard.type, guard.label_map) == ('GuardSegLabels', {255: 1})
+    assert main(['scan', str(out)]) == 0
+
+
+def test_two_ways_of_one_finding_are_not_written_both(tmp_path: Path, capsys: Any) -> None:
+    head = "dict(type='FCNHead', num_classes=1, loss_decode=dict(type='CrossEntropyLoss'))"
+    config = written(tmp_path, f"default_scope = 'mmseg'\nmodel = dict(type='EncoderDecoder', decode_head={head})\n")
+    assert offered(config, tmp_path)['MG215'] == [1, 2]
+    assert main(['apply', str(config), '-o', str(tmp_path / 'out.py'), '--edit', '1', '--edit', '2']) == 2
+    assert '[1], [2] hold two ways to correct the same MG215: choose one' in capsys.readouterr().err
+    assert not (tmp_path / 'out.py').exists()
+
+
+def test_what_was_said_to_the_scan_is_said_again(tmp_path: Path, capsys: Any) -> None:
+    """The numbers are those of one scan: its options are in the command that it prints, and `apply` takes them."""
+    config = written(tmp_path, SEGMENTATION)
+    options = ['--num-classes', '3', '--split', 'val', '--masks']
+    command = ['apply', str(config), '-o', str(tmp_path / 'out.py'), *options, '--edit', '1']
+    assert main(command) == 2
+    assert '--num-classes 3 --split val --masks: what is said to a scan goes with --scan' in capsys.readouterr().err

@@ -1,0 +1,72 @@
+"""Official configs with one thing changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List
+
+from mmguard.config.read import ReadConfig, read_config
+from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.finding import Finding
+
+PSPNET = 'mmseg/pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py'
+ADE20K = 'mmseg/pspnet/pspnet_r50-d8_4xb4-80k_ade20k-512x512.py'
+PIDNET = 'mmseg/pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
+SEG_MASK2FORMER = 'mmseg/mask2former/mask2former_r50_8xb2-90k_cityscapes-512x1024.py'
+OHEM = 'mmseg/deeplabv3plus/deeplabv3plus_r50-d8_4xb2-40k_cityscapes-512x1024.py'
+FASTER_RCNN = 'mmdet/faster_rcnn/faster-rcnn_r50_fpn_1x_coco.py'
+FASTER_RCNN_VOC = 'mmdet/pascal_voc/faster-rcnn_r50_fpn_1x_voc0712.py'
+FASTER_RCNN_CITYSCAPES = 'mmdet/cityscapes/faster-rcnn_r50_fpn_1x_cityscapes.py'
+CASCADE = 'mmdet/cascade_rcnn/cascade-mask-rcnn_r50_fpn_1x_coco.py'
+RETINANET = 'mmdet/retinanet/retinanet_r50_fpn_1x_coco.py'
+DINO = 'mmdet/dino/dino-4scale_r50_8xb2-12e_coco.py'
+INSTANCES = 'mmdet/mask2former/mask2former_r50_8xb2-lsj-50e_coco.py'
+PANOPTIC = 'mmdet/mask2former/mask2former_r50_8xb2-lsj-50e_coco-panoptic.py'
+PANOPTIC_FPN = 'mmdet/panoptic_fpn/panoptic-fpn_r50_fpn_1x_coco.py'
+SEESAW = 'mmdet/seesaw_loss/mask-rcnn_r50_fpn_seesaw-loss_random-ms-2x_lvis-v1.py'
+
+
+def official_file(name: str) -> Path:
+    """File of a config that ships in a wheel: ``mmseg/pspnet/....py``."""
+    framework, inner = name.split('/', 1)
+    spec = importlib.util.find_spec(framework)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / '.mim' / 'configs' / inner
+
+
+@lru_cache(maxsize=None)
+def _read(name: str) -> ReadConfig:
+    return read_config(str(official_file(name)))
+
+
+def changed(name: str, changes: Dict[str, Any]) -> ReadConfig:
+    """An official config with what stands at these paths replaced."""
+    original = _read(name)
+    data = _copied(original.written)
+    for path, value in changes.items():
+        *way, last = [int(step) if step.isdigit() else step for step in re.findall(r'[^.\[\]]+', path)]
+        place: Any = data
+        for step in way:
+            place = place[step] if isinstance(step, int) else place.setdefault(step, {})
+        place[last] = value
+    return ReadConfig(data, original.file)
+
+
+def _copied(value: Any) -> Any:
+    # Not deepcopy: base files share their parts, and a change of one must not be a change of the other.
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    return [_copied(inner) for inner in value] if isinstance(value, list) else value
+
+
+def found(config: ReadConfig, everything: bool = False) -> List[Finding]:
+    return diagnose(config=config, rules=chosen_rules(everything=everything))
+
+
+def with_guard(pipeline: List[Any], guard: Dict[str, Any], after_pack: bool = True) -> List[Any]:
+    """A pipeline with a guard at its end, or right before the Pack transform."""
+    return [*pipeline, guard] if after_pack else [*pipeline[:-1], guard, pipeline[-1]]

@@ -1,0 +1,183 @@
+"""``mmguard check`` from the outside: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from changed_configs import PIDNET, PSPNET, official_file
+
+from mmguard.cli import main
+from mmguard.findings.engine import chosen_rules
+
+pytest.importorskip('mmseg')
+
+WEIGHT = 'model.decode_head.loss_decode[0].class_weight'
+
+
+@pytest.fixture
+def wrong(tmp_path):
+    """A config of one's own that inherits from an official one, and has one head wrong."""
+    file = tmp_path / 'mine.py'
+    file.write_text(f'_base_ = [{str(official_file(PSPNET))!r}]\nmodel = dict(auxiliary_head=dict(num_classes=11))\n')
+    return str(file)
+
+
+def test_clean(capsys):
+    assert main(['check', str(official_file(PSPNET))]) == 0
+    assert 'nothing found by' in capsys.readouterr().out
+
+
+def test_findings_name_place_value_and_what_to_write(wrong, capsys):
+    assert main(['check', wrong]) == 1
+    out = capsys.readouterr().out
+    assert 'MG201 error: FCNHead has 11 classes' in out
+    assert 'seen: model.auxiliary_head.num_classes = 11\n' in out
+    assert 'do: [1] Write `num_classes=19`' in out
+    assert out.endswith(f'{wrong}: 1 error\n')
+
+
+def test_val_and_test_are_told_together(tmp_path, capsys):
+    file = tmp_path / 'mine.py'
+    file.write_text(
+        f'_base_ = [{str(official_file(PSPNET))!r}]\nval_evaluator = dict(ignore_index=19)\n'
+        'test_evaluator = dict(ignore_index=19)\n'
+    )
+    assert main(['check', str(file)]) == 1
+    out = capsys.readouterr().out
+    assert 'MG208 warning: ' in out
+    assert 'seen: val_evaluator.ignore_index and test_evaluator.ignore_index = 19\n' in out
+    assert out.count('MG208') == 1
+    assert out.endswith('1 warning\n')
+
+
+def test_select_ignore_and_all(tmp_path, capsys):
+    config = tmp_path / 'mine.py'  # onedl's loss fails with avg_non_ignore alone
+    config.write_text(
+        f'_base_ = [{str(official_file(PIDNET))!r}]\n'
+        'losses = _base_.model.decode_head.loss_decode\n'
+        "losses[0]['avg_non_ignore'] = True\n"
+        'model = dict(decode_head=dict(loss_decode=losses))\n'
+    )
+    file = str(config)
+    assert main(['check', file, '--ignore', 'MG214']) == 0
+    assert main(['check', file, '--select', 'mg218']) == 1
+    assert 'MG214' not in capsys.readouterr().out
+    assert main(['check', file, '--all']) == 1
+    out = capsys.readouterr().out
+    assert out.index('MG214') < out.index('MG218')  # errors first
+    assert main(['check', file, '--select', 'MG2', '--ignore', 'MG214,MG218,MG219,MG220']) == 0
+
+
+def test_json_to_a_file_and_to_standard_output(wrong, tmp_path, capsys):
+    file = tmp_path / 'found.json'
+    assert main(['check', wrong, '--json', str(file)]) == 1
+    assert 'MG201' in capsys.readouterr().out
+    assert main(['check', wrong, '--json', '-']) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(file.read_text())
+    (finding,) = printed['findings']
+    assert finding['places'] == ['model.auxiliary_head.num_classes']
+    assert finding['value'] == 11
+    assert printed['framework'] == 'mmseg'
+    assert 'MG201' in printed['rules']
+    assert {code for code in printed['rules'] if not code.startswith('MG2')} == {'MG160'}
+    assert 'MG220' not in printed['rules']
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith('.')] == []
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        (None, 'FileNotFoundError'),
+        ('model = dict(', 'SyntaxError'),
+        ('_base_ = ["nowhere.py"]\n', 'nowhere.py'),
+        ('default_scope = "mmseg"\nraise RuntimeError("mine")\n', 'mine'),
+    ],
+)
+def test_what_cannot_be_read_is_code_2(text, said, tmp_path, capsys):
+    file = tmp_path / 'broken.py'
+    if text is not None:
+        file.write_text(text)
+    assert main(['check', str(file)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert 'broken.py' in err
+    assert 'Traceback' not in err
+
+
+def test_a_config_that_ships_is_named_in_either_stack(capsys):
+    assert main(['check', 'mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py']) == 0
+    assert main(['check', 'mmseg::pspnet/no_such.py']) == 2
+    assert 'mmseg ships no such config' in capsys.readouterr().err
+    assert main(['check', 'no_such_package::pspnet/pspnet.py']) == 2
+    assert 'no_such_package is not installed' in capsys.readouterr().err
+
+
+def test_other_misuse_is_code_2(wrong, tmp_path, capsys):
+    assert main(['check', wrong, '--select', 'MG999']) == 2
+    assert 'no rule has the code MG999' in capsys.readouterr().err
+    (tmp_path / 'file').write_text('mine')
+    assert main(['check', wrong, '--json', str(tmp_path / 'file' / 'found.json')]) == 2
+    assert 'cannot be written' in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_custom_imports_of_the_working_directory_are_honoured(tmp_path):
+    (tmp_path / 'my_polyps.py').write_text(
+        'from mmseg.datasets import BaseSegDataset\n'
+        'from mmseg.registry import DATASETS\n'
+        '@DATASETS.register_module()\n'
+        'class Polyps(BaseSegDataset):\n'
+        "    METAINFO = dict(classes=('polyp', 'rest'), palette=[[0, 0, 0], [1, 1, 1]])\n"
+        '    def __init__(self, reduce_zero_label=True, **kwargs):\n'
+        '        super().__init__(reduce_zero_label=reduce_zero_label, **kwargs)\n'
+    )
+    (tmp_path / 'mine.py').write_text(
+        f'_base_ = [{str(official_file(PSPNET))!r}]\n'
+        "custom_imports = dict(imports=['my_polyps', 'no_such_module'], allow_failed_imports=False)\n"
+        "train_dataloader = dict(dataset=dict(type='Polyps'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, '-m', 'mmguard.cli', 'check', 'mine.py', '--json', '-'],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1, done.stderr
+    record = json.loads(done.stdout)
+    messages = [finding['cause'] for finding in record['findings'] if finding['code'] == 'MG201']
+    assert len(messages) == 2
+    assert 'the data set 2: train_dataloader.dataset (Polyps.METAINFO)' in messages[0]
+    assert 'no_such_module' in record['notes'][0]
+
+
+def test_an_unknown_type_is_no_exception(tmp_path):
+    file = tmp_path / 'mine.py'
+    file.write_text(
+        f'_base_ = [{str(official_file(PSPNET))!r}]\n'
+        "model = dict(decode_head=dict(type='MyHead'))\ntrain_dataloader = dict(dataset=dict(type='MyData'))\n"
+    )
+    assert main(['check', str(file)]) == 0
+
+
+def test_codes_may_be_beginnings():
+    assert {rule.code for rule in chosen_rules(['MG21'], ['MG218'])} == {f'MG21{i}' for i in range(10)} - {'MG218'}
+    assert chosen_rules(everything=True) != chosen_rules()
+
+
+def test_the_pure_python_style(tmp_path, capsys):
+    official = (Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py').read_text()
+    plain = 'loss_decode=dict(type=CrossEntropyLoss'
+    assert plain in official
+    file = tmp_path / 'mine.py'
+    file.write_text(official.replace(plain, f'{plain}, avg_non_ignore=True, class_weight=[1.0] * 18'))
+    assert main(['check', str(file)]) == 1
+    out = capsys.readouterr().out
+    assert 'MG207 error: 18 weights' in out
+    assert 'seen: model.decode_head.loss_decode.class_weight = [1.0, ..., 1.0] (18 entries)' in out
+    assert 'MG214 error' in out
+    assert out.index('MG207') < out.index('MG214')

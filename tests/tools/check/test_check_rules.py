@@ -1,0 +1,620 @@
+"""Each rule on a config in which it must speak (one change to an official config) and in one where it must not."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Tuple
+
+import pytest
+from changed_configs import (
+    ADE20K,
+    CASCADE,
+    DINO,
+    FASTER_RCNN,
+    FASTER_RCNN_CITYSCAPES,
+    FASTER_RCNN_VOC,
+    INSTANCES,
+    OHEM,
+    PANOPTIC,
+    PANOPTIC_FPN,
+    PIDNET,
+    PSPNET,
+    RETINANET,
+    SEESAW,
+    SEG_MASK2FORMER,
+    changed,
+)
+from this_stack import IS_ONEDL
+
+from mmguard.findings.engine import diagnose
+from mmguard.findings.rules.config import CONFIG_RULES as RULES
+
+pytest.importorskip('mmseg')
+pytest.importorskip('mmdet')
+
+TRAIN = 'train_dataloader.dataset'
+EYE = [1.0] * 19
+SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
+SOME_OF_ADE = dict(classes=('sky', 'wall'))
+#: Seen where labels are known, too: a scan's situations hold its cases.
+WITH_LABELS = ['MG243']
+
+
+class Case(NamedTuple):
+    """One change, what it must bring out and where."""
+
+    code: str
+    base: str
+    change: Dict[str, Any]
+    paths: Tuple[str, ...]
+    advice: str
+
+
+def names(count: int) -> Tuple[str, ...]:
+    return tuple(f'class{i}' for i in range(count))
+
+
+def seg_guard(**arguments: Any) -> Dict[str, Any]:
+    return dict(type='GuardSegLabels', **{'num_classes': 19, **arguments})
+
+
+def pack(**arguments: Any) -> Dict[str, Any]:
+    return dict(type='PackSegInputs', **arguments)
+
+
+LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
+GUARD = dict(type='GuardInstanceLabels', num_classes=80)
+GUARD_DET = [*LOAD, dict(type='PackDetInputs'), GUARD]
+AUXILIARY = 'model.auxiliary_head.num_classes'
+#: Two ways to write a head that tells 0 from 1.
+ONE_CHANNEL = {'model.decode_head.num_classes': 1, AUXILIARY: 1}
+ONE_CHANNEL_OF_TWO = {'model.decode_head.num_classes': 2, 'model.decode_head.out_channels': 1, AUXILIARY: 2}
+GUARDED_EVERYWHERE = {
+    f'{split}_dataloader.dataset.pipeline': [*LOAD, pack(), seg_guard()] for split in ('train', 'val', 'test')
+}
+SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
+
+CASES = [
+    Case('MG201', PSPNET, {'model.decode_head.num_classes': 20}, ('model.decode_head.num_classes',), 'num_classes=19'),
+    Case('MG201', PSPNET, {AUXILIARY: 11}, (AUXILIARY,), 'num_classes=19'),
+    Case(
+        'MG201',
+        CASCADE,
+        {'model.roi_head.bbox_head[1].num_classes': 20},
+        ('model.roi_head.bbox_head[1].num_classes',),
+        'num_classes=80',
+    ),
+    Case(
+        'MG201',
+        CASCADE,
+        {'model.roi_head.mask_head.num_classes': 20},
+        ('model.roi_head.mask_head.num_classes',),
+        'num_classes=80',
+    ),
+    Case(
+        'MG201',
+        INSTANCES,
+        {f'{split}_dataloader.dataset.metainfo': dict(classes=names(10)) for split in ('train', 'val', 'test')},
+        ('model.panoptic_head.num_things_classes', 'model.panoptic_fusion_head.num_things_classes'),
+        'num_things_classes=10',
+    ),
+    Case(
+        'MG201',
+        PANOPTIC,
+        {'model.panoptic_fusion_head.num_stuff_classes': 50},
+        ('model.panoptic_fusion_head.num_stuff_classes',),
+        'num_stuff_classes=53',
+    ),
+    Case(
+        'MG201',
+        PANOPTIC_FPN,
+        {'model.semantic_head.num_things_classes': 79},
+        ('model.semantic_head.num_things_classes',),
+        'num_things_classes=80',
+    ),
+    Case(
+        'MG202',
+        FASTER_RCNN_VOC,
+        {'model.roi_head.bbox_head.num_classes': 21},
+        ('model.roi_head.bbox_head.num_classes',),
+        'num_classes=20',
+    ),
+    Case(
+        'MG203',
+        FASTER_RCNN_CITYSCAPES,
+        {f'{TRAIN}.metainfo': dict(classes=('person',))},
+        (f'{TRAIN}.metainfo',),
+        f'{TRAIN}.dataset.metainfo',
+    ),
+    Case(
+        'MG204',
+        RETINANET,
+        {f'{TRAIN}.metainfo': dict(classes=('cat', 'dog')), 'model.bbox_head.num_classes': 2},
+        tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test')),
+        'same metainfo',
+    ),
+    Case(
+        'MG204',
+        RETINANET,
+        {
+            f'{TRAIN}.metainfo': dict(classes=('cat', 'dog')),
+            'val_dataloader.dataset.metainfo': dict(classes=('dog', 'cat')),
+            'test_dataloader.dataset.metainfo': dict(classes=('cat', 'dog')),
+            'model.bbox_head.num_classes': 2,
+        },
+        ('val_dataloader.dataset.metainfo.classes',),
+        'one order',
+    ),
+    Case(
+        'MG205',
+        RETINANET,
+        {f'{TRAIN}.metainfo': dict(classes='person')},
+        (f'{TRAIN}.metainfo.classes',),
+        "classes=('person',)",
+    ),
+    Case(
+        'MG205',
+        RETINANET,
+        {f'{TRAIN}.metainfo': dict(CLASSES=('person',))},
+        (f'{TRAIN}.metainfo.CLASSES',),
+        'small letters',
+    ),
+    Case('MG205', RETINANET, {f'{TRAIN}.classes': ('person',)}, (f'{TRAIN}.classes',), 'metainfo=dict'),
+    Case(
+        'MG205',
+        RETINANET,
+        {f'{TRAIN}.metainfo': dict(classes=(*names(79), 'class3'))},
+        (f'{TRAIN}.metainfo.classes',),
+        'once',
+    ),
+    Case(
+        'MG205',
+        PSPNET,
+        {
+            'train_dataloader.dataset': dict(
+                type='BaseSegDataset', metainfo=dict(classes=('cat', 'dog'), palette=[[0, 0, 0]]), pipeline=[*LOAD]
+            )
+        },
+        (f'{TRAIN}.metainfo.palette',),
+        '2 colours',
+    ),
+    Case(
+        'MG206',
+        PSPNET,
+        {f'{TRAIN}.metainfo': dict(classes=('polyp', 'rest'))},
+        (f'{TRAIN}.metainfo.classes',),
+        'BaseSegDataset',
+    ),
+    Case(
+        'MG207',
+        PIDNET,
+        {'model.decode_head.loss_decode[0].class_weight': EYE[:-1]},
+        ('model.decode_head.loss_decode[0].class_weight',),
+        '19 weights',
+    ),
+    Case(
+        'MG207',
+        SEG_MASK2FORMER,
+        {'model.decode_head.loss_cls.class_weight': EYE},
+        ('model.decode_head.loss_cls.class_weight',),
+        '20 weights',
+    ),
+    Case(
+        'MG207',
+        INSTANCES,
+        {'model.panoptic_head.loss_cls.class_weight': [1.0] * 80},
+        ('model.panoptic_head.loss_cls.class_weight',),
+        '81 weights',
+    ),
+    Case(
+        'MG207',
+        FASTER_RCNN,
+        {'model.roi_head.bbox_head.loss_cls.class_weight': [1.0] * 80},
+        ('model.roi_head.bbox_head.loss_cls.class_weight',),
+        '81 weights',
+    ),
+    Case(
+        'MG208',
+        PSPNET,
+        {'model.data_preprocessor.seg_pad_val': 0},
+        ('model.data_preprocessor.seg_pad_val',),
+        'seg_pad_val=255',
+    ),
+    Case(
+        'MG208',
+        PSPNET,
+        {'val_evaluator.ignore_index': 19},
+        ('val_evaluator.ignore_index',),
+        'ignore_index=255',
+    ),
+    Case(
+        'MG208',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, dict(type='RandomRotate', prob=1.0, degree=10, seg_pad_val=99), pack()]},
+        (f'{TRAIN}.pipeline[2].seg_pad_val',),
+        'seg_pad_val=255',
+    ),
+    Case(
+        'MG208',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, dict(type='Pad', size=(9, 9), pad_val=dict(img=0, seg=0)), pack()]},
+        (f'{TRAIN}.pipeline[2].pad_val.seg',),
+        'seg=255',
+    ),
+    Case(
+        'MG208',
+        PIDNET,
+        {'model.decode_head.loss_decode[1].ignore_label': 19},
+        ('model.decode_head.loss_decode[1].ignore_label',),
+        'ignore_label=255',
+    ),
+    Case(
+        'MG209',
+        PSPNET,
+        {'model.decode_head.ignore_index': 0},
+        ('model.decode_head.ignore_index',),
+        'ignore_index=255',
+    ),
+    Case(
+        'MG210',
+        PSPNET,
+        {f'{TRAIN}.pipeline[1].reduce_zero_label': True},
+        (f'{TRAIN}.pipeline[1].reduce_zero_label',),
+        'data set',
+    ),
+    Case(
+        'MG210',
+        ADE20K,
+        {'val_dataloader.dataset.reduce_zero_label': False, 'val_dataloader.dataset.pipeline': [*LOAD, pack()]},
+        ('val_dataloader.dataset.reduce_zero_label',),
+        'every split',
+    ),
+    Case(
+        'MG211',
+        PSPNET,
+        {
+            'train_dataloader.dataset': dict(
+                type='BaseSegDataset',
+                metainfo=dict(classes=('_background_', *names(18))),
+                reduce_zero_label=True,
+                pipeline=[*LOAD, pack()],
+            )
+        },
+        (f'{TRAIN}.reduce_zero_label',),
+        'reduce_zero_label=False',
+    ),
+    Case(
+        'MG232', ADE20K, {f'{TRAIN}.metainfo': dict(classes=('sky', 'wall'))}, (f'{TRAIN}.reduce_zero_label',), 'trace'
+    ),
+    Case(
+        'MG212',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(label_map={7: 0, 33: 19})]},
+        (f'{TRAIN}.pipeline[3].label_map',),
+        'to 255',
+    ),
+    Case(
+        'MG212',
+        PSPNET,
+        {f'{TRAIN}.metainfo': dict(label_map={7: 0})},
+        (f'{TRAIN}.metainfo.label_map',),
+        'GuardSegLabels',
+    ),
+    Case(
+        'MG213',
+        PSPNET,
+        {
+            f'{TRAIN}.pipeline': [
+                *LOAD,
+                dict(type='Albu', transforms=[dict(type='Resize', height=9, width=9, mask_interpolation=1)]),
+                pack(),
+            ]
+        },
+        (f'{TRAIN}.pipeline[2].transforms[0].mask_interpolation',),
+        'mask_interpolation=0',
+    ),
+    Case(
+        'MG214',
+        PSPNET,
+        {'model.decode_head.loss_decode.class_weight': EYE},
+        ('model.decode_head.loss_decode.class_weight',),
+        'GuardedCrossEntropyLoss',
+    ),
+    Case(
+        'MG214',
+        PSPNET,
+        {'model.decode_head.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, avg_non_ignore=True)},
+        ('model.decode_head.loss_decode.class_weight',),
+        'GuardedCrossEntropyLoss',
+    ),
+    Case(
+        'MG215',
+        PSPNET,
+        {'model.decode_head.num_classes': 2, 'model.decode_head.out_channels': 1},
+        ('model.decode_head.out_channels',),
+        'use_sigmoid=True',
+    ),
+    Case(
+        'MG216',
+        PSPNET,
+        {'model.decode_head.loss_decode.class_weight': EYE, 'model.decode_head.ignore_index': -1},
+        ('model.decode_head.ignore_index',),
+        'ignore_index=255',
+    ),
+    Case(
+        'MG217',
+        PIDNET,
+        {'strategy': dict(type='DeepSpeedStrategy', fp16=dict(enabled=True))},
+        ('model.decode_head.loss_decode[0].class_weight',),
+        'bf16',
+    ),
+    Case(
+        'MG218',
+        PIDNET,
+        {},
+        ('model.decode_head.loss_decode[1].type', 'model.decode_head.loss_decode[3].type'),
+        'GuardedLoss',
+    ),
+    Case(
+        'MG219',
+        OHEM,
+        {'model.decode_head.sampler': dict(type='OHEMPixelSampler', thresh=0.7)},
+        ('model.decode_head.sampler.type',),
+        'GuardSegLabels',
+    ),
+    Case('MG219', DINO, {}, ('model.bbox_head.type',), 'GuardInstanceLabels'),
+    Case(
+        'MG220',
+        PSPNET,
+        {},
+        ('model.decode_head.loss_decode.type', 'model.auxiliary_head.loss_decode.type'),
+        'GuardedCrossEntropyLoss',
+    ),
+    Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',), "loss='FocalLoss'"),
+    Case('MG221', DINO, {}, (f'{TRAIN}.filter_cfg',), 'filter_empty_gt=True'),
+    Case(
+        'MG222',
+        RETINANET,
+        {f'{TRAIN}.pipeline': GUARD_DET},
+        ('model.train_cfg.assigner.ignore_iof_thr',),
+        'ignore_iof_thr=0.5',
+    ),
+    Case('MG222', DINO, {f'{TRAIN}.pipeline': GUARD_DET}, ('model.train_cfg.assigner.type',), "on_invalid='drop'"),
+    Case(
+        'MG223',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack()]},
+        (f'{TRAIN}.pipeline[3].meta_keys',),
+        "'label_guard'",
+    ),
+    Case(
+        'MG224',
+        RETINANET,
+        {'model.bbox_head.loss_cls': dict(type='GuardedLoss', loss=dict(type='FocalLoss', use_sigmoid=True))},
+        ('model.bbox_head.loss_cls.loss.use_sigmoid',),
+        "loss='FocalLoss', use_sigmoid=True",
+    ),
+    Case(
+        'MG225',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=150)]},
+        (f'{TRAIN}.pipeline[3].num_classes',),
+        'num_classes=19',
+    ),
+    Case(
+        'MG240',
+        PSPNET,
+        {
+            'model.decode_head.num_classes': 2,
+            'model.decode_head.out_channels': 1,
+            'model.decode_head.sampler': SAMPLER,
+            'model.decode_head.loss_decode.use_sigmoid': True,
+        },
+        ('model.decode_head.sampler.thresh',),
+        'Take the sampler out',
+    ),
+    Case('MG241', PSPNET, {'train_dataloader.batch_size': 1}, ('train_dataloader.batch_size',), 'batch_size=2'),
+    Case(
+        'MG242',
+        INSTANCES,
+        {'optim_wrapper.optimizer.lr': 0.01},
+        ('optim_wrapper.optimizer.lr',),
+        'lr=0.0001',
+    ),
+    Case(
+        'MG226',
+        PSPNET,
+        {'model.decode_head.in_index': 2, 'model.auxiliary_head.in_index': 1},
+        ('find_unused_parameters',),
+        'find_unused_parameters=True',
+    ),
+    Case(
+        'MG227',
+        RETINANET,
+        {'data': dict(train=dict(type='CocoDataset', classes=('person',)))},
+        ('data.train',),
+        'train_dataloader',
+    ),
+    Case(
+        'MG228',
+        SEESAW,
+        {'model.roi_head.bbox_head.loss_cls.num_classes': 80},
+        ('model.roi_head.bbox_head.loss_cls.num_classes',),
+        'num_classes=1203',
+    ),
+    Case(
+        'MG229',
+        RETINANET,
+        {'val_dataloader.dataset.ann_file': 'mine/val.json'},
+        ('val_evaluator.ann_file',),
+        "ann_file='data/coco/mine/val.json'",
+    ),
+    Case(
+        'MG230',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], 'test_evaluator': None},
+        ('val_dataloader.dataset.pipeline',),
+        'GuardSegLabels',
+    ),
+    Case(
+        'MG230',
+        PSPNET,
+        {'model.decode_head.loss_decode.type': 'GuardedCrossEntropyLoss'},
+        ('val_dataloader.dataset.pipeline', 'test_dataloader.dataset.pipeline'),
+        'GuardSegLabels',
+    ),
+    Case(
+        'MG230',
+        FASTER_RCNN_VOC,
+        {f'{TRAIN}.dataset.datasets[0].pipeline': [*LOAD, dict(type='PackDetInputs'), GUARD]},
+        ('val_dataloader.dataset.pipeline', 'test_dataloader.dataset.pipeline'),
+        'GuardInstanceLabels',
+    ),
+    Case(
+        'MG231', PSPNET, {'model.decode_head.num_classes': '19'}, ('model.decode_head.num_classes',), 'num_classes=19'
+    ),
+    Case('MG231', RETINANET, {'model.bbox_head.num_classes': 80.0}, ('model.bbox_head.num_classes',), 'num_classes=80'),
+    Case(
+        'MG245',
+        RETINANET,
+        {f'{TRAIN}.pipeline': [dict(type='LoadAnnotations', with_bbox=True, with_seg=True)]},
+        (f'{TRAIN}.pipeline[0].with_seg',),
+        'data_prefix=dict(img=..., seg=...)',
+    ),
+    Case(
+        'MG246',
+        RETINANET,
+        {
+            f'{TRAIN}.pipeline': [dict(type='RandomFlip', prob=0.5)],
+            f'{TRAIN}.metainfo': dict(classes=('left hand', *names(78), 'right hand')),
+        },
+        (f'{TRAIN}.pipeline[0].prob',),
+        'prob=0.0',
+    ),
+]
+
+#: What is right, or no label's affair, and looks like the mistake.
+SILENT = [
+    ('MG201', PSPNET, {'model.auxiliary_head': dict(type='STDCHead', num_classes=2)}),
+    ('MG201', CASCADE, {'model.roi_head.mask_head.num_classes': 1, 'model.roi_head.mask_head.class_agnostic': True}),
+    ('MG201', FASTER_RCNN, {'model.rpn_head.num_classes': 1}),
+    ('MG201', PANOPTIC_FPN, {f'{TRAIN}.metainfo': dict(classes=names(80), thing_classes=(), stuff_classes=())}),
+    ('MG201', FASTER_RCNN, {f'{TRAIN}.metainfo': dict(classes=())}),  # mmdet then takes those of the file
+    ('MG201', PANOPTIC_FPN, {}),
+    ('MG202', FASTER_RCNN_VOC, {}),
+    ('MG203', FASTER_RCNN_CITYSCAPES, {f'{TRAIN}.dataset.metainfo': dict(classes=('person',))}),
+    ('MG204', 'mmdet/sort/sort_faster-rcnn_r50_fpn_8xb2-4e_mot17halftrain_test-mot17halfval.py', {}),
+    ('MG204', 'mmdet/glip/odinw/glip_atss_swin-t_a_fpn_dyhead_pretrain_odinw13.py', {}),
+    ('MG205', RETINANET, {f'{TRAIN}.metainfo': dict(classes=('person',))}),
+    ('MG206', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('road', 'car'))}),
+    ('MG207', SEG_MASK2FORMER, {}),
+    ('MG207', FASTER_RCNN, {'model.roi_head.bbox_head.loss_cls.class_weight': [1.0] * 81}),
+    ('MG207', PSPNET, {'model.decode_head.out_channels': 1, 'model.decode_head.loss_decode.class_weight': EYE}),
+    ('MG208', PSPNET, {'model.decode_head.ignore_index': None, 'val_evaluator.ignore_index': 0}),
+    ('MG209', PSPNET, {'model.decode_head.ignore_index': 19}),
+    ('MG210', ADE20K, {f'{TRAIN}.pipeline[1].reduce_zero_label': True}),
+    ('MG232', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('car', 'road'))}),
+    ('MG211', 'mmseg/pspnet/pspnet_r50-d8_4xb4-80k_loveda-512x512.py', {}),
+    ('MG212', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(label_map={7: 0, 33: 18, '0': 255})]}),
+    (
+        'MG213',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, dict(type='Albu', transforms=[dict(type='Resize', interpolation=1)]), pack()]},
+    ),
+    ('MG214', PSPNET, {}),
+    ('MG214', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedCrossEntropyLoss', class_weight=EYE)}),
+    ('MG214', PSPNET, {'model.decode_head.loss_decode': dict(type='OhemCrossEntropy', class_weight=EYE)}),
+    (
+        'MG214',
+        PSPNET,
+        {'model.decode_head.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)},
+    ),
+    ('MG214', PSPNET, {'model.decode_head.loss_decode.class_weight': EYE, 'model.decode_head.ignore_index': -1}),
+    ('MG214', 'mmseg/san/san-vit-b16_coco-stuff164k-640x640.py', {}),
+    (
+        'MG215',
+        PSPNET,
+        {
+            'model.decode_head.out_channels': 1,
+            'model.decode_head.num_classes': 2,
+            'model.decode_head.loss_decode.use_sigmoid': True,
+        },
+    ),
+    ('MG216', PSPNET, {'model.decode_head.ignore_index': -1}),
+    ('MG217', PIDNET, {'optim_wrapper.type': 'AmpOptimWrapper'}),
+    ('MG217', PSPNET, {'strategy': dict(type='DeepSpeedStrategy', fp16=dict(enabled=True))}),
+    ('MG218', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy'))}),
+    ('MG219', OHEM, {'model.decode_head.sampler': dict(type='OHEMPixelSampler', min_kept=9)}),
+    ('MG219', DINO, {f'{TRAIN}.pipeline': GUARD_DET}),
+    ('MG220', INSTANCES, {'model.panoptic_head.loss_cls.type': 'GuardedCrossEntropyLoss'}),
+    ('MG221', DINO, {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=True)}),
+    ('MG222', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET, 'model.train_cfg.assigner.ignore_iof_thr': 0.5}),
+    ('MG222', DINO, {f'{TRAIN}.pipeline': [*LOAD, dict(GUARD, on_invalid='drop')]}),
+    ('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack(meta_keys=('img_path', 'label_guard'))]}),
+    ('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}),
+    ('MG224', RETINANET, {'model.bbox_head.loss_cls': dict(type='GuardedLoss', loss='FocalLoss', use_sigmoid=True)}),
+    ('MG225', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),
+    ('MG240', PSPNET, {'model.decode_head.sampler': SAMPLER}),
+    ('MG241', PSPNET, {'train_dataloader.batch_size': 2}),
+    ('MG242', INSTANCES, {'optim_wrapper.optimizer.lr': 0.0004, 'train_dataloader.batch_size': 8}),
+    ('MG226', PSPNET, {'model.decode_head.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
+    ('MG227', RETINANET, {}),
+    ('MG228', SEESAW, {}),
+    ('MG229', PANOPTIC, {}),
+    ('MG229', RETINANET, {'val_dataloader.dataset.data_root': 'data//coco'}),
+    ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL}),
+    ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL_OF_TWO}),
+    ('MG225', PANOPTIC_FPN, {f'{TRAIN}.pipeline': [*GUARD_DET, seg_guard(num_classes=133)]}),
+    ('MG230', PSPNET, {}),
+    ('MG230', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),  # CocoMetric opens the annotation file itself
+    ('MG230', PSPNET, {**GUARDED_EVERYWHERE}),
+    ('MG230', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], **SUBMISSION}),
+    ('MG231', PSPNET, {'custom_hooks': [object()], 'model.decode_head.num_classes': None}),
+    ('MG245', RETINANET, {f'{TRAIN}.pipeline': [dict(type='LoadAnnotations', with_bbox=True)]}),
+    ('MG246', RETINANET, {f'{TRAIN}.pipeline': [dict(type='RandomFlip', prob=0.5)]}),
+]
+
+
+#: F1 and F2, which onedl's mmseg does not have.
+NOT_IN_ONEDL = [
+    case
+    for case in CASES
+    if case.code == 'MG216' or (case.code == 'MG214' and 'avg_non_ignore' not in str(case.change))
+]
+HERE = [case for case in CASES if not (IS_ONEDL and case in NOT_IN_ONEDL)]
+
+
+def by_code(code: str) -> Any:
+    return next(rule for rule in RULES if rule.code == code)
+
+
+@pytest.mark.parametrize('case', HERE, ids=lambda case: f'{case.code}-{case.paths[0]}')
+def test_it_speaks_at_the_place_and_says_what_to_write(case):
+    found = diagnose(config=changed(case.base, case.change), rules=[by_code(case.code)])
+    assert tuple(place for finding in found for place in finding.places) == case.paths
+    assert all(case.advice in finding.advice for finding in found)
+    assert all(finding.evidence and finding.cause for finding in found)
+
+
+@pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case.code}-{case.paths[0]}')
+def test_without_the_change_it_is_silent(case):
+    if case.change:
+        assert diagnose(config=changed(case.base, {}), rules=[by_code(case.code)]) == []
+
+
+@pytest.mark.skipif(not IS_ONEDL, reason='of the onedl fork')
+def test_onedl_is_not_blamed_for_what_it_does_right():
+    assert len(NOT_IN_ONEDL) == 2
+    for case in NOT_IN_ONEDL:
+        assert diagnose(config=changed(case.base, case.change), rules=[by_code(case.code)]) == []
+
+
+@pytest.mark.parametrize(('code', 'base', 'change'), SILENT)
+def test_it_is_silent_about_what_is_right(code, base, change):
+    assert diagnose(config=changed(base, change), rules=[by_code(code)]) == []
+
+
+def test_every_rule_has_a_case_of_both_kinds():
+    codes = [rule.code for rule in RULES if rule.code not in WITH_LABELS]
+    assert {case.code for case in CASES} == set(codes)
+    assert {code for code, *_ in SILENT} == set(codes)
+    assert len(codes) == len(set(codes))

@@ -1,0 +1,104 @@
+"""The whole demo: interrupted, then run again in the same folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import pytest
+
+pytest.importorskip('mmseg')
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+
+
+def start(folder: Path, iters: int) -> subprocess.Popen:
+    command = [sys.executable, '-m', 'mmguard.cli', 'demo', '--out', str(folder), '--iters', str(iters)]
+    return subprocess.Popen(
+        command,
+        cwd=str(ROOT),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding='utf-8',
+        start_new_session=True,  # a group of its own, in which nothing must be left
+    )
+
+
+def wait_until(condition, process: subprocess.Popen, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end, 'waited in vain'
+        time.sleep(0.05)
+
+
+def is_empty(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp('demo') / 'mmguard_demo'
+
+
+@pytest.mark.skipif(os.name == 'nt', reason='process groups are a matter of POSIX')
+def test_ctrl_c_leaves_nothing_behind(folder):
+    process = start(folder, 20)
+    log = folder / 'runs' / 'stock.txt'
+    wait_until(lambda: log.is_file() and log.stat().st_size > 0, process, 120)  # the child is at work
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert is_empty(process.pid)
+    assert errors.strip().splitlines()[-1].startswith('mmguard demo: interrupted')
+    assert 'Traceback' not in errors
+    assert not list(folder.rglob('*.part'))
+
+
+def test_the_whole_demo(folder):
+    process = start(folder, 5)  # 5 batches of 4: each of the 20 training images once
+    output, errors = process.communicate(timeout=280)
+    assert process.returncode == 0, output + errors
+    assert 'IndexError: Target' in output or 'device-side assert' in output
+    assert 'It dies.' in output
+    assert 'CUDA error: device-side assert triggered' in output
+    assert 'guard: iter ' in output
+    assert '5/5  loss ' in output
+    assert 'guard: summary' in output
+    assert 'equal file by file and value by value' in output
+    for name in ('offenders.png', 'skipped.png'):
+        assert name in output
+        assert cv2.imread(str(folder / name)) is not None
+    (log,) = (folder / 'runs' / 'guarded').glob('*/label_guard.jsonl')
+    files = [sample['source'] for line in log.read_text().splitlines() for sample in json.loads(line)['samples']]
+    assert len(files) == len(set(files)) == 6
+    assert "type='GuardSegLabels'" in (folder / 'guarded.py').read_text()
+    assert str(folder) not in (folder / 'guarded.py').read_text() + (folder / 'stock.py').read_text()
+    assert not list(folder.rglob('*.part'))
+
+
+def test_a_training_ends_with_its_parent():
+    code = 'import threading, time, mmguard.tools.demo.train as train; '
+    code += (
+        'threading.Thread(target=train._end_with_parent, daemon=True).start(); print("up", flush=True); time.sleep(60)'
+    )
+    child = subprocess.Popen(
+        [sys.executable, '-c', code], cwd=str(ROOT), stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding='utf-8'
+    )
+    assert child.stdout is not None
+    assert child.stdin is not None
+    assert child.stdout.readline() == 'up\n'
+    child.stdin.close()
+    assert child.wait(timeout=20) == 1
+    child.stdout.close()

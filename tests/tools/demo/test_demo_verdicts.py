@@ -1,0 +1,66 @@
+"""What the demo says, and its exit code, where it cannot run or does not come out as it must."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from mmguard.cli import main
+
+pytest.importorskip('mmseg')
+
+
+@pytest.mark.parametrize('module', ['mmseg', 'mmcv.ops'])
+def test_without_mmseg_it_says_what_to_install(module, monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(['demo', '--out', str(tmp_path / 'demo')]) == 2
+    message = ' '.join(capsys.readouterr().err.split())
+    assert f'`import {module}` fails with ModuleNotFoundError' in message
+    assert 'pip install mmsegmentation' in message
+    assert 'mim install "mmcv' in message
+    assert not (tmp_path / 'demo').exists()
+
+
+def test_somebody_elses_folder(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
+    (tmp_path / 'thesis.tex').write_text('mine')
+    assert main(['demo', '--out', str(tmp_path)]) == 2
+    assert '--out' in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ['thesis.tex']
+
+
+@pytest.mark.parametrize(
+    ('code', 'output', 'objection'),
+    [
+        (0, [], 'The stock training survived'),
+        (1, ['Traceback (most recent call last):', 'OSError: no space'], 'but not because of a label'),
+        (-9, [], 'but not because of a label'),
+    ],
+)
+def test_stock_must_die_and_of_a_label(code, output, objection, monkeypatch, capsys, tmp_path):
+    def train(config, folder, heard):
+        for line in output:
+            heard(line)
+        return code
+
+    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
+    monkeypatch.setattr('mmguard.tools.demo.story.train_in_child', train)
+    assert main(['demo', '--out', str(tmp_path / 'demo')]) == 1
+    assert objection in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
+    (tmp_path / 'file').write_text('')
+    assert main(['demo', '--out', str(tmp_path / 'file' / 'demo')]) == 2
+    assert 'mmguard demo: ' in capsys.readouterr().err
+
+
+def test_interrupted(monkeypatch, capsys, tmp_path):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', interrupt)
+    assert main(['demo', '--out', str(tmp_path / 'demo')]) == 130
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1

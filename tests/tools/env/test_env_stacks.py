@@ -1,0 +1,110 @@
+"""Which stack an installation is, and that neither is judged by the other's rules."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+import pytest
+
+from mmguard.findings import Finding, diagnose
+from mmguard.findings.environment import EnvironmentFacts
+from mmguard.findings.finding import ERROR, WARNING
+from mmguard.stack import folder_of
+from mmguard.tools.env.limits import accepted_mmcv, declared_mmcv
+from mmguard.tools.env.table import OK, Line, table
+
+OPENMMLAB = {'mmengine': '0.10.7', 'mmcv': '2.1.0', 'mmsegmentation': '1.2.2', 'mmdet': '3.3.0'}
+ONEDL = {
+    'onedl-mmengine': '0.10.12',
+    'onedl-mmcv': '2.3.6',
+    'onedl-mmsegmentation': '1.4.2',
+    'onedl-mmdetection': '3.5.1',
+}
+ACCEPTS = {
+    'OpenMMLab': {'mmseg': ('2.0.0rc4', '2.2.0'), 'mmdet': ('2.0.0rc4', '2.2.0')},
+    'onedl': {'mmdet': ('2.0.0', '')},
+}
+
+
+def environment(versions: Dict[str, str], **more: Any) -> EnvironmentFacts:
+    return EnvironmentFacts(python='3.11.7', versions={'torch': '2.5.0', 'numpy': '2.2.6', **versions}, **more)
+
+
+def lines_of(versions: Dict[str, str], **more: Any) -> Dict[str, Line]:
+    here = environment(versions, **more)
+    return {line.name: line for line in table(here, diagnose(environment=here))}
+
+
+def finding_at(line: str, versions: Dict[str, str], **more: Any) -> Finding:
+    (finding,) = [one for one in diagnose(environment=environment(versions, **more)) if line in one.places]
+    return finding
+
+
+def missing(*there: str) -> List[str]:
+    return [module for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet', 'cv2') if module not in there]
+
+
+@pytest.mark.parametrize(('stack', 'versions'), [('OpenMMLab', OPENMMLAB), ('onedl', ONEDL)])
+def test_one_stack_is_named_and_in_order(stack: str, versions: Dict[str, str]) -> None:
+    lines = lines_of(versions, missing=['cv2'], ops=True, accepts=ACCEPTS[stack])
+    assert lines['stack'].found == f'{stack}: {", ".join(versions)}'
+    # A note on a loss of onedl's, which `check` finds where a config has it, is no disorder.
+    assert {line.level for line in lines.values() if line.codes != ['MG514']} == {OK}
+
+
+def test_neither_is_no_fault() -> None:
+    lines = lines_of({}, missing=missing())
+    assert lines['stack'].found == 'plain PyTorch, no mmengine'
+    assert {line.level for line in lines.values()} == {OK}
+    assert lines_of({'nnunetv2': '2.8.1'}, missing=missing())['stack'].found == 'nnU-Net, no mmengine'
+
+
+def test_both_distributions_of_one_name_are_an_error_with_both_ways_out() -> None:
+    mixed = {**ONEDL, 'mmengine': '0.10.7'}
+    lines = lines_of(mixed, missing=['cv2', 'mmdet'])
+    assert (lines['stack'].level, lines['mmengine'].level) == (ERROR, ERROR)
+    assert lines['stack'].found == f'mixed; OpenMMLab: mmengine; onedl: {", ".join(ONEDL)}'
+    finding = finding_at('stack', mixed, missing=['cv2', 'mmdet'])
+    assert finding.code == 'MG502'
+    assert 'same folder mmengine:' in finding.evidence
+    # Then either stack, of the modules that were there, and no others.
+    openmmlab, onedl = finding.edits
+    assert openmmlab.text == (
+        f'`pip uninstall -y mmengine {" ".join(ONEDL)}`, then `pip install mmengine; mim install "mmcv>=2.0.0,<2.2.0"; '
+        f'pip install mmsegmentation ftfy regex` (OpenMMLab)'
+    )
+    assert '`pip install onedl-mmengine; pip install onedl-mmcv; pip install onedl-mmsegmentation`' in onedl.text
+    assert openmmlab.question.endswith('OpenMMLab?')
+
+
+def test_parts_of_both_that_do_not_overlap_are_a_warning() -> None:
+    apart = {'onedl-mmengine': '0.10.12', 'onedl-mmcv': '2.3.6', 'mmdet': '3.3.0'}
+    line = lines_of(apart, missing=['cv2', 'mmseg'])['stack']
+    assert (line.level, line.found) == (WARNING, 'mixed; OpenMMLab: mmdet; onedl: onedl-mmengine, onedl-mmcv')
+    assert len(finding_at('stack', apart, missing=['cv2', 'mmseg']).edits) == 2
+
+
+def test_advice_names_the_packages_of_the_stack_that_is_there() -> None:
+    old = finding_at(
+        'mmcv for mmdet', {**ONEDL, 'onedl-mmcv': '1.9.0'}, missing=['cv2'], ops=True, accepts=ACCEPTS['onedl']
+    )
+    assert old.lines == ['pip uninstall -y onedl-mmcv', 'pip install --no-build-isolation "onedl-mmcv>=2.0.0"']
+    there = {name: version for name, version in ONEDL.items() if name != 'onedl-mmengine'}
+    assert finding_at('mmengine', there, missing=['mmengine']).lines == ['pip install onedl-mmengine']
+    assert 'mim' not in finding_at("mmcv's compiled ops", ONEDL, missing=['cv2'], ops=False).advice
+
+
+def test_limits_are_read_where_the_frameworks_that_are_here_say_them() -> None:
+    pytest.importorskip('mmdet')
+    found = accepted_mmcv(folder_of('mmdet')) or declared_mmcv('mmdet')
+    assert found in (ACCEPTS['OpenMMLab']['mmdet'], ACCEPTS['onedl']['mmdet'])
+
+
+def test_the_stack_that_is_here_is_named_alike_everywhere() -> None:
+    from this_stack import IS_ONEDL
+
+    from mmguard.stack import is_onedl
+    from mmguard.tools.env.facts import gather
+
+    (line,) = [line for line in table(gather(try_imports=False), []) if line.name == 'stack']
+    assert line.found.startswith('onedl:') == IS_ONEDL == is_onedl('mmengine')

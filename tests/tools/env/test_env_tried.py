@@ -1,0 +1,95 @@
+"""What ``mmguard env`` says of the versions that mmguard was run with, of others, and of a loss that does not work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+
+from mmguard.findings import Finding, diagnose
+from mmguard.findings.environment import EnvironmentFacts, version_key
+from mmguard.findings.finding import ERROR
+from mmguard.tools.env.facts import TRIAL, gather, import_errors
+from mmguard.tools.env.table import OK, Line, table
+from mmguard.tools.env.tried import tried
+
+
+def found_in(**facts: Any) -> List[Finding]:
+    return diagnose(environment=EnvironmentFacts(python='3.11.7', **facts))
+
+
+def line_of(name: str, **facts: Any) -> Line:
+    lines = table(EnvironmentFacts(python='3.11.7', **facts), found_in(**facts))
+    (line,) = [line for line in lines if line.name == name]
+    return line
+
+
+@pytest.mark.parametrize(
+    ('version', 'level', 'found'),
+    [
+        ('2.1.2', OK, '2.1.2 was tried'),
+        ('2.1.2+cu118', OK, '2.1.2+cu118 was tried'),
+        ('2.1.0', OK, '2.1.0 was not tried; it is between 2.0.1 and 2.1.2, which were'),
+        ('2.5.1+cu124', OK, '2.5.1+cu124 was not tried; it is between 2.4.1 and 2.6.0, which were'),
+        ('1.12.1', ERROR, '1.12.1 is not supported'),
+    ],
+)
+def test_a_torch_is_compared_with_those_that_were_tried(
+    version: str, level: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A version beside which a test failed counts for nothing."""
+    seen = {'1.13.1': 0, '2.0.1': 0, '2.1.2': 0, '2.4.1': 0, '2.5.1': 3, '2.6.0': 0}
+    rows = [{'torch': torch, 'numpy': '1.26.4', 'failed': failed} for torch, failed in seen.items()]
+    (tmp_path / 'tried.json').write_text(json.dumps(rows))
+    monkeypatch.setattr('mmguard.tools.env.tried.TRIED', tmp_path / 'tried.json')
+    line = line_of('mmguard with torch', versions={'torch': version}, tried=gather(try_imports=False).tried)
+    assert (line.level, line.found) == (level, found)
+    assert line.codes == (['MG512'] if level == ERROR else [])
+
+
+@pytest.mark.parametrize('name', ['torch', 'numpy'])
+def test_both_ends(name: str) -> None:
+    seen = gather(try_imports=False).tried
+    ordered = sorted((row[name] for row in tried()), key=version_key)
+    newer = line_of(f'mmguard with {name}', versions={name: '99.0'}, tried=seen)
+    assert (newer.level, newer.found) == (OK, f'99.0 was not tried; it is newer than {ordered[-1]}, the last that was')
+    (older,) = [one for one in found_in(versions={name: '0.1'}, tried=seen) if one.code != 'MG514']
+    assert (older.code, older.cause) == ('MG512', f'mmguard needs {name} {ordered[0]} or newer.')
+    assert older.lines == [f'pip install "{name}>={ordered[0]}"']
+
+
+def test_the_loss_works_here() -> None:
+    assert import_errors(['torch', TRIAL])[0] == {}
+
+
+def test_a_loss_that_does_not_work_is_an_error_with_the_exception(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a child whose torch lacks names that the loss needs."""
+    (tmp_path / 'sitecustomize.py').write_text('import torch\ndel torch.stack, torch.where, torch.zeros_like\n')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    errors, _ = import_errors(['numpy', 'torch', 'mmguard', TRIAL])
+    assert list(errors) == [TRIAL]
+    here = dict(versions={'torch': '2.1.2', 'numpy': '1.26.4'}, loss_error=errors[TRIAL])
+    line = line_of('a guarded loss', **here)
+    assert (line.level, line.found) == (ERROR, 'does not work here')
+    (finding,) = found_in(**here)
+    assert finding.evidence.startswith("AttributeError: module 'torch' has no attribute")
+
+
+def test_a_loss_that_is_wrong_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / 'sitecustomize.py').write_text(
+        'from mmguard.nn import CrossEntropyLoss\nCrossEntropyLoss.forward = lambda self, x, y: x.sum()\n'
+    )
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    errors, _ = import_errors(['torch', TRIAL])
+    assert errors[TRIAL].startswith('ArithmeticError: CrossEntropyLoss gives')
+
+
+@pytest.mark.parametrize('broken', ['torch', 'numpy', 'mmguard'])
+def test_what_is_broken_itself_is_said_once(broken: str) -> None:
+    for facts in (dict(errors={broken: 'OSError: no'}), dict(missing=[broken])):
+        found = found_in(versions={'torch': '2.1.2'}, loss_error='OSError: no', **facts)
+        assert 'MG513' not in [finding.code for finding in found]

@@ -1,0 +1,197 @@
+"""Which verdict an installation gets, and that it never costs mmguard its own life."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.findings import diagnose
+from mmguard.findings.environment import EnvironmentFacts, version_key
+from mmguard.findings.finding import ERROR, WARNING
+from mmguard.findings.wording import finding_text
+from mmguard.tools.env.facts import gather, import_errors
+from mmguard.tools.env.table import OK, table
+
+
+def facts(**more: Any) -> EnvironmentFacts:
+    """An installation in order, but for ``more``."""
+    versions = {
+        'torch': '2.1.0+cu118',
+        'numpy': '1.26.4',
+        'opencv-python': '4.9.0.80',
+        'mmengine': '0.10.7',
+        'mmcv': '2.1.0',
+        'mmsegmentation': '1.2.2',
+        'mmdet': '3.3.0',
+        'mmguard': '0.1.0',
+    }
+    versions.update(more.pop('versions', {}))
+    return EnvironmentFacts(
+        python=more.pop('python', '3.10.1'),
+        system='Linux',
+        versions={name: version for name, version in versions.items() if version},
+        torch_cuda=more.pop('torch_cuda', '11.8'),
+        driver=more.pop('driver', '535.1'),
+        driver_cuda=more.pop('driver_cuda', '12.2'),
+        gpus=['A100'],
+        ops=more.pop('ops', True),
+        accepts={'mmseg': ('2.0.0rc4', '2.2.0'), 'mmdet': ('2.0.0rc4', '2.2.0')},
+        tried={'torch': ['1.13.1', '2.13.0'], 'numpy': ['1.21.0', '2.4.6']},
+        **more,
+    )
+
+
+def test_what_is_in_order_gets_no_advice() -> None:
+    assert diagnose(environment=facts()) == []
+    lines = table(facts(), [])
+    assert {line.level for line in lines} == {OK}
+    assert len(lines) == 17
+
+
+@pytest.mark.parametrize(
+    ('more', 'name', 'level', 'words'),
+    [
+        (dict(python='3.7.9'), 'python', ERROR, '3.8'),
+        (dict(versions={'mmcv': '2.2.0'}), 'mmcv for mmdet', ERROR, 'mim install "mmcv>=2.0.0rc4,<2.2.0"'),
+        (dict(versions={'mmcv': '2.0.0rc3'}), 'mmcv for mmseg', ERROR, 'pip uninstall -y mmcv'),
+        (dict(versions={'mmcv': None, 'mmcv-full': '1.7.1'}), 'mmcv', ERROR, 'mmcv 1 belongs to'),
+        (dict(versions={'mmcv': None, 'mmcv-lite': '2.1.0'}, ops=False), "mmcv's compiled ops", ERROR, 'mmcv-lite has'),
+        (dict(ops=False, missing=['mmdet']), "mmcv's compiled ops", WARNING, 'no mmcv/_ext'),
+        (
+            dict(errors={'mmcv.ops': 'ImportError: undefined symbol'}),
+            "mmcv's compiled ops",
+            ERROR,
+            'another torch than',
+        ),
+        (dict(versions={'numpy': '2.0.1'}), 'numpy', ERROR, 'numpy<2'),
+        (dict(versions={'numpy': '2.0.1', 'torch': '2.3'}), 'numpy', ERROR, 'OpenCV up to 4.10.0.82'),
+        (dict(versions={'torch': '2.9.0+cu128', 'nnunetv2': '2.6.2'}), 'torch', WARNING, 'torch<2.9'),
+        (dict(errors={'cv2': 'ImportError: libGL.so.1'}), 'cv2 (opencv-python)', ERROR, 'headless'),
+        (dict(versions={'opencv-python-headless': '4.9.0'}), 'cv2 (opencv-python)', WARNING, 'last installed wins'),
+        (dict(versions={'onedl-mmcv': '2.3.0'}), 'mmcv', ERROR, 'both stacks write the same folder mmcv'),
+        (dict(torch_cuda='12.1', driver_cuda='11.4'), 'CUDA', ERROR, 'driver is too old'),
+        (dict(torch_cuda=None), 'CUDA', WARNING, 'without CUDA'),
+        (dict(driver=None), 'CUDA', WARNING, 'no driver'),
+        (dict(cuda_available=False), 'CUDA', WARNING, 'CUDA_VISIBLE_DEVICES'),
+        (dict(versions={'torch': '2.6.0'}), 'resuming a run', WARNING, 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1'),
+        (dict(versions={'torch': None}, missing=['torch']), 'torch', ERROR, 'pip install torch'),
+        (dict(missing=['mmcv']), 'mmcv', ERROR, 'Install it again'),
+        (dict(errors={'mmseg': 'AssertionError: no'}), 'mmseg (mmsegmentation)', ERROR, 'AssertionError: no'),
+        (
+            dict(versions={'mmengine': None}, missing=['mmengine']),
+            'mmengine',
+            ERROR,
+            'mmseg and mmdet cannot do without',
+        ),
+        (
+            dict(versions={'torchvision': '0.28.0'}, errors={'torchvision': 'OSError: libcudart.so.13'}),
+            'torchvision',
+            ERROR,
+            'pip uninstall torchvision',
+        ),
+    ],
+)
+def test_what_is_not_is_a_finding_with_what_to_do(more: Any, name: str, level: str, words: str) -> None:
+    found = diagnose(environment=facts(**more))
+    (line,) = [line for line in table(facts(**more), found) if line.name == name]
+    assert line.level == level
+    assert words in '\n'.join(finding_text(finding, 1000) for finding in found if finding.code in line.codes)
+    for finding in found:
+        assert set(finding.places) <= {line.name for line in table(facts(**more), found)}
+        for edit in finding.edits:
+            after = diagnose(environment=facts(**more).with_changes(edit.environment))
+            assert finding not in after
+            assert {one.code for one in after if one.severity == ERROR} <= {one.code for one in found}
+
+
+def test_a_change_that_another_framework_refuses_is_not_offered() -> None:
+    here = facts(versions={'mmcv': '2.2.0'})
+    here.accepts = {'mmseg': ('2.0.0rc4', '2.1.0'), 'mmdet': ('2.1.0', '2.2.0')}
+    (finding,) = diagnose(environment=here)
+    assert (finding.code, finding.edits) == ('MG508', ())
+    assert finding.advice.startswith('No single change puts this right')
+
+
+def test_mmcv_without_ops_is_no_way_out_where_mmdet_is_there() -> None:
+    (finding,) = diagnose(environment=facts(versions={'mmcv-lite': '2.1.0'}))
+    assert finding.code == 'MG503'
+    assert [edit.environment[-1][0] for edit in finding.edits] == ['mmcv']
+
+
+def test_a_missing_mmcv_is_installed_as_the_frameworks_accept_it() -> None:
+    here = facts(versions={'mmcv': None}, missing=['mmcv'])
+    here.accepts = {'mmseg': ('2.0.0rc4', '2.1.0'), 'mmdet': ('2.0.0', '2.2.0')}
+    assert [finding.lines for finding in diagnose(environment=here)] == [['mim install "mmcv>=2.0.0,<2.1.0"']]
+
+
+def test_a_variable_that_is_set_is_seen() -> None:
+    here = facts(versions={'torch': '2.6.0'})
+    assert [finding.code for finding in diagnose(environment=here)] == ['MG511']
+    here.variables = {'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD': '1'}
+    assert diagnose(environment=here) == []
+
+
+def test_mmcv_1_is_one_finding() -> None:
+    found = diagnose(environment=facts(versions={'mmcv': None, 'mmcv-full': '1.7.1'}))
+    assert [(finding.code, finding.places[0]) for finding in found] == [('MG508', 'mmcv')]
+
+
+@pytest.mark.parametrize(
+    ('less', 'more'), [('2.0.0rc4', '2.0.0'), ('2.9', '2.10'), ('1.13.1', '2'), ('2.0', '2.0.1+cpu')]
+)
+def test_versions_compare(less: str, more: str) -> None:
+    assert version_key(less) < version_key(more)
+
+
+def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, monkeypatch: Any) -> None:
+    for name, text in {
+        'breaks': 'raise OSError("libbroken.so: undefined symbol")',
+        'aborts': 'import os; os.abort()',
+        'exits': 'raise SystemExit(3)',
+        'talks': 'print("[1, 2]"); print("hello")',
+    }.items():
+        (tmp_path / f'{name}.py').write_text(text)
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    errors, available = import_errors(['breaks', 'aborts', 'exits', 'talks', 'json', 'not_there_at_all'])
+    assert list(errors) == ['breaks', 'aborts', 'exits', 'not_there_at_all']
+    assert errors['breaks'] == 'OSError: libbroken.so: undefined symbol'
+    assert 'the interpreter ended (exit code -6)' in errors['aborts']
+    assert available is None
+
+
+def test_files_alone_say_what_is_here() -> None:
+    found = gather(try_imports=False)
+    assert found.errors == {}
+    assert found.versions['mmguard']
+    assert found.ops is (None if 'mmcv' in found.missing else 'mmcv-lite' not in found.versions)
+    assert 'torch' not in found.missing
+
+
+def test_nothing_heavy_is_imported() -> None:
+    code = (
+        'import sys\nfrom mmguard.findings import diagnose\nbefore = set(sys.modules)\n'
+        'from mmguard.tools.env.facts import gather\ndiagnose(environment=gather(try_imports=False))\n'
+        'print(sorted({n.split(".")[0] for n in set(sys.modules) - before} & {"mmseg", "mmdet", "cv2"}))'
+    )
+    env = {**os.environ, 'OMP_NUM_THREADS': '1'}
+    assert subprocess.check_output([sys.executable, '-W', 'ignore', '-c', code], text=True, env=env).strip() == '[]'
+
+
+@pytest.mark.slow
+def test_the_command(tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / 'env.json'
+    assert main(['env', '--json', str(out)]) == 0
+    said = capsys.readouterr().out.split('\n\n')
+    record = json.loads(out.read_text())
+    assert record['worst'] != ERROR
+    assert [line['name'] for line in record['lines']] == [line[9:].split('  ')[0] for line in said[0].splitlines()]
+    assert [finding['code'] for finding in record['findings']] == [text.split()[0] for text in said[1:]]
+    assert main(['env', '--json', '-', '--no-import']) == 0
+    assert json.loads(capsys.readouterr().out)['lines'][0]['name'] == 'python'

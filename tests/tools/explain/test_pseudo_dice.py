@@ -1,0 +1,120 @@
+"""nan in nnU-Net's pseudo Dice: said of it is whether it comes and goes, or stands in every epoch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, List
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.tools.explain.explained import CONFIRMED, HINTED, POSSIBLE, Known, explain_text
+from mmguard.tools.explain.reader import Reader
+
+Written = Callable[[int, str], str]
+
+
+def v2(epoch: int, values: str) -> str:
+    stamp = f'2026-01-01 12:{epoch // 60 % 60:02d}:{epoch % 60:02d}.123456: '
+    return (
+        f'{stamp}\n{stamp}Epoch {epoch}\n{stamp}train_loss -0.5\n{stamp}val_loss -0.6\n{stamp}Pseudo dice [{values}]\n'
+    )
+
+
+def numpy_2(epoch: int, values: str) -> str:
+    return v2(epoch, ', '.join(f'np.float32({value})' for value in values.split(', ')))
+
+
+def v1(epoch: int, values: str) -> str:
+    said = f'2021-05-01 10:00:00.0: Average global foreground Dice: [{values}]\n'
+    return f'\nepoch:  {epoch}\n{said}(interpret this as an estimate for the Dice of the different classes.)\n'
+
+
+def log(epochs: int, nan_in: Callable[[int], List[int]], classes: int = 3, form: Written = v2) -> str:
+    """A log in which some classes (from 1) have nan in an epoch."""
+    return ''.join(
+        form(epoch, ', '.join('nan' if k in nan_in(epoch) else f'0.{k}{epoch % 10}' for k in range(1, classes + 1)))
+        for epoch in range(epochs)
+    )
+
+
+ALWAYS = [
+    (log(25, lambda epoch: [2]), 'class 2 is nan in all 25 epochs'),
+    (log(3, lambda epoch: [1]), 'class 1 is nan in all 3 epochs'),
+    (log(1000, lambda epoch: [1, 3] if epoch % 2 else [3]), 'class 3 is nan in all 1,000 epochs'),
+    (log(40, lambda epoch: [1], 1, numpy_2), 'class 1 is nan in all 40 epochs'),
+    (log(60, lambda epoch: [7], 8, v1), 'class 7 is nan in all 60 epochs'),
+]
+NOW_AND_THEN = [
+    (log(25, lambda epoch: [2] if epoch % 5 == 0 else []), 'class 2 is nan in 5 of 25 epochs'),
+    (log(6, lambda epoch: [1] if epoch else []), 'class 1 is nan in 5 of 6 epochs'),
+    (log(200, lambda epoch: [3] if epoch == 17 else [], 3, numpy_2), 'class 3 is nan in 1 of 200 epochs'),
+    (log(30, lambda epoch: [1] if epoch % 2 else [2], 2, v1), 'class 1 is nan in 15 of 30 epochs; the Dice of class 2'),
+]
+
+
+@pytest.mark.parametrize(('text', 'words'), ALWAYS)
+def test_in_every_epoch_it_is_a_fault_of_the_labels(text: str, words: str) -> None:
+    found = explain_text([text])
+    assert found is not None
+    assert found.signature is not None
+    assert found.signature.code == 'MG400'
+    assert words in found.raised.said
+    assert found.causes[0].standing == HINTED
+    assert 'MG194' in found.causes[0].cause.codes
+
+
+@pytest.mark.parametrize(('text', 'words'), NOW_AND_THEN)
+def test_now_and_then_it_is_harmless(text: str, words: str) -> None:
+    assert explain_text([text]) is None
+    assert words in Reader().read([text.encode()]).dice.words
+
+
+def test_a_clean_log_says_nothing_of_it() -> None:
+    assert Reader().read([log(50, lambda epoch: []).encode()]).dice.words == ''
+
+
+@pytest.mark.parametrize('pasted', ['Pseudo dice [nan, 0.91]', v1(3, '0.8, nan')])
+def test_of_one_line_alone_both_are_said_the_harmless_one_first(pasted: str) -> None:
+    found = explain_text([pasted])
+    assert found is not None
+    assert found.signature is not None
+    assert found.signature.code == 'MG400'
+    assert 'rare' in found.causes[0].cause.text
+    assert found.causes[1].standing == POSSIBLE
+
+
+def test_an_error_that_ended_the_training_comes_first() -> None:
+    error = (
+        'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    x\nIndexError: Target 3 is out of bounds.'
+    )
+    found = explain_text([f'{ALWAYS[0][0]}{error}\n'])
+    assert found is not None
+    assert found.raised.kind == 'IndexError'
+
+
+def test_labels_that_have_the_class_nowhere_confirm_it() -> None:
+    from mmguard.findings import diagnose
+    from mmguard.findings.volume_examples import VOLUME_EXAMPLES
+
+    found = explain_text([ALWAYS[0][0]], Known(tuple(diagnose(VOLUME_EXAMPLES['MG194']())), labels=True))
+    assert found is not None
+    assert found.causes[0].standing == CONFIRMED
+
+
+@pytest.mark.parametrize('command', ['explain', 'report'])
+@pytest.mark.parametrize(
+    ('text', 'said', 'unsaid'),
+    [
+        (ALWAYS[0][0], 'in all 25 epochs', 'That is harmless'),
+        (NOW_AND_THEN[0][0], 'That is harmless', 'MG400'),
+        (log(4, lambda epoch: []), '', 'nan'),
+    ],
+)
+def test_the_commands_say_which(command: str, text: str, said: str, unsaid: str, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / 'training_log_2026_1_1_12_00_00.txt').write_text(text)
+    (tmp_path / 'label_guard.jsonl').write_text('{"mode": "train", "iter": 1, "skipped_pixels": 3, "total": 9}\n')
+    main([command, str(tmp_path)])
+    shown = ' '.join(capsys.readouterr().out.split())
+    assert said in shown
+    assert unsaid not in shown

@@ -1,0 +1,274 @@
+"""Logs as programs write them: ranks, colours, progress bars, loggers, notebooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.tools.explain.explained import Explanation, explain_text
+from mmguard.tools.explain.reader import Reader
+
+CROSS_ENTROPY = """\
+Traceback (most recent call last):
+  File "/home/me/train.py", line 12, in <module>
+    main()
+  File "/opt/lib/python3.11/site-packages/torch/nn/functional.py", line 3029, in cross_entropy
+    return torch._C._nn.cross_entropy_loss(
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+IndexError: Target 255 is out of bounds.
+"""
+GONE = """\
+Traceback (most recent call last):
+  File "/home/me/train.py", line 14, in <module>
+    dist.all_reduce(loss)
+RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:31337
+"""
+ITERATION = '2026/01/01 12:00:{:02d} - mmengine - INFO - Iter(train) [{:6d}/160000]  lr: 9.9e-03  loss: 1.2345\n'
+LOG = ''.join(ITERATION.format(number % 60, 50 * number) for number in range(400))
+
+
+def explained(text: str) -> Explanation:
+    found = explain_text([text])
+    assert found is not None
+    return found
+
+
+def code_of(text: str) -> str:
+    signature = explained(text).signature
+    return signature.code if signature else ''
+
+
+def marked(text: str, mark: str) -> list:
+    return [f'{mark}{line}\n' for line in text.splitlines()]
+
+
+def woven(*texts: list) -> str:
+    """Lines in turn, as processes write them at the same time."""
+    longest = max(map(len, texts))
+    return ''.join(lines[place] for place in range(longest) for lines in texts if place < len(lines))
+
+
+@pytest.mark.parametrize('mark', ['[rank1]: ', '[default1]:', '[1]:', '1: ', '\x1b[36m(RayTrainWorker pid=1)\x1b[0m '])
+def test_the_first_cause_of_interleaved_ranks_is_found(mark: str) -> None:
+    other = mark.replace('1', '0', 1) if 'pid' not in mark else mark.replace('pid=1', 'pid=0')
+    found = explained(woven(marked(GONE, other), marked(CROSS_ENTROPY, mark)))
+    assert found.signature is not None
+    assert found.signature.code == 'MG413'
+    assert found.trouble.rank == '1'
+    assert found.raised.message == 'Target 255 is out of bounds.'
+    assert [(signature.code if signature else '') for _, _, signature in found.others] == ['MG456']
+
+
+def test_the_line_of_the_user_is_named_beside_the_innermost_one() -> None:
+    found = explained(LOG + CROSS_ENTROPY)
+    assert str(found.place) == '/opt/lib/python3.11/site-packages/torch/nn/functional.py:3029 in cross_entropy'
+    assert str(found.own_place) == '/home/me/train.py:12 in <module>'
+    assert found.trouble.line == 401
+
+
+def test_colours_and_progress_bars_hide_nothing() -> None:
+    coloured = CROSS_ENTROPY.replace('IndexError', '\x1b[31mIndexError\x1b[39m').replace('File', '\x1b[34mFile\x1b[0m')
+    assert code_of('Epoch 1:  42%|####  | 420/1000 [00:01<00:02]\r' * 4000 + coloured) == 'MG413'
+
+
+def test_every_line_may_have_the_time_in_front() -> None:
+    assert code_of(''.join(marked(CROSS_ENTROPY, '2026-01-01T12:00:00.123456789Z stderr F '))) == 'MG413'
+    assert code_of(''.join(marked(CROSS_ENTROPY, '2026-01-01 12:00:00.123456: '))) == 'MG413'
+
+
+def test_a_logger_that_writes_a_traceback_has_its_mark_in_front_of_the_first_line() -> None:
+    assert code_of(f'{LOG}2026/01/01 12:00:00 - mmengine - ERROR - {CROSS_ENTROPY}') == 'MG413'
+
+
+@pytest.mark.parametrize(
+    'link',
+    [
+        'During handling of the above exception, another exception occurred:',
+        'The above exception was the direct cause of the following exception:',
+    ],
+)
+def test_the_root_of_a_chain_is_the_error(link: str) -> None:
+    outer = 'Traceback (most recent call last):\n  File "a.py", line 1, in run\n    go()\nValueError: training failed\n'
+    found = explained(f'{CROSS_ENTROPY}\n{link}\n\n{outer}')
+    assert found.raised.kind == 'IndexError'
+    assert len(found.trouble.chain) == 2
+
+
+def test_the_error_of_a_worker_is_the_one_that_it_raised() -> None:
+    inner = CROSS_ENTROPY.replace('IndexError: Target 255 is out of bounds.', 'KeyError: 9').replace(
+        'return torch._C._nn.cross_entropy_loss(', "label = self.cat2label[ann['category_id']]"
+    )
+    outer = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    next(loader)\n'
+    text = f'{outer}KeyError: Caught KeyError in DataLoader worker process 0.\nOriginal {inner}'
+    found = explained(text)
+    assert found.signature is not None
+    assert found.signature.code == 'MG475'
+    assert found.raised.message == '9'
+
+
+def test_an_assert_of_a_kernel_is_the_error_and_the_exception_only_reports_it() -> None:
+    kernel = (
+        '../aten/src/ATen/native/cuda/Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], thread: '
+        '[{},0,0] Assertion `t >= 0 && t < n_classes` failed.\n'
+    )
+    late = CROSS_ENTROPY.replace(
+        'IndexError: Target 255 is out of bounds.', 'RuntimeError: CUDA error: device-side assert triggered'
+    )
+    found = explained(LOG + ''.join(kernel.format(number) for number in range(32)) + late)
+    assert found.signature is not None
+    assert found.signature.code == 'MG402'
+    assert found.kernel == 'Loss.cu:250, nll_loss_forward_reduce_cuda_kernel_2d: t >= 0 && t < n_classes'
+    assert found.trouble.times == 32
+    assert found.is_asynchronous
+    assert found.late is not None
+    assert str(found.own_place) == '/home/me/train.py:12 in <module>'
+
+
+def test_who_goes_on_training_has_survived() -> None:
+    assert explain_text([LOG + CROSS_ENTROPY + LOG]) is None
+    assert explain_text([LOG + ITERATION.format(0, 50).replace('1.2345', 'nan') + LOG]) is None
+    # Without a logger: what print() had not yet written stands behind the error.
+    printed = ''.join(f'epoch 1 step {number} loss 0.5\n' for number in range(100))
+    assert code_of(printed + CROSS_ENTROPY + printed) == 'MG413'
+    assert explain_text([printed + CROSS_ENTROPY + 20 * printed]) is None
+
+
+def test_what_python_ignores_is_no_end() -> None:
+    assert explain_text([f'{LOG}Exception ignored in: <function Pool.__del__ at 0x7f>\n{CROSS_ENTROPY}']) is None
+
+
+def test_the_rank_that_torchrun_names_is_believed() -> None:
+    other = CROSS_ENTROPY.replace('Target 255', 'Target 7')
+    summary = 'Root Cause (first observed failure):\n[0]:\n  time : 2026\n  host : a\n  rank : 1 (local_rank: 1)\n'
+    text = ''.join(marked(other, '[rank0]: ')) + ''.join(marked(CROSS_ENTROPY, '[rank1]: ')) + summary
+    assert explained(text).raised.message == 'Target 255 is out of bounds.'
+
+
+def test_a_notebook_is_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    traceback = [
+        '\x1b[31m---------------------------------------------------------------------------\x1b[39m',
+        '\x1b[31mIndexError\x1b[39m                                Traceback (most recent call last)',
+        '\x1b[36mCell\x1b[39m\x1b[36m \x1b[39m\x1b[32mIn[3]\x1b[39m\x1b[32m, line 5\x1b[39m\n'
+        '\x1b[32m      3\x1b[39m a\n'
+        '\x1b[32m----> 5\x1b[39m loss = F.cross_entropy(x, y)\n',
+        '\x1b[36mFile \x1b[39m\x1b[32m/opt/lib/python3.11/site-packages/torch/nn/functional.py:3029\x1b[39m, in '
+        '\x1b[36mcross_entropy\x1b[39m\x1b[34m(input, target)\x1b[39m\n'
+        '\x1b[32m-> 3029\x1b[39m     \x1b[38;5;28;01mreturn\x1b[39;00m x\n',
+        '\x1b[31mIndexError\x1b[39m: Target 7 is out of bounds.',
+    ]
+    cells = [{'outputs': [{'output_type': 'error', 'ename': 'IndexError', 'traceback': traceback}]}, {'source': 'x'}]
+    path = tmp_path / 'train.ipynb'
+    path.write_text(json.dumps({'cells': cells}))
+    assert main(['explain', str(path)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith('MG413  ')
+    assert 'functional.py:3029 in cross_entropy' in out
+    assert 'your line: Cell In[3]:5' in out
+
+
+def test_a_few_pasted_words_are_enough() -> None:
+    assert code_of('CUDA error: device-side assert triggered') == 'MG401'
+    assert code_of('weight tensor should be defined either for all or no classes') == 'MG424'
+
+
+def test_an_error_that_nobody_knows_is_said_to_be_not_known(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / 'train.log'
+    path.write_text(LOG + CROSS_ENTROPY.replace('IndexError: Target 255 is out of bounds.', 'FlubberError: no flubber'))
+    assert main(['explain', str(path)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith('not known')
+    assert 'the issue tracker of torch' in ' '.join(out.split())
+    assert 'mmguard env' in out
+
+
+def test_a_log_without_an_error_has_none(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / 'train.log'
+    path.write_text(LOG)
+    assert main(['explain', str(path)]) == 0
+    assert 'no error that ended a training in 400 lines' in capsys.readouterr().out
+
+
+def test_no_log_is_an_error_in_words(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain', str(tmp_path / 'train.log')]) == 2
+    assert 'no such file' in capsys.readouterr().err
+    assert main(['explain', str(tmp_path)]) == 2
+    assert 'no log below this folder' in capsys.readouterr().err
+    (tmp_path / 'a.ipynb').write_text('[')
+    assert main(['explain', str(tmp_path / 'a.ipynb')]) == 2
+    assert 'no notebook' in capsys.readouterr().err
+
+
+def test_the_newest_run_of_a_folder_is_read_and_its_config_named_but_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    for number, (name, text) in enumerate([('old', 'ValueError: old\n'), ('new', CROSS_ENTROPY)]):
+        log = tmp_path / name / f'{name}.log'
+        log.parent.mkdir()
+        log.write_text(LOG + text)
+        os.utime(log, (number, number))
+    (tmp_path / 'new' / 'vis_data').mkdir()
+    (tmp_path / 'new' / 'vis_data' / 'config.py').write_text('raise SystemExit("was run")\n')
+    assert main(['explain', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith('MG413  ')
+    assert '--config' in out
+    assert 'vis_data/config.py' in out
+
+
+def test_standard_input_and_json(tmp_path: Path) -> None:
+    command = [sys.executable, '-m', 'mmguard.cli', 'explain', '-', '--json', '-']
+    done = subprocess.run(command, input=LOG + CROSS_ENTROPY, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    record = json.loads(done.stdout)
+    assert record['error']['code'] == 'MG413'
+    assert record['causes'][0]['codes'][0] == 'MG104'
+    assert record['causes'][0]['standing'] == 'hinted'
+
+
+@pytest.mark.parametrize('content', [b'', b'\x00' * 100_000, b'\xff\xfe' * 1000, b'x' * 3_000_000, b'\r' * 100_000])
+def test_what_is_no_log_is_no_error(content: bytes) -> None:
+    assert explain_text([content]) is None
+
+
+def test_what_a_log_holds_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / 'train.log'
+    path.write_text(CROSS_ENTROPY.replace('255', '255\x1b]0;title\x07\u202e'))
+    assert main(['explain', str(path)]) == 1
+    out = capsys.readouterr().out
+    assert '\x1b' not in out
+    assert '\u202e' not in out
+
+
+def test_memory_and_time_do_not_grow_with_the_log() -> None:
+    reader = Reader().read([LOG.encode()] * 200 + [CROSS_ENTROPY.encode()] * 3000)
+    assert len(reader.troubles) <= 200
+    assert reader.lines == 200 * 400 + 3000 * CROSS_ENTROPY.count('\n')
+
+
+def test_a_real_program_is_explained(tmp_path: Path) -> None:
+    script = tmp_path / 'train.py'
+    script.write_text(
+        textwrap.dedent(
+            """
+            import torch
+            import torch.nn.functional as F
+
+            for step in range(3):
+                print('step', step, 'loss', 0.5)
+            F.cross_entropy(torch.rand(2, 3), torch.tensor([0, 3]))
+            """
+        )
+    )
+    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    found = explain_text([done.stdout])
+    assert found is not None
+    assert found.signature is not None
+    assert found.signature.code == 'MG413'
+    assert str(found.own_place) == f'{script}:7 in <module>'

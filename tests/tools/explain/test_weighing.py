@@ -1,0 +1,78 @@
+"""A config and labels beside an error: what they confirm comes first, what they refute goes down."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mmguard.cli import main
+
+pytest.importorskip('PIL')
+from PIL import Image
+
+TRACEBACK = """Traceback (most recent call last):
+  File "/home/me/train.py", line 12, in main
+    loss = F.cross_entropy(x, y)
+IndexError: Target 1 is out of bounds.
+"""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / 'train.log'
+    path.write_text(TRACEBACK.replace('Target 1', 'Target 3'))
+    return str(path)
+
+
+def labels(folder: Path, *values: int) -> str:
+    folder.mkdir()
+    for number in range(30):
+        label = np.resize(np.array(values, np.uint8), (16, 16))
+        Image.fromarray(label).save(folder / f'{number:03d}.png')
+    return str(folder)
+
+
+def explained(capsys: pytest.CaptureFixture, *words: str) -> dict:
+    assert main(['explain', *words, '--json', '-']) == 1
+    record: dict = json.loads(capsys.readouterr().out)
+    return record
+
+
+def test_what_the_labels_confirm_comes_first(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
+    folder = labels(tmp_path / 'labels', 1, 2, 3)
+    alone = explained(capsys, log)
+    assert 'MG115' not in alone['causes'][0]['codes']
+    record = explained(capsys, log, '--data', folder, '--num-classes', '3')
+    first = record['causes'][0]
+    assert first['standing'] == 'confirmed'
+    assert first['findings'] == ['MG115']
+
+
+def test_what_the_labels_refute_goes_down(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
+    record = explained(capsys, log, '--data', labels(tmp_path / 'labels', 0, 1, 2), '--num-classes', '3')
+    standings = [cause['standing'] for cause in record['causes']]
+    assert 'confirmed' not in standings
+    refuted = [cause for cause in record['causes'] if cause['standing'] == 'refuted']
+    assert refuted
+    assert standings[-len(refuted) :] == ['refuted'] * len(refuted)
+    # A code of a config was not looked for.
+    open_codes = {code for cause in record['causes'] if cause['standing'] != 'refuted' for code in cause['codes']}
+    assert any(code.startswith('MG2') for code in open_codes)
+
+
+def test_the_text_says_what_was_found_and_what_to_do(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain', log, '--data', labels(tmp_path / 'labels', 1, 2, 3), '--num-classes', '3']) == 1
+    out = ' '.join(capsys.readouterr().out.split())
+    assert '1. num_classes is one too small' in out
+    assert 'found: MG115 ' in out
+    assert 'do: ' in out
+
+
+def test_data_that_are_not_there_leave_the_explanation(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
+    assert main(['explain', log, '--data', str(tmp_path / 'nowhere')]) == 1
+    out = capsys.readouterr().out
+    assert 'note: the labels of' in out
+    assert 'MG413' in out

@@ -1,0 +1,260 @@
+"""`mmguard fix` on COCO JSON and VOC XML."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from mmguard.cli import main
+from mmguard.tools.fix.coco import mend_coco
+from mmguard.tools.fix.options import FixOptions, NotMended
+from mmguard.tools.fix.voc import mend_voc
+
+W, H = 100, 50
+
+
+def run(*arguments: Any) -> int:
+    return main(['fix', *map(str, arguments)])
+
+
+def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
+    return dict(
+        info=dict(description='mine'),
+        images=[dict(id=1, file_name='1.jpg', width=W, height=H)],
+        categories=[dict(id=3, name='cat'), dict(id=7, name='dog')],
+        annotations=[
+            dict(dict(id=n, image_id=1, category_id=3, bbox=[1, 2, 3, 4], area=12), **a)
+            for n, a in enumerate(annotations)
+        ],
+    )
+
+
+#: What is wrong with an annotation -> what is said of it.
+FAULTS: Dict[str, Dict[str, Any]] = {
+    'label': dict(category_id=99),
+    'box_no_area': dict(bbox=[1, 2, 0, 4]),
+    'box_outside': dict(bbox=[W, 2, 3, 4]),
+    'box_not_finite': dict(bbox=[1, 2, float('nan'), 4]),
+    'image_not_listed': dict(image_id=2),
+}
+
+
+@pytest.fixture
+def annotations(tmp_path: Path) -> Path:
+    path = tmp_path / 'in' / 'train.json'
+    path.parent.mkdir()
+    faulty = [*FAULTS.values(), dict(bbox=None), dict(bbox=['a', 1, 2, 3]), dict(category_id=[3])]
+    good = [{}, dict(category_id=7, iscrowd=1), dict(bbox=[90, 40, 30, 30])]
+    path.write_text(json.dumps(coco([good[0], *faulty, *good[1:]])))
+    return path
+
+
+def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, capsys: Any) -> None:
+    before, out = annotations.read_bytes(), tmp_path / 'out'
+    assert run(annotations, '--out', out) == 0
+    assert annotations.read_bytes() == before
+    mended, original = json.loads((out / 'train.json').read_text()), json.loads(before)
+    assert [annotation['id'] for annotation in mended['annotations']] == [0, 9, 10]
+    capsys.readouterr()
+    assert main(['scan', str(annotations)]) == 1
+    assert main(['scan', str(out / 'train.json')]) == 0, capsys.readouterr().out
+    by_id = {annotation['id']: annotation for annotation in original['annotations']}
+    by_id[10].update(bbox=[90, 40, 10, 10], area=100)  # clamped into the image
+    assert all(annotation == by_id[annotation['id']] for annotation in mended['annotations'])
+    assert {k: v for k, v in mended.items() if k != 'annotations'} == {
+        k: v for k, v in original.items() if k != 'annotations'
+    }
+    (record,) = json.loads((out / 'manifest.json').read_text())['files']
+    assert record['counts'] == dict(
+        label=2, box_no_area=1, box_outside=1, box_not_finite=3, image_not_listed=1, clipped=1
+    )
+    assert record['values'] == {'99': 1, '[3]': 1}
+    capsys.readouterr()
+    assert run(out / 'train.json', '--out', tmp_path / 'again') == 0
+    assert 'nothing to change' in capsys.readouterr().out
+    assert (tmp_path / 'again' / 'train.json').read_bytes() == (out / 'train.json').read_bytes()
+
+
+def test_coco_areas_that_are_missing_are_added() -> None:
+    record = coco([{}])
+    del record['annotations'][0]['area']
+    mended = mend_coco(json.dumps(record).encode(), FixOptions())
+    assert json.loads(mended.data) == coco([{}])
+    assert mended.counts == {'area_added': 1}
+
+
+def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path, capsys: Any) -> None:
+    assert run(annotations, '--out', tmp_path / 'out', '--label-map', '99:7') == 0
+    mended = json.loads((tmp_path / 'out' / 'train.json').read_text())
+    assert mended['annotations'][1]['category_id'] == 7
+    assert run(annotations, '--out', tmp_path / 'wrong', '--label-map', '99:5') == 1
+    assert 'category ids that the file does not have' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('text', ['', '{', '[]', '{"images": 3}', '[' * 100_000, '{"images": [{}], "annotations": []}'])
+def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / 'in' / 'a.json'
+    path.parent.mkdir()
+    path.write_text(text)
+    assert run(path, '--out', tmp_path / 'out') == 1
+    assert 'a.json:' in capsys.readouterr().out
+    assert not (tmp_path / 'out' / 'a.json').exists()
+
+
+def test_the_folder_of_the_file_is_refused(annotations: Path, capsys: Any) -> None:
+    assert run(annotations, '--out', annotations.parent) == 2
+    assert 'originals are never touched' in capsys.readouterr().err
+
+
+def test_coco_of_another_scale(tmp_path: Path) -> None:
+    outline = [[20, 10, 60, 10, 60, 30]]
+    record = coco([dict(bbox=[20, 10, 40, 20], area=400, segmentation=outline), dict(bbox=[1, 1, 3, 4], area=12)])
+    halved = json.loads(mend_coco(json.dumps(record).encode(), FixOptions(scale=0.5, sizes='scaled')).data)
+    assert (halved['images'][0]['width'], halved['images'][0]['height']) == (W / 2, H / 2)
+    assert halved['annotations'][0]['bbox'] == [10, 5, 20, 10]
+    assert halved['annotations'][0]['segmentation'] == [[10, 5, 30, 5, 30, 15]]
+    assert [annotation['area'] for annotation in halved['annotations']] == [100, 3]
+    boxes_alone = json.loads(mend_coco(json.dumps(record).encode(), FixOptions(scale=0.5)).data)
+    assert boxes_alone['images'] == record['images']
+
+
+def test_what_cannot_be_scaled_is_left_out() -> None:
+    for other in (dict(segmentation=dict(counts='0', size=[H, W])), dict(keypoints=[1, 2, 2])):
+        with pytest.raises(NotMended, match='cannot be scaled'):
+            mend_coco(json.dumps(coco([other])).encode(), FixOptions(scale=0.5))
+    with pytest.raises(NotMended, match='needs --scale'):
+        mend_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='scaled'))
+    with pytest.raises(NotMended, match='of a COCO JSON'):
+        mend_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(scale=0.5))
+
+
+def test_a_factor_is_above_0(annotations: Path, tmp_path: Path, capsys: Any) -> None:
+    for wrong in ('0', '-1', 'inf', 'nan', 'half'):
+        with pytest.raises(SystemExit):
+            run(annotations, '--out', tmp_path / 'out', f'--scale={wrong}')
+    assert '--scale' in capsys.readouterr().err
+
+
+def test_swapped_sizes_are_swapped_back() -> None:
+    swapped = json.loads(mend_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='swapped')).data)
+    assert (swapped['images'][0]['width'], swapped['images'][0]['height']) == (H, W)
+    mended = mend_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(sizes='swapped'))
+    size = ET.fromstring(mended.data)
+    assert (size.findtext('size/width'), size.findtext('size/height')) == (str(H), str(W))
+    assert mended.changes == ['width and height swapped']
+
+
+NUMBERS = st.one_of(st.integers(-20, 120), st.floats(-20, 120), st.just(float('inf')), st.none())
+ANNOTATION = st.fixed_dictionaries(
+    {},
+    optional=dict(
+        bbox=st.lists(NUMBERS, min_size=3, max_size=4),
+        category_id=st.sampled_from([3, 7, 8, '3', None]),
+        image_id=st.sampled_from([1, 2, None]),
+        iscrowd=st.sampled_from([0, 1]),
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(found=st.lists(ANNOTATION, max_size=6))
+def test_what_is_left_is_valid_and_final(found: Any) -> None:
+    options = FixOptions()
+    record = coco([{}, *found])
+    mended = mend_coco(json.dumps(record).encode(), options)
+    kept = json.loads(mended.data)['annotations']
+    for annotation in kept:
+        left, top, width, height = annotation['bbox']
+        assert annotation['category_id'] in (3, 7)
+        assert annotation['image_id'] == 1
+        assert width > 0 < height and left < W and top < H and left + width > 0 and top + height > 0  # noqa: PT018
+        assert left >= 0 <= top and left + width <= W + 1e-9 and top + height <= H + 1e-9  # noqa: PT018
+    assert mend_coco(mended.data, options).changes == []
+    changed = ('clipped', 'remapped', 'area_added', 'texts_to_numbers', 'ids_renumbered')
+    dropped = sum(n for key, n in mended.counts.items() if key not in changed)
+    assert len(kept) + dropped == len(found) + 1
+
+
+# ---- VOC
+
+
+def voc(*objects: str) -> str:
+    return (
+        f'<annotation><size><width>{W}</width><height>{H}</height></size>'
+        + ''.join(f'<object>{item}</object>' for item in objects)
+        + '</annotation>'
+    )
+
+
+def thing(name: str, *box: float) -> str:
+    sides = ''.join(f'<{s}>{v}</{s}>' for s, v in zip(('xmin', 'ymin', 'xmax', 'ymax'), box))
+    return f'<name>{name}</name><bndbox>{sides}</bndbox>'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / 'VOC2007'
+    (root / 'Annotations').mkdir(parents=True)
+    (root / 'ImageSets' / 'Main').mkdir(parents=True)
+    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('1\n2\n')
+    (root / 'JPEGImages').mkdir()
+    for stem in ('1', '2'):
+        Image.new('RGB', (W, H)).save(root / 'JPEGImages' / f'{stem}.jpg')
+    faulty = (
+        thing('unicorn', 1, 1, 9, 9),
+        thing('cat', 5, 5, 5, 9),
+        thing('cat', 1, 1, 9),
+        thing('cat', 101, 1, 120, 9),
+    )
+    good = (thing('cat', 1, 1, 9, 9), thing('dog', 90, 1, 120, 9))
+    (root / 'Annotations' / '1.xml').write_text(voc(good[0], *faulty, good[1]))
+    (root / 'Annotations' / '2.xml').write_text(voc(*good[:1]))
+    return root
+
+
+def boxes(path: Path) -> List[Any]:
+    return [
+        (item.findtext('name'), *(item.findtext(f'bndbox/{s}') for s in ('xmin', 'ymin', 'xmax', 'ymax')))
+        for item in ET.parse(path).iter('object')
+    ]
+
+
+def test_voc_keeps_what_can_be_trained_on(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / 'out'
+    before = (folder / 'Annotations' / '1.xml').read_bytes()
+    assert run(folder, '--out', out, '--classes', 'cat,dog') == 0
+    assert (folder / 'Annotations' / '1.xml').read_bytes() == before
+    assert boxes(out / 'Annotations' / '1.xml') == [('cat', '1', '1', '9', '9'), ('dog', '90', '1', '101', '9')]
+    assert (out / 'Annotations' / '2.xml').read_bytes() == (folder / 'Annotations' / '2.xml').read_bytes()
+    assert (out / 'ImageSets' / 'Main' / 'train.txt').read_text() == '1\n2\n'
+    records = {r['file']: r for r in json.loads((out / 'manifest.json').read_text())['files']}
+    counts = records['Annotations/1.xml']['counts']
+    assert counts == dict(label=1, box_no_area=1, box_not_finite=1, box_outside=1, clipped=1)
+    assert (out / 'JPEGImages' / '1.jpg').samefile(folder / 'JPEGImages' / '1.jpg')
+    assert main(['scan', str(folder)]) == 1
+    assert main(['scan', str(out)]) == 0, capsys.readouterr().out
+    capsys.readouterr()
+    assert run(out, '--out', tmp_path / 'again', '--classes', 'cat,dog') == 0
+    assert 'nothing to change' in capsys.readouterr().out
+
+
+def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    bomb = '<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><annotation>&d;</annotation>'
+    for name, text in {'bomb': bomb, 'cut': voc()[:-5], 'other': '<html/>', 'empty': ''}.items():
+        (folder / 'Annotations' / f'{name}.xml').write_text(text)
+    assert run(folder, '--out', tmp_path / 'out') == 1
+    said = capsys.readouterr().out
+    assert '4 left out' in said
+    assert 'document type' in said
+
+
+def test_names_are_not_mapped_by_numbers(folder: Path, tmp_path: Path, capsys: Any) -> None:
+    assert run(folder, '--out', tmp_path / 'out', '--label-map', '1:2') == 2
+    assert '--classes' in capsys.readouterr().err

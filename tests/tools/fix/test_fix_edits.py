@@ -1,0 +1,185 @@
+"""`mmguard fix TARGET --edit N` writes what the scan of TARGET offers under that number."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+
+SIZE = dict(width=640, height=480)
+
+
+def boxes(corners: bool, outside: bool = False) -> List[List[int]]:
+    found = [[40 * n, 30 * n, 100 + 8 * n, 90 + 8 * n] for n in range(10)]
+    if corners:
+        found = [[x, y, x + width, y + height] for x, y, width, height in found]
+    return [*found, [900, 900, 9, 9]] if outside else found
+
+
+def write(path: Path, found: List[List[int]], first: int = 0) -> Path:
+    record: Dict[str, Any] = dict(
+        images=[dict(id=n, file_name=f'{n}.jpg', **SIZE) for n in range(4)],
+        annotations=[
+            dict(id=n, image_id=n % 4, category_id=first + n % 2, bbox=box, area=9000, iscrowd=0)
+            for n, box in enumerate(found)
+        ],
+        categories=[dict(id=first + n, name=name) for n, name in enumerate(['cat', 'dog'])],
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    monkeypatch.setenv('COLUMNS', '400')
+
+
+def run(command: str, *words: Any) -> int:
+    return main([command, *map(str, words)])
+
+
+def numbers_of(target: Any, code: str, capsys: Any, *options: Any) -> List[str]:
+    """The numbers that the screen shows beside a finding."""
+    capsys.readouterr()
+    run('scan', target, *options)
+    said = capsys.readouterr().out
+    (finding,) = (part for part in said.split('\n\n') if part.startswith(code))
+    return re.findall(r'\[(\d+)\]', finding)
+
+
+def test_the_edit_of_a_number_is_written_and_looked_at_again(tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=True))
+    (number,) = numbers_of(source, 'MG172', capsys)
+    assert run('fix', source, '-o', tmp_path / 'out', '--edit', number) == 0
+    said = capsys.readouterr().out
+    assert 'scanned again: nothing found' in said
+    written = json.loads((tmp_path / 'out' / 'train.json').read_text())
+    assert [one['bbox'] for one in written['annotations']] == boxes(corners=False)
+
+
+def test_two_edits_of_one_file_are_one_copy(tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=True), first=5)
+    (corners,) = numbers_of(source, 'MG172', capsys, '--framework', 'detr')
+    renumber = [
+        number
+        for number in numbers_of(source, 'MG138', capsys, '--framework', 'detr')
+        if run('fix', source, '-o', tmp_path / number, '--framework', 'detr', '--edit', corners, '--edit', number) == 0
+    ]
+    assert renumber
+    written = json.loads((tmp_path / renumber[0] / 'train.json').read_text())
+    assert [one['bbox'] for one in written['annotations']] == boxes(corners=False)
+    assert [one['id'] for one in written['categories']] == [0, 1]
+
+
+def test_all_safe_ones(tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False, outside=True))
+    record = json.loads(source.read_text())
+    for annotation in record['annotations']:
+        del annotation['area']
+    source.write_text(json.dumps(record))
+    assert run('fix', source, '-o', tmp_path / 'out', '--edit', 'safe') == 0
+    assert 'scanned again: nothing found' in capsys.readouterr().out
+    assert len(json.loads((tmp_path / 'out' / 'train.json').read_text())['annotations']) == 10
+
+
+def test_the_hint_of_the_scan_is_the_command(tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'my set' / 'train.json', boxes(corners=True))
+    run('scan', source, '--num-classes', 2, '--labels', 'positions')
+    said = capsys.readouterr().out
+    hint = f"mmguard fix '{source}' --out DIR --num-classes 2 --labels positions --edit N"
+    assert hint in said
+    assert run('fix', source, '-o', tmp_path / 'out', '--num-classes', 2, '--labels', 'positions', '--edit', 1) == 0
+
+
+def test_numbers_that_are_none_are_refused(tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=True))
+    for number in ('99', 'x', '0'):
+        assert run('fix', source, '-o', tmp_path / 'out', '--edit', number) == 2
+        assert f'offers no edit {number} of label files' in capsys.readouterr().err
+    fine = write(tmp_path / 'in' / 'fine.json', boxes(corners=False))
+    assert run('fix', fine, '-o', tmp_path / 'out', '--edit', 'safe') == 2
+    assert 'nothing was written' in capsys.readouterr().err
+    assert not (tmp_path / 'out').exists()
+
+
+def test_a_config_has_both_kinds_of_edits_and_each_command_names_the_other(tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip('mmdet')
+    splits = []
+    for split in ('train', 'val'):
+        path = write(tmp_path / f'{split}.json', boxes(corners=True))
+        splits.append(
+            f'{split}_dataloader = dict(batch_size=1, dataset=dict(type="CocoDataset", ann_file={str(path)!r}, '
+            f'data_prefix=dict(img=""), metainfo=dict(classes=("cat", "dog")), pipeline=[]))'
+        )
+    config = tmp_path / 'config.py'
+    config.write_text(
+        'default_scope = "mmdet"\nmodel = dict(type="RetinaNet", bbox_head=dict(type="RetinaHead", '
+        'num_classes=3))\n' + '\n'.join(splits)
+    )
+    files, of_config = (first_number(config, what, capsys) for what in ('files', 'config'))
+    assert run('fix', config, '-o', tmp_path / 'out', '--edit', files) == 0, capsys.readouterr()
+    for split, place in (('train', '1'), ('val', '2')):
+        written = json.loads((tmp_path / 'out' / place / f'{split}.json').read_text())
+        assert [one['bbox'] for one in written['annotations']] == boxes(corners=False)
+    assert 'MG172' not in capsys.readouterr().out
+    assert run('apply', config, '-o', tmp_path / 'new.py', '--scan', '--edit', files) == 2
+    assert f'`mmguard fix {config} --out DIR --edit {files}`' in capsys.readouterr().err
+    assert run('fix', config, '-o', tmp_path / 'other', '--edit', of_config) == 2
+    assert f'`mmguard apply {config} -o OUT.py --scan --edit {of_config}`' in capsys.readouterr().err
+
+
+def first_number(target: Path, what: str, capsys: Any) -> int:
+    """The number of the first edit of ``files``, or of the ``config``."""
+    capsys.readouterr()
+    run('scan', target, '--json', '-')
+    datasets = json.loads(capsys.readouterr().out)['datasets']
+    edits = [edit for one in datasets for finding in one['findings'] for edit in finding['edits']]
+    return next(edit['number'] for edit in edits if edit['number'] and edit[what])
+
+
+@pytest.fixture
+def small_masks(tmp_path: Path) -> Any:
+    """Writes label maps of an object before a ground, each as ``draw`` has it."""
+
+    def written(draw: Any, ending: str) -> Path:
+        folder = tmp_path / 'masks'
+        folder.mkdir()
+        for number in range(6):
+            inside = np.zeros((32, 32), bool)
+            inside[8:20, 8 : 24 + number % 3] = True
+            Image.fromarray(draw(inside, number)).save(folder / f'{number}.{ending}')
+        return folder
+
+    return written
+
+
+OBJECTS: Dict[str, Any] = {
+    # Code -> what an object is in the files, and how they end.
+    'MG171': (lambda inside, number: (inside * (255 if number % 2 else 1)).astype(np.uint8), 'png'),
+    'MG120': (lambda inside, number: inside[..., None] * np.array([128, 0, 0], np.uint8), 'png'),
+    'MG136': (lambda inside, number: (inside * 255).astype(np.uint8), 'jpg'),
+}
+
+
+@pytest.mark.parametrize('code', OBJECTS)
+def test_a_folder_of_label_maps_is_written_and_scanned_again(
+    code: str, small_masks: Any, tmp_path: Path, capsys: Any
+) -> None:
+    folder = small_masks(*OBJECTS[code])
+    (number,) = numbers_of(folder, code, capsys, '--num-classes', 2)
+    assert run('fix', folder, '-o', tmp_path / 'out', '--num-classes', 2, '--edit', number) == 0
+    assert 'scanned again: nothing found' in capsys.readouterr().out
+    for path in (tmp_path / 'out').glob('*.png'):
+        with Image.open(path) as image:
+            assert sorted(set(np.asarray(image).ravel().tolist())) == [0, 1]
+    assert len(list((tmp_path / 'out').glob('*.png'))) == 6
+    assert run('scan', tmp_path / 'out', '--num-classes', 2) == 0

@@ -1,0 +1,271 @@
+"""`mmguard fix` on folders of label maps: what is written is valid, told, and final; originals are never touched."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from PIL import Image
+
+from mmguard.cli import main
+from mmguard.tools.fix.maps import mend_map
+from mmguard.tools.fix.options import FixOptions
+
+LABEL = np.array([[0, 1, 2], [11, 255, 2]], dtype=np.uint8)
+
+
+def encoded(label: np.ndarray, mode: str = '', **options: Any) -> bytes:
+    image = Image.fromarray(label)
+    if mode == 'P':
+        image = Image.fromarray(label, mode='P')
+        image.putpalette([17] * 768)
+    elif mode:
+        image = image.convert(mode)
+    file = io.BytesIO()
+    image.save(file, **{'format': 'PNG', **options})
+    return file.getvalue()
+
+
+def stored(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        assert (image.mode, image.format) == ('L', 'PNG')
+        return np.asarray(image)
+
+
+def contents(folder: Path) -> Dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob('*') if path.is_file()}
+
+
+def run(*arguments: Any) -> int:
+    return main(['fix', *map(str, arguments)])
+
+
+@pytest.fixture
+def maps(tmp_path: Path) -> Path:
+    """One map of each kind that can be mended, one that needs nothing, and notes that are none."""
+    root = tmp_path / 'labels'
+    (root / 'city').mkdir(parents=True)
+    clean = np.where(LABEL == 11, 255, LABEL).astype(np.uint8)
+    (root / 'clean.png').write_bytes(encoded(clean))
+    (root / 'city' / 'stray.png').write_bytes(encoded(LABEL))
+    (root / 'palette.png').write_bytes(encoded(clean, 'P'))
+    (root / 'three.png').write_bytes(encoded(clean, 'RGB'))
+    (root / 'alpha.png').write_bytes(encoded(clean, 'LA'))
+    (root / 'wide.png').write_bytes(encoded(np.where(LABEL == 11, 261, LABEL.astype(np.uint16))))
+    (root / 'tiff.tif').write_bytes(encoded(LABEL, format='TIFF'))
+    (root / 'bits.png').write_bytes(encoded(LABEL > 1))
+    (root / 'notes.txt').write_text('mine')
+    return root
+
+
+def test_every_kind_is_mended_and_told(maps: Path, tmp_path: Path, capsys: Any) -> None:
+    before, out = contents(maps), tmp_path / 'mended'
+    assert run(maps, '--out', out, '--num-classes', 3) == 0
+    assert contents(maps) == before
+    expected = np.where(LABEL == 11, 255, LABEL)
+    for name in ('clean', 'city/stray', 'palette', 'three', 'alpha', 'wide', 'tiff'):
+        np.testing.assert_array_equal(stored(out / f'{name}.png'), expected, err_msg=name)
+    np.testing.assert_array_equal(stored(out / 'bits.png'), (LABEL > 1).astype(np.uint8))
+    assert (out / 'clean.png').read_bytes() == before['clean.png']
+    assert len(contents(out)) == 9  # the manifest too, no temporary file
+    manifest = json.loads((out / 'manifest.json').read_text())
+    files = {record['file']: record for record in manifest['files']}
+    assert files['clean.png']['changes'] == []
+    assert files['city/stray.png']['changes'] == ['1 px of 11 -> 255']
+    assert files['city/stray.png']['counts'] == {'skipped': 1, 'remapped': 0, 'total': 6}
+    assert files['wide.png']['values'] == {'261': 1}
+    assert files['palette.png']['changes'] == ['palette8 -> 8-bit index PNG']
+    assert files['tiff.tif']['written'] == 'tiff.png'
+    for name, record in files.items():
+        assert record['sha256_before'] == hashlib.sha256(before[name]).hexdigest()
+        assert record['sha256_after'] == hashlib.sha256((out / record['written']).read_bytes()).hexdigest()
+    assert '8 files in' in capsys.readouterr().out
+
+
+def test_a_second_run_finds_nothing_and_a_scan_is_clean(maps: Path, tmp_path: Path, capsys: Any) -> None:
+    out, again = tmp_path / 'mended', tmp_path / 'again'
+    arguments = ('--num-classes', 3, '--label-map', '0:1,1:0,11:2')
+    assert run(maps, '--out', out, *arguments) == 0
+    np.testing.assert_array_equal(stored(out / 'city' / 'stray.png'), [[1, 0, 2], [2, 255, 2]])
+    capsys.readouterr()
+    # A swap of 0 and 1 is not undone: the manifest says that it was done.
+    assert run(out, '--out', again, *arguments) == 0
+    assert 'nothing to change' in capsys.readouterr().out
+    first, second = contents(out), contents(again)
+    assert first.keys() == second.keys()
+    assert all(first[name] == second[name] for name in first if name != 'manifest.json')
+    assert run(out, '--out', tmp_path / 'plain', '--num-classes', 3) == 0
+    assert 'nothing to change' in capsys.readouterr().out
+    scan = ['scan', '--num-classes', '3', '--processes', '1', '--journal', str(tmp_path / 'journal')]
+    assert main([*scan, str(maps)]) == 1
+    assert main([*scan, str(out)]) == 0, capsys.readouterr().out
+
+
+def test_clip(tmp_path: Path) -> None:
+    (tmp_path / 'in').mkdir()
+    (tmp_path / 'in' / 'a.png').write_bytes(encoded(LABEL))
+    assert run(tmp_path / 'in', '--out', tmp_path / 'out', '--num-classes', 3, '--on-invalid', 'clip') == 0
+    np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
+
+
+def test_what_cannot_be_mended_is_named_and_left_out(maps: Path, tmp_path: Path, capsys: Any) -> None:
+    colours = np.zeros((2, 2, 3), dtype=np.uint8)
+    colours[0, 0] = 1, 2, 3
+    damaged = {
+        'empty.png': b'',
+        'cut.png': encoded(np.random.default_rng(0).integers(0, 3, (64, 64), dtype=np.uint8))[:200],
+        'text.png': b'<html>',
+        'lossy.jpg': encoded(LABEL, format='JPEG'),
+        'colours.png': encoded(colours),
+        'fractions.tif': encoded(np.full((2, 2), 0.5, dtype=np.float32), format='TIFF'),
+        'clean.bmp': encoded(LABEL, format='BMP'),  # its copy would be clean.png
+    }
+    for name, data in damaged.items():
+        (maps / name).write_bytes(data)
+    os.mkfifo(maps / 'pipe.png')
+    out = tmp_path / 'mended'
+    assert run(maps, '--out', out, '--num-classes', 3) == 1
+    left_out = {entry['file']: entry['reason'] for entry in json.loads((out / 'manifest.json').read_text())['left_out']}
+    # Of two files with one name for their copies, the first is written.
+    assert left_out.keys() == {*damaged, 'pipe.png', 'clean.png'} - {'clean.bmp'}
+    assert 'compressed with loss' in left_out['lossy.jpg']
+    assert 'stored as colours' in left_out['colours.png']
+    assert 'fractions' in left_out['fractions.tif']
+    assert 'no regular file' in left_out['pipe.png']
+    said = capsys.readouterr().out
+    assert all(name in said for name in left_out)
+
+
+def test_a_value_that_does_not_fit_is_refused(tmp_path: Path) -> None:
+    (tmp_path / 'in').mkdir()
+    (tmp_path / 'in' / 'a.png').write_bytes(encoded(LABEL))
+    arguments = ('--num-classes', 3, '--ignore-index', 300)
+    assert run(tmp_path / 'in', '--out', tmp_path / 'out', *arguments) == 1
+    assert 'cannot hold 300' in (tmp_path / 'out' / 'manifest.json').read_text()
+
+
+@pytest.mark.parametrize(
+    ('out', 'said'),
+    [('labels', 'is TARGET'), ('labels/mended', 'lies in it'), ('link/mended', 'lies in it'), ('.', 'holds TARGET')],
+)
+def test_places_where_originals_could_suffer_are_refused(
+    out: str, said: str, maps: Path, tmp_path: Path, capsys: Any
+) -> None:
+    (tmp_path / 'link').symlink_to(maps)
+    before = contents(tmp_path)
+    assert run(maps, '--out', tmp_path / out, '--num-classes', 3) == 2
+    assert said in capsys.readouterr().err
+    assert contents(tmp_path) == before
+
+
+def test_what_is_in_a_folder_stays(maps: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / 'out'
+    out.mkdir()
+    (out / 'clean.png').write_text('hours of work')
+    assert run(maps, '--out', out, '--num-classes', 3) == 2
+    assert 'is not empty' in capsys.readouterr().err
+    assert contents(out) == {'clean.png': b'hours of work'}
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        ((), '--num-classes'),
+        (('--num-classes', 3, '--label-map', '0:7'), 'sends values outside'),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments: Any, said: str, maps: Path, tmp_path: Path, capsys: Any) -> None:
+    assert run(maps, '--out', tmp_path / 'out', *arguments) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / 'out').exists()
+
+
+def test_nothing_there_is_told(tmp_path: Path, capsys: Any) -> None:
+    assert run(tmp_path / 'no', '--out', tmp_path / 'out', '--num-classes', 3) == 2
+    assert 'does not exist' in capsys.readouterr().err
+
+
+SMALL = st.sampled_from([(1, 1), (2, 3), (5, 4)])
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    label=st.one_of(arrays(np.uint8, SMALL), arrays(np.uint16, SMALL), arrays(np.bool_, SMALL)),
+    num_classes=st.integers(1, 200),
+    ignore_index=st.integers(0, 255),
+    on_invalid=st.sampled_from(['ignore', 'clip']),
+)
+def test_every_mended_value_is_valid_and_valid_ones_stay(
+    label: np.ndarray, num_classes: int, ignore_index: int, on_invalid: str
+) -> None:
+    options = FixOptions(num_classes, ignore_index, {}, on_invalid)
+    mended = mend_map(encoded(label), '.png', options)
+    with Image.open(io.BytesIO(mended.data)) as image:
+        found = np.asarray(image)
+    valid = (label.astype(int) < num_classes) | (label == ignore_index)
+    np.testing.assert_array_equal(found[valid], label[valid])
+    assert ((found < num_classes) | (found == ignore_index)).all()
+    assert sum(mended.values.values()) == (found != label).sum()
+    assert mend_map(mended.data, '.png', options).changes == []
+
+
+# ---- colours and thresholds
+
+COLOURS = np.array([(0, 0, 0), (128, 0, 0), (0, 128, 0)], dtype=np.uint8)
+
+
+@pytest.mark.parametrize('form', ['inline', 'file'])
+def test_colours_become_the_labels_that_are_listed(tmp_path: Path, form: str) -> None:
+    label = np.array([[0, 1, 2], [2, 1, 0]], dtype=np.uint8)
+    (tmp_path / 'labels').mkdir()
+    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLOURS[label]))
+    (tmp_path / 'labels' / 'b.png').write_bytes(encoded(np.dstack([COLOURS[label], label * 0 + 255])))
+    table = '{(0, 0, 0): 0, (128, 0, 0): 2, (0, 128, 0): 1}'
+    if form == 'file':
+        table = str(tmp_path / 'colours.json')
+        Path(table).write_text('{"0,0,0": 0, "128,0,0": 2, "0,128,0": 1}', encoding='utf-8')
+    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--colours', table) == 0
+    for name in ('a.png', 'b.png'):
+        np.testing.assert_array_equal(stored(tmp_path / 'out' / name), np.array([[0, 2, 1], [1, 2, 0]]))
+
+
+def test_a_file_with_a_colour_that_is_not_listed_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / 'labels').mkdir()
+    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(COLOURS[[[0, 1, 2]]]))
+    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 2, '--colours', '{(0, 0, 0): 0}') == 1
+    assert '2 colours, the first is (0, 128, 0)' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('ending', ['.png', '.jpg'])
+def test_a_threshold_makes_two_classes(tmp_path: Path, ending: str) -> None:
+    white = np.zeros((16, 16), dtype=np.uint8)
+    white[:, 8:] = 255
+    (tmp_path / 'labels').mkdir()
+    Image.fromarray(white).save(tmp_path / 'labels' / f'a{ending}')
+    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 2, '--threshold', 127) == 0
+    np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), white // 255)
+
+
+@pytest.mark.parametrize('table', ['{(0, 0): 1}', 'nowhere.json', '[1, 2]', '{'])
+def test_a_table_that_is_none_is_refused(tmp_path: Path, table: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        run(tmp_path, '--out', tmp_path / 'out', '--num-classes', 2, '--colours', table)
+    assert stopped.value.code == 2
+
+
+def test_a_long_label_map_is_read_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / 'labels').mkdir()
+    (tmp_path / 'labels' / 'a.png').write_bytes(encoded(LABEL))
+    table = tmp_path / 'label_map.json'
+    table.write_text(json.dumps({'11': 2}), encoding='utf-8')
+    assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--label-map', table) == 0
+    np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))

@@ -1,0 +1,191 @@
+"""The parts of a replay on their own: paths, samples, batches, batch norm, label spaces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from mmengine.model import BaseModel
+from torch import nn
+
+from mmguard.cli import main
+from mmguard.errors import CannotRun
+from mmguard.labels.instances import InstanceRule
+from mmguard.labels.spaces import from_model
+from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample
+from mmguard.tools.paths import common_tail, parts_of
+from mmguard.tools.replay.forward import run_sample
+from mmguard.tools.replay.labels import judge
+from mmguard.tools.replay.recorded import chosen, recorded_batches
+from mmguard.tools.samples import Samples
+from mmguard.tools.trace.snapshot import Instance, Snapshot
+
+names = st.text('abc', min_size=1, max_size=3)
+folders = st.lists(names, min_size=1, max_size=5)
+
+
+@given(tail=folders, one=folders, other=folders, separator=st.sampled_from('/\\'))
+def test_a_common_end_is_found_below_any_two_roots(
+    tail: List[str], one: List[str], other: List[str], separator: str
+) -> None:
+    mine, yours = ['', *one, 'x', *tail], ['D:', *other, 'y', *tail]
+    assert common_tail('/'.join(mine), separator.join(yours)) == len(tail)
+    assert parts_of(separator.join(yours)) == yours
+    assert common_tail('/'.join(mine), '/'.join(mine)) == len(mine) - 1
+
+
+class Listed:
+    """A data set as far as paths go."""
+
+    def __init__(self, *paths: str) -> None:
+        self.paths = paths
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def get_data_info(self, index: int) -> Dict[str, Any]:
+        return {'img_path': self.paths[index]}
+
+    def prepare_data(self, index: int) -> Dict[str, Any]:
+        return {'path': self.paths[index]}
+
+
+class Wrapper:
+    def __init__(self, **inner: Any) -> None:
+        vars(self).update(inner)
+
+
+def test_the_longest_end_wins_and_ties_are_told() -> None:
+    samples = Samples(Listed('/here/train/a.png', '/here/val/a.png', '/here/val/b.png'))
+    assert samples.find('/there/val/a.png')[0] == '/here/val/a.png'
+    assert samples.find('C:\\there\\train\\a.png')[0] == '/here/train/a.png'
+    assert samples.find('elsewhere/b.png')[0] == '/here/val/b.png'
+    with pytest.raises(CannotRun, match=r'2 files .* fit equally well: /here/train/a.png, /here/val/a.png'):
+        samples.find('/there/test/a.png')
+    with pytest.raises(CannotRun, match='none of the 3 samples'):
+        samples.find('/there/train/c.png')
+    with pytest.raises(CannotRun, match='meta_keys'):
+        samples.find('<unknown>')
+
+
+def test_wrappers_are_followed_to_the_sample_itself() -> None:
+    first, second = Listed('/d/a.png'), Listed('/d/b.png', '/d/c.png')
+    wrapped = Wrapper(dataset=Wrapper(datasets=[first, Wrapper(dataset=second, repeat_indices=[1, 1, 0])]), times=3)
+    samples = Samples(wrapped)
+    assert len(samples) == 3
+    _, (sample,) = samples.find('/e/d/c.png')
+    assert (sample.dataset, sample.index, sample.load()) == (second, 1, {'path': '/d/c.png'})
+    with pytest.raises(CannotRun, match='no data set of mmengine'):
+        Samples(Wrapper())
+
+
+def test_a_file_that_is_listed_twice_has_two_samples() -> None:
+    _, found = Samples(Wrapper(datasets=[Listed('/d/a.png'), Listed('/d/a.png')])).find('a.png')
+    assert len(found) == 2
+
+
+def test_an_image_without_instances_has_none_that_is_invalid() -> None:
+    judged = judge(Snapshot('trained', instances=[]), {'instances': InstanceRule(3)}, 'a.png')
+    assert not judged['instances'].is_invalid
+
+
+def batch(iteration: int, *paths: str, losses: Optional[Dict[str, float]] = None) -> FlightBatch:
+    return FlightBatch([FlightSample(path, path[1:]) for path in paths], iteration, losses)
+
+
+def test_the_newest_batch_comes_first() -> None:
+    batches = [batch(1, '/t/a.png', '/v/a.png', losses={'loss': 1.0}), batch(2, '/t/b.png', '/t/b.png')]
+    newest, oldest = recorded_batches(Flight(batches=batches), 'file')
+    assert [(r.path, r.iteration, r.unfinished) for r in newest] == [('/t/b.png', 2, True)]
+    assert [(r.path, r.iteration, r.unfinished) for r in oldest] == [('/t/a.png', 1, False), ('/v/a.png', 1, False)]
+    assert chosen([newest, oldest], 'v/a.png').iteration == 1
+    assert chosen([newest, oldest], 'other.png').iteration is None
+    with pytest.raises(CannotRun, match='2 recorded samples end so'):
+        chosen([newest, oldest], 'a.png')
+
+
+HOSTILE = '\x1b[31mRED\x1b]0;owned\x07\u202e'
+
+
+@pytest.mark.parametrize(
+    ('record', 'said'),
+    [
+        (dict(format=1, batches=[HOSTILE]), 'batches[0] is left out: '),
+        (dict(format=1, batches=[], exception=dict(type='E', message=HOSTILE)), 'no batch is recorded'),
+        (dict(format=1, batches=[dict(samples=3)]), 'samples: 3 is no list'),
+        (dict(format=1, batches=[dict(samples=[dict(path=[])])]), 'path: a list is no text'),
+        (dict(format=HOSTILE, batches=[]), 'this mmguard reads'),
+        (dict(batches=HOSTILE), 'not a flight record'),
+    ],
+)
+def test_a_damaged_record_is_named_without_its_codes(tmp_path: Path, capsys: Any, record: Any, said: str) -> None:
+    path = tmp_path / f'{HOSTILE}.json'
+    path.write_text(json.dumps(record))
+    assert main(['replay', 'config.py', str(path)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.replace('\n', '').isprintable()
+    assert 'This should not happen' not in err
+
+
+class PooledModel(BaseModel):
+    """Batch norm behind a global pooling, as in PSPNet and ASPP: a batch of one cannot be trained on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm2d(3)
+
+    def forward(self, inputs: Any, data_samples: Any = None, mode: str = 'tensor') -> Any:
+        pooled = torch.stack(inputs).mean(dim=(2, 3), keepdim=True)
+        return {'loss': (self.norm(pooled) - 1).square().mean()}
+
+
+def test_where_batch_norm_refuses_one_sample_it_is_taken_twice() -> None:
+    model = PooledModel()
+    result = run_sample(model, {'inputs': torch.rand(3, 4, 4)}, seed=0)
+    assert not result.fails
+    assert result.losses['loss'] > 0
+    assert 'taken twice' in result.notes[0]
+    assert model.norm.running_mean is not None
+    assert torch.equal(model.norm.running_mean, torch.zeros(3))
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_a_loss_that_is_not_finite_fails_and_leaves_no_trace() -> None:
+    model = PooledModel()
+    result = run_sample(model, {'inputs': torch.full((3, 4, 4), float('nan'))}, seed=0)
+    assert (result.fails, result.nonfinite_losses) == (True, ['loss'])
+    assert result.nonfinite_gradients == ['norm.bias', 'norm.weight']
+    assert not run_sample(model, {'inputs': torch.rand(3, 4, 4)}, seed=0).fails
+
+
+class Head(nn.Module):
+    def __init__(self, num_classes: int, **more: Any) -> None:
+        super().__init__()
+        self.num_classes = num_classes
+        for name, value in more.items():
+            setattr(self, name, value)
+
+
+def test_labels_and_boxes_are_judged_apart_from_what_is_ignored() -> None:
+    model = nn.Module()
+    model.decode_head, model.bbox_head = Head(3, ignore_index=255), Head(3)
+    shot = Snapshot('', label=np.array([[0, 3, 255]]), size=(10, 10))
+    shot.instances = [
+        Instance(3, (0, 0, 5, 5)),
+        Instance(3, (0, 0, 5, 5), ignored=True),
+        Instance(1, (4, 4, 4, 8)),
+        Instance(2, (20, 20, 30, 30)),
+    ]
+    judged = judge(shot, from_model(model).rules(), 'a.png')
+    assert judged['pixels'].tally.values == {3: 1}
+    assert judged['instances'].tally.values == {3: 1}
+    assert judged['instances'].tally.reasons == {'box_no_area': 1, 'box_outside': 1, 'label': 1}
+    assert len(judged['instances'].examples) == 3
+    assert 'box no area' in judged['instances'].examples[1]

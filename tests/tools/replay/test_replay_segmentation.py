@@ -1,0 +1,320 @@
+"""``mmguard replay`` of segmentation trainings that really died."""
+
+from __future__ import annotations
+
+import os.path as osp
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+import pytest
+from crashes import crash, replayed
+from mmengine.config import Config
+from mmengine.hooks import Hook
+from mmengine.model.utils import _BatchNormXd as BatchNormXd
+from mmengine.registry import HOOKS
+from PIL import Image
+from small_runs import LOAD, PACK, Run, make_cityscapes, shrink, tiny_config, write_pair
+from this_stack import IS_ONEDL
+from torch.nn import SyncBatchNorm
+
+from mmguard.cli import main
+from mmguard.stack import config_file
+from mmguard.tools.replay.network import build_model
+
+pytestmark = pytest.mark.slow
+
+
+@HOOKS.register_module()
+class UnpluggedHook(Hook):
+    """Training ends for a reason that lies in no sample."""
+
+    def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
+        if runner.iter == 2:
+            raise RuntimeError('GPU fell off the bus')
+
+
+def label_file(number: int) -> str:
+    return f'aachen_{number:06d}_000019_gtFine_labelTrainIds.png'
+
+
+def stock(root: str, work_dir: str, iters: int = 4, pipeline: Any = None) -> Config:
+    """A stock FCN: no guard anywhere."""
+    config = tiny_config(root, work_dir, iters=iters, pipeline=pipeline or [*LOAD, PACK])
+    config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
+    return config
+
+
+@pytest.fixture(scope='module')
+def fcn(tmp_path_factory: pytest.TempPathFactory) -> Tuple[str, str, str]:
+    """Root, config and record of a stock FCN that died on label 24 of image 5, in the third batch."""
+    root = make_cityscapes(str(tmp_path_factory.mktemp('data')), planted={5: (24, 33)})
+    work_dir = str(tmp_path_factory.mktemp('work'))
+    return (root, *crash(stock(root, work_dir), work_dir, match='out of bounds'))
+
+
+def test_one_file_among_500(tmp_path: Path, capsys: Any) -> None:
+    root, size = str(tmp_path / 'data'), 32
+    for number in range(500):
+        stem = f'train/aachen/aachen_{number:06d}_000019'
+        label = np.arange(size * size).reshape(size, size).astype(np.uint8) % 19
+        if number == 387:
+            label[3, 5] = 77
+        write_pair(
+            osp.join(root, 'leftImg8bit', f'{stem}_leftImg8bit.png'),
+            osp.join(root, 'gtFine', f'{stem}_gtFine_labelTrainIds.png'),
+            label,
+            seed=number,
+        )
+    config = stock(root, str(tmp_path / 'work'), iters=20)
+    config.model.data_preprocessor.size = (size, size)
+    config.train_dataloader.update(batch_size=25, sampler=dict(type='InfiniteSampler', shuffle=True))
+    config_file, record = crash(config, str(tmp_path / 'work'), match='Target 77 is out of bounds')
+    code, report, _ = replayed(capsys, config_file, record)
+    assert code == 1
+    assert [osp.basename(path) for path in report['failing']] == [label_file(387)]
+    (failing,) = [sample for sample in report['samples'] if sample['fails']]
+    assert failing['trained']['pixels']['values'] == {'77': 1}
+    assert len(report['samples']) == 25
+    assert failing['exception']['message'] == 'Target 77 is out of bounds.'
+
+
+@pytest.fixture(scope='module')
+def unplugged(tmp_path_factory: pytest.TempPathFactory) -> Tuple[str, str, str]:
+    """The same of a run on valid labels that ended by something else."""
+    root = make_cityscapes(str(tmp_path_factory.mktemp('data')), planted={})
+    work_dir = str(tmp_path_factory.mktemp('work'))
+    return (root, *crash(stock(root, work_dir), work_dir, dict(type='UnpluggedHook'), match='fell off'))
+
+
+def test_the_planted_file_its_value_and_the_cause_are_named(fcn: Tuple[str, str, str], capsys: Any) -> None:
+    _, config, record = fcn
+    code, report, shown = replayed(capsys, config, record)
+    assert code == 1
+    assert [osp.basename(path) for path in report['failing']] == [label_file(5)]
+    assert [osp.basename(sample['source']) for sample in report['samples']] == [label_file(4), label_file(5)]
+    (failing,) = [sample for sample in report['samples'] if sample['fails']]
+    label = np.asarray(Image.open(failing['path']))
+    expected = {str(value): int((label == value).sum()) for value in (24, 33)}
+    for stage in ('stored', 'loaded', 'trained'):
+        assert failing[stage]['pixels']['values'] == expected
+    assert (failing['status'], failing['iter'], failing['unfinished_batch']) == ('dies', 3, True)
+    assert failing['exception']['type'] == 'IndexError'
+    assert failing['exception']['stage'] == 'forward'
+    assert failing['exception']['place'].startswith('mmseg/models/losses/cross_entropy_loss.py:')
+    assert 'cross_entropy' in failing['exception']['line']
+    assert failing['causes'][0]['code'] == 'MG101'  # raw Cityscapes ids
+    assert report['older_batches'] == 2
+    assert label_file(5) in shown
+    assert '24 (' in shown
+    assert 'device-side assert' in shown
+    assert '1 of 2 replayed samples fail' in shown
+
+
+def test_labels_alone_need_no_model(fcn: Tuple[str, str, str], capsys: Any) -> None:
+    _, config, record = fcn
+    code, report, _ = replayed(capsys, config, record, '--no-forward', '--last', '3')
+    assert code == 1
+    assert [osp.basename(path) for path in report['failing']] == [label_file(5)]
+    assert [sample['iter'] for sample in report['samples']] == [3, 3, 2, 2, 1, 1]
+    assert {sample['status'] for sample in report['samples']} == {'invalid labels', 'passes'}
+    assert not any(sample['losses'] for sample in report['samples'])
+
+
+def test_one_sample_alone(fcn: Tuple[str, str, str], capsys: Any) -> None:
+    _, config, record = fcn
+    code, report, _ = replayed(capsys, config, record, '--sample', label_file(4))
+    assert (code, [sample['status'] for sample in report['samples']]) == (0, ['passes'])
+    code, report, _ = replayed(capsys, config, record, '--sample', f'aachen/{label_file(5)}')
+    assert (code, report['samples'][0]['status']) == (1, 'dies')
+
+
+def test_data_that_has_moved_is_found_by_the_end_of_its_path(
+    fcn: Tuple[str, str, str], tmp_path: Path, capsys: Any
+) -> None:
+    root, config, record = fcn
+    text = Path(record).read_text().replace(root, 'D:/elsewhere/cityscapes')
+    assert text.count('elsewhere') >= 6
+    (tmp_path / 'moved.json').write_text(text + '{"iter": -1, "samples": []}\n')
+    code, report, shown = replayed(capsys, config, str(tmp_path / 'moved.json'))
+    assert code == 1
+    assert f'moved.json:{text.count(chr(10)) + 1} is left out: iter: -1 is out of range' in shown
+    assert report['failing'] == [osp.join(root, 'gtFine/train/aachen', label_file(5))]
+
+
+def test_wrapped_data_sets_and_random_crops(tmp_path: Path, capsys: Any) -> None:
+    root = make_cityscapes(str(tmp_path / 'data'), planted={1: (24,)})
+    # The value stands at the upper left alone: most small crops miss it.
+    crop = [*LOAD, dict(type='RandomCrop', crop_size=(16, 16)), PACK]
+    config = stock(root, str(tmp_path / 'work'), iters=40, pipeline=crop)
+    inner = config.train_dataloader.dataset
+    config.train_dataloader.dataset = dict(
+        type='RepeatDataset', times=3, dataset=dict(type='ConcatDataset', datasets=[inner])
+    )
+    config_file, record = crash(config, str(tmp_path / 'work'), match='out of bounds')
+    code, report, shown = replayed(capsys, config_file, record, '--seeds', '1')
+    assert code == 1
+    assert [osp.basename(path) for path in report['failing']] == [label_file(1)]
+    (failing,) = [sample for sample in report['samples'] if sample['fails']]
+    assert failing['status'] == 'dies' or 'try more --seeds' in shown
+    code, report, _ = replayed(capsys, config_file, record, '--seeds', '40')
+    (failing,) = [sample for sample in report['samples'] if sample['fails']]
+    assert (code, failing['status']) == (1, 'dies')
+    assert failing['seeds'] == failing['seed'] + 1
+    assert {sample['seeds'] for sample in report['samples'] if not sample['fails']} == {40}
+
+
+def pidnet(root: str, work_dir: str) -> Tuple[str, str]:
+    """Config and record of a stock PIDNet; the config is then as users have it: SyncBN, weights from the web."""
+    config = Config.fromfile(config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'))
+    file, record = crash(shrink(config, root, work_dir), work_dir, match='out of bounds')
+    user = Config.fromfile(file)
+    user.model.backbone.init_cfg = dict(type='Pretrained', checkpoint='https://download.example.org/none.pth')
+    user.model.backbone.norm_cfg = dict(type='SyncBN', requires_grad=True)
+    user.dump(file)
+    return file, record
+
+
+def test_stock_pidnet(tmp_path: Path, capsys: Any) -> None:
+    root = make_cityscapes(str(tmp_path / 'data'), planted={1: (19,)})
+    for path in Path(root, 'gtFine').rglob('*.png'):  # it does not survive an ignored pixel: see below
+        label = np.asarray(Image.open(path))
+        Image.fromarray(np.where(label == 255, 0, label).astype(np.uint8)).save(path)
+    config, record = pidnet(root, str(tmp_path / 'work'))
+    modules = list(build_model(Config.fromfile(config)).modules())
+    assert any(isinstance(module, BatchNormXd) for module in modules)
+    assert not any(isinstance(module, SyncBatchNorm) for module in modules)
+    code, report, shown = replayed(capsys, config, record)
+    assert code == 1
+    assert [osp.basename(path) for path in report['failing']] == [label_file(1)]
+    (failing,) = [sample for sample in report['samples'] if sample['fails']]
+    assert list(failing['trained']['pixels']['values']) == ['19']
+    assert failing['exception']['place'].startswith('mmseg/models/')
+    assert failing['causes'][0]['code'] in shown
+
+
+@pytest.mark.skipif(IS_ONEDL, reason="onedl's mmseg looks up no class weight of an ignored label")
+def test_class_weight_and_an_ignored_pixel_are_the_config_s_fault(
+    clean_cityscapes: str, work_dir: str, capsys: Any
+) -> None:
+    code, report, shown = replayed(capsys, *pidnet(clean_cityscapes, work_dir))
+    assert code == 1
+    assert {sample['status'] for sample in report['samples']} == {'dies'}
+    assert all(not sample['trained']['pixels']['values'] for sample in report['samples'])
+    assert {sample['causes'][0]['code'] for sample in report['samples']} == {'MG214'}
+    assert 'mmseg/models/losses/cross_entropy_loss.py' in report['same_for_all']
+    assert 'rather than at a sample' in shown
+
+
+def test_what_lies_in_no_sample_is_said_plainly(unplugged: Tuple[str, str, str], capsys: Any) -> None:
+    _, config, record = unplugged
+    code, report, shown = replayed(capsys, config, record)
+    assert code == 0
+    assert [sample['status'] for sample in report['samples']] == ['passes'] * len(report['samples'])
+    assert len(report['samples']) >= 4
+    assert all(sample['losses']['loss'] > 0 for sample in report['samples'])
+    assert 'GPU fell off the bus' in shown
+    assert 'None of' in shown
+    assert '--weights' in shown
+
+
+def test_what_fails_for_all_is_not_blamed_on_a_sample(unplugged: Tuple[str, str, str], capsys: Any) -> None:
+    _, config, record = unplugged
+    broken = Config.fromfile(config)
+    broken.model.decode_head.in_channels = 5
+    path = osp.join(osp.dirname(config), 'broken.py')
+    broken.dump(path)
+    code, report, shown = replayed(capsys, path, record)
+    assert code == 1
+    assert 'mmseg/models/' in report['same_for_all'] or 'RuntimeError' in report['same_for_all']
+    assert 'rather than at a sample' in shown
+
+
+def test_what_fails_in_mmguard_itself_is_not_blamed_on_the_config(
+    unplugged: Tuple[str, str, str], capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, config, record = unplugged
+    guarded = Config.fromfile(config)
+    guarded.model.decode_head.loss_decode = dict(type='GuardedCrossEntropyLoss')
+    path = osp.join(osp.dirname(config), 'guarded.py')
+    guarded.dump(path)
+    assert replayed(capsys, path, record)[0] == 0
+    # A name that this environment does not have, as torch.compiler.is_compiling in torch 2.1.
+    monkeypatch.delattr('mmguard.losses.cross_entropy.softmax_cross_entropy')
+    code, report, shown = replayed(capsys, path, record)
+    assert (code, report['failing'], report['same_for_all']) == (2, [], '')
+    assert {sample['status'] for sample in report['samples']} == {'mmguard failed'}
+    assert len(report['our_failures']) == len(report['samples'])
+    assert 'mmguard itself failed' in shown
+    assert "NameError: name 'softmax_cross_entropy' is not defined at mmguard/losses/cross_entropy.py:" in shown
+    assert 'neither your config nor your data' in shown
+    assert 'look at the config' not in shown
+
+
+def test_weights_of_a_checkpoint(unplugged: Tuple[str, str, str], tmp_path: Path, capsys: Any) -> None:
+    import torch
+
+    root, config, record = unplugged
+    run = Run(stock(root, str(tmp_path), iters=2)).train()
+    run.runner.save_checkpoint(str(tmp_path), 'sound.pth')
+    _, untrained, _ = replayed(capsys, config, record)
+    code, report, shown = replayed(capsys, config, record, '--weights', str(tmp_path / 'sound.pth'))
+    assert code == 0
+    assert 'random weights' not in shown
+    losses = [[sample['losses']['loss'] for sample in told['samples']] for told in (untrained, report)]
+    assert all(one != other for one, other in zip(*losses))
+    # Weights that have gone astray make every loss NaN.
+    state = run.runner.model.state_dict()
+    state['decode_head.conv_seg.weight'] = state['decode_head.conv_seg.weight'] * float('nan')
+    torch.save({'state_dict': state}, tmp_path / 'astray.pth')
+    code, report, _ = replayed(capsys, config, record, '--weights', str(tmp_path / 'astray.pth'), '--last', '1')
+    assert code == 1
+    assert {sample['status'] for sample in report['samples']} == {'not finite'}
+    assert report['samples'][0]['nonfinite_losses'] == ['decode.loss_ce']
+    assert 'decode_head.conv_seg.bias' in report['samples'][0]['nonfinite_gradients']
+
+
+def what_cannot_run(record: str, config: str, tmp_path: Path) -> Dict[str, Tuple[List[str], str]]:
+    import torch
+
+    torch.save({'state_dict': {'other': torch.zeros(1)}}, tmp_path / 'other.pth')
+    (tmp_path / 'text.pth').write_text('no checkpoint')
+    (tmp_path / 'no_record.json').write_text('{"images": []}')
+    text = Path(record).read_text()
+    (tmp_path / 'unknown.json').write_text(text.replace('aachen_', 'bochum_'))
+    (tmp_path / 'empty.json').write_text(text.splitlines()[0])
+    elsewhere = Config.fromfile(config)
+    elsewhere.train_dataloader.dataset.data_root = str(tmp_path / 'nowhere')
+    elsewhere.dump(str(tmp_path / 'elsewhere.py'))
+    return {
+        'no config': ([str(tmp_path / 'none.py'), record], 'cannot be loaded'),
+        'no record': ([config, str(tmp_path / 'none.json')], 'none.json: No such file'),
+        'another file': ([config, str(tmp_path / 'no_record.json')], 'not a flight record'),
+        'an empty record': ([config, str(tmp_path / 'empty.json')], 'no batch is recorded'),
+        'other data': ([config, str(tmp_path / 'unknown.json')], 'none of the 8 samples has this file name'),
+        'moved data': ([str(tmp_path / 'elsewhere.py'), record], 'Is data_root right on this machine?'),
+        'no such sample': ([config, record, '--sample', 'x.png'], 'none of the 8 samples has this file name'),
+        'several': ([config, record, '--sample', ''], 'recorded samples end so'),
+        'other weights': ([config, record, '--weights', str(tmp_path / 'other.pth')], 'not of this model'),
+        'no weights': ([config, record, '--weights', str(tmp_path / 'none.pth')], 'No such file'),
+        'text': ([config, record, '--weights', str(tmp_path / 'text.pth')], 'damaged, or no checkpoint'),
+    }
+
+
+def test_what_cannot_run_exits_with_2_and_says_why(fcn: Tuple[str, str, str], tmp_path: Path, capsys: Any) -> None:
+    _, config, record = fcn
+    for args, why in what_cannot_run(record, config, tmp_path).values():
+        assert main(['replay', *args]) == 2, args
+        assert why in capsys.readouterr().err, args
+
+
+def test_a_guarded_pipeline_is_not_blamed_for_what_it_takes_out(cityscapes: str, work_dir: str, capsys: Any) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config_file, record = crash(config, work_dir, dict(type='UnpluggedHook'), match='fell off')
+    code, report, shown = replayed(capsys, config_file, record, '--last', '9')
+    assert (code, report['failing']) == (0, [])
+    by_file = {osp.basename(sample['path']): sample for sample in report['samples']}
+    assert list(by_file[label_file(0)]['stored']['pixels']['values']) == ['24', '33']
+    assert by_file[label_file(0)]['trained']['pixels']['values'] == {}
+    assert 'the guard in the pipeline takes it out' in shown
+    assert 'gone behind the pipeline' not in shown

@@ -1,0 +1,265 @@
+"""How a training died: all ranks together, on the terminal, as JSON and on the page."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any, Dict, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_runs import LOAD, PACK, Run, tiny_config
+
+from mmguard.cli import main
+from mmguard.log.flight_record import FORMAT, FlightRecord
+from mmguard.log.json_lines import name_for_rank
+from mmguard.tools.report.crash import read_crash
+
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
+    '  File "/site/losses/ce.py", line 45, in cross_entropy\n    loss = F.cross_entropy(\nIndexError: Target 77\n'
+)
+TALLIES = {'pixels': dict(total=64, skipped=9, remapped=0, values={'11': 9})}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
+    """What a rank leaves: two batches, the newer without losses."""
+    path = folder / name_for_rank('label_guard_flight.jsonl', rank)
+    record = FlightRecord(str(path), 20, rank)
+    record.write(iter=36, epoch=1, samples=[dict(source='a.png', path='/d/a.png')])
+    record.write(losses={'loss': 'nan'})
+    record.write(iter=37, epoch=1, samples=[dict(source='b.png', path='/d/b.png', tallies=TALLIES)])
+    error = dict(type='IndexError', message='Target 77 is out of bounds.\nsecond line', traceback=TRACEBACK)
+    if reason != 'killed':
+        record.write(reason=reason, **(dict(exception=error) if reason == 'exception' else {}))
+    record.close()
+    return path
+
+
+def run_record(folder: Path, world_size: int) -> None:
+    run = dict(mmguard='1', config=None, rank=0, world_size=world_size, modes={})
+    (folder / 'label_guard.json').write_text(json.dumps(dict(format=1, runs=[run])))
+
+
+def as_json(capsys: Any, *args: str) -> Dict[str, Any]:
+    capsys.readouterr()
+    main(['report', *args, '--json', '-'])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_rank_that_raised_comes_first_and_silent_ones_are_named(tmp_path: Path, capsys: Any) -> None:
+    flight(tmp_path)
+    raised = flight(tmp_path, rank=1, reason='exception')
+    run_record(tmp_path, world_size=4)
+    (tmp_path / 'vis_data').mkdir()
+    (tmp_path / 'vis_data' / 'config.py').write_text('')
+    crash = as_json(capsys, str(tmp_path))['crash']
+    assert [rank['rank'] for rank in crash['ranks']] == [1, 0]
+    assert crash['silent_ranks'] == [2, 3]
+    assert shlex.split(crash['replay']) == ['mmguard', 'replay', str(tmp_path / 'vis_data' / 'config.py'), str(raised)]
+    first = crash['ranks'][0]
+    assert (first['iter'], first['epoch'], first['place']) == (37, 1, '/site/losses/ce.py:45 in cross_entropy')
+    newest, before = first['batches']
+    assert (newest['iter'], newest['losses']) == (37, None)
+    assert newest['samples'][0]['pixels']['values'] == {'11': 9}
+    assert before['losses'] == {'loss': 'nan'}
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        'AbsentRankError: rank 1 ended by SIGKILL',
+        'RuntimeError: [gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:4: Connection reset by peer',
+        'DistBackendError: NCCL error: remote process exited or there was a network error',
+    ],
+)
+@pytest.mark.parametrize(('reason', 'first'), [('killed', [1, 0, 2]), ('exception', [1, 2, 0])])
+def test_a_rank_that_only_missed_another_comes_behind_it(tmp_path: Path, error: str, reason: str, first: Any) -> None:
+    kind, _, message = error.partition(': ')
+    record = FlightRecord(str(tmp_path / 'a.jsonl'), 20, rank=0)
+    record.write(reason='exception', exception=dict(type=kind, message=message, traceback=''))
+    record.close()
+    flight(tmp_path, rank=1, reason=reason)
+    if reason == 'killed':
+        flight(tmp_path, rank=2, reason='an iteration takes longer than timeout=5 s; training was left to go on')
+    else:
+        flight(tmp_path, rank=2)
+    crash = read_crash(sorted(tmp_path.iterdir()))
+    assert [rank.rank for rank in crash.ranks] == first
+
+
+def test_the_terminal_says_what_there_is_to_know(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COLUMNS', '140')
+    flight(tmp_path, reason='exception')
+    run_record(tmp_path, world_size=2)
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'crash: rank 0 ended by IndexError in iteration 37 (epoch 1), 20' in out
+    assert 'IndexError: Target 77 is out of bounds. ...' in out
+    assert 'Rank 1 left no record' in out
+    assert 'b.png (9 pixels skipped: value 11 (9 times))' in out
+    assert 'did not end' in out
+    assert 'loss nan' in out
+    assert f'mmguard replay CONFIG {tmp_path}/label_guard_flight.jsonl' in out
+
+
+def test_what_is_found_of_the_ranks_is_the_same_everywhere(tmp_path: Path, capsys: Any) -> None:
+    killed = flight(tmp_path)
+    run_record(tmp_path, world_size=2)
+    page = tmp_path / 'page.html'
+    assert main(['report', str(killed), '--html', str(page)]) == 1
+    out, made = capsys.readouterr().out, page.read_text()
+    findings = as_json(capsys, str(tmp_path))['findings']
+    assert [finding['code'] for finding in findings] == ['MG301', 'MG303']
+    for finding in findings:
+        assert f'{finding["code"]} {finding["severity"]}: {finding["cause"]}' in out
+        assert f'>{finding["code"]}<' in made
+        assert finding['evidence'] in made
+
+
+def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(tmp_path: Path, capsys: Any) -> None:
+    filled = [dict(rank=1, losses=['loss_mask'], samples=['a.jpg'])]
+    lines = [dict(mode='train', iter=place, filled=filled) for place in (3, 5)]
+    (tmp_path / 'label_guard.jsonl').write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
+    page = tmp_path / 'page.html'
+    assert main(['report', str(tmp_path), '--html', str(page)]) == 0
+    assert capsys.readouterr().out.count('rank 1 had no loss_mask in 2 iterations; filled with zeros') == 1
+    assert 'lacked a loss first in iteration 3' in page.read_text()
+    (finding,) = as_json(capsys, str(tmp_path))['findings']
+    assert (finding['code'], finding['files']) == ('MG306', ['a.jpg'])
+
+
+def test_without_a_record_beside_it_no_rank_is_missed(tmp_path: Path, capsys: Any) -> None:
+    path = flight(tmp_path, rank=3, reason='an iteration takes longer than timeout=5 s; training was left to go on')
+    assert as_json(capsys, str(path))['crash']['silent_ranks'] == []
+
+
+def test_the_flight_record_alone_shows_no_mode(tmp_path: Path, capsys: Any) -> None:
+    path = flight(tmp_path)
+    (tmp_path / 'label_guard.jsonl').write_text('{"mode": "train", "iter": 1, "skipped_pixels": 3, "total": 9}\n')
+    assert as_json(capsys, str(path))['modes'] == {}
+    both = as_json(capsys, str(tmp_path / 'label_guard.jsonl'))
+    assert both['modes']['train']['pixels']['skipped'] == 3
+    assert len(both['crash']['ranks']) == 1
+
+
+def test_hostile_text_stays_text_on_the_page(tmp_path: Path, capsys: Any) -> None:
+    evil = '<script>alert(1)</script>\x1b[31m'
+    error = dict(type='Error', message=evil, traceback=f'  File "{evil}", line 3, in f\n')
+    batch = {'iter': 1, 'samples': [dict(source=evil, path=evil)], 'losses': {evil: 1.0}}
+    record = dict(format=FORMAT, reason='exception', time=evil, rank=0, iter=1, exception=error, batches=[batch])
+    (tmp_path / 'label_guard_flight.jsonl').write_text(json.dumps(record))
+    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
+    page = (tmp_path / 'page.html').read_text()
+    assert page.count('<script') == 1
+    assert '&lt;script&gt;' in page
+    assert 'How it ended' in page
+    assert '\x1b[31m' not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ('text', 'why'),
+    [
+        ('{"format": 1, "rank": 1, "batches": [3]}', 'batches[0] is left out: 3 is no object'),
+        (
+            '{"format": 1, "rank": 1, "batches": [{"samples": [{}], "losses": {"loss": []}}]}',
+            'losses: loss: a list is no number',
+        ),
+        ('{"format": 1, "rank": 1, "batches": [{}]}', "batches[0] is left out: no 'samples'"),
+        ('{"format": 1, "rank": 1e999, "batches": []}', 'how it ended is left out: rank: Infinity is no integer'),
+        (
+            '{"format": 1, "rank": 1, "batches": [{"samples": [{"tallies": {"pixels": {"values": {"a": 1}}}}]}]}',
+            'values: "a" is no integer',
+        ),
+        ('{"format": 99, "batches": []}', 'format 99'),
+        ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": 3}\n', 'jsonl:2 is left out: samples: 3 is no list'),
+        ('{"format": 2, "rank": 1, "capacity": 9}\n{"samples": [{}]}\n{"losses": 3}\n', 'jsonl:3 is left out: losses'),
+        ('{"format": 2, "rank": -1, "capacity": 9}\n', 'rank: -1 is out of range'),
+        ('{"batches": ', 'not a flight record'),
+        ('{"format": 1, "batches": %s' % ('[' * 100_000), 'not a flight record'),
+    ],
+)
+def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path, capsys: Any, text: str, why: str) -> None:
+    flight(tmp_path)
+    (tmp_path / 'label_guard_flight.rank1.jsonl').write_text(text)
+    crash = as_json(capsys, str(tmp_path))['crash']
+    assert 0 in [rank['rank'] for rank in crash['ranks']]
+    (problem,) = crash['problems']
+    assert why in problem
+    assert 'label_guard_flight.rank1.jsonl' in problem
+
+
+@given(record=JSON, place=st.sampled_from(['batches', 'exception', 'iter', 'rank', 'batch', 'sample', None]))
+def test_no_json_crashes_the_reader(
+    tmp_path_factory: pytest.TempPathFactory, record: Any, place: Optional[str]
+) -> None:
+    path = tmp_path_factory.mktemp('any') / 'label_guard_flight.jsonl'
+    content: Dict[str, Any] = dict(format=FORMAT, batches=[dict(samples=[dict(source='a', tallies=TALLIES)])])
+    if place == 'batch':
+        content['batches'] = [record]
+    elif place == 'sample':
+        content['batches'][0]['samples'] = [record]
+    elif place is not None:
+        content[place] = record
+    else:
+        content = record
+    path.write_text(json.dumps(content))
+    crash = read_crash([path])
+    assert crash.ranks or crash.problems
+    for rank in crash.ranks:
+        assert rank.told
+
+
+def test_the_losses_of_a_batch_whose_line_is_damaged_are_of_no_other(tmp_path: Path) -> None:
+    path = tmp_path / 'label_guard_flight.jsonl'
+    lines = [{'format': FORMAT, 'capacity': 9}, {'iter': 1, 'samples': []}, {'losses': {'a': 1}},
+             {'iter': -2, 'samples': []}, {'losses': {'a': 2}}]  # fmt: skip
+    path.write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
+    (rank,) = read_crash([path]).ranks
+    assert [(batch.iteration, batch.losses) for batch in rank.batches] == [(1, {'a': 1.0})]
+
+
+@pytest.mark.timeout(20)
+def test_a_long_traceback_takes_no_time(tmp_path: Path) -> None:
+    flight(tmp_path, reason='exception')
+    text = (tmp_path / 'label_guard_flight.jsonl').read_text()
+    (tmp_path / 'label_guard_flight.jsonl').write_text(text.replace('Traceback (', '\\n' * 200_000 + ' ('))
+    (rank,) = read_crash([tmp_path / 'label_guard_flight.jsonl']).ranks
+    assert rank.place == '/site/losses/ce.py:45 in cross_entropy'
+
+
+def test_a_world_of_any_size_lists_no_ranks(tmp_path: Path, capsys: Any) -> None:
+    flight(tmp_path)
+    run_record(tmp_path, world_size=10**9)
+    report = as_json(capsys, str(tmp_path))
+    assert report['crash']['silent_ranks'] == []
+
+
+@pytest.mark.slow
+def test_from_a_real_crash_to_the_sample(tmp_path: Path, cityscapes: str, capsys: Any) -> None:
+    """A stock loss dies of a label; the report names the command, and the command names the file."""
+    config = tiny_config(cityscapes, str(tmp_path), pipeline=[*LOAD, PACK])
+    config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
+    config.custom_hooks = [dict(type='LabelGuardHook'), dict(type='FlightRecorderHook')]
+    config.train_dataloader.dataset.indices = [1, 4, 0, 7]  # clean, clean; 24 and 33, clean
+    with pytest.raises(IndexError):
+        Run(config).train()
+    report = as_json(capsys, str(tmp_path))
+    (rank,) = report['crash']['ranks']
+    assert (rank['iter'], rank['error']) == (2, 'IndexError: Target 24 is out of bounds.')
+    assert [Path(sample['source']).name[:13] for sample in rank['batches'][0]['samples']] == [
+        'aachen_000000',
+        'aachen_000007',
+    ]
+    command = shlex.split(report['crash']['replay'])
+    assert command[0] == 'mmguard'
+    assert main([*command[1:], '--json', '-']) == 1
+    (failing,) = json.loads(capsys.readouterr().out)['failing']
+    assert failing.endswith('aachen_000000_000019_gtFine_labelTrainIds.png')

@@ -1,0 +1,100 @@
+"""Folders of runs as disks and kills leave them: what can be read is shown, the rest is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.log.json_lines import name_for_rank
+
+NAME = 'label_guard.jsonl'
+FILLED = b'{"mode": "train", "iter": 3, "filled": [{"rank": 1, "losses": ["loss_mask"], "samples": []}]}\n'
+
+
+def line(place: int = 1, source: str = 'a.png') -> bytes:
+    sample = {'source': source, 'skipped': 5, 'remapped': 0, 'values': {'24': 5}}
+    record = {'mode': 'train', 'iter': place, 'skipped_pixels': 5, 'total': 100, 'samples': [sample]}
+    return json.dumps(record).encode() + b'\n'
+
+
+def report(folder: Path, capsys: Any) -> Any:
+    code = main(['report', str(folder)])
+    said = capsys.readouterr()
+    assert 'This should not happen' not in said.err
+    return code, ' '.join((said.out + said.err).split())
+
+
+@pytest.mark.parametrize(
+    ('text', 'code', 'said'),
+    [
+        (b'', 2, 'nothing to report'),
+        (b'\n' * 100_000, 2, 'nothing to report'),
+        (bytes(range(256)) * 400, 2, ' is left out: not JSON'),
+        (line() + line(2)[:50], 1, 'its last line ends in the middle and is left out'),
+        (line() + line(2)[:50] + b'\n' + line(3), 1, '2 is left out: not JSON'),
+        (FILLED, 0, 'rank 1 had no loss_mask'),
+        (FILLED + line()[:50] + b'\n', 1, '2 is left out: not JSON'),
+        (FILLED + line()[:50], 1, 'ends in the middle'),
+        (line() + b'\0' * 4096 + line(2), 1, '2 is left out: not JSON'),
+        ((line() + line(2)) * 2, 1, 'px: 20 of 400 skipped'),
+        (line(source='\x1b[31m\n' + 'x' * 10_000 + '\u202e.png'), 1, '\\u202e.png'),
+    ],
+)
+def test_a_damaged_log(tmp_path: Path, capsys: Any, text: bytes, code: int, said: str) -> None:
+    (tmp_path / NAME).write_bytes(text)
+    found, shown = report(tmp_path, capsys)
+    assert (found, said in shown) == (code, True), shown[-2000:]
+    assert '\x1b' not in shown
+
+
+def test_a_log_that_cannot_be_read_hides_no_other_rank(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / NAME).mkdir()
+    (tmp_path / name_for_rank(NAME, 1)).write_bytes(line())
+    code, shown = report(tmp_path, capsys)
+    assert (code, 'px: 5 of 100 skipped' in shown) == (1, True)
+
+
+def test_no_pipe_is_waited_for(tmp_path: Path, capsys: Any) -> None:
+    os.mkfifo(tmp_path / NAME)
+    for target in (tmp_path / NAME, tmp_path):
+        assert report(target, capsys)[0] == 2
+
+
+@pytest.mark.timeout(60)
+def test_many_files_take_no_time(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / 'newest').mkdir()
+    (tmp_path / 'newest' / NAME).write_bytes(line())
+    for number in range(1_000):
+        (tmp_path / f'{number:04d}').mkdir()
+        (tmp_path / f'{number:04d}' / NAME).write_bytes(line(number))
+        (tmp_path / 'newest' / name_for_rank(NAME, number + 1)).write_bytes(line(number)[:-5])
+    os.utime(tmp_path / 'newest' / NAME, (2 * time.time(),) * 2)
+    code, shown = report(tmp_path, capsys)
+    assert (code, shown.count('not shown'), shown.count('ends in the middle')) == (1, 10, 10)
+    assert shown.count('... and 990 more') == 2
+
+
+TOTALS = {'pixels': {'total': 9}, 'instances': {'total': 0}}
+CLEAN_RUN = json.dumps({'format': 1, 'runs': [{'modes': {'train': {'ended': True, 'totals': TOTALS}}}]}).encode()
+
+
+@pytest.mark.parametrize('name', ['label_guard.rank1.json', 'label_guard_flight.jsonl'])
+def test_where_a_record_is_damaged_nothing_is_called_clean(name: str, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / 'label_guard.json').write_bytes(CLEAN_RUN)
+    assert report(tmp_path, capsys)[0] == 0
+    (tmp_path / name).write_bytes(CLEAN_RUN[:-9])
+    code, shown = report(tmp_path, capsys)
+    assert (code, 'what is left out may have' in shown) == (2, True), shown
+
+
+def test_iterations_of_two_runs_in_one_log_and_of_two_ranks(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / NAME).write_bytes((line() + line(2)) * 2)
+    (tmp_path / name_for_rank(NAME, 1)).write_bytes(line(2) + line(3))
+    code = main(['report', str(tmp_path), '--json', '-'])
+    assert (code, json.loads(capsys.readouterr().out)['modes']['train']['iterations']) == (1, 5)

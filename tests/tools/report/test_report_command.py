@@ -1,0 +1,183 @@
+"""``mmguard report`` as it is called, on the log of a real training."""
+
+from __future__ import annotations
+
+import json
+import os.path as osp
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_runs import add_loop, expected_samples, tiny_config, train
+
+from mmguard.cli import main
+from mmguard.log.totals import LoopTotals
+
+pytestmark = pytest.mark.slow  # trains a small model
+
+
+@pytest.fixture(scope='module')
+def run_dir(cityscapes: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The log folder of a training that saw every image twice, and validated twice."""
+    config = tiny_config(cityscapes, str(tmp_path_factory.mktemp('run')), iters=8)
+    add_loop(config, 'val')
+    config.train_cfg.val_interval = 4
+    return train(config).log_dir
+
+
+def test_the_numbers_are_those_of_the_label_files(cityscapes: str, run_dir: str, capsys: Any) -> None:
+    assert main(['report', osp.dirname(run_dir), '--json', '-']) == 1
+    modes = json.loads(capsys.readouterr().out)['modes']
+    for mode in ('train', 'val'):
+        expected = [sample for sample in expected_samples(cityscapes, f'gtFine/{mode}') if sample['skipped']]
+        found = sorted(modes[mode]['pixels']['files'], key=lambda file: file['source'])
+        for sample in expected:  # each was seen twice
+            sample['skipped'] *= 2
+            sample['values'] = {value: 2 * count for value, count in sample['values'].items()}
+        assert found == expected
+        assert modes[mode]['pixels']['skipped'] == sum(sample['skipped'] for sample in expected)
+        # Neither the log nor the caller says so: it stands in the config beside the log.
+        assert modes[mode]['pixels']['num_classes'] == 19
+        assert modes[mode]['pixels']['findings'][0]['code'] == 'MG101'
+    assert sum(modes['train']['history']['skipped pixels'].values()) == modes['train']['pixels']['skipped']
+    assert set(modes['val']['history']['skipped pixels']) == {'4', '8'}
+
+
+def test_the_terminal_shows_files_plot_and_cause(run_dir: str, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('COLUMNS', '140')
+    assert main(['report', osp.join(run_dir, 'label_guard.jsonl')]) == 1
+    out = capsys.readouterr().out
+    assert 'gtFine/train/aachen/aachen_000003_000019_gtFine_labelTrainIds.png' in out
+    assert 'train: skipped pixels per iteration, 1,106 in all' in out
+    assert '█' in out
+    assert 'likely cause: MG101' in out
+
+
+def test_the_page_shows_the_files_as_pictures(run_dir: str, tmp_path: Path) -> None:
+    assert main(['report', run_dir, '--html', str(tmp_path / 'deep' / 'page.html')]) == 1
+    page = (tmp_path / 'deep' / 'page.html').read_text(encoding='utf-8')
+    assert 'MG101' in page
+    assert page.count('data:image/png;base64,') == 5 + 1
+    assert 'skipped pixels per iteration' in page
+    assert [path.name for path in (tmp_path / 'deep').iterdir()] == ['page.html']
+
+
+def test_without_a_config_the_number_of_classes_is_asked_for(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    log = tmp_path / 'label_guard.jsonl'
+    shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), log)
+    assert main(['report', str(log)]) == 1
+    out = capsys.readouterr().out
+    assert '--num-classes' in out
+    assert 'likely cause: ' not in out
+    assert main(['report', str(log), '--num-classes', '19']) == 1
+    assert 'likely cause: MG101' in capsys.readouterr().out
+
+
+def test_ranks_are_added_up(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    for name in ('label_guard.jsonl', 'label_guard.rank1.jsonl'):
+        shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), tmp_path / name)
+    main(['report', run_dir, '--json', '-'])
+    one = json.loads(capsys.readouterr().out)['modes']['train']
+    main(['report', str(tmp_path), '--json', '-'])
+    two = json.loads(capsys.readouterr().out)['modes']['train']
+    assert two['pixels']['skipped'] == 2 * one['pixels']['skipped']
+    assert two['iterations'] == one['iterations']
+
+
+def test_the_record_alone_says_shares_and_valid_labels(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    for name in ('label_guard.jsonl', 'label_guard.json'):
+        shutil.copy(osp.join(run_dir, name), tmp_path / name)
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'px: 1,106 of 65,536 skipped (1.69 %), 0 remapped' in out
+    assert '5 of 8 files, 8 of 8 iterations' in out
+    assert 'train, pixels: likely cause: MG101' in out
+    assert 'did not come to its end' not in out
+
+
+def test_a_record_that_was_not_closed_says_up_to_where_it_counts(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), tmp_path)
+    record = json.loads(Path(run_dir, 'label_guard.json').read_text())
+    train = record['runs'][0]['modes']['train']
+    train.update(ended=False, iter=7)
+    train['totals'].update(iterations=7)
+    (tmp_path / 'label_guard.json').write_text(json.dumps(record))
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'train did not come to its end: the sums are those up to iteration 7' in out
+    assert 'of 7 iterations' in out
+
+
+def test_a_clean_run_is_told_with_what_was_seen(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    record = json.loads(Path(run_dir, 'label_guard.json').read_text())
+    modes = record['runs'][0]['modes']
+    del modes['val']
+    modes['train']['totals'].update(offending_iterations=0, offending_files=0, losses={})
+    modes['train']['totals']['pixels'].update(skipped=0, values={})
+    (tmp_path / 'label_guard.json').write_text(json.dumps(record))
+    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
+    assert 'train: all labels valid (65,536 px in 8 files)' in capsys.readouterr().out
+    assert 'Your labels are fine' in (tmp_path / 'page.html').read_text()
+
+
+def test_records_of_ranks_add_up(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    for name in ('label_guard.jsonl', 'label_guard.json'):
+        stem, suffix = osp.splitext(name)
+        shutil.copy(osp.join(run_dir, name), tmp_path / name)
+        shutil.copy(osp.join(run_dir, name), tmp_path / f'{stem}.rank1{suffix}')
+    assert main(['report', str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert 'px: 2,212 of 131,072 skipped (1.69 %)' in out
+    assert '16 of 16 iterations of 2 ranks' in out
+
+
+@pytest.mark.parametrize('text', ['', '[]', '{"runs": 3}', '{"format": 9}', '{"format": 1, "runs": [{"modes": 3}]}'])
+def test_a_record_that_is_none_is_told_and_the_log_still_read(
+    run_dir: str, tmp_path: Path, capsys: Any, text: str
+) -> None:
+    shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), tmp_path)
+    (tmp_path / 'label_guard.json').write_text(text)
+    assert main(['report', str(tmp_path), '--num-classes', '19']) == 1
+    out = ''.join(capsys.readouterr().out.split())  # lines are wrapped anywhere in a long path
+    assert re.search(r'label_guard\.json(:runs\[0\])?isleftout', out)
+    assert 'likelycause:MG101' in out
+
+
+def test_where_no_label_was_counted_nothing_is_called_fine(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    record = json.loads(Path(run_dir, 'label_guard.json').read_text())
+    record['runs'][0]['modes'] = {'train': dict(guards=[], totals=LoopTotals(iterations=3).to_json(), ended=True)}
+    (tmp_path / 'label_guard.json').write_text(json.dumps(record))
+    assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 0
+    assert 'train: no label was counted' in capsys.readouterr().out
+    assert 'fine' not in (tmp_path / 'page.html').read_text().partition('<body>')[2]
+
+
+def test_a_watched_run_without_a_log_is_clean(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    assert main(['report', str(tmp_path)]) == 2
+    shutil.copytree(osp.join(run_dir, 'vis_data'), tmp_path / 'run' / 'vis_data')
+    assert main(['report', str(tmp_path)]) == 0
+    assert 'skipped nothing' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('content', [b'', b'\n\n', b'no log at all\n', b'{"half": '])
+def test_a_file_that_is_no_log_is_told(tmp_path: Path, capsys: Any, content: bytes) -> None:
+    path = tmp_path / 'label_guard.jsonl'
+    path.write_bytes(content)
+    assert main(['report', str(path)]) == 2
+    assert 'nothing to report' in capsys.readouterr().err
+
+
+def test_hostile_names_stay_text(tmp_path: Path, capsys: Any) -> None:
+    name = '<script>alert(1)</script>[bold]\x1b[31m.png'
+    line = dict(
+        mode='train', iter=1, skipped_pixels=1, total=4, samples=[dict(source=name, skipped=1, values={'9': 1})]
+    )
+    path = tmp_path / 'label_guard.jsonl'
+    path.write_text(json.dumps(line) + '\n')
+    assert main(['report', str(path), '--num-classes', '5', '--html', str(tmp_path / 'page.html')]) == 1
+    out = capsys.readouterr().out
+    assert '\x1b[31m' not in out
+    assert '[bold]' in out
+    assert (tmp_path / 'page.html').read_text().count('<script') == 1

@@ -1,0 +1,302 @@
+"""VOC: counts equal mmdet's, and no XML ends the scan."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, List, Sequence, Tuple
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_det_runs import faults_in_openimages, faults_in_voc, make_openimages, make_voc, voc_classes
+
+from mmguard.findings import diagnose
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.tools.scan.annotations import scan_openimages, scan_voc
+
+NAMES = ['cat', 'dog', 'bird']
+SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
+
+
+def obj(name: str = 'cat', box: Sequence[Any] = (11, 11, 31, 31), difficult: Any = 0, more: str = '') -> str:
+    corners = ''.join(f'<{side}>{value}</{side}>' for side, value in zip(SIDES, box))
+    return f'<object><name>{name}</name><difficult>{difficult}</difficult>{more}<bndbox>{corners}</bndbox></object>'
+
+
+def xml(*objects: str, size: str = '<size><width>100</width><height>80</height><depth>3</depth></size>') -> str:
+    return f'<annotation><filename>x.jpg</filename>{size}{"".join(objects)}</annotation>'
+
+
+def write(root: Path, files: Dict[str, Any], images: bool = True) -> str:
+    for folder in ('Annotations', 'JPEGImages', 'ImageSets/Main'):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for stem, text in files.items():
+        (root / 'Annotations' / f'{stem}.xml').write_bytes(text if isinstance(text, bytes) else text.encode())
+        if images:
+            Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{stem}.jpg')
+    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('\n'.join(files))
+    return str(root)
+
+
+def about(facts: LabelFacts) -> AnnotationFacts:
+    assert facts.annotations is not None
+    return facts.annotations
+
+
+def trained_by_mmdet(root: str, names: Sequence[str], **filters: Any) -> Dict[int, int]:
+    from mmdet.datasets import XMLDataset
+
+    dataset = XMLDataset(
+        data_root=root,
+        ann_file='ImageSets/Main/train.txt',
+        data_prefix=dict(sub_data_root=''),
+        metainfo=dict(classes=tuple(names)),
+        filter_cfg=filters or None,
+        pipeline=[],
+        serialize_data=False,
+    )
+    labels = [i['bbox_label'] for image in dataset.data_list for i in image['instances'] if not i['ignore_flag']]
+    return dict(sorted(Counter(labels).items()))
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    files, boxes = {}, []
+    for number in range(12):
+        objects = []
+        for _ in range(int(random.integers(0, 6))):
+            box = [str(random.choice([-5, 0, 1, 1.9, 20, 60.5, 99, 100, 101, 150])) for _ in range(4)]
+            name, difficult = str(random.choice([*NAMES, 'fish'])), int(random.random() < 0.2)
+            part = '<part><name>head</name><bndbox><xmin>1</xmin></bndbox></part>'
+            objects.append(obj(name, box, difficult, part if random.random() < 0.3 else ''))
+            if name != 'fish':
+                boxes.append([int(float(value)) - 1 for value in box])
+        files[f'{number:03d}'] = xml(*objects)
+    root = write(tmp_path, files)
+    facts = scan_voc(root, class_names=NAMES, split='train')
+    assert facts.histogram == trained_by_mmdet(root, NAMES)
+    expected: Counter = Counter()
+    for left, top, right, bottom in boxes:
+        if right <= left or bottom <= top:
+            expected['box_no_area'] += 1
+        elif right <= 0 or bottom <= 0 or left >= 100 or top >= 80:
+            expected['box_outside'] += 1
+    assert facts.reasons == dict(expected)
+    assert about(facts).negative_boxes == sum(min(box) < 0 for box in boxes)
+    assert about(facts).unreadable == {}
+    small = scan_voc(root, class_names=NAMES, split='train', bbox_min_size=30)
+    assert small.histogram == trained_by_mmdet(root, NAMES, bbox_min_size=30)
+
+
+def test_the_data_of_the_training_tests(tmp_path: Path) -> None:
+    make_voc(str(tmp_path))
+    facts = scan_voc(str(tmp_path), 20, voc_classes(23), split='trainval')
+    faults = faults_in_voc(str(tmp_path), 'trainval', 20)
+    labels = Counter(fault.label for fault in faults if fault.reason == 'label')
+    assert facts.values == dict(sorted(labels.items()))
+    assert facts.files == 8
+    assert sum(facts.reasons.values()) == len(faults)
+    assert facts.reasons['box_outside'] == 1  # where no Resize has clipped it yet
+    assert (about(facts).missing, about(facts).unreadable) == (0, {})
+
+
+def test_openimages_data_of_the_training_tests(tmp_path: Path) -> None:
+    make_openimages(str(tmp_path))
+    folder = tmp_path / 'annotations'
+    facts = scan_openimages(
+        str(folder / 'oidv6-train-annotations-bbox.csv'),
+        str(folder / 'class-descriptions-boxable.csv'),
+        num_classes=264,
+        images=str(tmp_path / 'OpenImages' / 'train'),
+    )
+    faults = faults_in_openimages(str(tmp_path), 'train', 264)
+    labels = Counter(fault.label for fault in faults if fault.reason == 'label')
+    assert facts.values == dict(sorted(labels.items()))
+    assert facts.reasons == {'label': sum(labels.values()), 'box_no_area': 1, 'box_outside': 1}
+    assert (about(facts).missing, about(facts).unreadable) == (0, {})
+    (folder / 'oidv6-train-annotations-bbox.csv').write_bytes(b'a,b\n1\n\xff\xfe' + b',' * 20)
+    damaged = scan_openimages(
+        str(folder / 'oidv6-train-annotations-bbox.csv'), str(folder / 'nowhere.csv'), num_classes=3
+    )
+    assert len(about(damaged).unreadable) >= 3
+
+
+def test_minus_one_makes_boxes_negative(tmp_path: Path) -> None:
+    root = write(tmp_path, {'a': xml(obj(box=(0, 0, 20, 20)), obj(box=(1, 1, 20, 20)))})
+    facts = about(scan_voc(root))
+    assert facts.negative_boxes == 1
+    assert facts.box_examples == {'negative': ['Annotations/a.xml: -1, -1, 19, 19']}
+
+
+def test_a_box_without_height(tmp_path: Path) -> None:
+    # pytorch/vision#8376
+    facts = scan_voc(write(tmp_path, {'a': xml(obj(box=(5, 20, 40, 20)))}))
+    assert facts.reasons == {'box_no_area': 1}
+    assert about(facts).images_without_target == 1
+
+
+def test_names_beside_the_class_list(tmp_path: Path) -> None:
+    root = write(tmp_path, {'a': xml(obj('Cat'), obj('dog')), 'b': xml()})
+    facts = scan_voc(root, class_names=NAMES)
+    assert facts.histogram == {1: 1}
+    assert about(facts).left_out == {'category not in the class list': 1}
+    assert about(facts).left_out_names == {'Cat': 1}
+    assert about(facts).not_in_file == ['cat', 'bird']
+    assert about(facts).images_without_target == 1
+    assert scan_voc(root).class_names == ['Cat', 'dog']
+
+
+def test_lists_and_missing_images(tmp_path: Path) -> None:
+    root = write(tmp_path, {'a': xml(obj()), 'b': xml(obj())})
+    os.rename(tmp_path / 'JPEGImages' / 'b.jpg', tmp_path / 'JPEGImages' / 'b.png')
+    (tmp_path / 'ImageSets' / 'Main' / 'val.txt').write_text('a\nb\na\nc\n')
+    facts = scan_voc(root, split='val')
+    assert facts.files == 3
+    assert about(facts).duplicate_files == ['JPEGImages/a.jpg']
+    assert about(facts).missing_files == ['JPEGImages/b.jpg (there is b.png)', 'JPEGImages/c.jpg']
+    assert about(facts).unreadable == {'cannot be read: No such file or directory': ['Annotations/c.xml']}
+
+
+def test_without_a_size_the_image_tells_it(tmp_path: Path) -> None:
+    root = write(tmp_path, {'a': xml(obj(box=(150, 10, 160, 20)), size='')})
+    facts = scan_voc(root)
+    assert facts.reasons == {'box_outside': 1}
+    assert about(facts).unreadable == {}
+    (tmp_path / 'JPEGImages' / 'a.jpg').write_bytes(b'no image')
+    (what,) = about(scan_voc(root)).unreadable
+    assert what == 'has no size, and its image cannot be read: mmdet stops here'
+
+
+BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + ''.join(
+    f'<!ENTITY {name} "{f"&{chr(ord(name) - 1)};" * 10}">' for name in 'bcdefghij'
+)
+DAMAGED: List[Tuple[str, Any, str]] = [
+    ('empty', b'', 'the file is empty'),
+    ('blank', b'\n \n', 'the file is empty'),
+    ('text', b'hello', 'is no XML'),
+    ('JSON', b'{"a": 1}', 'is no XML'),
+    ('zeros', b'\0' * 100, 'is no XML'),
+    ('JPEG', b'\xff\xd8\xff\xe0' + b'\x01' * 300, 'is no XML'),
+    ('cut off', xml(obj())[:-30].encode(), 'is no XML'),
+    ('tags crossed', b'<annotation><object></annotation></object>', 'is no XML'),
+    ('two roots', (xml() + xml()).encode(), 'is no XML'),
+    ('wrong encoding', xml(obj('größe')).encode('latin-1'), 'is no XML'),
+    ('unknown encoding', b'<?xml version="1.0" encoding="klingon"?>' + xml().encode(), 'read'),
+    ('bomb', (BOMB + ']>' + xml(obj('&j;'))).encode(), 'declares an XML entity'),
+    ('bomb in UTF-16', (BOMB + ']>' + xml(obj('&j;'))).encode('utf-16'), 'declares an XML entity'),
+    ('quadratic bomb', f'<!DOCTYPE x [<!ENTITY a "{"a" * 9999}">]>{xml(obj("&a;" * 9999))}'.encode(), 'declares an'),
+    ('file entity', f'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>{xml(obj("&a;"))}'.encode(), 'declares an'),
+    ('unknown entity', xml(obj('&a;')).encode(), 'is no XML'),
+    ('no name', xml('<object><bndbox/></object>').encode(), 'has no name'),
+    ('empty name', xml(obj('')).encode(), 'has no name'),
+    ('no box', xml('<object><name>cat</name></object>').encode(), 'has no bndbox'),
+    ('no corner', xml('<object><name>cat</name><bndbox><xmin>1</xmin></bndbox></object>').encode(), 'ymin is missing'),
+    ('empty corner', xml(obj(box=('', 1, 2, 3))).encode(), 'xmin is missing'),
+    ('corner of text', xml(obj(box=('1,5', 1, 2, 3))).encode(), 'xmin is no number'),
+    ('difficult as text', xml(obj(difficult='Unspecified')).encode(), 'difficult is no whole number'),
+    (
+        'size of fractions',
+        xml(size='<size><width>640.0</width><height>480</height></size>').encode(),
+        'no whole number',
+    ),
+    ('size without width', xml(size='<size><height>480</height></size>').encode(), 'the size has no width'),
+    ('size of 0', xml(size='<size><width>0</width><height>0</height></size>').encode(), 'is not between'),
+    ('size of many digits', xml(size=f'<size><width>{"9" * 9999}</width></size>').encode(), 'no whole number'),
+]
+
+
+@pytest.mark.parametrize(('data', 'told'), [case[1:] for case in DAMAGED], ids=[case[0] for case in DAMAGED])
+def test_damaged_files_are_told_and_the_others_are_read(tmp_path: Path, data: bytes, told: str) -> None:
+    root = write(tmp_path, {'broken': data, 'good': xml(obj())})
+    facts = scan_voc(root, class_names=NAMES, split='train')
+    assert facts.histogram[0] >= 1
+    (what,) = [what for what in about(facts).unreadable if told in what]
+    assert all('Annotations/broken.xml' in place for place in about(facts).unreadable[what])
+
+
+@pytest.mark.parametrize('box', [('nan', 1, 2, 3), (1, 1, 'inf', 3), (1, 1, '1e400', 3)])
+def test_corners_that_are_not_finite(tmp_path: Path, box: Sequence[Any]) -> None:
+    facts = scan_voc(write(tmp_path, {'a': xml(obj(box=box))}))
+    assert facts.reasons == {'box_not_finite': 1}
+
+
+def test_deep_and_wide_files(tmp_path: Path) -> None:
+    # Deep enough for a reader that copies its path at each tag to run into the time limit of tests.
+    deep = xml(obj(), '<a>' * 500_000 + '</a>' * 500_000)
+    wide = xml(*[obj()] * 2000, '<x>' + 'y' * 1_000_000 + '</x>')
+    facts = scan_voc(write(tmp_path, {'a': deep, 'b': wide}))
+    assert facts.histogram == {0: 2001}
+
+
+@pytest.mark.parametrize('make', [lambda path: None, Path.mkdir, os.mkfifo, Path.touch])
+def test_a_folder_that_is_none(tmp_path: Path, make: Any) -> None:
+    make(tmp_path / 'set')
+    facts = scan_voc(str(tmp_path / 'set'))
+    assert facts.total == 0
+    assert about(facts).unreadable
+
+
+def test_xml_files_without_the_usual_folders(tmp_path: Path) -> None:
+    (tmp_path / 'a.xml').write_text(xml(obj()))
+    (tmp_path / 'a.jpg').touch()
+    facts = scan_voc(str(tmp_path))
+    assert (facts.histogram, about(facts).missing, about(facts).unreadable) == ({0: 1}, 0, {})
+    (tmp_path / 'b.xml').mkdir()
+    os.mkfifo(tmp_path / 'c.xml')
+    assert len(about(scan_voc(str(tmp_path))).unreadable) == 2
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        xml(obj()).replace('<annotation>', '<annotation xmlns="http://x">'),
+        xml(obj()).replace('<annotation>', '<annotation xmlns:v="http://x">').replace('object>', 'v:object>'),
+        xml(obj().replace('name>', 'v:name>')).replace('<annotation>', '<annotation xmlns:v="http://x">'),
+        xml(obj()).replace('<annotation>', '<annotation xmlns:v="http://x">').replace('ymax>', 'v:ymax>'),
+    ],
+)
+def test_tags_in_a_namespace_are_none_to_mmdet(tmp_path: Path, text: str) -> None:
+    root = write(tmp_path, {'a': text})
+    facts = scan_voc(root, class_names=NAMES, split='train')
+    assert (
+        about(facts).unreadable['tags are in an XML namespace: mmdet finds none of them'][0].startswith('Annotations/a')
+    )
+    (finding,) = [finding for finding in diagnose(facts) if finding.code == 'MG176']
+    assert 'xmlns' in finding.advice
+    try:
+        assert trained_by_mmdet(root, NAMES) == {}
+    except AttributeError:  # an object without a name or a corner
+        assert facts.histogram == {}
+
+
+def test_a_namespace_that_no_reader_asks_about(tmp_path: Path) -> None:
+    more = '<v:source xmlns:v="http://x"><v:name>me</v:name></v:source>'
+    root = write(tmp_path, {'a': xml(obj(more='<v:name xmlns:v="http://x">boat</v:name>'), more)})
+    assert trained_by_mmdet(root, NAMES) == {0: 1}
+    facts = scan_voc(root, class_names=NAMES, split='train')
+    assert facts.histogram == {0: 1}
+    root = write(tmp_path, {'a': xml(obj(), more)})
+    assert about(scan_voc(root, class_names=NAMES, split='train')).unreadable == {}
+
+
+def test_without_a_size_the_image_is_as_loaders_show_it(tmp_path: Path) -> None:
+    root = write(tmp_path, {'a': xml(obj(box=(85, 10, 95, 20)), size='')})
+    assert scan_voc(root).reasons == {}
+    exif = Image.Exif()
+    exif[0x0112] = 6  # stored lying, shown upright: 80 wide
+    Image.new('RGB', (100, 80)).save(tmp_path / 'JPEGImages' / 'a.jpg', exif=exif)
+    assert scan_voc(root).reasons == {'box_outside': 1}
+
+
+def test_thirty_thousand_names_take_seconds(tmp_path: Path) -> None:
+    root = write(tmp_path, {'a': xml(*(obj(f'name {number}') for number in range(30_000)))})
+    start = time.process_time()
+    for options in ({}, {'class_names': [f'class {number}' for number in range(20)]}):
+        facts = scan_voc(root, **options)
+        diagnose(facts)
+        assert len(facts.histogram) + len(about(facts).left_out_names) == 30_000
+    assert time.process_time() - start < 15

@@ -1,0 +1,188 @@
+"""Clean data sets of every kind that nnU-Net knows: nothing is found in them, and nnU-Net agrees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+import pytest
+
+pytest.importorskip('nibabel')
+pytest.importorskip('SimpleITK')
+
+from nnunet_sets import LABELS, affine_of, make_set, organ, picture, save, write_json
+
+from mmguard.cli import main
+
+Image = pytest.importorskip('PIL.Image')
+
+
+def plain(root: Path) -> Path:
+    return make_set(root)
+
+
+def int16(root: Path) -> Path:
+    return make_set(root, image_dtype=np.int16, channels=1)
+
+
+def uncompressed(root: Path) -> Path:
+    return make_set(root, ending='.nii')
+
+
+def regions(root: Path) -> Path:
+    labels = {'background': 0, 'whole': [1, 2, 3], 'core': [2, 3], 'enhancing': 3}
+    return make_set(root, values=(1, 2, 3), labels=labels, regions_class_order=[1, 2, 3])
+
+
+def ignored(root: Path) -> Path:
+    return make_set(root, values=(1, 2, 3), labels={**LABELS, 'ignore': 3})
+
+
+def float_labels(root: Path) -> Path:
+    make_set(root)
+    save(root / 'labelsTr' / 'case_000.nii.gz', organ(dtype=np.float64))
+    return root
+
+
+def by_nibabel(root: Path) -> Path:
+    return make_set(root, overwrite_image_reader_writer='NibabelIO')
+
+
+def reoriented(root: Path) -> Path:
+    """Axes in another order and direction, which this reader turns."""
+    make_set(root, channels=1, overwrite_image_reader_writer='NibabelIOWithReorient')
+    affine = affine_of()[:, [1, 0, 2, 3]] @ np.diag([-1.0, 1, 1, 1])
+    save(root / 'imagesTr' / 'case_000_0000.nii.gz', picture(0, (10, 12, 8)), affine)
+    save(root / 'labelsTr' / 'case_000.nii.gz', organ((10, 12, 8)), affine)
+    return root
+
+
+def png(root: Path) -> Path:
+    for number in range(2):
+        for folder in ('imagesTr', 'labelsTr'):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        colours = np.stack([picture(number, (10, 12), np.uint8)] * 3, axis=-1)
+        Image.fromarray(colours).save(root / 'imagesTr' / f'street_{number}_0000.png')
+        label = np.zeros((10, 12), np.uint8)
+        label[2:5, 2:5], label[6:8, 6:8] = 1, 2
+        Image.fromarray(label).save(root / 'labelsTr' / f'street_{number}.png')
+    write_json(root, channel_names={'0': 'R', '1': 'G', '2': 'B'}, numTraining=2, file_ending='.png')
+    return root
+
+
+def tiff(root: Path) -> Path:
+    tifffile = pytest.importorskip('tifffile')
+    for number in range(2):
+        for folder, stem in (('imagesTr', f'cell_{number}_0000'), ('labelsTr', f'cell_{number}')):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            array = picture(number, (8, 10, 12)) if folder == 'imagesTr' else organ((8, 10, 12))
+            tifffile.imwrite(root / folder / f'{stem}.tif', array)
+            (root / folder / f'cell_{number}.json').write_text(json.dumps({'spacing': [2, 1, 1]}))
+    write_json(root, channel_names={'0': 'fluo'}, numTraining=2, file_ending='.tif')
+    return root
+
+
+def itk_form(ending: str) -> Callable[[Path], Path]:
+    def make(root: Path) -> Path:
+        import SimpleITK
+
+        for number in range(2):
+            for place, array in (
+                (f'imagesTr/c{number}_0000{ending}', picture(number, (8, 10, 12))),
+                (f'labelsTr/c{number}{ending}', organ((8, 10, 12))),
+            ):
+                (root / place).parent.mkdir(parents=True, exist_ok=True)
+                image = SimpleITK.GetImageFromArray(array)
+                image.SetSpacing((0.5, 0.5, 2.0))
+                SimpleITK.WriteImage(image, str(root / place), True)
+        write_json(root, channel_names={'0': 'CT'}, numTraining=2, file_ending=ending)
+        return root
+
+    return make
+
+
+def elsewhere(root: Path) -> Path:
+    """Files named in dataset.json, in folders of their own."""
+    made = make_set(root / 'files', channels=1)
+    content = json.loads((made / 'dataset.json').read_text())
+    content['dataset'] = {
+        f'case_{number:03d}': {
+            'images': [f'files/imagesTr/case_{number:03d}_0000.nii.gz'],
+            'label': str(made / 'labelsTr' / f'case_{number:03d}.nii.gz'),
+        }
+        for number in range(3)
+    }
+    write_json(root, **content)
+    return root
+
+
+def one_slice(root: Path) -> Path:
+    make_set(root, cases=1, channels=1)
+    save(root / 'imagesTr' / 'case_000_0000.nii.gz', picture(0, (12, 10, 1)))
+    label = organ()
+    save(root / 'labelsTr' / 'case_000.nii.gz', np.ascontiguousarray(label[:, :, 1:2]))
+    write_json(root, channel_names={'0': 'CT'}, numTraining=1, labels={'background': 0, 'liver': 1})
+    return root
+
+
+KINDS: Dict[str, Callable[[Path], Path]] = {
+    'plain': plain,
+    'int16': int16,
+    'nii': uncompressed,
+    'regions': regions,
+    'ignore': ignored,
+    'float labels': float_labels,
+    'nibabel': by_nibabel,
+    'reoriented': reoriented,
+    'png': png,
+    'tiff': tiff,
+    'nrrd': itk_form('.nrrd'),
+    'mha': itk_form('.mha'),
+    'elsewhere': elsewhere,
+    'one slice': one_slice,
+}
+
+
+@pytest.fixture(scope='module', params=list(KINDS))
+def clean(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return KINDS[request.param](tmp_path_factory.mktemp('clean') / 'Dataset007_Clean')
+
+
+def test_nothing_is_found(clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = tmp_path / 'told.json'
+    code = main(['scan', str(clean), '--processes', '1', '--journal', str(tmp_path / 'j'), '--json', str(out)])
+    [told] = json.loads(out.read_text())['datasets']
+    assert told['findings'][0]['code'] == 'MG195', capsys.readouterr().out
+    assert [finding['severity'] for finding in told['findings']] == ['info']
+    assert code == 0
+    assert 'faults' not in told['facts']['volumes']
+
+
+def test_nnunet_agrees(clean: Path, capsys: pytest.CaptureFixture) -> None:
+    """By the functions of its check; the whole of it starts processes."""
+    pytest.importorskip('nnunetv2')
+    from nnunetv2.experiment_planning.verify_dataset_integrity import check_cases, verify_labels
+    from nnunetv2.imageio.reader_writer_registry import determine_reader_writer_from_dataset_json
+    from nnunetv2.utilities.label_handling.label_handling import LabelManager
+    from nnunetv2.utilities.utils import get_filenames_of_train_images_and_targets
+
+    from mmguard.tools.scan.nnunet.source import CaseSource
+
+    source = CaseSource(str(clean))
+    content = json.loads((clean / 'dataset.json').read_text())
+    dataset = get_filenames_of_train_images_and_targets(str(clean), content)
+    assert sorted(dataset) == [case.case for case in source.listing.cases]
+    first = dataset[next(iter(dataset))]['images'][0]
+    reader = determine_reader_writer_from_dataset_json(content, first)
+    assert reader.__name__ == source.reader
+    manager = LabelManager(content['labels'], regions_class_order=content.get('regions_class_order'))
+    expected: List[int] = [int(label) for label in manager.all_labels]
+    expected += [manager.ignore_label] if manager.has_ignore_label else []
+    assert tuple(expected) == source.spec.expected
+    for entry in dataset.values():
+        assert verify_labels(entry['label'], reader, expected)
+        assert check_cases(list(entry['images']), entry['label'], len(content['channel_names']), reader)
+    said = capsys.readouterr().out
+    assert 'mismatch' not in said

@@ -1,0 +1,214 @@
+"""``mmguard scan DIR`` on data sets of nnU-Net: from the words on the command line to JSON, page and screen."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+from nnunet_sets import LABELS, affine_of, cut, make_set, organ, picture, plant, save, write_json
+
+from mmguard.cli import main
+from mmguard.tools.scan.nnunet import settings as settings_module
+
+pytest.importorskip('nibabel')
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_set(tmp_path / 'Dataset001_Organ')
+
+
+def scan(capsys: pytest.CaptureFixture, root: Path, *words: Any) -> Dict[str, Any]:
+    """Exit code, and the JSON of the only data set."""
+    words = words if '--processes' in words else (*words, '--processes', 1)
+    code = main(['scan', str(root), *map(str, words), '--json', '-'])
+    [told] = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **told}
+
+
+def codes(told: Dict[str, Any]) -> List[str]:
+    return [finding['code'] for finding in told['findings']]
+
+
+def test_a_second_scan_reads_only_what_changed(root: Path, capsys: pytest.CaptureFixture) -> None:
+    first = scan(capsys, root)
+    assert (first['decoded'], first['reused']) == (3, 0)
+    label = organ()
+    label[0, 0, 3] = 9
+    save(root / 'labelsTr' / 'case_001.nii.gz', label)
+    second = scan(capsys, root, '--resume')
+    assert (second['decoded'], second['reused']) == (1, 2)
+    assert second['facts']['values'] == {'9': 1}
+    assert scan(capsys, root)['facts'] == second['facts'], 'as a scan of everything'
+    third = scan(capsys, root, '--resume')
+    assert (third['decoded'], third['reused']) == (0, 3)
+    assert third['facts'] == second['facts']
+    changed = json.loads((root / 'dataset.json').read_text())
+    changed['labels'] = {'background': 0, 'liver': 1}
+    (root / 'dataset.json').write_text(json.dumps(changed))
+    fourth = scan(capsys, root, '--resume')
+    assert fourth['decoded'] == 3, 'other labels are valid: their slices were not kept'
+    assert fourth['facts']['values'] == {'2': 3 * 18, '9': 1}
+
+
+def test_processes_find_the_same(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    root = plant(tmp_path / 'Dataset001_Planted')
+    alone = scan(capsys, root, '--processes', 1)
+    together = scan(capsys, root, '--processes', 2)
+    assert {**alone, 'notes': []} == {**together, 'notes': []}
+
+
+def test_a_case_that_kills_its_process_is_told(
+    root: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = settings_module.read_case
+
+    def dies(item: Any, *others: Any) -> Any:
+        return os._exit(1) if item.case == 'case_001' else read(item, *others)
+
+    monkeypatch.setattr(settings_module, 'read_case', dies)  # processes are forked: they see it
+    told = scan(capsys, root, '--processes', 2)
+    faults = told['facts']['volumes']['faults']['unreadable']
+    assert {fault['case'] for fault in faults} == {'case_001'}
+    assert all('crashes the decoder' in fault['detail'] for fault in faults)
+    assert told['facts']['volumes']['labels_read'] == 2
+
+
+def test_the_page_draws_the_worst_slices(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    label = organ(dtype=np.float32)
+    label[2:5, 7:9, 4] = 7
+    save(root / 'labelsTr' / 'case_000.nii.gz', label)
+    label[2:5, 7:9, 5] = 0.25
+    save(root / 'labelsTr' / 'case_001.nii.gz', label)
+    image = picture(0)
+    image[3, 3, 6] = np.nan
+    save(root / 'imagesTr' / 'case_002_0000.nii.gz', image)
+    cut(root / 'imagesTr' / 'case_002_0001.nii.gz', 0.6)
+    page = tmp_path / 'out' / 'page.html'
+    scan(capsys, root, '--html', page)
+    html = page.read_text(encoding='utf-8')
+    for words in (
+        'labelsTr/case_000.nii.gz, slice 4',
+        'labelsTr/case_001.nii.gz, slice 5: 0.25 (drawn as 65535)',
+        'imagesTr/case_002_0000.nii.gz, slice 6: nan',
+        'imagesTr/case_002_0001.nii.gz: truncated',
+    ):
+        assert words in html
+    assert html.count('data:image/') >= 6
+    assert 'No picture' not in html
+    assert not [name for name in os.listdir(tmp_path) if name.startswith('mmguard-slices')]
+
+
+def test_the_screen_names_case_file_voxels_and_slice(root: Path, capsys: pytest.CaptureFixture) -> None:
+    label = organ()
+    label[0, 0, 3:5] = 9
+    save(root / 'labelsTr' / 'case_001.nii.gz', label)
+    assert main(['scan', str(root), '--processes', '1']) == 1
+    shown = capsys.readouterr().out
+    assert 'MG185' in shown
+    assert 'value 9: 2 voxels, slices 3-4' in shown
+    assert 'labelsTr/case_001.nii.gz' in shown
+
+
+def test_a_folder_of_data_sets_is_scanned_whole(root: Path, capsys: pytest.CaptureFixture) -> None:
+    shutil.copytree(root, root.parent / 'Dataset002_Copy')
+    assert main(['scan', str(root.parent), '--processes', '1', '--json', '-']) == 0
+    sets = json.loads(capsys.readouterr().out)['datasets']
+    assert [Path(told['name']).name for told in sets] == ['Dataset001_Organ', 'Dataset002_Copy']
+
+
+@pytest.mark.parametrize(
+    ('values', 'advice'),
+    [
+        ((1, 4), 'for old, new in {4: 2}.items(): seg[seg == old] = new'),
+        ((1, 255), 'for old, new in {255: 2}.items(): seg[seg == old] = new'),
+        ((1, 2, 3), '"NAME": 3'),
+        ((1, 2, 255), 'seg[np.isin(seg, [255])] = 3'),
+        ((1, 2, -1), 'seg[np.isin(seg, [-1])] = 3'),
+        ((1, 2, 9), '"ignore": 3'),
+    ],
+)
+def test_the_advice_is_to_the_values(values: Any, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    root = make_set(tmp_path / 'Dataset001_A', channels=1)
+    for number in range(3):
+        save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=values, dtype=np.int16))
+    told = scan(capsys, root)
+    assert codes(told)[0] == 'MG185'
+    assert advice in told['findings'][0]['advice']
+    assert '= 0`' not in told['findings'][0]['advice'], 'what nobody looked at is no background'
+
+
+def test_a_class_that_never_occurs_and_labels_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    root = make_set(tmp_path / 'Dataset001_A', labels={**LABELS, 'vessel': 3, 'ignore': 4})
+    save(root / 'labelsTr' / 'case_000.nii.gz', np.full((12, 10, 8), 4, np.uint8))
+    told = scan(capsys, root)
+    assert codes(told) == ['MG193', 'MG194']
+    assert '3 (vessel)' in told['findings'][1]['cause']
+    assert 'every voxel is 4, the ignored value' in told['findings'][0]['evidence']
+
+
+def test_scaling_in_the_header_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    import nibabel
+
+    root = make_set(tmp_path / 'Dataset001_A', ending='.nii', channels=1)
+    path = root / 'labelsTr' / 'case_000.nii'
+    image = nibabel.Nifti1Image(organ() * np.uint8(100), affine_of())
+    nibabel.save(image, str(path))
+    content = bytearray(path.read_bytes())
+    content[112:116] = np.float32(0.0149).tobytes()  # scl_slope
+    path.write_bytes(bytes(content))
+    told = scan(capsys, root)
+    assert codes(told) == ['MG186']
+    assert 'the header scales: value * 0.0149 + 0' in told['findings'][0]['evidence']
+    assert 'get_unscaled()' in told['findings'][0]['advice']
+
+
+def test_without_a_reader_the_package_is_named(
+    root: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, 'nibabel', None)
+    assert codes(scan(capsys, root)) == ['MG195'], 'SimpleITK reads them, too'
+    monkeypatch.setitem(sys.modules, 'SimpleITK', None)
+    assert main(['scan', str(root)]) == 2
+    assert '.nii.gz files are read by nibabel: pip install nibabel' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('ending', 'module', 'package'),
+    [
+        ('.nii', 'nibabel', 'nibabel'),
+        ('.png', 'PIL', 'pillow'),
+        ('.tiff', 'tifffile', 'tifffile'),
+        ('.mha', 'SimpleITK', ''),
+    ],
+)
+def test_the_package_is_that_of_the_ending(
+    ending: str, module: str, package: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: Any
+) -> None:
+    (tmp_path / 'imagesTr').mkdir()
+    (tmp_path / 'labelsTr').mkdir()
+    write_json(tmp_path, file_ending=ending)
+    monkeypatch.setitem(sys.modules, module, None)
+    assert main(['scan', str(tmp_path)]) == 2
+    assert f'pip install {package or module}' in capsys.readouterr().err
+
+
+def test_every_case_is_listed_however_many(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    root = make_set(tmp_path / 'Dataset001_A', cases=30, channels=1)
+    for number in range(30):
+        save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=(1, 2, 5)))
+    told = scan(capsys, root)
+    faults = told['facts']['volumes']['faults']['unexpected']
+    assert [fault['case'] for fault in faults] == [f'case_{number:03d}' for number in range(30)]
+    assert all(fault['values'] == {'5': 18} for fault in faults)

@@ -1,0 +1,222 @@
+"""The verdict that labels are fine is given where the config's own loader returns what the scan counts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Dict, List
+
+import numpy as np
+import pytest
+from label_files import BLOCKS, write
+
+from mmguard.cli import main
+from mmguard.tools.scan.sources.loader import SAMPLE
+
+#: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.
+OWN_LOADERS = """
+from mmdet.datasets import CocoDataset
+from mmdet.registry import DATASETS
+from mmseg.datasets import BaseSegDataset
+from mmseg.datasets.transforms import LoadAnnotations
+from mmseg.registry import DATASETS as SEG_DATASETS
+from mmseg.registry import TRANSFORMS
+
+SEEN = []
+
+
+@TRANSFORMS.register_module(name='LoadMappedAnnotations', force=True)
+class LoadMappedAnnotations(LoadAnnotations):
+    def _load_seg_map(self, results):
+        shifts, results['reduce_zero_label'] = results['reduce_zero_label'], False
+        self.reduce_zero_label = False
+        super()._load_seg_map(results)
+        if shifts:
+            label = results['gt_seg_map']
+            label[label == 0] = 255
+            label -= 1
+            label[label == 254] = 255
+
+
+@TRANSFORMS.register_module(name='LoadSeenAnnotations', force=True)
+class LoadSeenAnnotations(LoadAnnotations):
+    def _load_seg_map(self, results):
+        SEEN.append(results['seg_map_path'])
+        super()._load_seg_map(results)
+
+
+@TRANSFORMS.register_module(name='LoadNoAnnotations', force=True)
+class LoadNoAnnotations(LoadAnnotations):
+    def _load_seg_map(self, results):
+        raise KeyError('a key that the data set does not give')
+
+
+@SEG_DATASETS.register_module(name='FiveDataset', force=True)
+class FiveDataset(BaseSegDataset):
+    METAINFO = dict(classes=tuple('abcde'))
+
+
+@DATASETS.register_module(name='IdsDataset', force=True)
+class IdsDataset(CocoDataset):
+    def load_data_list(self):
+        listed = super().load_data_list()
+        for image in listed:
+            for one in image['instances']:
+                one['bbox_label'] = self.cat_ids[one['bbox_label']] - 1
+        return listed
+"""
+
+
+@pytest.fixture(autouse=True)
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    pytest.importorskip('mmseg')
+    pytest.importorskip('mmdet')
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / 'own_loaders.py').write_text(OWN_LOADERS)
+    yield
+    sys.modules.pop('own_loaders', None)
+
+
+def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
+    code = main(['scan', *map(str, words), '--processes', '1', '--json', '-'])
+    [told] = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **told}
+
+
+def seg_config(root: Path, loader: str = 'LoadAnnotations', files: int = 3, names: str = 'abcde', **more: Any) -> Path:
+    """Five classes in the files; ``loader`` empty: a pipeline without one."""
+    for number in range(files):
+        write(root / 'labels' / f'{number}.png', np.roll(BLOCKS, number))
+        write(root / 'images' / f'{number}.jpg', np.zeros((*BLOCKS.shape, 3), np.uint8))
+    (root / 'images').mkdir(parents=True, exist_ok=True)
+    (root / 'labels').mkdir(parents=True, exist_ok=True)
+    pipeline = [dict(type='LoadImageFromFile'), *([dict(type=loader)] if loader else []), dict(type='PackSegInputs')]
+    dataset: Dict[str, Any] = dict(
+        type='BaseSegDataset',
+        data_root=str(root),
+        data_prefix=dict(img_path='images', seg_map_path='labels'),
+        metainfo=dict(classes=tuple(names)),
+        pipeline=pipeline,
+    )
+    dataset.update(more)
+    model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=len(names)))
+    return write_config(root, default_scope='mmseg', model=model, train_dataloader=dict(batch_size=2, dataset=dataset))
+
+
+def write_config(root: Path, **parts: Any) -> Path:
+    parts['custom_imports'] = dict(imports=['own_loaders'])
+    path = root / 'config.py'
+    path.write_text(''.join(f'{name} = {part!r}\n' for name, part in parts.items()))
+    return path
+
+
+def test_the_loader_of_the_config_confirms_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    told = scan(capsys, seg_config(tmp_path))
+    assert (told['code'], [finding['code'] for finding in told['findings']]) == (0, ['MG100'])
+    assert told['findings'][0]['cause'] == 'Your labels are fine.'
+    assert 'the loader of the config returns the same of 3 files' in told['findings'][0]['evidence']
+    assert told['facts']['loader'] == {'files': 3}
+
+
+def test_a_loader_in_another_order_takes_the_verdict_back(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    # Two of five classes, b and c: the map of the data set is {0: 255, 1: 0, 2: 1, ...}.
+    config = seg_config(tmp_path, 'LoadMappedAnnotations', type='FiveDataset', names='bc', reduce_zero_label=True)
+    told = scan(capsys, config)
+    codes = [finding['code'] for finding in told['findings']]
+    assert told['code'] == 1
+    assert 'MG178' in codes
+    assert 'MG100' not in codes
+    [finding] = [finding for finding in told['findings'] if finding['code'] == 'MG178']
+    assert 'labels/0.png: the loader returns' in finding['evidence']
+    assert ', the scan counts ' in finding['evidence']
+    assert '(3 of 3 files compared)' in finding['evidence']
+    both = told['facts']['loader']['differing']['labels/0.png']
+    assert both[0] != both[1]
+
+
+def test_the_table_of_another_loader_is_not_what_training_sees(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    config = seg_config(tmp_path, 'LoadMappedAnnotations', type='FiveDataset', names='bc', reduce_zero_label=True)
+    assert main(['scan', str(config), '--processes', '1']) == 1
+    printed = capsys.readouterr().out
+    assert 'labels as this scan counts them; training sees others' in printed
+    assert 'labels as training sees them' not in printed
+
+
+def test_a_loader_that_stops_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    told = scan(capsys, seg_config(tmp_path, 'LoadNoAnnotations'))
+    assert (told['code'], told['findings'][0]['code']) == (1, 'MG178')
+    assert 'labels/0.png: KeyError' in told['findings'][0]['evidence']
+
+
+@pytest.mark.parametrize('loader', ['', 'LoadWhatNobodyWrote'])
+def test_without_a_loader_nothing_is_claimed(loader: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    told = scan(capsys, seg_config(tmp_path, loader))
+    [finding] = [finding for finding in told['findings'] if finding['code'] == 'MG100']
+    assert finding['cause'].startswith('Every label that was read is valid; the loader of the config was not asked: ')
+
+
+def test_a_handful_of_files_is_decoded_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    told = scan(capsys, seg_config(tmp_path, 'LoadSeenAnnotations', files=40))
+    assert told['facts']['files'] == 40
+    assert told['facts']['loader'] == {'files': SAMPLE}
+    seen: List[str] = sys.modules['own_loaders'].SEEN
+    assert len(set(seen)) == len(seen) == SAMPLE
+
+
+def test_a_data_set_that_lists_no_file_is_code_2(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(['scan', str(seg_config(tmp_path, files=0))]) == 2
+    said = capsys.readouterr()
+    assert 'it lists no file: ' in said.err
+    assert "img_suffix='.jpg'" in said.err
+
+
+@pytest.mark.parametrize(('kind', 'agrees'), [('CocoDataset', True), ('IdsDataset', False)])
+def test_the_data_set_of_a_detection_config_is_asked_too(
+    kind: str, agrees: bool, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    categories = [dict(id=number, name=name) for number, name in ((3, 'cat'), (9, 'dog'))]
+    images = [dict(id=number, file_name=f'{number}.jpg', width=64, height=64) for number in range(1, 11)]
+    annotations: List[Dict[str, Any]] = [
+        dict(
+            id=len(images) * place + image['id'], image_id=image['id'], category_id=category['id'], area=600, iscrowd=0
+        )
+        for image in images
+        for place, category in enumerate(categories)
+    ]
+    for annotation in annotations:
+        annotation['bbox'] = [2, 3, 20, 30]
+    (tmp_path / 'a.json').write_text(json.dumps(dict(images=images, annotations=annotations, categories=categories)))
+    for image in images:
+        write(tmp_path / image['file_name'], np.zeros((64, 64, 3), np.uint8))
+    metainfo = dict(classes=('cat', 'dog'))
+    dataset: Dict[str, Any] = dict(
+        type=kind, data_root=str(tmp_path), ann_file='a.json', metainfo=metainfo, pipeline=[]
+    )
+    dataset['data_prefix'] = dict(img='')
+    head = dict(type='RetinaHead', num_classes=2)
+    config = write_config(
+        tmp_path,
+        default_scope='mmdet',
+        model=dict(type='RetinaNet', bbox_head=head),
+        train_dataloader=dict(batch_size=2, dataset=dataset),
+    )
+    told = scan(capsys, config)
+    codes = [finding['code'] for finding in told['findings']]
+    assert told['facts']['loader']['files'] == SAMPLE
+    if agrees:
+        assert (told['code'], codes) == (0, ['MG100'])
+    else:
+        assert (told['code'], codes[0]) == (1, 'MG178')
+        assert 'the loader returns 2, 8, the scan counts 0, 1' in told['findings'][0]['evidence']
+
+
+@pytest.mark.parametrize(('split', 'code'), [('test', 0), ('val', 2)])
+def test_a_split_without_label_maps(split: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    config = seg_config(tmp_path)
+    dataset = dict(type='BaseSegDataset', data_root=str(tmp_path), data_prefix=dict(img_path='images'), pipeline=[])
+    config.write_text(f'{config.read_text()}{split}_dataloader = dict(batch_size=1, dataset={dataset!r})\n')
+    told = scan(capsys, config)
+    assert told['code'] == code
+    assert any('3 images have no label map' in note for note in told['notes']) == (split == 'test')

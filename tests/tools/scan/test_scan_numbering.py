@@ -1,0 +1,138 @@
+"""``mmguard scan`` on a COCO JSON: whether labels are positions or ids of categories is asked for, not guessed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.labels.numbering import FRAMEWORKS, IDS, POSITIONS, titles
+
+RENUMBERING = [name for name, framework in FRAMEWORKS.items() if framework.labels == POSITIONS]
+TAKING_IDS = [name for name, framework in FRAMEWORKS.items() if framework.labels == IDS]
+
+
+def write(path: Path, ids: Sequence[int]) -> Path:
+    """A COCO file of four images with one box of each category."""
+    categories = [dict(id=number, name=f'name of {number}') for number in ids]
+    images = [dict(id=number, file_name=f'{number}.jpg', width=64, height=64) for number in range(1, 5)]
+    boxes = [dict(image_id=image['id'], category_id=number, bbox=[1, 2, 30, 40]) for image in images for number in ids]
+    annotations = [dict(box, id=place, area=1200, iscrowd=0) for place, box in enumerate(boxes)]
+    path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=categories)))
+    return path
+
+
+def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
+    code = main(['scan', *map(str, words), '--json', '-'])
+    [told] = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **told}
+
+
+def codes(told: Dict[str, Any]) -> List[str]:
+    return [finding['code'] for finding in told['findings']]
+
+
+@pytest.mark.parametrize('words', [[], ['--num-classes', '3']])
+def test_without_a_framework_both_are_judged_and_nobody_gets_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture, words: List[str]
+) -> None:
+    told = scan(capsys, write(tmp_path / 'a.json', [1, 2, 3]), *words)
+    assert told['code'] == 0
+    assert codes(told) == ['MG138'], 'no verdict that the labels are fine: that depends on who trains'
+    [finding] = told['findings']
+    assert finding['severity'] == 'info'
+    assert f'Fine where categories are renumbered ({titles(POSITIONS)})' in finding['cause']
+    assert f'wrong where category_id is the label ({titles(IDS)})' in finding['cause']
+    assert '3 would be out of range (4 annotations)' in finding['evidence']
+    assert '--framework NAME' in finding['advice']
+    assert '--labels positions' in finding['advice']
+    assert '--renumber 0' in finding['advice']
+    assert 'num_classes=4' in finding['advice']
+
+
+def test_the_screen_and_the_page_say_both_too(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    page = tmp_path / 'page.html'
+    assert main(['scan', str(write(tmp_path / 'a.json', [1, 2, 3])), '--html', str(page)]) == 0
+    shown = capsys.readouterr().out
+    for text in (shown, page.read_text(encoding='utf-8')):
+        assert 'Fine where categories are renumbered' in text
+        assert 'RT-DETR' in text
+        assert 'Your labels are fine' not in text
+
+
+@pytest.mark.parametrize('framework', RENUMBERING)
+def test_who_renumbers_has_no_finding_whatever_the_ids(
+    tmp_path: Path, capsys: pytest.CaptureFixture, framework: str
+) -> None:
+    path = write(tmp_path / 'a.json', [1, 18, 90])
+    for words in ([], ['--num-classes', '3']):
+        told = scan(capsys, path, '--framework', framework, *words)
+        assert (told['code'], codes(told)) == (0, ['MG100'])
+        assert told['facts']['histogram'] == {'0': 4, '1': 4, '2': 4}
+
+
+@pytest.mark.parametrize('framework', TAKING_IDS)
+def test_who_takes_ids_is_warned_of_those_out_of_range(
+    tmp_path: Path, capsys: pytest.CaptureFixture, framework: str
+) -> None:
+    path = write(tmp_path / 'a.json', [1, 2, 3])
+    told = scan(capsys, path, '--framework', framework, '--num-classes', 3)
+    assert (told['code'], codes(told)[0]) == (1, 'MG138')
+    assert told['findings'][0]['severity'] == 'error'
+    assert told['facts']['values'] == {'3': 4}
+    assert 'num_classes=4' in told['findings'][0]['advice']
+    written = [edit['text'] for edit in told['findings'][0]['edits']]
+    assert any('--renumber 0' in text for text in written) == (framework != 'torchvision'), (
+        'there they are 1..3 already'
+    )
+    fine = scan(capsys, path, '--framework', framework, '--num-classes', 4)
+    assert (fine['code'], codes(fine)) == (0, ['MG100'])
+
+
+def test_ids_without_a_number_of_classes_say_how_many_outputs_they_need(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    told = scan(capsys, write(tmp_path / 'a.json', [1, 18, 90]), '--framework', 'detr')
+    assert (told['code'], codes(told)) == (0, ['MG138'])
+    assert 'the model needs num_classes=91' in told['findings'][0]['cause']
+    numbered = scan(capsys, write(tmp_path / 'b.json', [0, 1, 2]), '--framework', 'detr')
+    assert codes(numbered) == ['MG100']
+
+
+def test_torchvision_counts_the_background(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = write(tmp_path / 'a.json', [0, 1, 2])
+    told = scan(capsys, path, '--framework', 'torchvision', '--num-classes', 3)
+    assert (told['code'], codes(told)[0]) == (1, 'MG138')
+    assert told['facts']['values'] == {'0': 4}
+    assert 'background' in told['findings'][0]['cause']
+    assert 'num_classes=4' in told['findings'][0]['advice']
+    assert codes(scan(capsys, path, '--framework', 'detr', '--num-classes', 3)) == ['MG100']
+    assert codes(scan(capsys, write(path, [1, 2, 3]), '--framework', 'torchvision')) == ['MG100']
+
+
+def test_positions_are_those_of_the_file_or_of_ascending_ids(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = write(tmp_path / 'a.json', [7, 3, 5])
+    named = {name: scan(capsys, path, '--framework', name)['facts']['class_names'] for name in RENUMBERING}
+    assert named['mmdet'] == ['name of 7', 'name of 3', 'name of 5']
+    assert named['detectron2'] == named['yolox'] == ['name of 3', 'name of 5', 'name of 7']
+
+
+def test_labels_says_what_a_switch_of_the_framework_changed(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = write(tmp_path / 'a.json', [1, 2, 3])
+    remapped = scan(capsys, path, '--framework', 'rt-detr', '--labels', 'positions', '--num-classes', 3)
+    assert codes(remapped) == ['MG100'], 'remap_mscoco_category'
+    assert codes(scan(capsys, path, '--labels', 'positions', '--num-classes', 3)) == ['MG100']
+    assert codes(scan(capsys, path, '--labels', 'ids', '--num-classes', 3))[0] == 'MG138'
+
+
+def test_ids_from_0_are_fine_for_everybody(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    told = scan(capsys, write(tmp_path / 'a.json', [0, 1, 2]), '--num-classes', 3)
+    assert (told['code'], codes(told)) == (0, ['MG100'])
+
+
+def test_it_is_said_of_a_coco_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(['scan', str(tmp_path), '--framework', 'detr']) == 2
+    assert '--labels and --framework say how the categories of a COCO JSON' in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""``mmguard trace`` as it is called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, dataset_config
+
+from mmguard.cli import main
+
+Write = Callable[[str, List[Dict[str, Any]]], str]
+
+
+@pytest.fixture
+def write_config(tmp_path: Path) -> Write:
+    def write(root: str, pipeline: List[Dict[str, Any]]) -> str:
+        dataset = dataset_config(root, 'train', pipeline)
+        path = tmp_path / 'config.py'
+        path.write_text(
+            f"default_scope = 'mmseg'\ncustom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
+            f'model = dict(type="EncoderDecoder", decode_head=dict(type="FCNHead", num_classes={NUM_CLASSES}))\n'
+            f'train_dataloader = dict(dataset={dataset!r})\n'
+        )
+        return str(path)
+
+    return write
+
+
+def test_invalid_values_are_told_and_exit_with_1(cityscapes: str, write_config: Write, capsys: Any) -> None:
+    assert main(['trace', write_config(cityscapes, [*LOAD, PACK, GUARD])]) == 1
+    out = capsys.readouterr().out
+    assert 'sample 0' in out
+    assert 'GuardSegLabels' in out
+    assert 'invalid, at one step or another: 24, 33 (pixels)' in out
+
+
+def test_clean_labels_exit_with_0(clean_cityscapes: str, write_config: Write, capsys: Any) -> None:
+    assert main(['trace', write_config(clean_cityscapes, [*LOAD, PACK, GUARD])]) == 0
+    assert 'every value is valid at every step' in capsys.readouterr().out
+
+
+def test_a_value_is_searched_in_all_samples(cityscapes: str, write_config: Write, capsys: Any) -> None:
+    config = write_config(cityscapes, [*LOAD, PACK])
+    assert main(['trace', config, '--value', '254', '--json', '-']) == 1
+    captured = capsys.readouterr()
+    record = json.loads(captured.out)
+    assert record['sample'] == 6
+    assert '254' in captured.err
+    assert record['steps'][0]['values']['254'] > 0
+    assert record['invalid'] == {'pixels': [200, 254], 'instances': []}
+
+
+def test_a_value_that_is_nowhere(cityscapes: str, write_config: Write, tmp_path: Path, capsys: Any) -> None:
+    target = tmp_path / 'out.json'
+    assert main(['trace', write_config(cityscapes, [*LOAD, PACK]), '--value', '77', '--json', str(target)]) == 0
+    assert json.loads(target.read_text()) == {'found': False, 'value': 77, 'samples': 8}
+    assert '77 appears in none of the 8 samples' in capsys.readouterr().out
+
+
+def test_a_sample_by_its_file(cityscapes: str, write_config: Write, capsys: Any) -> None:
+    config = write_config(cityscapes, [*LOAD, PACK])
+    args = ['trace', config, '--sample', 'aachen_000005_000019_leftImg8bit.png', '--json', '-']
+    assert main(args) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert (record['sample'], record['invalid']['pixels']) == (5, [19])
+    assert [step['step'] for step in record['steps']] == [
+        'disk',
+        'LoadImageFromFile',
+        'LoadAnnotations',
+        'PackSegInputs',
+    ]
+
+
+@pytest.mark.parametrize(
+    ('args', 'why'),
+    [
+        (['no_such_config.py'], 'cannot be loaded'),
+        (['mmseg::pspnet/no_such.py'], 'mmseg ships no such config'),
+        # It is read; that the data are not here is what cannot be helped.
+        (['mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', '--sample', '9'], 'data set'),
+        (['CONFIG', '--split', 'test'], 'no test_dataloader'),
+        (['CONFIG', '--sample', '99'], 'holds samples 0 to 7'),
+    ],
+)
+def test_what_cannot_run_exits_with_2(
+    cityscapes: str, write_config: Write, capsys: Any, args: List[str], why: str
+) -> None:
+    config = write_config(cityscapes, [*LOAD, PACK])
+    assert main(['trace', *(config if arg == 'CONFIG' else arg for arg in args)]) == 2
+    assert why in capsys.readouterr().err

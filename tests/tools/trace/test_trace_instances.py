@@ -1,0 +1,161 @@
+"""Instances on their way through real transforms of mmdet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Sequence, Tuple
+
+import pytest
+from mmengine.config import Config
+from small_det_runs import make_coco
+
+from mmguard.cli import main
+from mmguard.tools.trace.story import Story
+from mmguard.tools.trace.tracer import Tracer
+
+LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True, with_mask=True)]
+PACK = dict(type='PackDetInputs')
+FLIP = dict(type='RandomFlip', prob=1.0)
+
+
+@pytest.fixture(scope='module')
+def coco(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Labels 80 and 82 are none of the head's 80 classes; image 7 has an invalid crowd."""
+    return make_coco(str(tmp_path_factory.mktemp('coco')))
+
+
+def config(root: str, pipeline: Sequence[Dict[str, Any]]) -> Config:
+    dataset = dict(
+        type='CocoDataset',
+        data_root=root,
+        ann_file='annotations/instances_train2017.json',
+        data_prefix=dict(img='train2017/'),
+        metainfo=dict(classes=tuple(f'class {label}' for label in range(83))),
+        pipeline=list(pipeline),
+    )
+    return Config(
+        dict(
+            default_scope='mmdet',
+            model=dict(bbox_head=dict(type='BBoxHead', num_classes=80)),
+            train_dataloader=dict(dataset=dataset),
+        )
+    )
+
+
+def told(traced: Story) -> List[Tuple[str, str, int]]:
+    """``(step, what, label)`` of all changes of instances."""
+    return [
+        (leg.name, change.what, change.value)
+        for leg in traced.legs
+        for change in leg.changes
+        if change.kind == 'instances'
+    ]
+
+
+def trace(root: str, tail: Sequence[Dict[str, Any]], index: int) -> Story:
+    return Tracer(config(root, [*LOAD, *tail])).trace(index)
+
+
+@pytest.mark.parametrize('index', range(8))
+def test_moving_every_instance_loses_none(coco: str, index: int) -> None:
+    tail = [dict(type='Resize', scale=(150, 120), keep_ratio=False), FLIP, dict(type='Pad', size=(160, 160)), PACK]
+    traced = trace(coco, tail, index)
+    assert traced.error == ''
+    assert told(traced) == []
+    first, last = traced.legs[0].after, traced.legs[-1].after
+    assert sorted(i.label for i in first.instances or []) == sorted(i.label for i in last.instances or [])
+
+
+@pytest.mark.parametrize('on_invalid', ['ignore', 'drop', 'clip'])
+def test_the_guard_is_named_for_what_it_takes_out(coco: str, on_invalid: str) -> None:
+    guard = dict(type='GuardInstanceLabels', num_classes=80, on_invalid=on_invalid)
+    what = {'ignore': 'is ignored', 'drop': 'vanishes', 'clip': 'becomes'}[on_invalid]
+    for pipeline in ([FLIP, guard, PACK], [FLIP, PACK, guard]):  # unpacked and packed
+        traced = trace(coco, pipeline, 3)
+        assert sorted(told(traced)) == [('GuardInstanceLabels', what, 80), ('GuardInstanceLabels', what, 82)]
+        origins = [change.origin for leg in traced.legs for change in leg.changes]
+        assert all('GuardInstanceLabels' in origin for origin in origins)
+        if on_invalid != 'clip':
+            assert any('label 82 is no class' in origin for origin in origins)
+
+
+def test_a_box_that_the_guard_drops_is_told_with_its_reason(coco: str) -> None:
+    # All boxes lose their area behind the loader, as a wrong transform does it.
+    tail = [dict(type='FlattenBoxes'), dict(type='GuardInstanceLabels', num_classes=83)]
+    traced = trace(coco, tail, 0)
+    gone = [change for change in traced.legs[-1].changes if change.what == 'vanishes']
+    assert len(gone) == 2
+    assert all('without area' in change.origin for change in gone)
+
+
+def test_instances_cut_off_by_a_crop_vanish_there(coco: str) -> None:
+    seen = set()
+    for index in range(8):
+        traced = trace(coco, [dict(type='RandomCrop', crop_size=(50, 50), allow_negative_crop=True), PACK], index)
+        crop = traced.legs[3]
+        gone = [change for change in crop.changes if change.what == 'vanishes']
+        before, after = traced.legs[2].after.instances or [], crop.after.instances or []
+        assert len(gone) == len(before) - len(after)
+        assert len(crop.changes) == len(gone)
+        seen.update(change.origin.split(': ')[1] for change in gone)
+    assert seen == {'wholly outside of what RandomCrop leaves'}
+
+
+def test_small_instances_are_told_with_the_limit(coco: str) -> None:
+    tail = [dict(type='Resize', scale=(24, 24)), dict(type='FilterAnnotations', min_gt_bbox_wh=(10.2, 1)), PACK]
+    traced = trace(coco, tail, 5)  # labels 2, 0, 1: 10, 10.5 and 10 pixels wide
+    assert sorted(told(traced)) == [('FilterAnnotations', 'vanishes', 1), ('FilterAnnotations', 'vanishes', 2)]
+    assert all('min_gt_bbox_wh=(10.2, 1)' in change.origin for leg in traced.legs for change in leg.changes)
+
+
+def test_an_image_left_empty_is_told(coco: str) -> None:
+    traced = trace(coco, [dict(type='FilterAnnotations', min_gt_bbox_wh=(90, 90), keep_empty=True), PACK], 0)
+    assert 'left no sample' in traced.error
+
+
+def test_a_mosaic_names_the_images(coco: str) -> None:
+    made = config(coco, [LOAD[0], dict(type='LoadAnnotations', with_bbox=True)])
+    made.train_dataloader.dataset = dict(
+        type='MultiImageMixDataset',
+        dataset=made.train_dataloader.dataset.to_dict(),
+        pipeline=[dict(type='Mosaic', img_scale=(96, 96)), PACK, dict(type='GuardInstanceLabels', num_classes=80)],
+    )
+    tracer, named = Tracer(made), 0
+    for index in range(6):
+        traced = tracer.trace(index)
+        assert [leg.name for leg in traced.legs[-3:]] == ['Mosaic', 'PackDetInputs', 'GuardInstanceLabels']
+        for change in traced.legs[3].changes:
+            if change.what == 'appears' and change.value >= 80:
+                (image,) = [name for name in traced.mixed if change.origin.endswith(f'mixed in from {name}')]
+                named += Path(image).stem in {f'{n:012d}' for n in (1, 3, 4)}
+    assert named >= 3
+
+
+def _register() -> None:
+    from mmcv.transforms import BaseTransform
+    from mmdet.registry import TRANSFORMS
+
+    @TRANSFORMS.register_module()
+    class FlattenBoxes(BaseTransform):
+        """Takes the area of all boxes."""
+
+        def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
+            boxes = results['gt_bboxes'].tensor
+            boxes[:, 2] = boxes[:, 0]
+            return results
+
+
+_register()
+
+
+def test_standard_output_is_for_json_alone(coco: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """pycocotools prints what it does."""
+    path = tmp_path / 'config.py'
+    made = config(coco, [*LOAD, PACK])
+    made.custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
+    made.dump(str(path))
+    assert main(['trace', str(path), '--sample', '3', '--json', '-']) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert record['invalid'] == {'pixels': [], 'instances': [80, 82]}
+    assert [one['label'] for one in record['steps'][0]['instances']] == [82, 4, 7, 80]

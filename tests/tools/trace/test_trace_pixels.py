@@ -1,0 +1,278 @@
+"""Values planted at known steps by real transforms of mmseg and mmcv are traced to these steps."""
+
+from __future__ import annotations
+
+import os.path as osp
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+import pytest
+from mmengine.config import Config
+from mmseg.datasets import CityscapesDataset
+from mmseg.registry import DATASETS
+from PIL import Image
+from small_runs import GUARD, LOAD, NUM_CLASSES, PACK, PLANTED, dataset_config, label_map, write_pair
+
+from mmguard.errors import CannotRun
+from mmguard.labels.spaces import from_options
+from mmguard.tools.samples import in_scope
+from mmguard.tools.trace.changes import Change
+from mmguard.tools.trace.render import invalid_in
+from mmguard.tools.trace.story import Story
+from mmguard.tools.trace.tracer import Tracer
+
+#: Resizes the label map as if it were an image: what a hand-written pipeline does.
+RESIZE_AS_IMAGE = dict(
+    type='KeyMapper',
+    mapping=dict(img='gt_seg_map'),
+    auto_remap=True,
+    transforms=[dict(type='Resize', scale=(100, 100), interpolation='bilinear')],
+)
+
+
+@DATASETS.register_module()
+class CityscapesMappedWrongly(CityscapesDataset):
+    """Maps a class out of the classes, and counts as if that were right."""
+
+    @classmethod
+    def get_label_map(cls, new_classes: Any = None) -> Optional[Dict[int, int]]:
+        return {13: 40}
+
+
+def config(root: str, pipeline: List[Dict[str, Any]], **dataset: Any) -> Config:
+    return Config(
+        dict(
+            default_scope='mmseg',
+            model=dict(decode_head=dict(type='FCNHead', num_classes=NUM_CLASSES)),
+            train_dataloader=dict(dataset={**dataset_config(root, 'train', pipeline), **dataset}),
+        )
+    )
+
+
+def story(root: str, middle: List[Dict[str, Any]], index: int = 1, **dataset: Any) -> Story:
+    return Tracer(config(root, [*LOAD, *middle, PACK], **dataset)).trace(index)
+
+
+def news(traced: Story, value: int) -> List[Any]:
+    """``(step, change)`` of all that made a value."""
+    return [(leg.name, change) for leg in traced.legs for change in leg.changes if change.makes == value]
+
+
+def test_a_value_on_disk_is_there_before_any_step_and_no_step_made_it(cityscapes: str) -> None:
+    traced = Tracer(config(cityscapes, [*LOAD, PACK, GUARD])).trace(2)
+    assert traced.legs[0].name == 'disk'
+    assert set(PLANTED[2]) <= set(traced.legs[0].after.values)
+    for value in PLANTED[2]:
+        assert news(traced, value) == []
+        ((step, change),) = [(n, c) for n, c in news(traced, 255) if c.value == value]
+        assert step == 'GuardSegLabels'
+        assert change.count == traced.legs[0].after.values[value]
+        assert "on_invalid='ignore'" in change.origin
+
+
+def test_clean_data_without_geometry_has_nothing_to_tell(clean_cityscapes: str) -> None:
+    traced = Tracer(config(clean_cityscapes, [*LOAD, PACK, GUARD])).trace(0)
+    assert [leg.name for leg in traced.legs] == [
+        'disk', 'LoadImageFromFile', 'LoadAnnotations', 'PackSegInputs', 'GuardSegLabels',
+    ]  # fmt: skip
+    assert all(leg.changes == [] for leg in traced.legs)
+    assert invalid_in(traced, from_options(NUM_CLASSES))['pixels'] == []
+
+
+def test_a_16_bit_value_that_the_loader_wraps_is_traced_to_the_loader(tmp_path: Path) -> None:
+    label = label_map(0, ()).astype(np.uint16)
+    label[20:30, 20:30] = 261
+    stem = str(tmp_path / '{}/train/a_{}.png')
+    image, path = stem.format('leftImg8bit', 'leftImg8bit'), stem.format('gtFine', 'gtFine_labelTrainIds')
+    write_pair(image, path, label.astype(np.uint8), seed=0)
+    Image.fromarray(label).save(path)
+    traced = story(str(tmp_path), [], index=0)
+    assert traced.legs[0].after.values[261] == 100
+    ((step, change),) = news(traced, 5)
+    assert (step, change.value, change.what, change.count) == ('LoadAnnotations', 261, 'becomes', 100)
+    assert 'wraps to 5 (modulo 256)' in change.origin
+
+
+def test_reduce_zero_label_is_named(clean_cityscapes: str) -> None:
+    traced = story(clean_cityscapes, [], reduce_zero_label=True)
+    ((step, change),) = [(n, c) for n, c in news(traced, 255)]
+    assert (step, change.value) == ('LoadAnnotations', 0)
+    assert change.origin == 'reduce_zero_label: 0 to 255'
+    assert {c.value: c.to for c in traced.legs[2].changes} == {0: 255, **{v: v - 1 for v in range(1, 19)}}
+
+
+def test_a_faulty_label_map_of_the_data_set_is_named(clean_cityscapes: str) -> None:
+    traced = story(clean_cityscapes, [], type='CityscapesMappedWrongly')
+    ((step, change),) = news(traced, 40)
+    assert (step, change.value) == ('LoadAnnotations', 13)
+    assert change.origin == 'label_map of the data set: {13: 40}'
+
+
+def test_the_shift_comes_before_the_label_map(clean_cityscapes: str) -> None:
+    traced = story(clean_cityscapes, [], type='CityscapesMappedWrongly', reduce_zero_label=True)
+    ((step, change),) = news(traced, 40)
+    assert (step, change.value) == ('LoadAnnotations', 14)
+    assert change.origin == 'reduce_zero_label: 14 to 13, then label_map of the data set: {13: 40}'
+
+
+def test_a_label_map_of_the_guard_is_named(cityscapes: str) -> None:
+    guard = dict(GUARD, label_map={24: 11})
+    traced = Tracer(config(cityscapes, [*LOAD, PACK, guard])).trace(0)
+    ((step, change),) = news(traced, 11)
+    assert (step, change.value, change.origin) == ('GuardSegLabels', 24, 'label_map of GuardSegLabels: {24: 11}')
+
+
+def test_a_resize_with_the_wrong_interpolation_is_traced_to_its_step(clean_cityscapes: str) -> None:
+    # Only what lies between 18 and 255 is new; between two classes there are classes.
+    traced = story(clean_cityscapes, [dict(type='RandomFlip', prob=1.0), RESIZE_AS_IMAGE])
+    invalid = invalid_in(traced, from_options(NUM_CLASSES))['pixels']
+    assert len(invalid) >= 3
+    for value in invalid:
+        ((step, change),) = news(traced, value)
+        assert step == 'KeyMapper'
+        assert "interpolation by KeyMapper (interpolation='bilinear')" in change.origin
+
+
+def test_resizing_with_nearest_makes_nothing(clean_cityscapes: str) -> None:
+    traced = story(clean_cityscapes, [dict(type='Resize', scale=(130, 130), interpolation='bilinear')])
+    assert traced.legs[3].after.size == (130, 130)
+    assert traced.legs[3].changes == []
+
+
+def test_the_fill_of_a_rotation_is_traced_to_it(clean_cityscapes: str) -> None:
+    rotate = dict(type='RandomRotate', prob=1.0, degree=(20, 20), seg_pad_val=225)
+    traced = story(clean_cityscapes, [dict(type='Resize', scale=(80, 80)), rotate])
+    ((step, change),) = news(traced, 225)
+    assert (step, change.what) == ('RandomRotate', 'appears')
+    assert change.origin == 'fill value seg_pad_val=225 of RandomRotate'
+    assert change.count == traced.legs[4].after.values[225]
+
+
+def test_a_fill_value_that_was_there_before_grows(clean_cityscapes: str) -> None:
+    rotate = dict(type='RandomRotate', prob=1.0, degree=(20, 20), seg_pad_val=255)
+    traced = story(clean_cityscapes, [rotate])
+    before, after = traced.legs[2].after.values[255], traced.legs[3].after.values[255]
+    assert before == 36
+    ((step, change),) = news(traced, 255)
+    assert (step, change.what, change.count) == ('RandomRotate', 'grows', after - before)
+
+
+def test_the_fill_of_a_pad_is_traced_to_it_with_the_exact_count(clean_cityscapes: str) -> None:
+    traced = story(clean_cityscapes, [dict(type='Pad', size=(70, 80), pad_val=dict(img=0, seg=77))])
+    ((step, change),) = news(traced, 77)
+    assert (step, change.count) == ('Pad', 70 * 80 - 64 * 64)
+    assert change.origin == 'fill value pad_val.seg=77 of Pad'
+
+
+def test_what_the_model_pads_with_is_the_last_step(clean_cityscapes: str) -> None:
+    made = config(clean_cityscapes, [*LOAD, PACK])
+    made.model.data_preprocessor = dict(type='SegDataPreProcessor', size=(96, 96), seg_pad_val=200)
+    ((step, change),) = news(Tracer(made).trace(0), 200)
+    assert (step, change.count) == ('SegDataPreProcessor', 96 * 96 - 64 * 64)
+    assert change.origin == 'fill value seg_pad_val=200 of SegDataPreProcessor'
+
+
+def test_values_that_a_crop_cuts_off_vanish_there(clean_cityscapes: str) -> None:
+    traced = story(clean_cityscapes, [dict(type='RandomCrop', crop_size=(10, 64))])
+    cropped = traced.legs[3]
+    gone = {change.value for change in cropped.changes if change.what == 'vanishes'}
+    assert gone == set(traced.legs[2].after.values) - set(cropped.after.values)
+    assert len(gone) >= 12
+
+
+def test_transforms_inside_of_others_are_steps_of_their_own(clean_cityscapes: str) -> None:
+    inside = dict(type='RandomApply', prob=1.0, transforms=[dict(type='Pad', size=(70, 70), pad_val=dict(seg=50))])
+    traced = story(clean_cityscapes, [dict(type='RandomChoice', transforms=[[inside]])])
+    assert [step for step, _ in news(traced, 50)] == ['RandomChoice > RandomApply > Pad']
+
+
+def test_a_mosaic_names_the_image_that_a_value_comes_from(cityscapes: str) -> None:
+    inner = dataset_config(cityscapes, 'train', LOAD)
+    mosaic = dict(type='RandomMosaic', prob=1.0, img_scale=(64, 64), seg_pad_val=150)
+    made = config(cityscapes, [])
+    made.train_dataloader.dataset = dict(type='MultiImageMixDataset', dataset=inner, pipeline=[mosaic, PACK, GUARD])
+    tracer, named = Tracer(made), 0
+    for index in range(8):
+        traced = tracer.trace(index)
+        assert [leg.name for leg in traced.legs[-3:]] == ['RandomMosaic', 'PackSegInputs', 'GuardSegLabels']
+        for change in traced.legs[3].changes:
+            if change.what == 'appears' and change.value not in (150, 255):
+                assert change.origin.startswith('mixed in from ')
+                number = int(osp.basename(change.origin).split('_')[1])
+                assert change.value in PLANTED[number]
+                named += 1
+    assert named >= 3
+
+
+@pytest.mark.parametrize(
+    ('wrap', 'number', 'inner'),
+    [
+        (lambda d: dict(type='RepeatDataset', dataset=d, times=3), 1, 1),
+        (lambda d: dict(type='ConcatDataset', datasets=[d, d]), 10, 2),
+        (lambda d: dict(type='RepeatDataset', dataset=dict(type='ConcatDataset', datasets=[d, d]), times=2), 11, 3),
+    ],
+)
+def test_wrappers_lead_to_the_sample_inside(cityscapes: str, wrap: Any, number: int, inner: int) -> None:
+    made = config(cityscapes, [*LOAD, PACK])
+    made.train_dataloader.dataset = wrap(made.train_dataloader.dataset.to_dict())
+    tracer = Tracer(made)
+    assert f'aachen_{inner:06d}_' in tracer.trace(number).image
+    assert tracer.find(f'aachen/aachen_{inner:06d}_000019_gtFine_labelTrainIds.png') == inner
+
+
+def test_watching_changes_nothing(cityscapes: str) -> None:
+    """With the same seed a watched pipeline gives what the data set itself gives."""
+    middle = [
+        dict(type='RandomResize', scale=(128, 64), ratio_range=(0.5, 2.0)),
+        dict(type='RandomCrop', crop_size=(40, 40), cat_max_ratio=0.75),
+        dict(type='RandomFlip', prob=0.5),
+        dict(type='RandomRotate', prob=0.5, degree=30),
+    ]
+    tracer = Tracer(config(cityscapes, [*LOAD, *middle, PACK]), seed=7)
+    shown = [tracer.trace(index).legs[-1].after.values for index in range(8)]
+    assert shown == [
+        Tracer(config(cityscapes, [*LOAD, *middle, PACK]), seed=7).trace(i).legs[-1].after.values for i in range(8)
+    ]
+    made = config(cityscapes, [*LOAD, *middle, PACK])
+    with in_scope(made):
+        plain = DATASETS.build(made.train_dataloader.dataset)
+        for index in range(8):
+            random.seed(7 + index)
+            np.random.seed(7 + index)
+            label = plain[index]['data_samples'].gt_sem_seg.data.numpy()
+            assert dict(Counter(label.ravel().tolist())) == shown[index]
+
+
+def test_a_file_that_cannot_be_read_ends_the_story_there(tmp_path: Path) -> None:
+    image, label = (
+        tmp_path / 'leftImg8bit/train/a_leftImg8bit.png',
+        tmp_path / 'gtFine/train/a_gtFine_labelTrainIds.png',
+    )
+    write_pair(str(image), str(label), label_map(0, ()), seed=0)
+    label.write_bytes(label.read_bytes()[:60])
+    traced = story(str(tmp_path), [], index=0)
+    assert traced.error
+    assert [leg.name for leg in traced.legs] == ['disk', 'LoadImageFromFile']
+    assert traced.legs[0].after.note
+
+
+def test_what_cannot_be_traced_says_why(cityscapes: str) -> None:
+    with pytest.raises(CannotRun, match='no val_dataloader'):
+        Tracer(config(cityscapes, LOAD), split='val')
+    with pytest.raises(CannotRun, match='cannot be built'):
+        Tracer(config(cityscapes, [dict(type='NoSuchTransform')]))
+    with pytest.raises(CannotRun, match='holds no sample'):
+        Tracer(config(cityscapes, LOAD, data_prefix=dict(img_path='gtFine', seg_map_path='gtFine')))
+    tracer = Tracer(config(cityscapes, LOAD))
+    for sample, why in (('8', '--sample 8'), ('-1', '--sample -1'), ('no/such.png', 'none of the 8 samples')):
+        with pytest.raises(CannotRun, match=why):
+            tracer.find(sample)
+
+
+def test_change_makes() -> None:
+    assert Change('becomes', 3, 1, to=4).makes == 4
+    assert Change('appears', 3, 1).makes == 3
+    assert Change('vanishes', 3, 1).makes is None
