@@ -266,8 +266,8 @@ def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
         raise TypeError(f'{name} must be an int, got {value!r} of type {type(value).__name__}')
     if at_least is not None and value < at_least:
         raise ValueError(f'{name} must be at least {at_least}, got {value}')
-    if int(value).bit_length() > 63:
-        raise ValueError(f'{name} must be an integer of 64 bits, got one of {int(value).bit_length():,}')
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f'{name} must fit into 64 bits, got {value}')
     return int(value)
 
 

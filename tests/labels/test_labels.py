@@ -148,7 +148,7 @@ def test_raise_applies_the_label_map_first() -> None:
         (
             dict(num_classes=2, ignore_index=2**63),
             ValueError,
-            'ignore_index must be an integer of 64 bits, got one of 64',
+            'ignore_index must fit into 64 bits, got 9223372036854775808',
         ),
         (dict(num_classes=2, on_invalid='drop'), ValueError, "got 'drop'"),
         (dict(num_classes=2, label_map={1: 2}), ValueError, 'outside the classes: {1: 2}'),
