@@ -8,10 +8,11 @@ from typing import Tuple
 import pytest
 from kinds_batch_values import BATCHES as OF_VALUES
 from kinds_batches import BATCHES as OF_SHAPES
+from kinds_fresh import BATCHES as FRESH
 
 from mmguard.functional import check_target
 
-BATCHES = {**OF_SHAPES, **OF_VALUES}
+BATCHES = {**OF_SHAPES, **OF_VALUES, **FRESH}
 
 
 def outcome(name: str) -> Tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import List
 
 import kinds_boxes
 import kinds_classes
+import kinds_fresh
 import pytest
 from kinds_classes import Asked
 from situation import findings_of
@@ -15,7 +16,7 @@ from mmguard.config.read import read_config
 from mmguard.findings import Finding
 from mmguard.findings.engine import diagnose
 
-KINDS = {**kinds_classes.KINDS, **kinds_boxes.KINDS}
+KINDS = {**kinds_classes.KINDS, **kinds_boxes.KINDS, **kinds_fresh.FILES}
 #: Nothing is wrong, or nothing is known to be.
 FINE = ('MG100',)
 

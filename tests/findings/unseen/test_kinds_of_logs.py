@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict
 
 import pytest
+from kinds_fresh import LOGS
 from kinds_logs import KINDS, VERSIONS, LogKind
 
 from mmguard.findings import diagnose
@@ -13,7 +14,7 @@ from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.explain.render import as_text
 
 
-@pytest.mark.parametrize('kind', [pytest.param(kind, id=name) for name, kind in KINDS.items()])
+@pytest.mark.parametrize('kind', [pytest.param(kind, id=name) for name, kind in {**KINDS, **LOGS}.items()])
 def test_the_first_cause_is_the_true_one(kind: LogKind) -> None:
     found = explain_text([kind.log])
     assert found is not None
