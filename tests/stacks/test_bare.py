@@ -148,3 +148,9 @@ def test_a_package_that_a_config_of_its_own_needs_is_not_ours_to_install() -> No
     from mmguard.tools.packages import how_to_install
 
     assert how_to_install(ModuleNotFoundError('No module named my_project', name='my_project.models')) is None
+
+
+def test_a_benchmark_asks_for_its_own_packages_alone() -> None:
+    done = alone('from benchmarks.__main__ import main\nsys.exit(main())', '--only', 'nnunet')
+    assert done.returncode == 0, done.stderr
+    assert 'nnunetv2, nibabel, SimpleITK is not installed here' in done.stderr

@@ -14,7 +14,8 @@ from benchmarks.official_configs import shipped_configs
 from mmguard.config.read import read_config
 from mmguard.config.recognized import NotAConfig
 
-CASES = Path(os.environ.get('CASES', 'no-cases'))
+#: Absolute: a report is made in a folder of its own.
+CASES = Path(os.environ.get('CASES', 'no-cases')).resolve()
 
 
 #: 1,400 configs take longer than a test may.
