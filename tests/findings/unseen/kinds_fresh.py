@@ -21,6 +21,7 @@ from segmentation_configs import FIVE
 from situation import (
     Boxes,
     Build,
+    Situation,
     coco_config,
     coco_data,
     faster,
@@ -236,9 +237,7 @@ FILES: Dict[str, Asked] = {
     'exif: VOC': Asked(
         'loaders turn the image, the boxes stay',
         ('MG175',),
-        turned(
-            voc_config([[('cat', [40 + k, 30, 200, 180])] for k in range(9)], ('cat',), faster(1)), 6
-        ),
+        turned(voc_config([[('cat', [40 + k, 30, 200, 180])] for k in range(9)], ('cat',), faster(1)), 6),
         says=('EXIF',),
     ),
     'ignored: DiceLoss in the auxiliary head': Asked(
@@ -247,20 +246,23 @@ FILES: Dict[str, Asked] = {
         seg_config(IGNORED, FIVE, auxiliary_dice()),
         says=('auxiliary_head', 'DiceLoss'),
     ),
-    'nnU-Net: three CTs of nine among the labels': Asked(
+}
+
+VOLUMES: Dict[str, Situation] = {
+    'nnU-Net: three CTs of nine among the labels': Situation(
         'images lie in labelsTr',
         ('MG196',),
         volumes({'background': 0, 'spleen': 1}, organs(1), 9, drawn=dict.fromkeys((0, 4, 8), ct)),
         says=('labelsTr/case_004.nii.gz', '3 of 9'),
     ),
-    'nnU-Net: two of the gray levels of CHAOS': Asked(
+    'nnU-Net: two of the gray levels of CHAOS': Situation(
         'liver 63 and left kidney 189, declared as 2 and 1',
         ('MG185',),
         volumes({'background': 0, 'left kidney': 1, 'liver': 2}, organs(63, 189)),
         says=('{63: 2, 189: 1}',),
         never=('{63: 1',),
     ),
-}  # fmt: skip
+}
 
 BATCHES: Dict[str, Batch] = {
     'fresh: weights of VOC, labels from one, a channel': Batch(

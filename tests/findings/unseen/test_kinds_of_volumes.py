@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kinds_nnunet import SITUATIONS
+from kinds_fresh import VOLUMES
+from kinds_nnunet import SITUATIONS as WRITTEN
 from situation import findings_of
 
 from mmguard.findings import Finding
+
+SITUATIONS = {**WRITTEN, **VOLUMES}
 
 
 def said(finding: Finding) -> str:
