@@ -29,8 +29,15 @@ class Verdict:
 
 
 def read_log(path: Path) -> List[Dict[str, Any]]:
-    """The records of a ``label_guard.jsonl``."""
-    return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
+    """The records of a ``label_guard.jsonl``, every sample with its values.
+
+    A file that offends as it did the time before is logged without them.
+    """
+    records = [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
+    before: Dict[str, Dict[str, int]] = {}
+    for sample in (sample for record in records for sample in record['samples']):
+        before[sample['source']] = sample.setdefault('values', before.get(sample['source'], {}))
+    return records
 
 
 def invalid_values(file: Path) -> Dict[int, int]:

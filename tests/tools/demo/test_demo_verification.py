@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 
 import pytest
 
 from mmguard.tools.demo.dataset import SIZE
-from mmguard.tools.demo.verification import verify
+from mmguard.tools.demo.verification import read_log, verify
 
 BATCH_SIZE = 4
 TOTAL = BATCH_SIZE * SIZE[0] * SIZE[1]
@@ -45,6 +46,18 @@ def test_all_fits(records, dataset):
 def test_a_round_that_is_not_full(records, dataset):
     assert objections(records[:3], dataset, iters=3) == []
     assert objections(records + records[:1], dataset, iters=7) == []
+
+
+def test_a_file_that_is_met_again_is_logged_without_values(records, dataset, tmp_path):
+    again = copy.deepcopy(records)
+    for record in again:
+        for sample in record['samples']:
+            del sample['values']
+    path = tmp_path / 'label_guard.jsonl'
+    path.write_text('\n'.join(map(json.dumps, records + again)))
+    assert objections(read_log(path), dataset, iters=10) == []
+    path.write_text('\n'.join(map(json.dumps, again + records)))
+    assert 'was logged with {}' in objections(read_log(path), dataset, iters=10)[0]
 
 
 def test_a_file_that_the_guard_missed(records, dataset):
