@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import Changes
 from mmguard.config.classes import SCOPES
-from mmguard.config.parts import Part, transforms
+from mmguard.config.parts import Part, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import Space, from_config
 from mmguard.labels.spaces.config import GUARDS
 
 TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
+#: Metrics that take the labels from the sample -> the guard of such labels. The others open files of their own.
+JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
 
 def guards_in(pipeline: List[Part]) -> List[Part]:
     """The guards of a pipeline."""
     return [transform for transform in pipeline if transform.name in TRANSFORMS]
+
+
+class Unguarded(NamedTuple):
+    """What a model is judged by without the guard that its training has.
+
+    Attributes:
+        metric (Part): What judges it.
+        pipeline (list[Part]): What loads the labels for that.
+        guard (str): What is missing there.
+    """
+
+    metric: Part
+    pipeline: List[Part]
+    guard: str
+
+    @property
+    def dataset(self) -> Part:
+        owner = self.pipeline[0].owner
+        assert owner is not None  # pipelines are of data sets
+        return owner
+
+
+def unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
+    """Where a training is guarded: the pipelines of its evaluation that are not."""
+    found = pipelines(config)
+    in_training = any(guards_in(pipeline) for pipeline in found if pipeline[0].split == 'train')
+    if not in_training and not any(loss.name in LOSSES for loss in losses(config)):
+        return
+    for metric in metrics(config):
+        guard = next((JUDGES[name] for name in JUDGES if metric.is_a(name)), None)
+        if guard is None or metric.config.get('format_only'):
+            continue
+        judged = [pipeline for pipeline in found if pipeline[0].split == metric.split]
+        # A wrapper around the data set may hold the guard of all of them.
+        if any(_wraps(pipeline[0].owner) and _has(pipeline, guard) for pipeline in judged):
+            continue
+        for pipeline in judged:
+            loads = any('Annotations' in transform.name for transform in pipeline)
+            if loads and pipeline[0].owner is not None and not _has(pipeline, guard):
+                yield Unguarded(metric, pipeline, guard)
+
+
+def _has(pipeline: List[Part], guard: str) -> bool:
+    return any(transform.name == guard for transform in guards_in(pipeline))
+
+
+def _wraps(dataset: Optional[Part]) -> bool:
+    return dataset is not None and ('dataset' in dataset.config or 'datasets' in dataset.config)
 
 
 def is_guarded(loss: Part) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 
 from mmguard.config.changes import Changes, changed
 from mmguard.config.class_weights import expected_weights, fitting, written
-from mmguard.config.guards import guarded_loss, imported, misfits
+from mmguard.config.guards import guarded_loss, imported, misfits, unguarded_evaluation
 from mmguard.config.head_classes import classes_in, counts, training_data
 from mmguard.config.ignored import Ignored, ignored_labels
 from mmguard.config.parts import Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
@@ -334,18 +334,43 @@ def _own_names(config: ReadConfig, number: int) -> Edit:
     )
 
 
-def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: str) -> Edit:
-    """A guard at the end of pipelines; what stands in the training's, too, is the same."""
+def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
+    """A guard at the end of pipelines; what stands in the training's, too, is the same (with its label map or not)."""
     training = [step for pipeline in pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
     space = from_config(config).of(GUARDS[name])
     guard: Dict[str, Any] = known or {'type': name, 'num_classes': space.num_classes if space is not None else 0}
     if known is None and space is not None and space.ignore_index not in (None, VOID):
         guard['ignore_index'] = space.ignore_index
+    if not with_map:
+        guard.pop('label_map', None)
     places = {step.owner.path: step.owner for pipeline in found for step in pipeline if step.owner is not None}
     changes = tuple((part.at('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     text = f'Add `{as_code(guard)}` at the end of the pipeline, after the Pack transform.'
     return Edit(text, SAFE, '', (*imported(config), *changes))
+
+
+def with_evaluation(facts: Facts, edit: Edit) -> Edit:
+    """An edit that guards the training, with the same guard where the model is judged.
+
+    A label map of the training is copied where no other split was read: with others at hand the edit itself says in
+    which of them it belongs.
+    """
+    if facts.config is None or not edit.config:
+        return edit
+    try:
+        after = changed(facts.config, edit.config)
+    except (LookupError, TypeError):  # it will not be offered
+        return edit
+    missing = list(unguarded_evaluation(after))
+    if not missing or any(unguarded_evaluation(facts.config)):  # that is a finding of its own
+        return edit
+    more: Changes = ()
+    for found in missing:
+        more += guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others).config
+    where = ', '.join(dict.fromkeys(found.dataset.at('pipeline') for found in missing))
+    also = f' Add the guard `{missing[0].guard}` at the end of {where}, too.'
+    return replace(edit, text=edit.text + also, config=(*edit.config, *more))
 
 
 def as_code(part: Mapping[str, Any]) -> str:

@@ -22,6 +22,7 @@ from mmguard.tools.scan.target import plan_of
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
 
+VOID = 255
 CE: Dict[str, Any] = dict(type='CrossEntropyLoss', use_sigmoid=False)
 
 
@@ -193,6 +194,45 @@ def test_one_channel_of_a_softmax_gets_a_second_class_or_a_sigmoid(tmp_path: Pat
         after = scanned(rewritten(config, edit.config))
         assert [finding.code for finding in after.findings if finding.severity == 'error'] == []
         assert trained(after) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    'auxiliary',
+    [
+        [dict(num_classes=1, loss_decode=CE)],
+        [dict(num_classes=1, loss_decode=dict(type='CrossEntropyLoss', use_sigmoid=True))],
+        [dict(num_classes=2, out_channels=1, loss_decode=[CE, dict(CE, loss_weight=0.4)])],
+    ],
+)
+def test_all_heads_of_one_channel_are_corrected_at_once(tmp_path: Path, auxiliary: List[Dict[str, Any]]) -> None:
+    heads = [dict(type='FCNHead', **head) for head in auxiliary]
+    written = segmentor(tmp_path, (0, 1), dict(num_classes=1), metainfo=dict(classes=('ground', 'house')))
+    config = rewritten(written, [('model.auxiliary_head', heads)])
+    edits = named(scanned(config).findings, 'MG215').edits
+    assert len(edits) == 2
+    for edit in edits:
+        after = scanned(write(tmp_path, 'after', **changed(read_config(str(config)), edit.config).data))
+        assert [finding.code for finding in after.findings if finding.severity == 'error'] == [], edit.text
+        assert trained(after) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ('code', 'values', 'loss'),
+    [('MG214', (0, 1, VOID), dict(CE, class_weight=[1.0, 2.0])), ('MG116', (0, 5), CE)],
+)
+def test_what_guards_the_training_guards_the_evaluation_too(
+    tmp_path: Path, code: str, values: Sequence[int], loss: Dict[str, Any]
+) -> None:
+    names = dict(classes=('ground', 'house'))
+    written = segmentor(tmp_path, values, dict(num_classes=2, loss_decode=loss), metainfo=names)
+    loader = read_config(str(written)).data['train_dataloader']
+    config = rewritten(written, [('val_dataloader', loader), ('val_evaluator', dict(type='IoUMetric'))])
+    for split in (('train', 'val'), ('train',)):
+        plan = plan_of(str(config), ScanOptions(splits=split))
+        for edit in named(run_plan(plan, scan_here)[0].findings, code).edits:
+            after = write(tmp_path, 'after', **changed(read_config(str(config)), edit.config).data)
+            assert [finding.code for finding in diagnose(config=read_config(str(after)))] == [], edit.text
+            assert trained(scanned(after)) == [0, 1]
 
 
 class TestWeightsOfDetr:

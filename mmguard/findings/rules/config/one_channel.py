@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, List
+from typing import Iterator, List, Sequence
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts
@@ -12,7 +12,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import listed, named
+from mmguard.findings.usual_edits import listed, named, with_followers
 
 
 class OneChannelSoftmax(ConfigRule):
@@ -30,6 +30,7 @@ class OneChannelSoftmax(ConfigRule):
     advice = 'Write use_sigmoid=True in the loss, or num_classes=2 without out_channels.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
+        ways = _ways(config)
         for loss in one_channel_softmax(config):
             head = loss.owner
             assert head is not None  # one_channel_softmax looks at losses of heads alone
@@ -38,7 +39,7 @@ class OneChannelSoftmax(ConfigRule):
                 head.at(key),
                 output_channels(head),
                 f'{loss.name} at {loss.path} takes a softmax over a single channel: it is always 1.',
-                edits=_ways(config, loss, head),
+                edits=ways,
             )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -54,41 +55,44 @@ class OneChannelSoftmax(ConfigRule):
         return 0.96
 
 
-def _ways(config: ReadConfig, loss: Part, head: Part) -> List[Edit]:
-    """Two classes in one channel with a sigmoid, or in two channels with a softmax."""
-    number = (('num_classes', 2),) if head.config.get('num_classes') == 1 else ()
+def _ways(config: ReadConfig) -> List[Edit]:
+    """Two classes in one channel with a sigmoid, or in two channels with a softmax: in all heads at once."""
+    found = one_channel_softmax(config)
+    heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
+    # A head beside them that has its sigmoid counts the same classes.
+    ones = [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]
+    number = tuple((head.at('num_classes'), 2) for head in ones)
+    single = tuple((head.at('out_channels'), 1) for head in ones)
+    sigmoids = tuple((loss.at('use_sigmoid'), True) for loss in found)
     one = Edit(
         f'{"Write `num_classes=2, out_channels=1`, and" if number else "Keep one channel, and write"} '
-        f'`use_sigmoid=True` in the loss.',
+        f'`use_sigmoid=True` in the loss{_of(heads)}.',
         SAFE,
-        '',
-        (
-            *((head.at(key), value) for key, value in (*number, *((('out_channels', 1),) if number else ()))),
-            (loss.at('use_sigmoid'), True),
-        ),
+        config=(*number, *single, *sigmoids),
     )
-    gone = ((head.at('out_channels'), REMOVED),) if head.says('out_channels') else ()
+    bare = {head.path for head in heads}
+    kept = tuple((head.at('out_channels'), 1) for head in ones if head.path not in bare)
+    gone = tuple((head.at('out_channels'), REMOVED) for head in heads if head.says('out_channels'))
     two = Edit(
-        'Write `num_classes=2` without out_channels, two channels: one per class.',
+        f'Write `num_classes=2` without out_channels{_of(heads)}, two channels: one per class.',
         SAFE,
-        '',
-        (*((head.at(key), value) for key, value in number), *gone),
+        config=(*number, *kept, *gone),
     )
-    ways = [two] if loss.name == 'OhemCrossEntropy' else [two, one] if number else [one, two]
+    has_ohem = any(loss.name == 'OhemCrossEntropy' for loss in found)
+    ways = [two] if has_ohem else [two, one] if number else [one, two]
     names = next((classes_of(dataset) for dataset in datasets(config) if dataset.split == 'train'), None) or []
-    if len(names) != 1:
-        return ways
-    # The list, too, forgot what is not the object.
-    both = ('background', *names)
-    more = tuple(change for dataset in datasets(config) for change in named(dataset, both))
-    others = tuple((count.path, 2) for count in counts(config) if count.value == 1)
-    return [
-        replace(
-            way,
-            text=f'{way.text} And `metainfo=dict(classes={listed(both)})` in the data sets of all splits.',
-            applicability=ASKS,
-            question='Is 0 the background in the files, and 1 the object?',
-            config=(*way.config, *more, *(change for change in others if change not in way.config)),
-        )
-        for way in ways
-    ]
+    if len(names) == 1:
+        # The list, too, forgot what is not the object.
+        both = ('background', *names)
+        more = tuple(change for dataset in datasets(config) for change in named(dataset, both))
+        question = 'Is 0 the background in the files, and 1 the object?'
+        said = f' And `metainfo=dict(classes={listed(both)})` in the data sets of all splits.'
+        ways = [
+            replace(way, text=way.text + said, applicability=ASKS, question=question, config=(*way.config, *more))
+            for way in ways
+        ]
+    return [with_followers(config, way) for way in ways]
+
+
+def _of(heads: Sequence[Part]) -> str:
+    return f' of {", ".join(head.path for head in heads)}' if len(heads) > 1 else ''
