@@ -14,6 +14,7 @@ import shutil
 import sys
 import time
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
@@ -27,6 +28,8 @@ from kinds import Kind
 from loaders import has
 from mutations import any_of, odd_text, reduced
 from promises import innermost, run, why_unforeseen
+
+from mmguard import cli
 
 KINDS: Tuple[Kind, ...] = (
     *annotation_kinds.KINDS,
@@ -163,6 +166,8 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         pytest.skip(f'without {", ".join(missing)}')
     made = Bench(kind, tmp_path)
     monkeypatch.chdir(made.inputs)
+    # Nothing in it depends on what is parsed: to make it anew for every input takes as long as most commands do.
+    monkeypatch.setattr(cli, '_parser', lru_cache(maxsize=None)(cli._parser))
     modules, path = set(sys.modules), list(sys.path)
     yield made
     gc.unfreeze()

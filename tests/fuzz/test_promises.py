@@ -45,10 +45,16 @@ def test_what_a_command_does_wrong(monkeypatch: pytest.MonkeyPatch, command: Cal
     assert said.startswith(word)
 
 
+def _count_for_ever() -> None:
+    while True:
+        pass
+
+
 @pytest.mark.timeout(0)  # which takes the same signal
-def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize('command', [_count_for_ever, lambda: time.sleep(10)])
+def test_a_command_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch, command: Callable[[], Any]) -> None:
     monkeypatch.setattr(promises, 'SECONDS', 0.1)
-    monkeypatch.setattr(promises, 'main', lambda argv: time.sleep(10))
+    monkeypatch.setattr(promises, 'main', lambda argv: command())
     (said,) = promises.run([]).broken
     assert said.startswith('hangs')
 
