@@ -83,6 +83,8 @@ class AnnotationFacts:
         instances_of (dict[str, int]): Category (id in COCO, name in VOC, as text) -> annotations.
         images, annotations (int): How many there are.
         images_without_target (int): Images without a single usable annotation.
+        images_kept_empty (int): Those of them that ``filter_empty_gt=True`` keeps: they have annotations of the
+            classes, which are crowds, or left out one by one.
         small_images (int): Images below the ``min_size`` that the data set filters by.
         duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
         orphans (int): Annotations of images that are not listed.
@@ -143,6 +145,7 @@ class AnnotationFacts:
     images: int = 0
     annotations: int = 0
     images_without_target: int = 0
+    images_kept_empty: int = 0
     small_images: int = 0
     duplicate_image_ids: List[int] = field(default_factory=list)
     duplicate_annotation_ids: List[int] = field(default_factory=list)

@@ -11,6 +11,9 @@ from mmguard.findings.rule import ConfigRule
 
 #: Words, and abbreviations of them, for the two sides.
 _SIDES = (('left', 'right'), ('l', 'r'))
+#: Transforms that mirror: mmcv's, and those that stand inside of Albu.
+_MIRROR = ('RandomFlip', 'HorizontalFlip', 'Flip', 'Transpose', 'D4', 'SquareSymmetry')
+_CHANCES = ('prob', 'flip_ratio', 'p')
 
 
 class FlippedSides(ConfigRule):
@@ -28,19 +31,17 @@ class FlippedSides(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for pipeline in pipelines(config):
             for step in pipeline:
-                if step.split == 'train' and step.name == 'RandomFlip' and _mirrors(step):
-                    yield from self._of(step, config)
+                names = (classes_of(step.owner) if step.owner is not None else None) or []
+                pairs = sides_of(names) if step.split == 'train' and step.name in _MIRROR and _mirrors(step) else []
+                if pairs:
+                    yield self._of(step, pairs)
 
-    def _of(self, step: Part, config: ReadConfig) -> Iterator[Finding]:
-        names = (classes_of(step.owner) if step.owner is not None else None) or []
-        pairs = sides_of(names)
-        if not pairs:
-            return
-        key = 'prob' if step.says('prob') else 'flip_ratio' if step.says('flip_ratio') else 'prob'
+    def _of(self, step: Part, pairs: List[Tuple[str, str]]) -> Finding:
+        key = next((key for key in _CHANCES if step.says(key)), 'prob' if step.name == 'RandomFlip' else 'p')
         several = isinstance(step.config.get(key), (list, tuple))
         value: Any = [0.0] * len(step.config[key]) if several else 0.0
         shown = ', '.join(f'{one!r} and {other!r}' for one, other in pairs[:3])
-        yield self.at(
+        return self.at(
             step.at(key),
             step.config.get(key),
             f'Images are mirrored from side to side, and the labels stay: {shown}.',
@@ -80,7 +81,7 @@ def _words(name: str) -> Tuple[str, ...]:
 def _mirrors(step: Part) -> bool:
     directions = step.config.get('direction', 'horizontal')
     directions = [directions] if isinstance(directions, str) else directions
-    chance = step.config.get('prob', step.config.get('flip_ratio', 0.5))
+    chance = next((step.config[key] for key in _CHANCES if step.says(key)), 0.5)
     if not isinstance(directions, (list, tuple)):
         return False
     each = chance if isinstance(chance, (list, tuple)) else [chance] * len(directions)

@@ -7,12 +7,14 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import knows_classes, trained
+from mmguard.findings.views import ids_of, is_whole, knows_classes, trained
 
 #: More distinct invalid values than this are no slip and no forgotten class.
 MANY = 16
 #: Of no data set that is trained on with 8 bits.
 MOST_IDS = 190
+#: What is drawn in gray levels is brighter somewhere.
+BRIGHT = 128
 
 
 class GrayLevels(DataRule):
@@ -39,13 +41,18 @@ class GrayLevels(DataRule):
 
     def likelihood(self, facts: LabelFacts) -> float:
         if len(facts.values) > MANY:
-            return 0.85
+            return 0.0 if self._are_ids(facts) else 0.85
         return 0.7 if not knows_classes(facts) and len(trained(facts)) > MOST_IDS else 0.0
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and facts.labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
             yield from converted_files(facts, 'Write them anew, with a threshold', ASKS, question, threshold=127)
+
+    def _are_ids(self, facts: LabelFacts) -> bool:
+        """Whether the values are 0..N without a gap, and void: classes that go on behind the last, and no picture."""
+        ids = ids_of(trained(facts))
+        return is_whole(facts) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(facts.values) <= ids
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or trained(facts)

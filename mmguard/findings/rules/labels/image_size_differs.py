@@ -41,6 +41,14 @@ class ImageSizeDiffers(DataRule):
         '`Image.fromarray(np.asarray(image)).save(path)`.'
     )
 
+    tagged = (
+        'An EXIF tag turns the images, and the sizes in the annotations are those of what is stored: mmcv and '
+        'detectron2 heed the tag, who annotated did not, and the boxes lie elsewhere. Look at one image with its '
+        'boxes. If they fit it as it is stored, write the images without the tag: '
+        '`Image.fromarray(np.asarray(Image.open(path))).save(path)`. If they fit it as it is shown, correct width and '
+        'height in the annotations.'
+    )
+
     def likelihood(self, facts: LabelFacts) -> float:
         # One or two may be slips of the list; they spoil as many images.
         return 0.92 if self._mismatches(facts) else 0.7 if self._are_read_turned(facts) else 0.0
@@ -54,6 +62,8 @@ class ImageSizeDiffers(DataRule):
     def advise(self, facts: LabelFacts) -> str:
         if not self._mismatches(facts):
             return self.exif_advice
+        if self._are_tagged(facts):
+            return self.tagged
         turned = all(disk == told[::-1] for _, disk, told in self._mismatches(facts))
         return self.turned if turned else self.advice
 
@@ -64,6 +74,8 @@ class ImageSizeDiffers(DataRule):
         pairs = [(disk, told) for _, disk, told in self._mismatches(facts.labels)]
         if not pairs or len(pairs) < found.sizes_compared:
             return  # what happened to a few of them, nobody knows
+        if self._are_tagged(facts.labels):
+            return  # the boxes lie inside either way, and swapped numbers would hide that they are displaced
         if all(disk == told[::-1] for disk, told in pairs):
             if share(found.inside_as.get('swapped', 0), found.annotations) < NEARLY_ALL:
                 return  # the images were turned, and the boxes must be, too
@@ -85,7 +97,8 @@ class ImageSizeDiffers(DataRule):
             return f'{of} have an EXIF tag that turns or mirrors them, e.g. {found.exif_turned[0]}'
         path, disk, told = mismatches[0]
         sizes = f'{disk[1]} x {disk[0]} on disk, {told[1]} x {told[0]} in the annotations'
-        return f'{len(mismatches):,} of {found.sizes_compared:,} images compared, e.g. {path}: {sizes}'
+        tag = ', turned by an EXIF tag' if path in found.exif_turned else ''
+        return f'{len(mismatches):,} of {found.sizes_compared:,} images compared, e.g. {path}: {sizes}{tag}'
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {}
@@ -98,6 +111,11 @@ class ImageSizeDiffers(DataRule):
         found = annotations_of(facts)
         as_stored = set(found.exif_turned) if found.labelled_by in READ_AS_STORED else set()
         return [one for one in found.size_mismatches if not (one[0] in as_stored and one[1] == one[2][::-1])]
+
+    def _are_tagged(self, facts: LabelFacts) -> bool:
+        """Whether a tag turns each of them, by a quarter."""
+        tagged = set(annotations_of(facts).exif_turned)
+        return all(path in tagged and disk == told[::-1] for path, disk, told in self._mismatches(facts))
 
     def _are_read_turned(self, facts: LabelFacts) -> bool:
         """Whether boxes that fit the images as they are shown meet a reader that ignores the tag."""

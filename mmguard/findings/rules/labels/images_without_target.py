@@ -81,17 +81,20 @@ class ImagesWithoutTarget(DataRule):
         'zero losses for an empty batch (denoising ones, too).'
     )
 
+    crowds = (
+        'Images whose objects are all crowds (or left out one by one): filter_empty_gt=True keeps them, and a rank '
+        'that draws only such images has other losses than the rest.'
+    )
+
     def likelihood(self, facts: LabelFacts) -> float:
-        found = annotations_of(facts)
-        part = share(found.images_without_target, found.images)
-        kept = config_of(facts).filter_empty_gt
-        if not is_trained_on(facts) or not part or (kept and all(kept.values())) or part == 1:
+        part = share(_empty(facts), annotations_of(facts).images)
+        if not is_trained_on(facts) or not part or part == 1:
             return 0.0
         denoising = self._denoising(facts)
         if part < MANY and not denoising:
             return 0.0
         if self._survives(facts):
-            return 0.2
+            return 0.0 if _is_filtered(facts) else 0.2
         return 0.5 + 0.3 * part + (0.1 if denoising else 0.0)
 
     def severity_of(self, facts: LabelFacts) -> str:
@@ -100,6 +103,8 @@ class ImagesWithoutTarget(DataRule):
     def summarise(self, facts: LabelFacts) -> str:
         if self._survives(facts):
             return 'Images without any target are trained as background; the heads here give all losses for them.'
+        if _is_filtered(facts):
+            return self.crowds
         return self.summary
 
     def _survives(self, facts: LabelFacts) -> bool:
@@ -108,18 +113,19 @@ class ImagesWithoutTarget(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         question = 'May images without an object be left out of training?'
-        if facts.config is not None:
+        filtered = facts.labels is not None and _is_filtered(facts.labels)
+        if facts.config is not None and not filtered:
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
         elif facts.labels is not None and not facts.labels.reasons:  # else they may be empty for their boxes' sake
             for edit in rewrite(self, facts, 'leaves them out', ASKS, question, drop_empty=True):
-                yield replace(edit, text=f'{edit.text} {self.of_mmdet}')
+                yield edit if filtered else replace(edit, text=f'{edit.text} {self.of_mmdet}')
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        part = 100 * share(found.images_without_target, found.images)
+        part = 100 * share(_empty(facts), found.images)
         heads = [path for path, kind in config_of(facts).heads.items() if _denoises(kind)]
         kept = [f'{path}=False' for path, value in config_of(facts).filter_empty_gt.items() if not value]
-        text = f'{found.images_without_target:,} of {found.images:,} images ({part:.3g} %)'
+        text = f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
         return '; '.join([text, *heads, *kept])
 
     def values(self, facts: LabelFacts) -> dict:
@@ -128,6 +134,18 @@ class ImagesWithoutTarget(DataRule):
     def _denoising(self, facts: LabelFacts) -> bool:
         config = config_of(facts)
         return any(_denoises(kind) for kind in [config.framework, *config.heads.values()])
+
+
+def _is_filtered(facts: LabelFacts) -> bool:
+    """Whether images without annotations are left out."""
+    kept = config_of(facts).filter_empty_gt
+    return bool(kept) and all(kept.values())
+
+
+def _empty(facts: LabelFacts) -> int:
+    """Images without a target that are trained on."""
+    found = annotations_of(facts)
+    return found.images_kept_empty if _is_filtered(facts) else found.images_without_target
 
 
 def _denoises(kind: str) -> bool:

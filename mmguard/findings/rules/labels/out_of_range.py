@@ -68,8 +68,11 @@ class OutOfRange(DataRule):
             counted = more_classes(facts, number, f'Are {seen[0]} to {number - 1} classes, too?')
             beyond = sorted({value for split in splits_of(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
-            wanted = listing(labels.class_names) if named else f'0 to {labels.num_classes - 1}'
-            question = f'Do you want {wanted} alone, in this order, and none of the others?'
+            first = f'0 to {labels.num_classes - 1}'
+            question = f'Do you want {first} alone, and none of the others?'
+            if named:
+                wanted = listing(labels.class_names)
+                question = f'Are {first} in the files {wanted}, in this order, and is none of the others wanted?'
             others = renumbered(facts, dict.fromkeys(beyond, void), ASKS, question)
             # Who named as many classes as the head has wants no more of them.
             if named:

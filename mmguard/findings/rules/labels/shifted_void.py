@@ -8,6 +8,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.usual_edits import set_ignore_index
 from mmguard.findings.views import (
     VOID,
     config_of,
@@ -31,12 +32,12 @@ class ShiftedVoid(DataRule):
     """255 minus 1; or 0 minus 1, which is 255 in 8 bits."""
 
     code = 'MG133'
-    explains = ('MG102', 'MG107', 'MG116')
+    explains = ('MG102', 'MG104', 'MG107', 'MG116')
     needs = ()
     summary = '254 is void 255 after somebody subtracted 1.'
     wrapped = (
         '1 seems to be subtracted in the files: {last}, the last class, never occurs, and 255 fills what 0 would. In 8 '
-        'bits 0 - 1 is 255, which is ignored.'
+        'bits 0 - 1 is 255{ignored}.'
     )
     why = 'A minus-one copied from elsewhere (`label -= 1`) moves the ignored value into the invalid ones.'
     advice = (
@@ -56,6 +57,9 @@ class ShiftedVoid(DataRule):
             table = {VOID: 0, **{value: value + 1 for value in range(labels.num_classes - 1)}}
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
             yield from renumbered(facts, table, ASKS, question)
+            if labels.values:
+                yield set_ignore_index(facts, VOID, ASKS, 'Is 255 what nobody labelled, and no class?')
+            return
         if labels is None or set(labels.values) != {254}:
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
@@ -66,6 +70,8 @@ class ShiftedVoid(DataRule):
 
     def likelihood(self, facts: LabelFacts) -> float:
         if self._is_wrapped(facts):
+            if facts.values:
+                return 0.92  # before MG104, whose question it asks, too
             return 0.85 if starts_with_background(facts.class_names) else 0.6
         if 254 not in facts.values or len(facts.values) > 2:
             return 0.0
@@ -74,8 +80,11 @@ class ShiftedVoid(DataRule):
     def summarise(self, facts: LabelFacts) -> str:
         return self.wrapped if self._is_wrapped(facts) else self.summary
 
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'ignored': ', which is ignored' if facts.ignore_index == VOID else ''}
+
     def severity_of(self, facts: LabelFacts) -> str:
-        sure = not self._is_wrapped(facts) or starts_with_background(facts.class_names)
+        sure = facts.values or not self._is_wrapped(facts) or starts_with_background(facts.class_names)
         return ERROR if sure else WARNING
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
@@ -94,9 +103,9 @@ class ShiftedVoid(DataRule):
     def _is_wrapped(self, facts: LabelFacts) -> bool:
         """Whether all classes but the last occur, and 255 is as frequent as a background."""
         counts, classes = stored(facts), facts.num_classes
-        if facts.values or classes < 3 or not knows_classes(facts) or facts.files < SEVERAL_FILES:
+        if set(facts.values) - {VOID} or classes < 3 or not knows_classes(facts) or facts.files < SEVERAL_FILES:
             return False
-        if subtracts_one(facts) or counts != trained(facts) or facts.ignore_index != VOID:
+        if subtracts_one(facts) or counts != trained(facts):
             return False
         named = config_of(facts).label_map or (facts.class_names and not starts_with_background(facts.class_names))
         if named or ids_of(counts) != set(range(classes - 1)):

@@ -19,6 +19,7 @@ from mmguard.tools.scan.annotations.loader import Sample, samples_of_coco
 from mmguard.tools.scan.annotations.table import (
     EXAMPLES,
     LARGEST_SIDE,
+    UNLISTED,
     WRONG_SIZE,
     Table,
     counts_of,
@@ -190,7 +191,7 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
     else:
         labels = np.array([*numbering.labels, -1], np.int64)[category]
         unlisted = labels < 0
-    left_out = {'category not in the class list': unlisted, 'ignore is set': columns.ignore}
+    left_out = {UNLISTED: unlisted, 'ignore is set': columns.ignore}
     if numbering.by != 'category id' and by_mmdet:
         left_out.update(_left_out_by_mmdet(coco, image, corners, boxed, sizes))
     return Table(

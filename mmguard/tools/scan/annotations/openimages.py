@@ -17,7 +17,7 @@ from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
 from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.openimages_hierarchy import check_hierarchy
 from mmguard.tools.scan.annotations.openimages_metas import compare_metas, read_metas, sizes_of
-from mmguard.tools.scan.annotations.table import Table, facts_of
+from mmguard.tools.scan.annotations.table import UNLISTED, Table, facts_of
 
 #: Columns that mmdet reads by place, whatever the header calls them.
 _LABEL, _CONFIDENCE, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 3, 4, 5, 6, 7, 13
@@ -95,7 +95,7 @@ def scan_openimages(
         corners=boxes,
         boxed=boxed,
         aside=np.zeros(len(mids), bool),
-        left_out={'category not in the class list': label < 0, 'no box': ~boxed},
+        left_out={UNLISTED: label < 0, 'no box': ~boxed},
         judged=label >= 0,
         shows_size=False,
     )
@@ -111,7 +111,9 @@ def scan_openimages(
             compare_metas(metas, listed, os.path.basename(meta_file), faults)
         if metas and images is not None:
             sizes = sizes_of(metas, table.images)
-            annotations.sizes_compared, annotations.size_mismatches, _ = other_sizes(images, table.images, sizes)
+            annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
+                images, table.images, sizes
+            )
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     annotations.over_edge = 0  # an edge of one pixel is no fraction
     annotations.box_examples.pop('over_edge', None)

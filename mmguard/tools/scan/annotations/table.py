@@ -19,6 +19,8 @@ EDGE = 1.0
 #: No image is wider or higher.
 LARGEST_SIDE = 1 << 24
 WRONG_SIZE = f'the size is not between 1 and {LARGEST_SIDE:,} pixels'
+#: Why an annotation is left out: its class is not trained on.
+UNLISTED = 'category not in the class list'
 #: Value ranges up to this are counted with a table.
 _TABLE = 1 << 16
 
@@ -182,6 +184,10 @@ def _count_images(table: Table, usable: np.ndarray, annotations: AnnotationFacts
     with_target = np.zeros(len(table.images), bool)
     with_target[table.image[usable]] = True
     annotations.images_without_target = int(len(table.images) - with_target.sum())
+    listed = (table.image >= 0) & ~table.left_out.get(UNLISTED, np.zeros(len(table.image), bool))
+    kept = np.zeros(len(table.images), bool)
+    kept[table.image[listed]] = True
+    annotations.images_kept_empty = int((kept & ~with_target).sum())
     small = np.flatnonzero(table.sizes.min(axis=1) < annotations.min_size) if len(table.images) else np.empty(0, int)
     small = small[np.isfinite(table.sizes[small]).all(axis=1)]
     annotations.small_images = len(small)

@@ -13,7 +13,7 @@ from mmguard.tools.scan.annotations.coco_file import open_regular
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
 from mmguard.tools.scan.annotations.faults import Faults
-from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, WRONG_SIZE, Table, facts_of
+from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, UNLISTED, WRONG_SIZE, Table, facts_of
 from mmguard.tools.scan.annotations.voc_xml import VocFile, read_voc
 
 
@@ -109,7 +109,9 @@ def scan_voc_files(
     if images:
         annotations.missing, annotations.missing_files = missing_files(root, [image.name for image in listed], faults)
         names_read = [image.name for image, _ in read]
-        annotations.sizes_compared, annotations.size_mismatches, _ = other_sizes(root, names_read, table.sizes)
+        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
+            root, names_read, table.sizes
+        )
     for name in names:
         annotations.instances_of.setdefault(name, 0)
         annotations.images_of.setdefault(name, 0)
@@ -215,7 +217,7 @@ def _table(
         corners=corners,
         boxed=boxed,
         aside=np.array([found.difficult for _, found in rows], bool) | (boxed & small),
-        left_out={'category not in the class list': unlisted, 'no box': ~boxed},
+        left_out={UNLISTED: unlisted, 'no box': ~boxed},
         judged=~unlisted,
         shows_size=False,
     )
