@@ -115,7 +115,8 @@ SAME_EVERYWHERE = (
     'stacks/test_compiled.py',
     'stacks/test_matrix.py',
     'stacks/test_python_3_8.py',
-    'test_readme_zh.py',
+    'docs/test_pages.py',
+    'docs/test_project_files.py',
 )
 
 

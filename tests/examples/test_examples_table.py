@@ -89,7 +89,7 @@ def test_marked_lines_are_those_of_the_table_and_of_the_recipe(name: str) -> Non
         assert re.search(rf'^\+ .*\b{function}\(', RECIPES, re.M)
 
 
-@pytest.mark.parametrize('page', ['README.md', 'README_zh-CN.md', 'examples/README.md'])
+@pytest.mark.parametrize('page', ['docs/get_started.md', 'examples/README.md'])
 def test_who_copies_the_line_for_two_stages_gets_min_label(page: str) -> None:
     """Without it torchvision's two-stage detectors and SSD train a label 0 as background, in silence."""
     text = (EXAMPLES.parent / page).read_text(encoding='utf-8')

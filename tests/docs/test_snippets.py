@@ -1,0 +1,329 @@
+"""Every block of code in README and docs/ is run: pasted into a real config, executed, or typed.
+
+A program needs what stands around it in a reader's loop: ``loop()`` has that, real tensors and a small module.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import re
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Dict, List
+
+import pytest
+import torch
+from doc_pages import ROOT, Block, blocks, pages, text_of
+from torch import nn
+
+from mmguard.cli import COMMANDS, main
+from mmguard.tally_log import TallyLog
+
+PYTHON = blocks('python')
+#: First line of a block of Python -> the test that runs it, where its packages are.
+RUN_ELSEWHERE = {
+    'targets = guard_targets(': 'tests/peers/test_transformers_detectors.py',
+    "targets = [{'class_labels': c,": 'tests/peers/test_transformers_detectors.py',
+    'from nnunetv2.training': 'tests/nnunet/test_example_nnunet.py',
+    'import torch.nn.functional as F\nfrom nnunetv2': 'tests/nnunet/test_example_nnunet.py',
+}
+#: What a line in a shell starts with, beside mmguard: tools of others, that are not installed with mmguard.
+OTHER_TOOLS = (
+    'pip install',
+    'make ',
+    'nnUNetv2_train',
+    'eval "$(mmguard nnunet)"',
+    'python tools/train.py',
+    'mim train',
+    'jq ',
+    'git ',
+)
+
+
+def is_elsewhere(block: Block) -> bool:
+    return any(block.code.startswith(start) for start in RUN_ELSEWHERE)
+
+
+def is_config(block: Block) -> bool:
+    """It sets what a config sets, at its top."""
+    names = {getattr(t, 'id', '') for node in ast.parse(block.code).body for t in getattr(node, 'targets', ())}
+    return bool(names & {'_base_', 'custom_hooks', 'custom_imports'}) or block.code.startswith('model = dict(')
+
+
+CONFIGS = [block for block in PYTHON if is_config(block)]
+PROGRAMS = [block for block in PYTHON if not is_config(block) and not is_elsewhere(block)]
+
+
+# ---- configs
+
+
+def folder_of_configs(folder: Path) -> Path:
+    """The files that the pages call ``my_*.py``."""
+    from mmguard.stack import base_source
+
+    for name, stock in (
+        ('my_config.py', 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'),
+        ('my_fcn.py', 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'),
+        ('my_pidnet.py', 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'),
+        ('my_retinanet.py', 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'),
+    ):
+        (folder / name).write_text(f'_base_ = [{base_source(stock)}]\n')
+    return folder
+
+
+@pytest.fixture(scope='module')
+def configs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip('mmseg')
+    pytest.importorskip('mmdet')
+    return folder_of_configs(tmp_path_factory.mktemp('configs'))
+
+
+def pasted(block: Block, folder: Path) -> Any:
+    """The config with the block in it, read as a training reads it.
+
+    A whole one stands for itself; a part goes into a config that inherits, and a ``guard`` to the place that the
+    comment names: last in both pipelines.
+    """
+    from mmengine.config import Config
+
+    base = 'my_retinanet.py' if 'bbox_head' in block.code else 'my_fcn.py'
+    code = block.code if '_base_' in block.code else f'_base_ = {base!r}\n{block.code}'
+    if 'guard = ' in code and 'train_dataloader' not in code:
+        code += (
+            'train_dataloader = dict(dataset=dict(pipeline=[*_base_.train_pipeline, guard]))\n'
+            'val_dataloader = dict(dataset=dict(pipeline=[*_base_.test_pipeline, guard]))\n'
+            'test_dataloader = val_dataloader\n'
+        )
+    path = folder / f'pasted_{Path(block.page).stem}_{block.line}.py'
+    path.write_text(code)
+    return Config.fromfile(str(path))
+
+
+def builds(config: Any) -> None:
+    """Hooks, losses and pipelines, through the registries."""
+    import mmengine
+
+    import mmguard  # noqa: F401
+
+    scope = config.default_scope
+    mmengine.registry.init_default_scope(scope)
+    for hook in config.get('custom_hooks', ()):
+        mmengine.registry.HOOKS.build(hook)
+    heads = [config.model[name] for name in ('decode_head', 'bbox_head') if name in config.model]
+    for head in heads:
+        for key in ('loss_decode', 'loss_cls'):
+            losses = head.get(key, [])
+            for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
+                mmengine.registry.MODELS.build(loss)
+    for loader in (config.train_dataloader, config.val_dataloader):
+        for step in loader.dataset.pipeline:
+            mmengine.registry.TRANSFORMS.build(step)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('block', CONFIGS, ids=lambda block: block.name)
+def test_a_config_can_be_pasted(block: Block, configs: Path) -> None:
+    builds(pasted(block, configs))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    'block',
+    [block for block in CONFIGS if 'GuardSegLabels' in block.code],
+    ids=lambda block: block.name,
+)
+def test_what_was_pasted_trains_on_invalid_labels(block: Block, configs: Path, cityscapes: str, work_dir: str) -> None:
+    from small_runs import shrink, train
+
+    run = train(shrink(pasted(block, configs), cityscapes, work_dir, iters=2))
+    assert run.lines()
+    assert run.lines('val')  # validation is guarded, too
+
+
+# ---- programs
+
+
+def loop() -> Dict[str, Any]:
+    """What a training loop has by the time that the lines of a page stand in it."""
+    torch.manual_seed(0)
+    target = torch.randint(0, 5, (2, 8, 8))
+    boxes = torch.tensor([[0.4, 0.4, 0.5, 0.5]])
+    batch = [(torch.zeros(3, 8, 8), {'boxes': boxes, 'labels': torch.tensor([1]), 'image_id': i}) for i in (1, 2)]
+    images, targets = ([pair[place] for pair in batch] for place in (0, 1))
+    return {
+        'logits': torch.randn(2, 5, 8, 8, requires_grad=True),
+        'target': target,
+        'class_weight': torch.ones(5),
+        'images': images,
+        'targets': targets,
+        'loader': [(images, targets)],
+        'losses': {'loss': torch.ones(1, requires_grad=True).sum()},
+        'metric_logger': SimpleNamespace(update=lambda **values: None),
+        'outputs': SimpleNamespace(loss_dict={'loss_vfl': torch.ones(1, requires_grad=True).sum()}),
+    }
+
+
+class Detector(nn.Module):
+    """A model of one weight, called as a detector in training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+
+    def forward(self, images: Any, targets: Any) -> Dict[str, torch.Tensor]:
+        return {'loss_cls': self.weight.sum(), 'loss_box': 2 * self.weight.sum()}
+
+
+class Segmenter(nn.Module):
+    """A model of one weight, called as one of transformers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(5))
+
+    def forward(self, pixel_values: torch.Tensor) -> Any:
+        return SimpleNamespace(logits=self.weight[None, :, None, None].expand(2, 5, 4, 4))
+
+
+def surroundings(block: Block) -> Dict[str, Any]:
+    names = {'__name__': '__main__', **loop()}
+    names['model'] = Segmenter() if 'pixel_values' in block.code else Detector()
+    names['optimizer'] = torch.optim.SGD(names['model'].parameters(), lr=0.1)
+    names['batch'] = {'pixel_values': torch.zeros(2, 3, 8, 8), 'labels': names['target']}
+    return names
+
+
+def write_log(folder: Path) -> None:
+    """The line that docs/log.md shows, in the file that its lines read."""
+    lines = [json.loads(block.code) for block in blocks('json') if block.page == 'docs/log.md']
+    (folder / 'label_guard.jsonl').write_text('\n'.join(map(json.dumps, lines)))
+
+
+@pytest.mark.parametrize('block', PROGRAMS, ids=lambda block: block.name)
+def test_a_program_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    needed = re.findall(r'^(?:import|from) (mmengine|mmseg|pandas)\b', block.code, re.MULTILINE)
+    for package in (*needed, *(['matplotlib'] if '.plot(' in block.code else [])):
+        pytest.importorskip(package)
+    if 'my_config.py' in block.code:
+        pytest.importorskip('mmseg')
+        folder_of_configs(tmp_path)
+    if "dict(type='Guarded" in block.code:
+        pytest.importorskip('mmdet')
+    if 'from PIL' in block.code:
+        pytest.importorskip('PIL')
+    if 'from mmguard.losses' in block.code:  # an example registers its guard: not for the tests behind this one
+        pytest.importorskip('mmseg')
+        guards = importlib.import_module('mmguard.losses.guards')
+        monkeypatch.setattr(guards, 'GUARD_BY_NAME', dict(guards.GUARD_BY_NAME))
+    write_log(tmp_path)
+    exec(compile(block.code, block.name, 'exec'), surroundings(block))
+
+
+def test_a_block_that_runs_elsewhere_is_in_that_test() -> None:
+    for start, test in RUN_ELSEWHERE.items():
+        (found,) = [block for block in PYTHON if block.code.startswith(start) and is_elsewhere(block)][:1]
+        assert Path(found.page).name in (ROOT / test).read_text(encoding='utf-8')
+
+
+# ---- a shell
+
+
+def typed() -> List[str]:
+    """Every line of a block that is typed into a shell, once."""
+    found: Dict[str, None] = {}
+    for block in blocks('bash') + blocks(''):
+        lines = [line[2:] if line.startswith('$ ') else line for line in block.code.splitlines()]
+        shown = block.language == '' and not any(re.match(r'(mmguard|pip|make|python|mim|jq) ', line) for line in lines)
+        if not shown:
+            starts = re.compile(r'(mmguard|pip|make|python|mim|jq|eval|nnUNetv2_train|git) ')
+            kept = (line for line in lines if block.language == 'bash' or starts.match(line))
+            found.update(dict.fromkeys(line.partition('  #')[0].strip() for line in kept if line.strip()))
+    return list(found)
+
+
+#: Line -> its exit code, in the folder that ``workshop`` fills.
+TYPED = {
+    'mmguard scan data/camvid/trainannot --num-classes 11': 1,
+    'mmguard explain train.log': 1,
+    'mmguard report work_dirs/retinanet': 1,
+    'mmguard scan train.json --framework rt-detr --num-classes 3': 0,
+    'mmguard apply my_config.py -o guarded.py': 0,
+}
+#: What is run where its data are; here the words of the line are read alone.
+READ_ALONE = {
+    'mmguard env': 'tests/tools/env',
+    'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl': 'tests/tools/replay',
+    'mmguard scan $nnUNet_raw/Dataset001_X': 'tests/tools/scan/nnunet',
+    'mmguard report $nnUNet_results/Dataset001_X/nnUNetTrainerGuarded__nnUNetPlans__3d_fullres/fold_0': 'tests/nnunet',
+}
+
+
+@pytest.fixture(scope='module')
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the lines name: labels, a COCO file, a log that ends in an error, the folder of a run."""
+    Image = pytest.importorskip('PIL.Image')
+    folder = tmp_path_factory.mktemp('workshop')
+    (folder / 'data/camvid/trainannot').mkdir(parents=True)
+    label = torch.arange(12, dtype=torch.uint8).repeat(12, 1).numpy()
+    for number in range(3):
+        Image.fromarray(label).save(folder / f'data/camvid/trainannot/000{number}.png')
+    log = 'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    loss.backward()\n'
+    (folder / 'train.log').write_text(log + 'RuntimeError: CUDA error: device-side assert triggered\n')
+    coco = {
+        'images': [{'id': 1, 'file_name': '1.jpg', 'width': 64, 'height': 64}],
+        'categories': [{'id': label, 'name': f'class {label}'} for label in range(3)],
+        'annotations': [
+            dict(id=label + 1, image_id=1, category_id=label, bbox=[4, 4, 9, 9], area=81, iscrowd=0)
+            for label in range(3)
+        ],
+    }
+    (folder / 'train.json').write_text(json.dumps(coco))
+    from mmguard import Tally
+
+    TallyLog(str(folder / 'work_dirs/retinanet'), num_classes=264).write(
+        1, [Tally(total=4, skipped=1, values={264: 1}, source='000001.jpg')]
+    )
+    return folder
+
+
+@pytest.mark.parametrize('line', TYPED)
+def test_a_line_can_be_typed(
+    line: str, workshop: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    monkeypatch.chdir(workshop)
+    if ' apply ' in line:
+        pytest.importorskip('mmseg')
+        folder_of_configs(workshop)
+    if '.json' in line:
+        pytest.importorskip('msgspec')
+    assert main(shlex.split(line)[1:]) == TYPED[line], ''.join(capfd.readouterr())
+
+
+def test_every_line_is_run_or_known() -> None:
+    lines = typed()
+    assert 'mmguard apply my_config.py -o guarded.py' in lines
+    unknown = [
+        line
+        for line in lines
+        if line not in TYPED and line not in READ_ALONE and not line.startswith(tuple(OTHER_TOOLS))
+    ]
+    assert unknown == []
+    assert [line for line in {**TYPED, **READ_ALONE} if line not in lines] == []
+
+
+def test_every_target_of_make_is_there() -> None:
+    makefile = (ROOT / 'Makefile').read_text(encoding='utf-8')
+    targets = set(re.findall(r'^([a-z-]+):', makefile, re.MULTILINE)) | {'test-lab', 'test-onedl', 'test-torch'}
+    named = {target for page in pages() for target in re.findall(r'(?:^|`)make ([a-z-]+)', text_of(page), re.MULTILINE)}
+    assert named
+    assert named - targets == set()
+
+
+def test_every_command_in_a_sentence_is_one() -> None:
+    named = {name for page in pages() for name in re.findall(r'`mmguard ([a-z]\w*)', text_of(page))}
+    assert sorted(named - set(COMMANDS)) == []
+    assert set(COMMANDS) - named == set()
