@@ -20,7 +20,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist workste
 # Reports that were rebuilt: folders with a gen.py each. Where there are none, `make test-edits` goes without.
 CASES ?= ../shared/cases/rebuilt
 
-.PHONY: demo test test-fast test-all test-edits fuzz interrupted matrix bench lint format setup clean
+.PHONY: demo test test-fast test-all test-edits fuzz interrupted matrix bench lint format dist setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -68,10 +68,15 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Sdist and wheel in dist/, checked, installed into a clean environment beside the lab stack; the demo runs from there.
+dist:
+	$(MAKE) setup STACK=lab
+	sh tools/dist.sh .venv-lab
+
 setup: $(STAMP)
 
 $(STAMP): tools/setup.sh tools/compiled.sh tools/stacks/$(STACK).txt pyproject.toml
 	@PYTHON=$(PYTHON) sh tools/setup.sh $(STACK) $(VENV)
 
 clean:
-	rm -rf .venv .venv-* build *.egg-info work_dirs mmguard_demo
+	rm -rf .venv .venv-* build dist *.egg-info work_dirs mmguard_demo
