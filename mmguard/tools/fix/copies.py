@@ -6,7 +6,7 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Set, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
 
 from mmguard.failures import REPORT_IT, words_of
 from mmguard.files import write_whole
@@ -17,7 +17,7 @@ from mmguard.tools.fix.options import CannotMend, FixOptions, NotMended, as_labe
 from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
 
 Mend = Callable[[bytes, str], Mended]
-#: Of a VOC folder: nothing in it is a label.
+#: Of a VOC data set: nothing in it is a label.
 IMAGES = 'JPEGImages'
 
 
@@ -50,20 +50,21 @@ def write_copies(target: Path, out: Path, options: FixOptions, to_link: Callable
         CannotMend, OSError: Nothing could be done.
     """
     check_places(target, out)
-    files, mend = _plan(target, options)
+    files, mend, images = _plan(target, options)
     final = _final(target, options)
     out.mkdir(parents=True, exist_ok=True)
     begin(out, target, options)
-    copies = _write(out, files, mend, final, to_link)
+    copies = _write(out, files, mend, final, to_link, images)
     write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
     return copies
 
 
-def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Mend]:
-    """The label files with their names in the copy, and what mends one."""
+def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Mend, FrozenSet[str]]:
+    """The label files with their names in the copy, what mends one, and which of them are images beside them."""
     from mmguard.tools.fix.coco import mend_coco
     from mmguard.tools.fix.maps import is_map, mend_map
     from mmguard.tools.fix.voc import mend_voc
+    from mmguard.tools.scan.annotations.voc import is_voc
 
     if not target.exists():
         raise CannotMend(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
@@ -74,27 +75,42 @@ def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Me
             raise CannotMend(
                 '--label-map: * stands for all other values of label maps; of a JSON name every category id'
             )
-        return [(target, target.name)], lambda data, ending: mend_coco(data, options)
+        return [(target, target.name)], lambda data, ending: mend_coco(data, options), frozenset()
     names = sorted(_walk(target))
     maps = [name for name in names if is_map(name)]
     in_voc = [name for name in names if name.lower().endswith('.xml')]
-    if in_voc and ((target / 'Annotations').is_dir() or not maps):
+    if in_voc and (is_voc(str(target)) or not maps):
         if options.label_map:
             raise CannotMend('--label-map maps numbers; VOC has names: name the valid ones with --classes')
-        kept = [name for name in names if name.startswith(('ImageSets' + os.sep, IMAGES + os.sep))]
-        files = [(target / name, name) for name in (*in_voc, *kept)]
+        images = _images_beside(names)
+        lists = [name for name in names if 'ImageSets' in Path(name).parts]
+        files = [(target / name, name) for name in (*in_voc, *lists, *sorted(images))]
         return (
             files,
             lambda data, ending: (
                 mend_voc(data, options) if ending.lower() == '.xml' else Mended(data, ending, [], {}, {})
             ),
+            images,
         )
     if not maps:
         raise CannotMend(f'{target} holds neither label maps nor VOC .xml: name the folder that does')
     if options.num_classes is None:
         raise CannotMend('label maps do not say how many classes there are: add --num-classes N')
     _check_rule(options)
-    return [(target / name, name) for name in maps], lambda data, ending: mend_map(data, ending, options)
+    return [(target / name, name) for name in maps], lambda data, ending: mend_map(data, ending, options), frozenset()
+
+
+def _images_beside(names: List[str]) -> FrozenSet[str]:
+    """The images of a VOC folder: those in JPEGImages, and those beside an XML file of their name."""
+    from mmguard.tools.scan.sources.folders import is_image_name
+
+    annotated = {os.path.splitext(name)[0] for name in names if name.lower().endswith('.xml')}
+    return frozenset(
+        name
+        for name in names
+        if not name.lower().endswith('.xml')
+        and (IMAGES in Path(name).parts or (is_image_name(name) and os.path.splitext(name)[0] in annotated))
+    )
 
 
 def _check_rule(options: FixOptions) -> None:
@@ -125,7 +141,12 @@ def _final(target: Path, options: FixOptions) -> Set[str]:
 
 
 def _write(
-    out: Path, files: List[Tuple[Path, str]], mend: Mend, final: Set[str], to_link: Callable[[Path, Path], None]
+    out: Path,
+    files: List[Tuple[Path, str]],
+    mend: Mend,
+    final: Set[str],
+    to_link: Callable[[Path, Path], None],
+    images: FrozenSet[str],
 ) -> Copies:
     done: List[Dict[str, Any]] = []
     left_out: List[Dict[str, str]] = []
@@ -134,7 +155,7 @@ def _write(
     linked = 0
     for path, name in files:
         try:
-            if name.startswith(IMAGES + os.sep) and not name.lower().endswith('.xml'):
+            if name in images:
                 to_link(path, out / name)
                 linked += 1
                 continue

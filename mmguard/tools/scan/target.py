@@ -126,7 +126,9 @@ def _plan_of(target: str, options: ScanOptions) -> Plan:
     if volumes:
         return _volume_plan(volumes)
     if os.path.isdir(target):
-        return _voc_plan(target, options) if _is_voc(target) else _folder_plan(target, options)
+        from mmguard.tools.scan.annotations.voc import is_voc
+
+        return _voc_plan(target, options) if is_voc(target) else _folder_plan(target, options)
     if ending in _CONFIG_ENDINGS:
         return _config_plan(_read(target), options)
     if ending == '.json':
@@ -187,28 +189,6 @@ def _facts_of(options: ScanOptions) -> ConfigFacts:
     if options.reduce_zero_label:
         facts.reduce_zero_label['--reduce-zero-label'] = True
     return facts
-
-
-def _is_voc(folder: str) -> bool:
-    """A VOC folder has its annotations in XML: in itself, in Annotations, or in those of the folders in it."""
-    below = [os.path.join(entry, 'Annotations') for entry in _folders_in(folder)]
-    for place in (os.path.join(folder, 'Annotations'), folder, *below):
-        try:
-            with os.scandir(place) as entries:
-                if any(entry.name.endswith('.xml') for _, entry in zip(range(1000), entries)):
-                    return True
-        except OSError:
-            continue
-    return False
-
-
-def _folders_in(folder: str, most: int = 20) -> List[str]:
-    """The first folders in a folder: VOCdevkit has one for each year."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entry.path for _, entry in zip(range(1000), entries) if entry.is_dir())[:most]
-    except OSError:
-        return []
 
 
 def _voc_plan(target: str, options: ScanOptions) -> Plan:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from hypothesis import given, settings
@@ -243,6 +244,24 @@ def test_voc_keeps_what_can_be_trained_on(folder: Path, tmp_path: Path, capsys: 
     capsys.readouterr()
     assert run(out, '--out', tmp_path / 'again', '--classes', 'cat,dog') == 0
     assert 'nothing to change' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('below', [(), ('train', 'valid')])
+def test_voc_beside_its_images(below: Tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    root, out = tmp_path / 'set', tmp_path / 'out'
+    for split in below or ('',):
+        (root / split).mkdir(parents=True, exist_ok=True)
+        for number in range(12):
+            Image.new('RGB', (W, H)).save(root / split / f'{number}.jpg')
+            flat = [thing('cat', 5, 5, 5, 9)] if split != 'valid' and number == 7 else []
+            (root / split / f'{number}.xml').write_text(voc(thing('cat', 1, 1, 9, 9), *flat))
+    assert main(['scan', str(root)]) == 1
+    said = capsys.readouterr().out
+    assert f'{os.path.join(*below[:1], "7.xml")}: 4, 4, 4, 8' in said
+    assert f'mmguard fix {root} --out fixed' in ' '.join(said.split())
+    assert run(root, '--out', out) == 0
+    assert len(list(out.rglob('*.jpg'))) == len(list(root.rglob('*.jpg')))
+    assert main(['scan', str(out)]) == 0, capsys.readouterr().out
 
 
 def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path, capsys: Any) -> None:

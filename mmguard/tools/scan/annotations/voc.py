@@ -15,6 +15,7 @@ from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, show
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, UNLISTED, WRONG_SIZE, Table, facts_of
 from mmguard.tools.scan.annotations.voc_xml import VocFile, read_voc
+from mmguard.tools.scan.sources.folders import is_image_name
 
 
 class VocImage(NamedTuple):
@@ -152,7 +153,45 @@ def _data_sets(root: str, faults: Faults) -> List[str]:
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', root)
         return []
-    return [name for name in below if os.path.isdir(os.path.join(root, name, 'Annotations'))] or ['']
+    named = [name for name in below if os.path.isdir(os.path.join(root, name, 'Annotations'))]
+    if named or _has_xml(root):
+        return named or ['']
+    return [name for name in below if _has_xml_beside_images(os.path.join(root, name))] or ['']
+
+
+def is_voc(folder: str) -> bool:
+    """Whether a folder has XML in itself, in Annotations, in that of a folder in it, or beside images in such a one."""
+    below = _folders_in(folder)
+    named = (os.path.join(place, 'Annotations') for place in (folder, *below))
+    return any(map(_has_xml, (folder, *named))) or any(map(_has_xml_beside_images, below))
+
+
+def _folders_in(folder: str, most: int = 20) -> List[str]:
+    """The first folders in a folder: VOCdevkit has one for each year."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for _, entry in zip(range(1000), entries) if entry.is_dir())[:most]
+    except (OSError, ValueError):
+        return []
+
+
+def _has_xml(folder: str) -> bool:
+    return any(name.lower().endswith('.xml') for name in _first_files(folder))
+
+
+def _has_xml_beside_images(folder: str) -> bool:
+    """Whether an image has an XML file beside it: exports for other detectors, a folder for each split."""
+    files = _first_files(folder)
+    stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
+    return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
+
+
+def _first_files(folder: str) -> List[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for _, entry in zip(range(1000), entries)]
+    except (OSError, ValueError):
+        return []
 
 
 def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage]:
