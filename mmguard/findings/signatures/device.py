@@ -34,7 +34,9 @@ SIGNATURES = (
     Signature(
         'MG402',
         'A kernel of the cross entropy met a target that is no class (`t >= 0 && t < n_classes`).',
-        r'Assertion.{0,8}(?:cur_target|t) >= 0 && (?:cur_target|t) < n_classes',
+        # What the CPU of old versions asserts says where: failed. at .../ClassNLLCriterion.c:93.
+        r'Assertion.{0,8}(?:cur_target|t) >= 0 && (?:cur_target|t) < n_classes'
+        r'(?!.{0,12}failed\.? +at \S+\.c(?:pp)?:\d)',
         'The loss was given a label below 0 or of at least num_classes, and not ignore_index. The kernel is the one '
         'of nll_loss; the line that Python shows is only the next one that waited for the device.',
         LABEL_CAUSES,
@@ -83,8 +85,8 @@ SIGNATURES = (
         (
             Cause(
                 'Labels have a gap or are raw ids: consecutive integers from 0 are needed.',
-                ('MG116', 'MG118', 'MG185', 'MG181', 'MG101', 'MG137'),
-                clue=r'nnunet|KiTS|BraTS|dataset\.json',
+                ('MG116', 'MG118', 'MG185', 'MG181', 'MG101', 'MG137', 'MG138', 'MG117', 'MG115'),
+                clue=r'nnunet|KiTS|BraTS|dataset\.json|matcher|detr',
                 tell='The values in the files are not 0, 1, 2, ... without a gap.',
             ),
             Cause(
@@ -156,7 +158,7 @@ SIGNATURES = (
     Signature(
         'MG407',
         'one_hot met labels that it cannot encode.',
-        r'OneHot\w*\.cu.{0,300}Assertion|Assertion.{0,40}(?:num_classes|n_class).{0,60}failed'
+        r'OneHot\w*\.cu.{0,300}Assertion|Assertion.{0,40}(?:num_classes|n_class(?!es)).{0,60}failed'
         r'|Class values must be (?:non-negative|smaller than num_classes)',
         'one_hot(labels, num_classes) needs labels from 0 to num_classes - 1.',
         (
@@ -252,7 +254,7 @@ SIGNATURES = (
             ),
             Cause(
                 'A custom operation (mmcv, deformable attention) was compiled for another torch or device.',
-                clue=r'mmcv|ms_deform|_ext|deform',
+                clue=r'mmcv[/.](?:ops|_ext)|ms_deform|_ext\b|deform',
                 tell='It fails with official data as well; `mmguard env` names the versions.',
             ),
         ),

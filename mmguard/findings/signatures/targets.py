@@ -13,6 +13,18 @@ _NOT_IGNORED = Cause(
     clue=r'[Tt]arget 255\b|index 255\b|index 254\b',
     tell='The value is 255.',
 )
+_OLD_TORCH = Cause(
+    "torch before 1.0.1 with reduction='none' refuses ignore_index itself: the labels are right. Upgrade torch.",
+    clue=r'reduction=[\'"]none',
+    against=r'IndexError|device-side',
+    tell='The value is ignore_index; `mmguard env` names the version.',
+)
+_OLD_PADDLE = Cause(
+    'Paddle before 2.2, with class weights, refuses ignore_index itself: the labels are right. Upgrade Paddle, and '
+    'PaddleSeg, which passed 256 weights.',
+    clue=r'class_dimension\(\d+\), but got \[?-?\d+\]? <= label_value <= \[?255\b',
+    tell='The highest value is ignore_index, and without weights it trains.',
+)
 _NEGATIVE = Cause(
     'Labels below 0: -1 of another framework for "ignored", or 1 subtracted twice.',
     ('MG105', 'MG133', 'MG124', 'MG210', 'MG211'),
@@ -39,9 +51,10 @@ SIGNATURES = (
         'The cross entropy met a target that is out of bounds.',
         r'IndexError: Target -?\d+ is out of bounds'
         r'|Assertion.{0,3}cur_target >= 0 && cur_target < n_classes.{0,3}failed'
-        r'|^Target -?\d+ is out of bounds|target.? (?:is )?out of range',
+        r'|^Target -?\d+ is out of bounds|target.? (?:is )?out of range'
+        r"|label_value < class_dimension\(|out of class_dimension's (?:upper|lower) bound",
         'A label is neither a class (0 to num_classes - 1) nor ignore_index. The number is the first such label.',
-        (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _GRAY, _SLIP),
+        (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _GRAY, _SLIP, _OLD_TORCH, _OLD_PADDLE),
         _SCAN,
     ),
     Signature(
@@ -87,7 +100,8 @@ SIGNATURES = (
     Signature(
         'MG416',
         'Scores are picked by label, and a label has none (matcher, gather, OHEM).',
-        r'(?:IndexError|RuntimeError): index -?\d+ is out of bounds for (?:dimension|axis) \d+ with size \d+',
+        r'(?:IndexError|RuntimeError): index -?\d+ is out of (?:bounds for (?:dimension|axis) \d+ with size|range for '
+        r'dimension) \d+',
         'A label was used as a column of the scores: in the matcher of a DETR-like model, in OHEM, in a focal or Dice '
         'loss. There are as many columns as classes.',
         (
@@ -137,7 +151,7 @@ SIGNATURES = (
         'MG418',
         'An index is outside its tensor.',
         r'IndexError: index -?\d+ is out of bounds'
-        r'|index -?\d+ is out of bounds for dimension \d+ with size \d+',
+        r'|index -?\d+ is out of (?:bounds for dimension \d+ with size|range for dimension) \d+',
         'Where labels are the index, one of them is no class; the traceback says which tensor it is.',
         (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _GRAY, _SLIP),
         _SCAN,
@@ -198,7 +212,7 @@ SIGNATURES = (
         'MG422',
         'A metric refuses values of the target.',
         r'Detected the following values in `(?:target|preds)`|Expected argument `(?:target|preds)` to (?:be|have)'
-        r'|The highest label in `(?:target|preds)` should be smaller than the size of the `C`',
+        r'|The highest label in `(?:target|preds)` should be smaller than',
         'torchmetrics counts classes 0 to num_classes - 1 and its own ignore_index, nothing else.',
         (
             Cause(

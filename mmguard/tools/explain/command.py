@@ -107,7 +107,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         from mmguard.tools.scan.options import ScanOptions
 
         options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework)
-        known, problems = look(args.config, args.data, options)
+        known, problems = look(args.config, args.data, options, found)
         for problem in problems:
             console.print(f'note: {problem}')
         found = explain(log, known)

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from typing import List, Optional, Tuple
 
 from mmguard.failures import words_of
 from mmguard.findings.finding import INFO, Finding
-from mmguard.tools.explain.explained import Known
+from mmguard.labels.numbering import IDS
+from mmguard.tools.explain.explained import Explanation, Known
 from mmguard.tools.scan.options import ScanOptions
 
+#: Says that ids may be labels, where nobody said who trains.
+_PERHAPS_IDS = 'MG138'
+#: Whose lines a traceback has: a key of ``FRAMEWORKS``, and a pattern.
+_WHO = (
+    ('mmdet', r'[/\\]mmdet[/\\]'),
+    ('detectron2', r'[/\\]detectron2[/\\]'),
+    ('yolox', r'[/\\]yolox[/\\]'),
+    ('rf-detr', r'[/\\]rf-?detr[/\\]'),
+    ('rt-detr', r'[/\\]rt-?detr(?:v2)?(?:_pytorch)?[/\\]'),
+    ('d-fine', r'[/\\]d-?fine[/\\]'),
+    ('torchvision', r'[/\\]torchvision[/\\]models[/\\]detection[/\\]'),
+    ('transformers', r'[/\\]transformers[/\\]models[/\\]'),
+)
 
-def look(config: Optional[str], data: Optional[str], options: ScanOptions) -> Tuple[Known, List[str]]:
+
+def look(
+    config: Optional[str], data: Optional[str], options: ScanOptions, found: Optional[Explanation] = None
+) -> Tuple[Known, List[str]]:
     """What `check` finds in a config, and `scan` in the labels of a config or of what ``data`` names.
+
+    Args:
+        config (str, optional): A config.
+        data (str, optional): What `scan` takes.
+        options (ScanOptions): What no config says.
+        found (Explanation, optional): The error. An index out of range decides whether ids are labels.
 
     Returns:
         tuple: The findings, and in words what could not be looked at: an error is explained without, too.
@@ -31,8 +56,8 @@ def look(config: Optional[str], data: Optional[str], options: ScanOptions) -> Tu
         target = data or (config if checked else None)
         if target is not None:
             try:
-                found, failed = _scanned(target, options)
-                findings += found
+                seen, failed = _seen(target, options, found)
+                findings += seen
                 problems += failed
                 scanned = not failed
             except Exception as error:
@@ -49,6 +74,20 @@ def _checked(config: str) -> List[Finding]:
     from mmguard.findings.engine import diagnose
 
     return diagnose(config=read_config(config))
+
+
+def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> Tuple[List[Finding], List[str]]:
+    """What `scan` finds, with what the error says about who trains, and on which labels."""
+    if not target.endswith('.json') or found is None or found.signature is None:
+        return _scanned(target, options)
+    if options.framework is None:
+        around = f'{found.raised.around}\n{found.late.around if found.late else ""}'
+        options = replace(options, framework=next((who for who, path in _WHO if re.search(path, around, re.I)), None))
+    findings, failed = _scanned(target, options)
+    unknown = any(finding.code == _PERHAPS_IDS and finding.severity == INFO for finding in findings)
+    if unknown and any(_PERHAPS_IDS in cause.codes for cause in found.signature.causes):
+        return _scanned(target, replace(options, labels=IDS))
+    return findings, failed
 
 
 def _scanned(target: str, options: ScanOptions) -> Tuple[List[Finding], List[str]]:

@@ -11,7 +11,8 @@ from typing import Dict, Tuple
 
 import pytest
 
-from mmguard.tools.explain.explained import explain_text
+from mmguard.findings.finding import Finding
+from mmguard.tools.explain.explained import Known, explain_text
 
 ASSERT = 'RuntimeError: CUDA error: device-side assert triggered'
 ILLEGAL = 'RuntimeError: CUDA error: an illegal memory access was encountered'
@@ -195,6 +196,13 @@ REPORTS: Dict[str, Tuple[str, str]] = {
             ('/home/me/utils.py', 'return y[labels]  # one_hot_embedding'),
         ),
     ),
+    'kuangliu/pytorch-retinanet#24, torch 0.2': (
+        'MG117',
+        raised(
+            'RuntimeError: index 85 is out of range for dimension 0 (out of range at /pytorch/aten/src/TH/THGeneral.c:277)',
+            ('/home/me/utils.py', 'return y[labels]  # one_hot_embedding'),
+        ),
+    ),
     'zylo117/Yet-Another-EfficientDet-Pytorch#373': (
         'MG102',
         raised(
@@ -302,6 +310,31 @@ OPEN = {
     'NVlabs/SegFormer#92': 'raw values; in MMSegmentation class_weight is as likely',
 }  # fmt: skip
 
+#: The labels are right, and a version of the framework is at fault.
+VERSIONS = {
+    'pytorch/pytorch#15508': (
+        'torch before 1.0.1',
+        raised(
+            "RuntimeError: Assertion `cur_target >= 0 && cur_target < n_classes' failed.  at /pytorch/aten/src/THNN/generic/ClassNLLCriterion.c:93",
+            ('/home/me/train.py', "loss = F.cross_entropy(logits, labels, ignore_index=255, reduction='none')"),
+        ),
+    ),
+    'PaddlePaddle/PaddleSeg#1499': (
+        'Paddle before 2.2',
+        raised('ValueError: Expected 0 <= label_value < class_dimension(10), but got [0] <= label_value <= [255]'),
+    ),
+    'PaddlePaddle/Paddle#34718': (
+        'Paddle before 2.2',
+        raised('ValueError: Expected 0 <= label_value < class_dimension(19), but got 0 <= label_value <= 255 '),
+    ),
+    'PaddlePaddle/PaddleSeg#1582': (
+        'PaddleSeg 2.3',
+        raised(
+            "ValueError: input's class_dimension(2) must equal to weight's class_dimension(256) when weight is provided"
+        ),
+    ),
+}
+
 
 def first_codes(text: str) -> Tuple[str, Tuple[str, ...]]:
     found = explain_text([text])
@@ -318,9 +351,79 @@ def test_the_true_cause_stands_first(name: str) -> None:
     assert code in codes if code else 'diverged' in words, words
 
 
+#: Further errors as they were on the screen, and what their first cause says.
+SAID = {
+    'mmdetection#4828': ('falls back to its own', REPORTS['mmdetection#4828'][1]),
+    'mmdetection#8734': ('one head was not changed', REPORTS['mmdetection#8734'][1]),
+    'mmdetection#6218': ('one head was not changed', REPORTS['mmdetection#6218'][1]),
+    'mmdetection#3563': (
+        'without any target',
+        '[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3127, OpType=ALLREDUCE, '
+        'Timeout(ms)=1800000) ran for 1805204 milliseconds before timing out.\n',
+    ),
+    'mmsegmentation#42-a': (
+        'values that are no class',
+        raised(ILLEGAL, ('/opt/mmcv/runner/hooks/optimizer.py', "runner.outputs['loss'].backward()")),
+    ),
+    'mmcv, an operation': (
+        'custom operation',
+        raised(ILLEGAL, ('/opt/mmcv/ops/modulated_deform_conv.py', 'ext_module.modulated_deform_conv_forward(')),
+    ),
+    'ArgoHA/D-FINE-seg#4': ('predictions are NaN', raised('AssertionError', GIOU)),
+    'roboflow/rf-detr#413': ('raw ids', f'{SCATTER}\n' + raised(ASSERT, MATCHER)),
+    'open-edge-platform/geti#3264': (
+        'another ignore_index',
+        raised('ValueError: The highest label in `target` should be smaller than `num_classes`.'),
+    ),
+}
+
+
+@pytest.mark.parametrize('name', SAID)
+def test_the_first_cause_says_what_the_log_shows(name: str) -> None:
+    words, text = SAID[name]
+    assert words in first_codes(text)[0]
+
+
+def test_of_causes_with_one_finding_the_one_that_the_log_points_to_stands_first() -> None:
+    found = Finding('MG201', 'FCNMaskHead has 80 classes, the data set 3', '', '', 0.9)
+    explained = explain_text([REPORTS['mmdetection#6218'][1]], Known(findings=(found,)))
+    assert explained is not None
+    assert 'one head was not changed' in explained.causes[0].cause.text
+
+
 @pytest.mark.parametrize('name', OPEN)
 def test_where_the_words_leave_it_open_the_true_cause_is_among_them(name: str) -> None:
     code, text = REPORTS[name]
     found = explain_text([text])
     assert found is not None
     assert any(code in weighed.cause.codes for weighed in found.causes)
+
+
+@pytest.mark.parametrize('name', VERSIONS)
+def test_a_version_that_refuses_right_labels_stands_first(name: str) -> None:
+    words, text = VERSIONS[name]
+    first, _ = first_codes(text)
+    assert words in first
+    assert 'labels are right' in first
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        'ValueError: Expected 0 <= label_value < class_dimension(10), but got [0] <= label_value <= [10]',
+        "ValueError: Target(Tensor(shape=[1], [102])) is out of class_dimension's upper bound(12)",
+        "ValueError: input's class_dimension(5) must equal to weight's class_dimension(4) when weight is provided",
+        "RuntimeError: Assertion `cur_target >= 0 && cur_target < n_classes' failed.  at /pytorch/ClassNLLCriterion.c:93",
+    ],
+)
+def test_where_the_labels_or_weights_are_wrong_no_version_is_blamed(text: str) -> None:
+    first, _ = first_codes(raised(text))
+    assert 'labels are right' not in first
+
+
+def test_an_assert_of_the_cpu_is_no_kernels() -> None:
+    found = explain_text([VERSIONS['pytorch/pytorch#15508'][1]])
+    assert found is not None
+    assert found.signature is not None
+    assert found.signature.code == 'MG413'
+    assert not found.is_asynchronous
