@@ -24,8 +24,8 @@ CITYSCAPES_RARE = frozenset({9, 10, 14, 15, 16, 18, 29, 30})
 #: Numbers of classes of data sets whose 0 is no class: Pascal Context.
 COUNTED_WITHOUT_ZERO = (59,)
 
-#: As many classes as CamVid, Cityscapes and Mapillary have: their void is numbered behind them.
-VOID_BEHIND = (11, 19, 65)
+#: As many classes as CamVid, Cityscapes and Mapillary (1.2, 2.0) have: their void is numbered behind them.
+VOID_BEHIND = (11, 19, 65, 123)
 
 #: How the class lists begin of data sets whose files keep 0 for what is no class: ADE20K, LoveDA, Potsdam, Vaihingen.
 _FROM_ONE = (

@@ -16,7 +16,7 @@ from mmguard.config.read import read_config
 from mmguard.findings import Finding
 from mmguard.findings.engine import diagnose
 
-KINDS = {**kinds_classes.KINDS, **kinds_boxes.KINDS, **kinds_fresh.FILES}
+KINDS = {**kinds_classes.KINDS, **kinds_boxes.KINDS, **kinds_fresh.FILES, **kinds_fresh.AFTER}
 #: Nothing is wrong, or nothing is known to be.
 FINE = ('MG100',)
 

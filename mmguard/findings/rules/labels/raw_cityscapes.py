@@ -15,6 +15,8 @@ from mmguard.findings.views import VOID, ids_of, is_whole, knows_classes, listin
 MANY_IDS = 15
 #: Share of the pixels below which ids are nearly never drawn.
 RARE = 0.05
+#: The highest id.
+LAST = 33
 
 
 class RawCityscapesIds(DataRule):
@@ -62,6 +64,18 @@ class RawCityscapesIds(DataRule):
         rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
         return 0.8 if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else 0.0
 
+    def _shift(self, facts: LabelFacts) -> int:
+        """What was added to the ids: by which shift the ids that are nearly never drawn have next to no pixels."""
+        counts = {value: count for value, count in stored(facts).items() if value in ids_of(stored(facts))}
+
+        def unlikely(shift: int) -> float:
+            never = {id + shift for id in CITYSCAPES_RARE}
+            wrong = sum(n for value, n in counts.items() if value in never or value > LAST + shift)
+            return share(wrong, sum(counts.values()))
+
+        others = [shift for shift in (-1, 1) if is_whole(facts) and unlikely(shift) < RARE / 2]
+        return others[0] if len(others) == 1 and unlikely(0) > 2 * RARE else 0
+
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or {value: count for value, count in stored(facts).items() if value > 18 and value != VOID}
 
@@ -75,7 +89,14 @@ class RawCityscapesIds(DataRule):
         named = facts.labels is not None and bool(named_like(facts.labels, '_labelids'))
         question = '' if named else "Are these Cityscapes' ids, as its *_labelIds.png hold them?"
         void = [value for value, label in CITYSCAPES_TRAIN_IDS.items() if label == 255]
-        for edit in renumbered(facts, CITYSCAPES_TRAIN_IDS, SAFE if named else ASKS, question, void):
+        shift = 0 if facts.labels is None else self._shift(facts.labels)
+        if shift:
+            question = f"Are these Cityscapes' ids {shift:+}?"
+        table = {value + shift: label for value, label in CITYSCAPES_TRAIN_IDS.items() if value + shift >= 0}
+        if shift > 0:
+            table[0] = VOID  # what has no id
+        void = [value + shift for value in void if value + shift >= 0]
+        for edit in renumbered(facts, table, SAFE if named and not shift else ASKS, question, void):
             also = 'Files named *_gtFine_labelTrainIds.png, where they were made, need no map.'
             yield replace(edit, text=f'{edit.text} {also}')
 

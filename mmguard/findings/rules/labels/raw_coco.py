@@ -94,7 +94,10 @@ class RawCocoIds(DataRule):
             and not ids & {gap + shift for gap in gaps}
             and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
         ]
-        return fits[0] if len(fits) == 1 else None
+        exact = [
+            shift for shift in fits if facts.num_classes == most + shift + 1
+        ]  # an output for each id: as it is meant
+        return fits[0] if len(fits) == 1 and not exact else None
 
     def severity_of(self, facts: LabelFacts) -> str:
         return ERROR if facts.values else WARNING
