@@ -28,7 +28,9 @@ def show(console: Console, result: SetResult) -> None:
         console.print(finding_on_screen(finding, '\n'))
     if result.findings:
         console.print()
-    if not result.findings:
+    elif result.said_before:
+        console.print(Text(f'Nothing more: {", ".join(dict.fromkeys(result.said_before))} above.'))
+    else:
         console.print(Text('Nothing found.', style='bold green'))
     if facts.maps is not None:
         for fault, files in facts.maps.unreadable.items():

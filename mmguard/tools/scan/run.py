@@ -44,6 +44,7 @@ class SetResult:
         decoded, reused (int): Files read, and known from the journal.
         ignored (list[int]): Values as stored that are not trained on.
         known (Facts, optional): What the findings were found in.
+        said_before (list[str]): Codes of findings that are true of it, too, and are said at another data set.
     """
 
     name: str
@@ -55,6 +56,7 @@ class SetResult:
     reused: int = 0
     ignored: List[int] = field(default_factory=list)
     known: Optional[Facts] = None
+    said_before: List[str] = field(default_factory=list)
 
     @property
     def is_clean(self) -> bool:
@@ -109,7 +111,7 @@ def run_plan(
 
 
 def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSummary]) -> None:
-    """Each data set with the config around it; what the config alone shows is said at the first."""
+    """Each data set with the config around it; what the config alone shows is said at the first. Clean ones go last."""
     said: Set[Tuple[str, Tuple[str, ...]]] = set()
     splits = {
         result.name: Facts(
@@ -126,7 +128,9 @@ def _diagnose(results: List[SetResult], plan: Plan, summaries: Dict[str, MapSumm
         result.known = here._replace(others=tuple(others))
         found = diagnose(here.labels, here.config, options=here.options, reread=here.reread, others=others)
         result.findings = [finding for finding in found if (finding.code, finding.places) not in said]
+        result.said_before = [finding.code for finding in found if (finding.code, finding.places) in said]
         said.update((finding.code, finding.places) for finding in found if finding.places)
+    results.sort(key=lambda result: result.is_clean)  # what is wrong is read first
     first = 1
     for result in results:
         result.findings = numbered(result.findings, first)
