@@ -59,7 +59,7 @@ SIGNATURES = (
             Cause(
                 'The data set does not get the class list and falls back to its own (80 of COCO, 20 of VOC).',
                 ('MG203', 'MG205', 'MG201'),
-                clue=r'(?:CLASSES|classes)`? ?\((?:80|20|1203|500|365|8|10|13|15)\)',
+                clue=r'length of .{0,24}[ (](?:80|20|1203|500|365|8|10|13|15)\)',
                 tell='The number of the data set is a known one, not yours: metainfo=dict(classes=...) in every '
                 'data set, inside of wrappers.',
             ),

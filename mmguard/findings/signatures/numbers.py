@@ -41,8 +41,10 @@ SIGNATURES = (
             Cause(
                 'The predictions are NaN: training diverged.',
                 (),
-                clue=r'\bnan\b|\[epoch|Epoch: \[(?:[1-9]|\d\d)|it/s|grad_norm',
+                # The matcher and the losses of DETR-like models pass the predictions first.
+                clue=r'\bnan\b|\[epoch|Epoch: \[(?:[1-9]|\d\d)|it/s|grad_norm|boxes1\[:, 2:\] >= boxes1',
                 tell='It comes after many good iterations, and torch.isnan(pred_boxes).any() is true.',
+                against=r'device-side assert|CUDA error|Assertion `',
             ),
             Cause(
                 'The boxes of the annotations have another format: two corners where x, y, width, height are wanted.',

@@ -33,11 +33,13 @@ class Weighed(NamedTuple):
         standing (str): ``CONFIRMED`` by a finding, ``HINTED`` at by the log, ``POSSIBLE``, or ``REFUTED``: what would
             confirm it was looked for and not found.
         findings (tuple[Finding]): Those that confirm it.
+        hinted (bool): Whether the log hints at it, beside what confirms it.
     """
 
     cause: Cause
     standing: str
     findings: Tuple[Finding, ...] = ()
+    hinted: bool = False
 
 
 class Known(NamedTuple):
@@ -173,18 +175,19 @@ def weigh(signature: Signature, around: str, known: Known) -> List[Weighed]:
         key=lambda one: (
             order.index(one.standing),
             -max((likelihood[finding.code] for finding in one.findings), default=-1000),
+            not one.hinted,
         ),
     )
 
 
 def _weighed(cause: Cause, around: str, known: Known) -> Weighed:
     found = tuple(finding for finding in known.findings if finding.code in cause.codes)
-    if found:
-        return Weighed(cause, CONFIRMED, found)
-    if cause.codes and all(known.decides(code) for code in cause.codes):
-        return Weighed(cause, REFUTED)
     contradicted = bool(cause.against) and _compiled(cause.against).search(around) is not None
     hinted = bool(cause.clue) and not contradicted and _compiled(cause.clue).search(around) is not None
+    if found:
+        return Weighed(cause, CONFIRMED, found, hinted)
+    if cause.codes and all(known.decides(code) for code in cause.codes):
+        return Weighed(cause, REFUTED)
     return Weighed(cause, HINTED if hinted else POSSIBLE)
 
 
