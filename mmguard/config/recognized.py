@@ -170,14 +170,20 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
         return str(error)
     if not isinstance(data, Mapping):
         return 'data without keys'
-    if is_base or any(_tells(str(name), value) for name, value in data.items()):
+    of_detr = '_base_' not in data and bool({'__include__', 'remap_mscoco_category'} & set(data))
+    if is_base or (not of_detr and any(_tells(str(name), value) for name, value in data.items())):
         return ''
+    if of_detr:
+        return 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
     if 'names' in data and ('train' in data or 'val' in data or 'nc' in data):
         return 'a data.yaml of YOLO: the .txt labels that it leads to are not read; export them as a COCO JSON'
+    if isinstance(data.get('DATASET'), Mapping):
+        return (
+            'a config of HRNet, PIDNet or their like: scan its label files, with --num-classes N, and call '
+            'check_target in the loop, for the tables of its data set (ids, weights) are in its code'
+        )
     if '_BASE_' in data or 'MODEL' in data:
         return 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
-    if '__include__' in data or 'remap_mscoco_category' in data:
-        return 'a config of RT-DETR or D-FINE: `mmguard scan` reads what it names'
     if {'images', 'annotations'} <= set(data):
         return 'a COCO JSON: `mmguard scan` reads it'
     return f'a file of another program, with the keys {", ".join(map(str, list(data)[:6]))}'

@@ -18,6 +18,7 @@ LAZY = (
 YOLO = 'train: images/train\nval: images/val\nnc: 2\nnames: [cat, dog]\n'
 DETECTRON = '_BASE_: Base.yaml\nMODEL:\n  WEIGHTS: here\n'
 RTDETR = "task: detection\n__include__: ['coco.yml']\nnum_classes: 3\n"
+HRNET = 'DATASET:\n  DATASET: cityscapes\n  NUM_CLASSES: 6\nMODEL:\n  NAME: pidnet_small\n'
 
 NO_CONFIGS = {
     'script.py': (SCRIPT, 'a script'),
@@ -25,7 +26,8 @@ NO_CONFIGS = {
     'lazy.py': (LAZY, 'detectron2'),
     'data.yaml': (YOLO, 'a data.yaml of YOLO'),
     'faster.yaml': (DETECTRON, 'a config of detectron2'),
-    'rtdetr.yml': (RTDETR, 'a config of RT-DETR or D-FINE'),
+    'rtdetr.yml': (RTDETR, 'a config of RT-DETR, D-FINE or DEIM'),
+    'pidnet.yaml': (HRNET, 'a config of HRNet, PIDNet or their like: scan its label files'),
     'other.yaml': ('lr: 3\n', 'the keys lr'),
 }
 COMMANDS: Dict[str, List[str]] = {'scan': [], 'check': [], 'apply': ['-o', 'guarded.py']}
@@ -154,3 +156,17 @@ def test_a_damaged_json_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixtu
     (tmp_path / 'a.json').write_text('{"images": [')
     assert main(['scan', str(tmp_path / 'a.json')]) == 1
     assert 'MG132' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize('command', ['check', 'apply'])
+def test_a_detr_yaml_with_its_loaders_is_not_taken_for_a_config_of_mmdet(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip('mmengine')
+    monkeypatch.chdir(tmp_path)
+    loader = '  type: DataLoader\n  dataset:\n    type: CocoDetection\n    ann_file: train.json\n'
+    Path('coco.yml').write_text(
+        f'task: detection\nnum_classes: 5\nremap_mscoco_category: True\ntrain_dataloader:\n{loader}'
+    )
+    assert main([command, 'coco.yml', *COMMANDS[command]]) == 2
+    assert '`mmguard scan` reads it' in capsys.readouterr().err
