@@ -294,7 +294,7 @@ def heads_or_list(
     if in_files and len(in_files) == number and known != set(in_files):
         # The files know as many classes as the heads: the list is what is wrong.
         yield set_classes(facts, in_files, ASKS if said else SAFE, 'Do you train all of these?' if said else '')
-        if known & set(in_files):
+        if said and known & set(in_files):
             yield replace(heads, applicability=ASKS, question='Do you train these classes alone?')
     elif said or agrees or known == set(in_files):
         yield heads

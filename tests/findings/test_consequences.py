@@ -8,6 +8,7 @@ from mmguard.findings import RULES, LabelFacts, diagnose
 from mmguard.findings.rules.labels.out_of_range import OutOfRange
 from mmguard.findings.rules.labels.stray_value import StrayValue
 from mmguard.findings.signatures import SIGNATURES
+from mmguard.findings.volume_examples import voxels
 
 CODES = {cause.code: cause for cause in RULES}
 
@@ -40,3 +41,20 @@ def test_what_is_likelier_is_never_left_out() -> None:
 def test_causes_explain_others_that_exist(code: str) -> None:
     known = {*CODES, *(signature.code for signature in SIGNATURES)}
     assert set(CODES[code].explains) <= known - {code}
+
+
+@pytest.mark.parametrize(
+    'counts',
+    [
+        {0: 9_000_000, 1: 90_000, 4: 50_000},  # BraTS: 4 is the third class
+        {0: 9_000_000, 205: 40_000, 420: 50_000},
+        {0: 9_000_000, 2: 40_000, 3: 50_000},  # one too high
+    ],
+)
+def test_a_class_whose_number_was_not_changed_is_not_missing(counts: dict) -> None:
+    assert [finding.code for finding in diagnose(voxels(counts))] == ['MG185']
+
+
+@pytest.mark.parametrize('counts', [{0: 9_000_000, 1: 90_000, 7: 12}, {0: 9_000_000, 5: 50_000}])
+def test_a_slip_or_one_value_of_several_does_not_explain_a_missing_class(counts: dict) -> None:
+    assert 'MG194' in [finding.code for finding in diagnose(voxels(counts))]

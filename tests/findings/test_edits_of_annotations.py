@@ -217,6 +217,23 @@ def test_a_set_without_metainfo_is_never_given_the_classes_of_its_type(tmp_path:
         assert not any('num_classes=80' in edit.text for edit in finding.edits)
 
 
+@pytest.mark.parametrize('names', [('person', 'car', 'helmet'), ('dog', 'hen', 'cow', 'goose'), ('cup', 'mug')])
+def test_names_that_are_coco_s_as_well_do_not_make_its_list_an_answer(names: tuple, tmp_path: Path) -> None:
+    """Nobody wrote that list: the data set type has it, and most of the user's classes are not in it."""
+    found = scan(coco_config(dict(enumerate(names, 1)), None, retina(len(names)))(tmp_path / 'set'))
+    assert 'MG201' in [finding.code for finding in found.results[0].findings]
+    for finding in found.results[0].findings:
+        assert not any('num_classes=80' in edit.text for edit in finding.edits), finding.edits
+
+
+@pytest.mark.parametrize('box', [[0, 0, 80, 90], [0, 12, 50, 60], [30, 0, 90, 44]])
+def test_corners_that_count_from_0_are_raised_or_not_subtracted_from(box: list, tmp_path: Path) -> None:
+    found = scan(voc([[('cat', box)], *VOC_GOOD])(tmp_path / 'set'))
+    (edit,) = found.first.edits
+    assert edit.text.index('add 1 to all corners') < edit.text.index('mmguard fix'), edit.text
+    assert 'these boxes alone' in edit.text
+
+
 def two_orders(root: Path) -> Any:
     """Train and val list their categories in different orders; the config has that of neither."""
     val = {1: 'dog', 2: 'cat', 3: 'cow'}

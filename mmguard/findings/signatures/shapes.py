@@ -41,8 +41,8 @@ SIGNATURES = (
             ),
             Cause('Tables of another data set (label mapping, weights) were kept.', ('MG207', 'MG101')),
             Cause(
-                'PaddleSeg 2.3 fills the weights up to 256, for the ignored 255: the labels are right. Upgrade it: Paddle '
-                'from 2.2 on takes one weight per class, and ignores 255.',
+                'PaddleSeg 2.3 fills the weights up to 256, for the ignored 255: the labels are right. Upgrade it: '
+                'Paddle from 2.2 on takes one weight per class, and ignores 255.',
                 clue=r'class_dimension\(256\)',
                 tell='The number of weights is 256, and you wrote fewer.',
             ),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Dict, Iterator, List
 
 from mmguard.findings.box_formats import corrections
@@ -39,8 +40,8 @@ class BoxesBeyondImage(DataRule):
         'centre, or width and height not those of the image (swapped, turned by EXIF, another scale).'
     )
     minus_one = (
-        "The corners count from 0 already, and mmdet takes VOC's minus-one from them: add 1 to all of them, or do not "
-        'subtract. '
+        "The corners count from 0 already, and the reader takes VOC's minus-one from them (as mmdet's does): add 1 to "
+        'all corners, or take the minus-one out of a reader of your own. '
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
@@ -54,7 +55,8 @@ class BoxesBeyondImage(DataRule):
             return
         found = annotations_of(facts.labels)
         if self._shows_minus_one(found):
-            yield from rewrite(self, facts, f'moves them to the edge of the image: {self.minus_one[:-2]}', SAFE)
+            for edit in rewrite(self, facts, 'moves these boxes alone to the edge of the image', SAFE):
+                yield replace(edit, text=f'{self.minus_one}Without either: {edit.text[0].lower()}{edit.text[1:]}')
         else:
             yield from corrections(self, facts, found.negative_boxes + found.over_edge, 'clamps them into their images')
 

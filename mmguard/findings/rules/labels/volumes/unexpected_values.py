@@ -73,6 +73,12 @@ class UnexpectedValues(VolumeCause):
     def likelihood(self, facts: LabelFacts) -> float:
         return self.weight if self.faults(facts) or facts.values else 0.0
 
+    def explained(self, facts: LabelFacts) -> List[str]:
+        """What was not renumbered is missing under its number."""
+        never = len(volumes_of(facts).never)
+        is_renumbering = len(facts.values) >= never or bool(self._renumbered(facts))
+        return ['MG194'] if is_renumbering and share(sum(facts.values.values()), facts.total) > RARE else []
+
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values
 
