@@ -195,8 +195,10 @@ def _way_out(logits: Tensor, target: Tensor) -> str:
                 'it looks one-hot with the classes last: class indices are target.argmax(dim=-1), the probability form '
                 'is target.movedim(-1, 1).float()'
             )
-        if shape[:-1] == wanted and shape[-1] in (3, 4):
-            return 'the last dimension looks like colours; a label map holds one class index per pixel'
+        if shape[:-1] == wanted and shape[-1] in (2, 3, 4):
+            seen = {2: 'gray and alpha (PIL calls the mode of such a file LA)', 3: 'colours', 4: 'colours and alpha'}
+            one = ': keep the first, target[..., 0]' if shape[-1] == 2 else ''
+            return f'the last dimension looks like {seen[shape[-1]]}; a label map holds one class index per pixel{one}'
         if (shape[0], *shape[2:]) == wanted:
             return f'it has {shape[1]} channels, as if one-hot, but the logits know {scores[1]} classes'
     if len(scores) > 2 and scores[0] == 1 and shape == scores[2:]:

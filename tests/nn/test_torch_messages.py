@@ -32,6 +32,7 @@ def raised(call: Any) -> Exception:
         (MAP, LABEL.float(), r'torch\.float32.*target\.long\(\).*nearest.*ToTensor'),
         (MAP, torch.zeros(2, 4, 5, 3).long(), r'one-hot with the classes last.*movedim\(-1, 1\)\.float\(\)'),
         (MAP, torch.zeros(2, 4, 5, 4).long(), 'looks like colours'),
+        (MAP, torch.zeros(2, 4, 5, 2).long(), r'gray and alpha .*LA.*target\[\.\.\., 0\]'),
         (MAP, torch.zeros(2, 7, 4, 5), 'has 7 channels, as if one-hot, but the logits know 3 classes'),
         (MAP, torch.zeros(2, 8, 10).long(), r'sizes differ: resize .*nearest'),
         (MAP, torch.zeros(2, 5, 4).long(), r'swapped, target\.transpose\(-1, -2\)'),

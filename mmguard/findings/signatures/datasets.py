@@ -246,7 +246,12 @@ SIGNATURES = (
             ),
             Cause('Gray pictures: values in between.', ('MG106', 'MG136', 'MG185'), clue=r'(?:\d+\.?,?\s+){12}'),
             Cause('`labels` in dataset.json is empty or incomplete.', ('MG181', 'MG180'), clue=r'Expected: \[\]'),
-            Cause('Values with a gap (BraTS 0, 1, 2, 4).', ('MG118', 'MG116', 'MG185'), clue=r'1\.?,? +2\.?,? +4\.?\]'),
+            Cause(
+                'Values that were not renumbered (a gap, as 0, 1, 2, 4 of BraTS), or one that is not declared.',
+                ('MG118', 'MG116', 'MG185'),
+                clue=r'1\.?,? +2\.?,? +4\.?\]|[Ff]ound: \[(?:\d\d?\.?[ ,]*){2,10}\]',
+                tell='A handful of small values.',
+            ),
         ),
         'mmguard scan $nnUNet_raw/DatasetXXX_NAME',
         bare=True,

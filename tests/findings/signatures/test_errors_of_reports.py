@@ -221,6 +221,10 @@ REPORTS: Dict[str, Tuple[str, str]] = {
         ),
     ),
     'nnUNet#2500': ('MG185', 'Unexpected labels in nnunet\nfree(): invalid pointer\n'),
+    'nnUNet#2500, its values': (
+        'MG116',
+        'Error: Unexpected labels found in file a.nii.gz.\nExpected: [0, 1, 2, 3, 4]\nFound: [0 2 3 4 5]\n',
+    ),
     'nnUNet#1777': ('MG103', 'Error: Unexpected labels found in file a.png.\nExpected: [0, 1]\nFound: [  0. 255.]\n'),
     'nnUNet#2404': (
         'MG106',
