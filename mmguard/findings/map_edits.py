@@ -83,8 +83,14 @@ def _ways(facts: Facts) -> List[Tuple[str, ...]]:
 def _elsewhere(facts: Facts, table: Mapping[int, int]) -> str:
     """Who trains with something else writes the files anew."""
     folders = _folders(facts)
-    if facts.config is not None or facts.labels is None or not folders or len(table) > _IN_COMMANDS['label_map']:
+    if facts.config is not None or facts.labels is None or not folders:
         return ''
+    if len(table) > _IN_COMMANDS['label_map']:
+        size = max(VOID, *table) + 1
+        return (
+            f' Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
+            f'label_map.items(): table[value] = label`, and read `label = table[label]`.'
+        )
     options = {'label_map': dict(table)}
     return f' Without OpenMMLab write the files anew: `{_command(folders[0], facts.labels, options)}`.'
 
