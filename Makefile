@@ -20,7 +20,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist workste
 # Reports that were rebuilt: folders with a gen.py each. Where there are none, `make test-edits` goes without.
 CASES ?= ../shared/cases/rebuilt
 
-.PHONY: demo test test-fast test-all test-edits fuzz interrupted matrix bench lint format dist setup clean
+.PHONY: demo test test-fast test-all test-edits fuzz interrupted matrix bench lint format dist docs setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -72,6 +72,10 @@ format: setup
 dist:
 	$(MAKE) setup STACK=lab
 	sh tools/dist.sh .venv-lab
+
+# The documentation as a site, in build/site/html. Sphinx, MyST and furo are installed beside the packages of .venv.
+docs: setup
+	sh tools/site/build.sh $(VENV)
 
 setup: $(STAMP)
 

@@ -117,6 +117,7 @@ SAME_EVERYWHERE = (
     'stacks/test_python_3_8.py',
     'docs/test_pages.py',
     'docs/test_project_files.py',
+    'docs/test_site.py',
 )
 
 

@@ -223,6 +223,11 @@ def test_a_program_runs(block: Block, tmp_path: Path, monkeypatch: pytest.Monkey
     exec(compile(block.code, block.name, 'exec'), surroundings(block))
 
 
+@pytest.mark.parametrize('block', blocks('json'), ids=lambda block: block.name)
+def test_a_line_of_a_log_is_one(block: Block) -> None:
+    assert {'mode', 'iter', 'samples'} <= json.loads(block.code).keys()
+
+
 def test_a_block_that_runs_elsewhere_is_in_that_test() -> None:
     for start, test in RUN_ELSEWHERE.items():
         (found,) = [block for block in PYTHON if block.code.startswith(start) and is_elsewhere(block)][:1]
