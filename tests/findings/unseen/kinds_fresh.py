@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 import numpy as np
 import torch
 from detection_configs import NAMES, PETS
-from drawn_scenes import VOID, each, save, save_photos, scene
+from drawn_scenes import VOID, each, photo, save, save_photos, scene, soft
 from kinds_batches import OPENMMLAB, Batch, batch, call, channel, regions
 from kinds_boxes import flipping, turned, voc_boxes
 from kinds_classes import CHECK, Asked, ids_of, rt_detr
@@ -272,6 +272,24 @@ AFTER: Dict[str, Asked] = {
         ('MG102',),
         masks([scene([*range(k % 6, 123, 6), 123], k) for k in range(12)], 123),
         first=('123: 255',),
+    ),
+    'photographs in gray': Asked(
+        'the folder of the images',
+        ('MG131',),
+        masks([photo(n, 120, 160)[..., 0] for n in range(12)], 2),
+        says=('photographs',),
+        never=('--threshold',),
+    ),
+    'photographs in gray, blurred': Asked(
+        'out of focus',
+        ('MG131',),
+        masks([soft(photo(n)[..., 0], (160, 120)) for n in range(8)], 19),
+        never=('--threshold',),
+    ),
+    'near: numbers of 192 objects': Asked(
+        'instances',
+        ('MG170', 'MG106', 'MG107'),
+        masks([np.arange(192, dtype=np.uint8).reshape(12, 16).repeat(5, 0).repeat(5, 1) for _ in range(6)], 2),
     ),
     'near: COCO-Stuff with an output for each id': Asked(
         'eleven outputs are never trained, nothing is displaced', (), masks(of_ids(COCO_STUFF_IDS, 24, 12, 1), 183)

@@ -8,7 +8,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import both, renumbered
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.usual_edits import reduce_zero_label
+from mmguard.findings.usual_edits import reduce_zero_label, set_num_classes
 from mmguard.findings.views import (
     VOID,
     config_of,
@@ -72,15 +72,21 @@ class BinaryMask(DataRule):
         if labels is None:
             return
         counts = stored(labels)
+        # One class, and the background was not counted: where there is a config, who says so changes its heads, too.
+        uncounted = labels.num_classes == 1 and facts.config is None
+        two = facts._replace(labels=replace(labels, num_classes=2)) if uncounted or not knows_classes(labels) else facts
         if self._may_be_subtracted(labels):
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
-            yield from renumbered(facts, {0: 1, VOID: 0}, ASKS, question)
+            for edit in renumbered(two, {0: 1, VOID: 0}, ASKS, question):
+                yield both(edit, set_num_classes(facts, 2)) if uncounted else edit
         # Unlabelled pixels are 255, too, and where they are many, or other classes are known, nobody can tell.
         clear = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
         question = '' if clear else 'Is 255 the object in these files, and not what nobody labelled?'
-        two = facts if knows_classes(labels) else facts._replace(labels=replace(labels, num_classes=2))
         for edit in renumbered(two, {VOID: 1}, SAFE if clear else ASKS, question):
-            text = f'{edit.text} Do not ignore 255: it is your foreground.'
+            if uncounted:
+                edit = both(edit, set_num_classes(facts, 2))
+            why = '' if self._may_be_subtracted(labels) else ': it is your foreground'
+            text = f'{edit.text} Do not ignore 255{why}.'
             if subtracts_one(labels):
                 edit = both(edit, reduce_zero_label(facts, False))
                 text = f'{text} With it: `reduce_zero_label=False`.'
@@ -92,7 +98,7 @@ class BinaryMask(DataRule):
     def _may_be_subtracted(self, facts: LabelFacts) -> bool:
         counts = stored(facts)
         much = share(counts.get(VOID, 0), sum(counts.values())) >= HALF
-        return facts.num_classes == 2 and much and not subtracts_one(facts)
+        return facts.num_classes <= 2 and much and not subtracts_one(facts)
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {VOID: stored(facts).get(VOID, 0)}
