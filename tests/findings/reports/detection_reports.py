@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict
 
+from kinds_classes import rt_detr
 from report import CHECK, Report
 from situation import (
     coco_config,
@@ -146,7 +147,7 @@ REPORTS: Dict[str, Report] = {
     'roboflow/rf-detr#1093': Report(beside='unseen/kinds_logs.py: rf-detr#1093'),
     'lyuwenyu/RT-DETR#70': Report(('MG138',), detr(range(1, 7), 6), says=('are used as labels',)),
     'lyuwenyu/RT-DETR#346': Report(('MG138',), detr(range(1, 11), 10)),
-    'lyuwenyu/RT-DETR#99': Report(beside=f'{ERRORS_OF_REPORTS}: lyuwenyu/RT-DETR#99'),
+    'lyuwenyu/RT-DETR#99': Report(('MG162',), rt_detr({i: f'thing {i}' for i in range(5)}, 5, True)),
     'Intellindust-AI-Lab/DEIMv2#64': Report(('MG138',), detr(range(1, 16), 15)),
     'Peterande/D-FINE#89': Report(('MG138',), detr(range(1, 6), 5)),
     'roboflow/rf-detr#413': Report(('MG138', 'MG116'), detr((1, 2, 4, 7), 4)),

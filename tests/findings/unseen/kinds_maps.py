@@ -164,6 +164,14 @@ SHIFTED: Dict[str, Kind] = {
         ('255: 0', '0: 1'),
         ('Your labels are fine',),
     ),
+    'Mask2Former#143, one class': Kind(
+        'the same, and the background is not counted',
+        ('MG103',),
+        masks(subtracted(blobs(1, 10)), 1),
+        ('subtract',),
+        ('0: 1, 255: 0', 'num_classes=2'),
+        ('Your labels are fine',),
+    ),
     'five classes, background first': Kind(
         '0..4 stored as 255, 0..3',
         ('MG133',),

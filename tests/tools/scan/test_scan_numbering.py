@@ -129,8 +129,12 @@ def test_labels_says_what_a_switch_of_the_framework_changed(tmp_path: Path, caps
 
 
 def test_ids_from_0_are_fine_for_everybody(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    told = scan(capsys, write(tmp_path / 'a.json', [0, 1, 2]), '--num-classes', 3)
+    path = write(tmp_path / 'a.json', [0, 1, 2])
+    told = scan(capsys, path, '--num-classes', 3)
     assert (told['code'], codes(told)) == (0, ['MG100'])
+    switch = 'remap_mscoco_category: False'
+    assert switch in told['findings'][0]['advice']
+    assert switch not in scan(capsys, path, '--num-classes', 3, '--framework', 'mmdet')['findings'][0]['advice']
 
 
 def test_it_is_said_of_a_coco_json_alone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -14,6 +14,8 @@ from mmguard.words import counted
 
 #: From here on ids are none that a model could have outputs for.
 _MOST = 1000
+#: Whoever looks ids up in COCO's table trains other classes, often without an error.
+_OWN_IDS = ' RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
 
 
 class IdsAsLabels(DataRule):
@@ -106,6 +108,8 @@ class IdsAsLabels(DataRule):
             if contiguous
             else rewrite(self, facts, why, ASKS if takes_ids else SAFE, takes_ids.strip(), renumber=first)
         ):
+            if not first:
+                edit = replace(edit, text=f'{edit.text}{_OWN_IDS}')
             if self._is_background(facts.labels):
                 enough = len(ids) + first
                 text = f'{edit.text} Count the background: `num_classes={enough}`.'
@@ -115,7 +119,7 @@ class IdsAsLabels(DataRule):
             text = 'These are the ids of COCO: write `remap_mscoco_category: True` (RT-DETR, D-FINE, DEIM).'
             yield Edit(text, ASKS, f'{takes_ids}Has what you train with this switch?', options=(('labels', COCO),))
         if not self._is_background(facts.labels) and ids[-1] < _MOST:
-            text = f'Give the model the highest id + 1: `num_classes={ids[-1] + 1}`.'
+            text = f'Give the model the highest id + 1: `num_classes={ids[-1] + 1}`.{"" if first else _OWN_IDS}'
             question = '' if contiguous else f'{takes_ids}Shall the ids stay as they are?'
             yield Edit(text, SAFE if contiguous else ASKS, question, options=(('num_classes', ids[-1] + 1),))
 

@@ -16,6 +16,7 @@ from mmguard.findings.views import (
     subtracts_one,
     trained,
 )
+from mmguard.labels.numbering import COCO_IDS
 from mmguard.words import counted
 
 
@@ -37,7 +38,11 @@ class LabelsFine(Verdict):
         'Look at what your own code makes of them: resizing that is not nearest, void that the loss does not ignore. '
         '{line}{ignored}{palette}{overflow}'
     )
-    of_instances = 'Look at what your own code makes of them: augmentations, num_classes of the model. {line}'
+    of_instances = 'Look at what your own code makes of them: augmentations, num_classes of the model. {remap}{line}'
+    remap = (
+        'RT-DETR, D-FINE and DEIM take other labels unless `remap_mscoco_category: False`, for these are no ids of '
+        'COCO; `mmguard scan` reads their YAML. '
+    )
     line = (
         '`CUDA_LAUNCH_BLOCKING=1` names the line that fails; where that touches no label, `mmguard env` says whether '
         'what is installed goes together.'
@@ -86,6 +91,7 @@ class LabelsFine(Verdict):
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {
             'line': self.line,
+            'remap': self.remap if self._may_be_looked_up(facts) else '',
             'ignored': self._on_ignored(facts),
             'order': self.order if config_of(facts).label_map and subtracts_one(facts) else '',
             'overflow': self._on_overflow(facts),
@@ -113,6 +119,11 @@ class LabelsFine(Verdict):
         if facts.loader is not None and facts.loader.files:
             texts.append(f'the loader of the config returns the same of {counted(facts.loader.files, "file")}')
         return '; '.join(texts)
+
+    def _may_be_looked_up(self, facts: LabelFacts) -> bool:
+        """Whether ids of one's own may be taken for COCO's: nobody said what makes labels of them."""
+        found = annotations_of(facts)
+        return found.labelled_by == 'unknown' and not set(found.categories) <= set(COCO_IDS)
 
     def _guess(self, facts: LabelFacts) -> str:
         """How many classes there seem to be: with all values from 0 to one of them."""
