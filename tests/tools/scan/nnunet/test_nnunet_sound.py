@@ -149,6 +149,28 @@ def test_simple_itk_is_not_asked_for_what_a_file_cannot_hold(tmp_path: Path, hea
     assert (record.fault, 'cannot hold' in record.detail) == ('truncated', True)
 
 
+@pytest.mark.parametrize('ending', ['.mha', '.nrrd'])
+def test_packed_voxels_that_are_damaged_are_not_taken_for_labels(tmp_path: Path, ending: str) -> None:
+    itk = pytest.importorskip('SimpleITK')
+    path = tmp_path / f'a{ending}'
+    label = np.random.default_rng(0).integers(0, 3, (8, 30, 40), np.uint8)
+    itk.WriteImage(itk.GetImageFromArray(label), str(path), True)
+    whole = path.read_bytes()
+    assert not read(path, 'SimpleITKIO').fault
+    for place in (-60, -200, -900):
+        content = bytearray(whole)
+        content[place] ^= 4
+        path.write_bytes(content)
+        record = read(path, 'SimpleITKIO')
+        assert (record.fault, record.detail[:5]) == ('damaged', 'zlib:'), place
+    path.write_bytes(whole[:-40])
+    assert read(path, 'SimpleITKIO').fault == 'truncated'
+    few = itk.GetImageFromArray(label[:-1])
+    itk.WriteImage(few, str(path), True)
+    path.write_bytes(path.read_bytes().replace(b'40 30 7', b'40 30 8'))
+    assert read(path, 'SimpleITKIO').fault
+
+
 def test_a_tiff_header_alone_takes_no_memory(tmp_path: Path) -> None:
     tifffile = pytest.importorskip('tifffile')
     for compression in (None, 'zlib'):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
+from functools import partial
 from typing import Any, Optional, Tuple
 
 import numpy as np
@@ -17,6 +19,13 @@ _HEAD = 1 << 14
 _DETACHED = re.compile(rb'^(data ?file:|ElementDataFile\s*=\s*(?!\s|LOCAL))', re.IGNORECASE | re.MULTILINE)
 _GZIP = b'\x1f\x8b'
 _PACKED = re.compile(rb'^(encoding:\s*(gz|bz)|CompressedData\s*=\s*T)', re.IGNORECASE | re.MULTILINE)
+#: Where the packed voxels of a MetaImage or of a NRRD begin, of those forms that SimpleITK writes.
+_VOXELS = re.compile(
+    rb'^ObjectType.*?^ElementDataFile\s*=\s*LOCAL\s*?\n|^NRRD(?!.*?^(?:line|byte) ?skip).*?\r?\n\r?\n', re.S | re.M
+)
+#: Of zlib or gzip, whichever it is; both have a checksum.
+_ZLIB_OR_GZIP = 47
+_PIECE = 1 << 20
 
 
 def _simple_itk() -> Optional[Any]:
@@ -72,6 +81,32 @@ def _check_size(path: str, reader: Any) -> None:
         raise CannotRead(TRUNCATED, f'{stored:,} bytes cannot hold the {numbers:,} numbers that its header promises')
 
 
+def _inflated(path: str) -> Optional[int]:
+    """The bytes of packed voxels; ``None`` where none are packed by zlib. SimpleITK does not look at the checksum, and
+    of a MetaImage that it cannot inflate it hands out memory as it is.
+
+    Raises:
+        CannotRead: They are damaged, or cut off.
+    """
+    with open(path, 'rb') as file:
+        head = file.read(_HEAD)
+        begin = _VOXELS.match(head)
+        if begin is None or _PACKED.search(head, 0, begin.end()) is None:
+            return None
+        file.seek(begin.end())
+        voxels, size = zlib.decompressobj(_ZLIB_OR_GZIP), 0
+        try:
+            for packed in iter(partial(file.read, _PIECE), b''):
+                while packed and not voxels.eof:
+                    size += len(voxels.decompress(packed, _PIECE))
+                    packed = voxels.unconsumed_tail
+        except zlib.error as error:
+            raise CannotRead('damaged', f'zlib: {error}') from error
+    if not voxels.eof:
+        raise CannotRead(TRUNCATED, 'the packed voxels end too early')
+    return size
+
+
 def open_itk(path: str) -> Volume:
     """Opens a file of any kind that SimpleITK reads; its voxels are in memory then.
 
@@ -84,11 +119,14 @@ def open_itk(path: str) -> Volume:
         raise CannotRead('needs SimpleITK', f'{ending} is read by SimpleITK: pip install SimpleITK')
     reader = _opened(itk, path)
     _check_size(path, reader)
+    inflated = _inflated(path)
     try:
         image = reader.Execute()
         array = np.asarray(itk.GetArrayFromImage(image))
     except RuntimeError as error:
         raise _refused(error) from error
+    if inflated is not None and inflated < array.nbytes:
+        raise CannotRead(TRUNCATED, '', array.nbytes - inflated)
     shape, dimension, geometry = _told(image)
     components = image.GetNumberOfComponentsPerPixel()
     form = f'{components} values per voxel: nnU-Net takes one file per channel' if components > 1 else ''
