@@ -68,6 +68,13 @@ ANNOTATIONS: List[Seen] = [
     Seen('half of a character as a class', _coco((1, 1, 50, 5), '\ud800'), _FIX, 1, ['half of a character']),
     Seen('half of a character as a file', _coco(file_name='\ud800'), _FIX, 1, ['left out']),
     Seen(
+        'a line break within a key',
+        {'a.json': json.dumps(coco()).encode().replace(b'"info"', b'"in\nfo"')},
+        'scan a.json',
+        1,
+        ['expected a key'],
+    ),
+    Seen(
         'masks that are none',
         _masks([[1, 2]], dict(counts='garbage~~', size=[48, 64]), [['a'] * 6], [], dict(size=[8, 8], counts=[64])),
         'scan a.json --masks',

@@ -247,7 +247,7 @@ class Stream:
             raise self._fault('expected a key')
         self._pos = found.end()
         try:
-            return str(json.loads(found.group().decode('utf-8', 'replace'), strict=False))
+            return str(json.loads(found.group().decode('utf-8', 'replace')))
         except ValueError:
             raise self._fault('expected a key') from None
 
