@@ -7,6 +7,7 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Set, Tupl
 
 from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig
+from mmguard.errors import CannotRun
 from mmguard.findings.environment import EnvironmentChanges
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, WARNING, Finding
@@ -51,19 +52,22 @@ class Edit:
     number: int = field(default=0, compare=False)
 
     def apply(self, facts: Facts) -> Optional[Facts]:
-        """The facts as they will be; ``None`` where nobody can look again."""
+        """The facts as they will be; ``None`` where nobody can look again, or what was given does not allow it."""
         try:
             config = facts.config if facts.config is None else changed(facts.config, self.config)
-            options: Dict[str, Any] = {**facts.options, **dict(self.options)}
-            labels = facts.labels
-            if labels is not None:
-                labels = None if facts.reread is None else facts.reread(config, options, self.files)
-                if labels is None:
-                    return None
-            environment = facts.environment and facts.environment.with_changes(self.environment)
-            return facts._replace(labels=labels, config=config, options=options, environment=environment)
-        except Exception:  # an edit that cannot even be applied is none
+        except (LookupError, TypeError):  # no such place
             return None
+        options: Dict[str, Any] = {**facts.options, **dict(self.options)}
+        labels = facts.labels
+        if labels is not None:
+            try:
+                labels = None if facts.reread is None else facts.reread(config, options, self.files)
+            except (CannotRun, OSError, ValueError):  # as a scan takes it: the files cannot be read or copied
+                return None
+            if labels is None:
+                return None
+        environment = facts.environment and facts.environment.with_changes(self.environment)
+        return facts._replace(labels=labels, config=config, options=options, environment=environment)
 
 
 class Split(NamedTuple):

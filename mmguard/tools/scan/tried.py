@@ -9,6 +9,7 @@ from typing import Dict, Iterator
 
 from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig
+from mmguard.errors import CannotRun
 from mmguard.files import temporary_folder
 from mmguard.findings.rule import FileChanges
 
@@ -16,7 +17,7 @@ from mmguard.findings.rule import FileChanges
 LARGEST = 32 << 20
 
 
-class NotTried(Exception):
+class NotTried(CannotRun):
     """The files cannot be copied, or are too large for it."""
 
 
@@ -43,6 +44,8 @@ def copies_of(files: FileChanges) -> Iterator[Dict[str, str]]:
                 raise NotTried(path)
             out = Path(folder, str(number))
             written = write_copies(Path(path), out, FixOptions(**dict(options)), _link)
+            for failure in written.failures:  # of mmguard's own: nothing that the file could be blamed for
+                raise failure
             if written.left_out:
                 raise NotTried(path)
             copies[path] = str(out / os.path.basename(path) if os.path.isfile(path) else out)
