@@ -16,6 +16,7 @@ _SIDES = ('width', 'height')
 
 #: How a box may be written -> x, y, width, height of it, in an image of some width and height.
 WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
+    'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
     'either': lambda a, b, c, d, *_: (min(a, a + c), min(b, b + d), abs(c), abs(d)),
     'centres': lambda a, b, c, d, *_: (a - c / 2, b - d / 2, c, d),
@@ -192,7 +193,7 @@ def _scaled(record: Record, options: FixOptions, counts: Counter) -> Record:
 
 
 def _boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
-    if not options.boxes:
+    if options.boxes in ('', 'sizes'):
         return record
     if options.boxes not in WRITTEN:
         raise NotMended(f'--boxes of a COCO JSON is one of {", ".join(WRITTEN)}, got {options.boxes}')

@@ -66,7 +66,7 @@ def add_to(commands: Any) -> None:
         default='',
         help='how the boxes of TARGET are written, to convert them: from either corner; of COCO corners (x1, y1, x2, '
         'y2), centres (centre, width, height), fractions of the image, or both (YOLO); of VOC sizes (x, y, width, '
-        'height) or fractions',
+        'height) or fractions. COCO with sizes and VOC with corners are as they should be',
     )
     parser.add_argument(
         '--scale', type=_factor, metavar='F', help='multiply boxes and outlines of a COCO JSON by F: 0.5 halves them'
@@ -147,6 +147,7 @@ def _renamed(text: str) -> Dict[str, str]:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.copies import write_copies
+    from mmguard.tools.fix.misread import check_boxes
     from mmguard.tools.fix.options import FixOptions
     from mmguard.tools.fix.render import show
 
@@ -154,6 +155,7 @@ def run(args: argparse.Namespace) -> int:
         return _write_edits(args)
     given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
     options = FixOptions(**{name: value for name, value in given.items() if value is not None})
+    check_boxes(args.target, options)
     copies = write_copies(args.target, args.out, options)
     show(args.out, copies)
     return _code_of([copies])
@@ -162,12 +164,15 @@ def run(args: argparse.Namespace) -> int:
 def _write_edits(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.copies import write_copies
     from mmguard.tools.fix.edited import choose, scan, scanned_again
+    from mmguard.tools.fix.misread import check_boxes
     from mmguard.tools.fix.render import show
 
     with redirect_stdout(sys.stderr):  # frameworks print
         offered = scan(str(args.target), options_of(args))
     chosen = choose(offered, args.edit)
     places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
+    for path, options in chosen.files.items():
+        check_boxes(Path(path), options)
     written = {path: write_copies(Path(path), places[path], options) for path, options in chosen.files.items()}
     for path, copies in written.items():
         show(places[path], copies)

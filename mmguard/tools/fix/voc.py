@@ -20,6 +20,7 @@ _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'conver
 
 #: How a box may be written -> its corners as VOC counts them, in an image of some width and height.
 WRITTEN: Dict[str, Callable[..., Corners]] = {
+    'corners': lambda a, b, c, d, *_: (a, b, c, d),
     'either': lambda a, b, c, d, *_: (min(a, c), min(b, d), max(a, c), max(b, d)),
     'sizes': lambda a, b, c, d, *_: (a, b, a + c, b + d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
@@ -92,7 +93,7 @@ def _change(item: ET.Element, width: float, height: float, options: FixOptions, 
     if options.no_crowds and difficult is not None and (difficult.text or '').strip() not in ('', '0'):
         difficult.text = '0'
         counts['no_crowd'] += 1
-    if not options.boxes:
+    if options.boxes in ('', 'corners'):
         return
     if options.boxes not in WRITTEN:
         raise NotMended(f'--boxes of VOC XML is one of {", ".join(WRITTEN)}, got {options.boxes}')

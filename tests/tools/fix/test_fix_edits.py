@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -64,6 +65,59 @@ def test_the_edit_of_a_number_is_written_and_looked_at_again(tmp_path: Path, cap
     assert 'scanned again: nothing found' in said
     written = json.loads((tmp_path / 'out' / 'train.json').read_text())
     assert [one['bbox'] for one in written['annotations']] == boxes(corners=False)
+
+
+def test_boxes_that_seem_to_be_corners_are_not_clamped(tmp_path: Path, capsys: Any) -> None:
+    source = write(tmp_path / 'my set' / 'train.json', boxes(corners=True), first=5)
+    (renumber, *_) = numbers_of(source, 'MG138', capsys, '--framework', 'detr')
+    for words in ([], ['--renumber', 0], ['--framework', 'detr', '--edit', renumber]):
+        assert run('fix', source, '-o', tmp_path / 'out', *words) == 2
+        said = capsys.readouterr().err
+        assert f"`mmguard fix '{source}' --out fixed --boxes corners`" in said
+        assert 'nothing was written' in said
+        assert not (tmp_path / 'out').exists()
+    assert run('fix', source, '-o', tmp_path / 'out', '--boxes', 'sizes') == 0  # the user knows better
+    written = json.loads((tmp_path / 'out' / 'train.json').read_text())['annotations']
+    assert written[-1]['bbox'] == [360, 270, 280, 210]  # clamped
+    assert run('fix', source, '-o', tmp_path / 'other', '--boxes', 'corners') == 0
+    written = json.loads((tmp_path / 'other' / 'train.json').read_text())['annotations']
+    assert [one['bbox'] for one in written] == boxes(corners=False)
+
+
+@pytest.mark.parametrize(
+    ('values', 'words', 'code'),
+    [
+        ([0, 255], (), 'MG103'),
+        ([0, 255], ('--num-classes', 2), 'MG103'),
+        ([0, 7, 11, 26], ('--num-classes', 4), 'MG116'),
+        ([0, 7, 11, 26], ('--num-classes', 4, '--ignore-index', 200), 'MG116'),
+    ],
+)
+def test_the_command_for_a_bare_folder_works_as_it_is_typed(
+    values: List[int], words: Any, code: str, tmp_path: Path, capsys: Any
+) -> None:
+    maps = tmp_path / 'my maps'
+    maps.mkdir()
+    for n in range(4):
+        drawn = np.random.default_rng(n).choice(np.array(values, np.uint8), (40, 50))
+        Image.fromarray(drawn).save(maps / f'{n}.png')
+    assert run('scan', f'{maps}/', *words, '--json', tmp_path / 'scan.json') == 1
+    (data,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    (finding,) = (finding for finding in data['findings'] if finding['code'] == code)
+    commands = [shlex.split(part) for part in finding['advice'].split('`') if part.startswith('mmguard fix ')]
+    assert commands
+    for number, typed in enumerate(commands):
+        out = typed.index('--out') + 1
+        assert typed[out] == f'{maps}_fixed'
+        typed[out] += str(number)
+        assert main(typed[1:]) == 0, capsys.readouterr()
+        of_classes = typed[typed.index('--num-classes') : typed.index('--num-classes') + 2]
+        assert run('scan', typed[out], *of_classes, *words[2:]) == 0, (typed, capsys.readouterr().out)
+
+
+def test_single_boxes_outside_are_dropped(tmp_path: Path) -> None:
+    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False, outside=True))
+    assert run('fix', source, '-o', tmp_path / 'out') == 0
 
 
 def test_two_edits_of_one_file_are_one_copy(tmp_path: Path, capsys: Any) -> None:

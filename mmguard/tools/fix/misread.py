@@ -1,0 +1,61 @@
+"""Boxes that seem to be written otherwise than their format wants them: to clamp or drop them would hide that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mmguard.errors import CannotRun
+from mmguard.findings.box_formats import JSON, are_many
+from mmguard.findings.edits import Edit
+from mmguard.findings.engine import chosen_rules
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.rule import Facts
+from mmguard.findings.search import search
+from mmguard.labels.instances import BOX_REASONS
+from mmguard.tools.fix.options import CannotMend, FixOptions
+from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.target import AnnotationSource, plan_of
+
+#: Of single boxes, where they are few.
+_SINGLE = ('MG109', 'MG152')
+#: The options that say how boxes are written.
+_CONVERTS = frozenset({'boxes', 'sizes', 'scale'})
+
+
+def check_boxes(target: Path, options: FixOptions) -> None:
+    """Looks at the boxes of a target with the rules of the scan, unless the options say how they are written.
+
+    Raises:
+        CannotMend: They seem to be written otherwise, and some would be clamped or dropped: it names the command.
+    """
+    if options.boxes or options.sizes or options.scale is not None:
+        return
+    try:
+        plan = plan_of(str(target), ScanOptions())
+        labels = [source.read() for source in plan.sources if isinstance(source, AnnotationSource)]
+    except (CannotRun, OSError, ValueError):
+        return  # why it cannot be copied, who copies says
+    for found in labels:
+        _check(found)
+
+
+def _check(labels: LabelFacts) -> None:
+    found, facts = labels.annotations, Facts(labels)
+    if found is None:
+        return
+    wrong = found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
+    rules = {rule.code: rule() for rule in chosen_rules()}
+    for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
+        edits = list(rules[finding.code].edits(finding, facts))
+        is_way = finding.code not in _SINGLE or are_many(wrong, found)
+        if is_way and edits and all(map(_converts, edits)):
+            ways = ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits)
+            as_they_are = 'sizes' if found.format in JSON else 'corners'
+            raise CannotMend(
+                f'{finding.cause} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
+                f'{ways} Where they are right as they are, add --boxes {as_they_are}.'
+            )
+
+
+def _converts(edit: Edit) -> bool:
+    return any(_CONVERTS & dict(options).keys() for _, options in edit.files)
