@@ -164,6 +164,13 @@ SHIFTED: Dict[str, Kind] = {
         ('255: 0', '0: 1'),
         ('Your labels are fine',),
     ),
+    'Pytorch-UNet#258': Kind(
+        'three classes and the background, all of them in every file: the background was not counted',
+        ('MG102',),
+        masks(scenes(range(4), 12), 3),
+        (),
+        ('num_classes=4',),
+    ),
     'Mask2Former#143, one class': Kind(
         'the same, and the background is not counted',
         ('MG103',),

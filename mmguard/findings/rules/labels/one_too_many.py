@@ -90,9 +90,11 @@ class OneTooMany(DataRule):
             yield from shifted(facts, SAFE if known else ASKS, question, (0,))
         if known:
             return
-        # Void is drawn around everything; a class is missing in many files.
-        holders = share(maps_of(labels).files_with.get(beyond, 0), labels.files)
-        if holders == 1 or (beyond in VOID_BEHIND and holders >= HALF):
+        # Void is drawn around everything; a class is missing in many files, unless no class is.
+        files_with = maps_of(labels).files_with
+        holders = share(files_with.get(beyond, 0), labels.files)
+        around = holders == 1 and any(files_with.get(value, 0) < labels.files for value in range(beyond))
+        if around or (beyond in VOID_BEHIND and holders >= HALF):
             yield from ignored
             yield counted
         else:
