@@ -24,9 +24,6 @@ from mmguard.tools.scan.target import CannotScan
 
 REPORTS = {f'{path.parents[1].name}/{path.parent.name}': path for path in sorted(CASES.glob('set*/*/gen.py'))}
 
-#: What a guard of the training asks for next: one of the evaluation.
-NEXT = frozenset({'MG230'})
-
 
 class Outcome(NamedTuple):
     """What became of one config.
@@ -34,12 +31,14 @@ class Outcome(NamedTuple):
     Attributes:
         said (str): Codes and text of what was followed; empty: nothing is wrong, or nothing can be scanned.
         has_edit (bool): Whether a machine could write it.
+        is_first (bool): Whether it is one of the first finding.
         faults (tuple[str]): Why the case is not closed.
         stopped (str): What one iteration of training with it raised, or made that is no loss.
     """
 
     said: str = ''
     has_edit: bool = False
+    is_first: bool = False
     faults: Tuple[str, ...] = ()
     stopped: str = ''
 
@@ -63,10 +62,10 @@ def outcomes_of(name: str) -> Dict[str, Outcome]:
 def outcome_of(target: Target) -> Outcome:
     root = target.path.parent
     try:
-        findings, known = scan(target)
+        found = scan(target)
     except CannotScan:  # a config without its data: `check` alone says something of it
         return Outcome()
-    faulty = [finding for finding in findings if finding.severity != 'info']
+    faulty = [finding for finding in found.findings if finding.severity != 'info']
     if not faulty:
         return Outcome()
     first = next((one for one in faulty if any(edit.config or edit.files for edit in one.edits)), None)
@@ -75,16 +74,16 @@ def outcome_of(target: Target) -> Outcome:
     edit = next(edit for edit in first.edits if edit.config or edit.files)
     before = trained_on(target.path, target.options)
     after = write_edit(target, edit, root)
-    followed = judged('', edit, root, first, after, known | NEXT, before)
+    followed = judged('', edit, root, first, after, found.codes, before)
     stopped = ''
     try:
-        losses, labels = trained_on_files(followed_on(after) if followed.remains else after, root)
+        losses, labels = trained_on_files(followed_on(after) if followed.is_open else after, root)
         if not labels or not all(torch.isfinite(torch.tensor(value)) for value in losses.values()):
             stopped = f'{labels} labels, {losses}'
     except Exception as error:  # whatever a training raises
         stopped = f'{type(error).__name__}: {error}'
     said = f'{first.code} of {", ".join(one.code for one in faulty)}: {edit.text}; remains {followed.remains}'
-    return Outcome(said, True, (*followed.faults, *followed.harm), stopped)
+    return Outcome(said, True, first is faulty[0], (*followed.faults, *followed.harm), stopped)
 
 
 @contextmanager
@@ -118,7 +117,8 @@ def test_the_tally(capsys: pytest.CaptureFixture) -> None:
     followed = [one for one in faulty if one.has_edit]
     with capsys.disabled():
         print(
-            f'\nrebuilt reports: {len(found)} configs, {len(faulty)} with a fault, {len(followed)} with an edit, '
+            f'\nrebuilt reports: {len(found)} configs, {len(faulty)} with a fault, {len(followed)} with an edit '
+            f'({sum(one.is_first for one in followed)} of their first finding), '
             f'{sum(not one.faults for one in followed)} of them close the case, '
             f'{sum(not one.stopped for one in followed)} train, {len(faulty) - len(followed)} are without'
         )

@@ -62,6 +62,7 @@ class Followed(NamedTuple):
         remains (tuple[str]): Codes of the second scan.
         faults (tuple[str]): Why the case is not closed; empty: it is.
         harm (tuple[str]): Which forbidden outcomes it has.
+        is_open (bool): Whether the second scan says of an error that remains.
     """
 
     edit: Edit
@@ -69,6 +70,7 @@ class Followed(NamedTuple):
     remains: Tuple[str, ...]
     faults: Tuple[str, ...]
     harm: Tuple[str, ...]
+    is_open: bool = False
 
 
 class Case(NamedTuple):
@@ -119,11 +121,24 @@ class Scan(NamedTuple):
 
     Attributes:
         findings (list[Finding]): In the first data set that is looked at.
-        codes (frozenset[str]): In all splits, the verdict aside.
+        everywhere (list[Finding]): In all splits, but for verdicts.
     """
 
     findings: List[Finding]
-    codes: FrozenSet[str]
+    everywhere: List[Finding]
+
+    @property
+    def codes(self) -> FrozenSet[str]:
+        return frozenset(finding.code for finding in self.everywhere)
+
+    @property
+    def has_error(self) -> bool:
+        return any(finding.severity == 'error' for finding in self.everywhere)
+
+    def has(self, finding: Finding) -> bool:
+        """Whether a finding is still there, whatever its numbers are now: of a config at one of its places."""
+        same = [set(found.places) for found in self.everywhere if found.code == finding.code]
+        return any(not places or places & set(finding.places) for places in same)
 
 
 def scan(target: Target) -> Scan:
@@ -131,8 +146,7 @@ def scan(target: Target) -> Scan:
     everywhere = [findings]
     if target.is_config and _splits_of(target.path) - set(target.options['splits']):
         everywhere = _scanned(target.path, {**target.options, 'splits': SPLITS})
-    codes = (finding.code for found in everywhere for finding in found if finding.severity != 'info')
-    return Scan(findings, frozenset(codes))
+    return Scan(findings, [one for found in everywhere for one in found if one.severity != 'info'])
 
 
 def _scanned(path: Path, options: Dict[str, Any]) -> List[List[Finding]]:
@@ -217,27 +231,32 @@ def judged(
     """
     faults: List[str] = []
     try:
-        findings, remains = scan(after)
+        again = scan(after)
     except (Exception, SystemExit) as error:  # whatever an edited config raises, the edit was wrong
         return Followed(edit, old, (), (f'cannot be scanned again: {type(error).__name__}: {error}',), ())
-    new = remains - known - LEFT_OUT.get(name, set())
+    new = again.codes - known - LEFT_OUT.get(name, set())
     if new:
         faults.append(f'new: {", ".join(sorted(new))}')
-    again = next((found for found in findings if found.code == finding.code), None)
-    if again is not None and (again.evidence, again.places) == (finding.evidence, finding.places):
+    if again.has(finding):
         faults.append(f'{finding.code} is still there')
     trained = trained_on(after.path, after.options)
     meaning = MEANS.get(name)
-    harm: List[str] = []
     if meaning is None and name not in LEFT_OUT:
         faults += lost_classes(before, trained)
-    elif meaning is not None:
-        harm = harm_to_maps(meaning, before, trained)
-        # What was so before, and is still named, is no work of the edit.
-        harm = [fault for fault in harm if not remains or fault not in harm_to_maps(meaning, before, before)]
-    if name in TRUE_BOXES:
-        harm += harm_to_boxes(TRUE_BOXES[name], trained)
-    harm += [fault for fault in trained.faults if not remains or fault not in before.faults]
-    if not remains:
+    harm = harm_of(name, before, trained)
+    if again.has_error:
+        # What was so before, and is still said to be an error, is no work of the edit.
+        harm = [fault for fault in harm if fault not in harm_of(name, before, before)]
+    else:
         faults += loss_fault(trained)
-    return Followed(edit, old, tuple(sorted(remains)), tuple(faults), tuple(harm))
+    return Followed(edit, old, tuple(sorted(again.codes)), tuple(faults), tuple(harm), again.has_error)
+
+
+def harm_of(name: str, before: Trained, trained: Trained) -> List[str]:
+    """The forbidden outcomes that a situation has, trained like this."""
+    found = list(trained.faults)
+    if name in MEANS:
+        found += harm_to_maps(MEANS[name], before, trained)
+    if name in TRUE_BOXES:
+        found += harm_to_boxes(TRUE_BOXES[name], trained)
+    return found

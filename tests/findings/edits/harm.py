@@ -24,6 +24,9 @@ def harm_to_maps(means: Means, before: Trained, after: Trained) -> List[str]:
     """
     pairs = _pairs(before, after)
     found = []
+    gone = [name for name, (stored, _) in before.maps.items() if not _is_same_size(stored, name, after)]
+    if gone:
+        found.append(f'files are trained no longer, or in another size: {_listed(gone)}')
     for value in means.void:
         labels = {label for (stored, label) in pairs if stored == value and _is_trained(label, after)}
         if labels:
@@ -41,6 +44,8 @@ def harm_to_maps(means: Means, before: Trained, after: Trained) -> List[str]:
         if ignored:
             found.append(f'a class is ignored: {_listed(values)}')
         labels = {label for label in counts if _is_trained(label, after)}
+        if not labels and not ignored:
+            found.append(f'a class is not trained: {_listed(values)}')
         if len(labels) > 1:
             found.append(f'a class is torn: {_listed(values)} as {_listed(labels)}')
         taught += sorted(labels)[:1]
@@ -55,12 +60,16 @@ def _pairs(before: Trained, after: Trained) -> Counter:
     """(value as it was stored, label as it is trained) -> pixels."""
     pairs: Counter = Counter()
     for name, (stored, _) in before.maps.items():
-        if name not in after.maps or after.maps[name][1].shape != stored.shape:
+        if not _is_same_size(stored, name, after):
             continue
         both = np.stack([stored.ravel(), after.maps[name][1].ravel()])
         columns, counts = np.unique(both, axis=1, return_counts=True)
         pairs.update({(a, int(b)): n for a, b, n in zip(*columns.tolist(), counts.tolist())})
     return pairs
+
+
+def _is_same_size(stored: np.ndarray, name: str, after: Trained) -> bool:
+    return name in after.maps and after.maps[name][1].shape == stored.shape
 
 
 def _is_trained(label: int, found: Trained) -> bool:

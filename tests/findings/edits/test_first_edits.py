@@ -23,6 +23,8 @@ def test_the_first_edit_closes_the_case(name: str) -> None:
     followed = case_of(name).answered
     if followed is not None:
         assert not followed.faults, f'{case_of(name).first.code}: {followed.edit.text}\n{followed.faults}'
+    else:
+        assert case_of(name).first.code in CODES[name]  # a fault that is called fine is no case that is closed
 
 
 @pytest.mark.parametrize('name', NAMES)
@@ -30,6 +32,9 @@ def test_no_edit_does_harm_but_where_its_question_is_answered_wrongly(name: str)
     case = case_of(name)
     if case.answered is not None:
         assert not case.answered.harm, f'{case.first.code}: {case.answered.edit.text}\n{case.answered.harm}'
+        first = case.edits[0]
+        # Who is to choose another one than the first must be asked something else there.
+        assert first is case.answered or first.edit.question != case.answered.edit.question
     for followed in case.edits:
         assert followed.edit.applicability == 'asks' or not followed.harm, f'{followed.edit.text}\n{followed.harm}'
 
@@ -59,7 +64,9 @@ def test_the_tally(capsys: pytest.CaptureFixture) -> None:
     with capsys.disabled():
         print(
             f'\nfirst edits: {len(faulty)} with a fault, {len(followed)} with an edit, {len(closed)} of them '
-            f'close the case, {len(harmful)} do harm, {len(faulty) - len(followed)} are without'
+            f'close the case, {len(harmful)} do harm, {len(faulty) - len(followed)} are without; of '
+            f'{sum(case.answered is not case.edits[0] for case in faulty if case.edits)} the first is to be answered '
+            f'with no; {sum(one.is_open for one in followed)} leave another error, which is said'
         )
     assert followed
 
