@@ -62,7 +62,9 @@ def look(
                 scanned = not failed
             except Exception as error:
                 problems.append(f'the labels of {target} cannot be read: {words_of(error)}')
-    unique = {(finding.code, finding.cause): finding for finding in findings if finding.severity != INFO}
+    # How many classes there are an error does not say: ids as labels are no error of the file, and may be the cause.
+    told = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
+    unique = {(finding.code, finding.cause): finding for finding in told}
     ranked = sorted(unique.values(), key=lambda finding: -finding.likelihood)
     return Known(tuple(ranked), checked, scanned), problems
 
