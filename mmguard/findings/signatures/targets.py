@@ -31,6 +31,12 @@ _NEGATIVE = Cause(
     clue=r'[Tt]arget -\d|index -\d',
     tell='The value is negative.',
 )
+_CATEGORY_IDS = Cause(
+    'Category ids are used as labels: they count from 1 or have gaps.',
+    ('MG138', 'MG117', 'MG115', 'MG137', 'MG202', 'MG102'),
+    clue=r'matcher|cost_class|tgt_ids|one_hot_embedding|category|detr|bbox|annotation',
+    tell='The highest category id is at least num_classes.',
+)
 _ONE_TOO_MANY = Cause(
     'num_classes is one too small (the background was not counted), or labels count from 1.',
     ('MG102', 'MG115', 'MG138', 'MG108', 'MG202'),
@@ -111,12 +117,7 @@ SIGNATURES = (
                 clue=r'with size 1\b',
                 tell='The size is 1.',
             ),
-            Cause(
-                'Category ids are used as labels: they count from 1 or have gaps.',
-                ('MG138', 'MG117', 'MG115', 'MG137', 'MG202', 'MG102'),
-                clue=r'matcher|cost_class|tgt_ids|one_hot_embedding|category|detr|bbox|annotation',
-                tell='The highest category id is at least num_classes.',
-            ),
+            _CATEGORY_IDS,
             _NOT_IGNORED,
             _NEGATIVE,
             _ONE_TOO_MANY,
@@ -153,7 +154,7 @@ SIGNATURES = (
         r'IndexError: index -?\d+ is out of bounds'
         r'|index -?\d+ is out of (?:bounds for dimension \d+ with size|range for dimension) \d+',
         'Where labels are the index, one of them is no class; the traceback says which tensor it is.',
-        (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _GRAY, _SLIP),
+        (_NOT_IGNORED, _NEGATIVE, _CATEGORY_IDS, _ONE_TOO_MANY, _GRAY, _SLIP),
         _SCAN,
     ),
     Signature(

@@ -51,6 +51,8 @@ def test_an_index_out_of_range_confirms_that_ids_are_labels(
     record = explained(tmp_path, '/home/me/utils.py', error, data, classes, capsys)
     assert confirmed(record)[0] == 'MG138'
     assert record['causes'][0]['standing'] == 'confirmed'
+    causes = [cause['cause'] for cause in record['causes'] if cause['standing'] == 'confirmed']
+    assert any(cause.startswith('Category ids are used as labels') for cause in causes)
 
 
 @pytest.mark.parametrize('package', ['mmdet/models', 'detectron2/modeling', 'yolox/models'])
