@@ -39,6 +39,10 @@ OF_BATCHES: Dict[str, str] = {
     ),
     'MG118': 'Renumber: target = target.masked_fill(target == 4, 3).',
     'MG119': 'Subtract one and ignore what was 0: target = target - 1, ignore_index=-1.',
+    'MG121': (
+        'If the files are palette PNGs, read their indices: np.array(Image.open(path)), neither cv2.imread nor '
+        '.convert("L"). Map no levels to classes: several colours share one.'
+    ),
     'MG125': (
         'Map each gray level to its class, by one table for all files: no batch holds every level. `mmguard scan '
         'FOLDER --num-classes {num_classes}` counts the levels of all.'

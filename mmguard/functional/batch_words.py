@@ -25,7 +25,13 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
             f'labels must leave them out first, valid = target != {ignore_index}: own one-hot vectors (Dice, a metric),'
             f' class weights looked up by label, a confusion matrix.'
         )
-    if ignored and target.dim() > 2:
+    if 0 <= ignore_index < classes:
+        words += (
+            f' ignore_index={ignore_index} is one of the {classes} classes: it takes targets out, not the output. Its '
+            f'score stays in the softmax, so every other target pushes it down. If it is no class, give it no output: '
+            f'{classes - 1} channels and an ignore_index outside of them.'
+        )
+    elif ignored and target.dim() > 2:
         words += f' If no file holds {ignore_index}, it is the fill value of padding or of a rotation, as it should be.'
     if target.dim() > 2 and len(target) > 1 and seen == [0, 1] and classes > 2:
         words += (

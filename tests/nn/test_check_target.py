@@ -61,6 +61,9 @@ def test_valid_targets_pass() -> None:
         (3, LABEL - 1, 'MG105', 'If -1 means ignored: ignore_index=-1'),
         (3, LABEL.masked_fill(MASK == 1, 3), 'MG102', '4 outputs'),
         (3, LABEL * 120, 'MG125', 'one table for all files'),
+        (12, MASK * 128, 'MG121', 'np.array(Image.open(path)), neither cv2.imread'),
+        (21, LABEL * 64, 'MG121', 'Map no levels to classes'),
+        (4, MASK * 128, 'MG125', 'one table for all files'),
         (2, blob(255).round().long(), 'MG136', 'mode="nearest"'),
         (2, blob(255).round().long(), 'MG136', '(target > 127).long()'),
         (3, LABEL + 2 * MASK, 'MG107', 'If all of them are classes: 5 outputs'),
@@ -72,6 +75,11 @@ def test_causes(classes: int, target: Tensor, code: str, line: str) -> None:
     text = refused(scores(classes, target), target)
     assert f'Likely cause: {code} ' in text
     assert line in text
+
+
+def test_an_ignored_class_keeps_its_output() -> None:
+    assert 'score stays in the softmax' in check_target(scores(3), LABEL.clamp(min=1), ignore_index=0)
+    assert 'softmax' not in check_target(scores(3), LABEL.masked_fill(MASK == 1, 255), ignore_index=255)
 
 
 def test_what_the_error_holds() -> None:

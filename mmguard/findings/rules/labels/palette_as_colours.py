@@ -14,6 +14,8 @@ from mmguard.findings.views import MANY_CHANNELS, VOID, as_map, ids_of, is_whole
 _COLOURS = [voc_colour(label) for label in range(1, 64)]
 #: What a palette of VOC becomes when it is read as colours: one channel of it, or its gray.
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
+#: One channel of the first 64 colours, beside 0.
+FEW = frozenset({64, 128, 192})
 GRAY_OF = [0.299 * r + 0.587 * g + 0.114 * b for r, g, b in _COLOURS[:21]]
 #: Gray -> label: rounded as OpenCV and Pillow do, or cut off as older ones did. Where two labels share a gray (1 and
 #: 16: 38), the first is meant more often.
@@ -36,6 +38,7 @@ class PaletteReadAsColours(DataRule):
     summary = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     black = 'The palette of the files is all black: what reads indices sees labels, what reads colours sees 0 alone.'
     grays = 'The files hold the gray of the colours of a palette: its indices are lost.'
+    batch = 'The values look like colours of a palette (VOC, labelme), read in place of its indices: {levels}.'
     why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
     advice = (
         "Read them with Pillow: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in own code "
@@ -71,6 +74,9 @@ class PaletteReadAsColours(DataRule):
         # Of one class there is one gray; whoever numbers by hand does not choose 38.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
             return 0.92
+        # Levels of a gray picture would be as many as classes; a channel of the colours has four for all of them.
+        if self._is_batch(facts) and seen <= FEW and facts.num_classes > len(FEW) + 2:
+            return 0.93
         return 0.7 if seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else 0.0
 
     otherwise = (
@@ -104,6 +110,8 @@ class PaletteReadAsColours(DataRule):
     def summarise(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
             return self.black
+        if self._is_batch(facts):
+            return self.batch
         return self.grays if self._is_gray(facts) else self.summary
 
     def advise(self, facts: LabelFacts) -> str:
@@ -119,13 +127,17 @@ class PaletteReadAsColours(DataRule):
         maps = maps_of(facts)
         return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
 
+    def _is_batch(self, facts: LabelFacts) -> bool:
+        """Whether nobody looked at files."""
+        return not facts.files and not maps_of(facts).forms
+
     def _is_gray(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)
         return bool(maps.forms) and not maps.forms.get('palette8') and ids_of(stored(facts)) - {0} <= GRAYS
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         pairs = {value: LABEL_OF[value] for value in sorted(ids_of(stored(facts))) if value in LABEL_OF}
-        return {'pairs': as_map(pairs)}
+        return {'pairs': as_map(pairs), 'levels': listing(sorted(ids_of(trained(facts))))}
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values
