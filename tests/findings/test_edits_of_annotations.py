@@ -331,6 +331,18 @@ def test_minus_one_is_said_where_nothing_else_is_seen(tmp_path: Path) -> None:
     assert 'minus-one' not in below.first.advice
 
 
+def test_too_few_outputs_have_another_number_for_each_numbering(tmp_path: Path) -> None:
+    """Three categories, 1 to 3: three outputs where they are renumbered; with them DETR trains id 3 as no object."""
+    target, options = rewritten(lambda data: None, 2, PETS)(tmp_path / 'set')
+    first = scan((target, options)).first
+    assert first.code == 'MG108'
+    assert [edit.applicability for edit in first.edits] == ['asks', 'asks']
+    assert [dict(edit.options) for edit in first.edits] == [
+        {'num_classes': 3, 'labels': 'positions'},
+        {'num_classes': 4, 'labels': 'ids'},
+    ]
+
+
 def test_half_of_the_ids_count_from_0(tmp_path: Path) -> None:
     """Adding 1 to all of them would move the half that is right."""
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from typing import Iterator
+from dataclasses import replace
+from typing import Any, Iterator, Mapping
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_num_classes
+from mmguard.labels.numbering import IDS, POSITIONS, titles
 
 
 class MoreClassesThanHead(DataRule):
@@ -39,6 +41,9 @@ class MoreClassesThanHead(DataRule):
         if labels is None:
             return
         listed = len(labels.class_names)
+        if labels.annotations is not None and labels.annotations.labelled_by == 'unknown':
+            yield from _by_numbering(facts, labels.annotations.categories, listed)
+            return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
         question = '' if sure else 'Are the files numbered by this list?'
         yield set_num_classes(facts, listed, SAFE if sure else ASKS, question)
@@ -54,3 +59,14 @@ class MoreClassesThanHead(DataRule):
 
     def advise(self, facts: LabelFacts) -> str:
         return self.advice if facts.kind == 'instances' else self.pixels
+
+
+def _by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
+    """A way for who renumbers the categories, and one for who takes their ids as labels: each has its own number."""
+    enough = max(categories, default=0) + 1
+    ways = [(listed, POSITIONS, f'Does what you train with renumber the categories ({titles(POSITIONS)})?')]
+    if enough != listed and enough < 1000:
+        ways.append((enough, IDS, f'Does it take category_id as the label ({titles(IDS)})?'))
+    for number, numbering, question in ways:
+        options = (('num_classes', number), ('labels', numbering))
+        yield replace(set_num_classes(facts, number, ASKS, question), options=options)
