@@ -95,12 +95,15 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> str:
     return f' Without OpenMMLab write the files anew: `{_command(folders[0], facts.labels, options)}`.'
 
 
-def more_classes(facts: Facts, number: int, question: str, applicability: str = ASKS) -> Edit:
-    """``num_classes`` in every head, and as many names: the new ones are to be chosen."""
+def more_classes(
+    facts: Facts, number: int, question: str, applicability: str = ASKS, first: Sequence[str] = ()
+) -> Edit:
+    """``num_classes`` in every head, and as many names: ``first``, those that there are, others to be chosen."""
     edit = set_num_classes(facts, number, applicability, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
         return edit
+    names = [*first, *names]
     listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
     return both(edit, listed)
 

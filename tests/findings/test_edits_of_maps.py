@@ -95,6 +95,11 @@ def mostly_white() -> Any:
     return [np.where(blob(1, seed=s) == 1, 0, 255).astype(np.uint8) for s in range(6)]
 
 
+def behind_background(number: int) -> Any:
+    """Objects of ``number`` classes, one in a file, in a background of 0."""
+    return [np.where(blob(1, seed=s) == 1, s % number + 1, 0).astype(np.uint8) for s in range(2 * number)]
+
+
 def quarters(value: int) -> Any:
     """0, 1 and another value that fills most of the files."""
     found = []
@@ -174,6 +179,11 @@ RIGHT: Dict[str, Case] = {
         'MG124',
         five(scenes(range(5), 6), names=['background', *FIVE[1:]], reduce_zero_label=True),
         reduces('safe', False),
+    ),
+    'reduced, and the background is in no list': Case(
+        'MG124',
+        five(behind_background(5), reduce_zero_label=True),
+        lambda e: in_config(e, f"('background', {FIVE[0]!r}") and reduces('asks', False)(e),
     ),
     'three gray levels': Case('MG125', masks(scenes([0, 127, 255], 6), 3), maps({127: 1, 255: 2})),
     'a level that only the validation holds': Case(

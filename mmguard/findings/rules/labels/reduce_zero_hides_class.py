@@ -69,7 +69,12 @@ class ReduceZeroHidesClass(DataRule):
         )
         question = '' if clear else 'Is 0 a class (often the background)?'
         edit = reduce_zero_label(facts, False, SAFE if clear else ASKS, question)
-        yield edit if enough <= labels.num_classes else both(edit, more_classes(facts, enough, ''))
+        if enough <= labels.num_classes:
+            yield edit
+            return
+        # The class that comes back is 0: the names of the list move up by one.
+        first = [] if starts_with_background(labels.class_names) else ['background']
+        yield both(edit, more_classes(facts, enough, '', first=first))
 
     def _is_shifted(self, facts: LabelFacts) -> bool:
         raw = maps_of(facts).raw
