@@ -79,7 +79,8 @@ SIGNATURES = (
     Signature(
         'MG404',
         'A kernel that gathers or scatters met an index outside the tensor (ScatterGatherKernel).',
-        r'ScatterGatherKernel.{0,300}index out of bounds|idx_dim >= 0 && idx_dim < index_size',
+        r'ScatterGatherKernel.{0,300}index out of bounds|idx_dim >= 0 && idx_dim < index_size'
+        r'|indexValue >= 0 && indexValue <',  # THC's, in old torch
         'A label was used as a column: for a one-hot target (Dice, focal and Lovasz losses, metrics), or to pick the '
         'score of the right class (OHEM).',
         (

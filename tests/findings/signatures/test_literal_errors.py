@@ -35,6 +35,9 @@ KERNELS = [
      'Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.'),
     ('MG404', '../aten/src/ATen/native/cuda/ScatterGatherKernel.cu:365: operator(): block: [0,0,0], thread: [5,0,0] '
      'Assertion `idx_dim >= 0 && idx_dim < index_size && "index out of bounds"` failed.'),
+    ('MG404', '/pytorch/aten/src/THC/THCTensorScatterGather.cu:188: void THCudaTensor_scatterFillKernel(TensorInfo<Real, '
+     'IndexType>, TensorInfo<long, IndexType>, Real, int, IndexType) [with IndexType = unsigned int, Real = float, Dims = -1]: '
+     'block: [1,0,0], thread: [64,0,0] Assertion `indexValue >= 0 && indexValue < tensor.sizes[dim]` failed.'),
     ('MG405', f'{LOSS}:94: operator(): {THREAD} Assertion `input_val >= zero && input_val <= one` failed.'),
     ('MG405', f'{LOSS}:95: operator(): {THREAD} Assertion `target_val >= zero && target_val <= one` failed.'),
     ('MG406', '/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1290: indexSelectLargeIndex: block: [54,0,0], thread: [0,0,0] '

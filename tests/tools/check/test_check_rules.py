@@ -132,6 +132,13 @@ CASES = [
         tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test')),
         'same metainfo',
     ),
+    Case(  # a type made of another, which the other splits still have
+        'MG204',
+        RETINANET,
+        {f'{TRAIN}.type': 'CityscapesDataset', 'model.bbox_head.num_classes': 8},
+        tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test')),
+        'same metainfo',
+    ),
     Case(
         'MG204',
         RETINANET,

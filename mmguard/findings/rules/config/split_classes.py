@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Tuple
+import inspect
+from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.head_classes import counts, has_open_vocabulary, names_more
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, says_classes
@@ -86,7 +87,12 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part, do: str) -> List[E
 
 
 def _same_kind(one: Part, other: Part) -> bool:
-    return one.name == other.name
+    """Whether one type, or a type of one's own made of the other, which is left in this split."""
+    return one.name == other.name or _is_made_of(one.cls, other.cls)
+
+
+def _is_made_of(one: Any, other: Any) -> bool:
+    return inspect.isclass(one) and inspect.isclass(other) and issubclass(one, other)
 
 
 def _first_other(names: List[str], expected: List[str]) -> str:
