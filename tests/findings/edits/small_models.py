@@ -80,7 +80,8 @@ def _pidnet(head: Mapping[str, Any]) -> ConfigDict:
     small.backbone.update(channels=8, ppm_channels=8)
     said = _said(head)
     of_pixels, edges = dict(type='CrossEntropyLoss'), small.decode_head.loss_decode[2]
-    said['loss_decode'] = [of_pixels, said['loss_decode'], edges, copy.deepcopy(said['loss_decode'])]
+    if not isinstance(said['loss_decode'], (list, tuple)):  # PIDNet's own has four
+        said['loss_decode'] = [of_pixels, said['loss_decode'], edges, copy.deepcopy(said['loss_decode'])]
     _set(small.decode_head, dict(in_channels=32, channels=16, **said))
     return small
 
