@@ -149,6 +149,16 @@ def test_simple_itk_is_not_asked_for_what_a_file_cannot_hold(tmp_path: Path, hea
     assert (record.fault, 'cannot hold' in record.detail) == ('truncated', True)
 
 
+@pytest.mark.parametrize('ending', ['.nii.gz', '.mha'])
+def test_a_name_that_is_no_utf8_does_not_end_the_process(tmp_path: Path, ending: str) -> None:
+    pytest.importorskip('SimpleITK')
+    path = tmp_path / f'\udcff{ending}'
+    save(tmp_path / 'a.nii.gz', organ())
+    (tmp_path / 'a.nii.gz').rename(path)
+    record = read(path, 'SimpleITKIO')
+    assert (record.fault, record.detail) == ('refused by SimpleITK', 'its name is not UTF-8: rename it')
+
+
 @pytest.mark.parametrize('ending', ['.mha', '.nrrd'])
 def test_packed_voxels_that_are_damaged_are_not_taken_for_labels(tmp_path: Path, ending: str) -> None:
     itk = pytest.importorskip('SimpleITK')

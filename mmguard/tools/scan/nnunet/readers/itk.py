@@ -59,6 +59,9 @@ def itk_header(path: str) -> Optional[Tuple[Tuple[int, ...], int, Geometry]]:
 
 def _opened(itk: Any, path: str) -> Any:
     reader = itk.ImageFileReader()
+    if not path.isprintable() and any('\ud800' <= char <= '\udfff' for char in path):
+        # Given such a name it ends the process.
+        raise CannotRead('refused by SimpleITK', 'its name is not UTF-8: rename it')
     reader.SetFileName(path)
     try:
         reader.ReadImageInformation()
