@@ -59,7 +59,7 @@ def test_what_is_raised_and_warned_of_labels_shows_the_name_of_their_file(monkey
     monkeypatch.setattr(warning, '_offending_batches', 0)
     rule = LabelRule(3, on_invalid='raise')
     with pytest.raises(LabelGuardError) as raised:
-        rule.mend(np.array([[9]]), HOSTILE)
+        rule.sanitize(np.array([[9]]), HOSTILE)
     assert str(raised.value).replace('\n', '').isprintable()
     with pytest.warns(UserWarning, match='instances') as caught:
         warning.warn_of([Tally(4, 1, source=HOSTILE)], 1)

@@ -12,7 +12,7 @@ from mmguard.detection.faults import read_on_host
 from mmguard.detection.fields import Target, check_targets, length_of, per_instance_keys, take
 from mmguard.detection.masks import count_empty_masks, other_size
 from mmguard.detection.warning import warn_of, warn_of_empty_masks, warn_of_sizes
-from mmguard.labels.instances import InstanceRule, MendedInstances
+from mmguard.labels.instances import InstanceRule, SanitizedInstances
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
 
@@ -57,7 +57,7 @@ def guard_targets(
     sources: Optional[Sequence[str]] = None,
     return_tally: bool = False,
 ) -> Any:
-    r"""Mends a detector's targets: an instance whose label is no class, or whose box is unusable, is taken out.
+    r"""Sanitizes a detector's targets: an instance whose label is no class, or whose box is unusable, is taken out.
 
     Everything that belongs to an instance stays in line: labels, boxes, masks, keypoints, area, iscrowd and your own
     fields; what belongs to the image (``image_id``, ``orig_size``, ``size``) stays. An image may end up without any
@@ -216,9 +216,9 @@ def _guarded(
             guarded.append(target)
             tallies.append(Tally(count, source=name))
             continue
-        mended = _mended(rule, labels[here], faults[here], name, place)
-        guarded.append(_rebuilt(target, mended, rule, label_key, keys))
-        tallies.append(mended.tally)
+        sanitized = _sanitized(rule, labels[here], faults[here], name, place)
+        guarded.append(_rebuilt(target, sanitized, rule, label_key, keys))
+        tallies.append(sanitized.tally)
     if not return_tally and any(tally.reasons for tally in tallies):  # what label_map does is meant
         warn_of(tallies, stacklevel=3)
     same = all(new is old for new, old in zip(guarded, targets))
@@ -253,25 +253,25 @@ def _source_of(target: Target) -> Optional[str]:
     return None if image_id is None else f'image_id {image_id}'
 
 
-def _mended(
+def _sanitized(
     rule: TargetRule, labels: np.ndarray, faults: np.ndarray, source: Optional[str], place: int
-) -> MendedInstances:
+) -> SanitizedInstances:
     where = source or f'targets[{place}]'  # for the message; in a tally a place in the batch names nothing
-    mended = rule.mend(labels, None, faults if faults.any() else None, where)
-    mended.tally.source = source
-    return mended
+    sanitized = rule.sanitize(labels, None, faults if faults.any() else None, where)
+    sanitized.tally.source = source
+    return sanitized
 
 
-def _rebuilt(target: Target, mended: MendedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
-    if not mended.tally.changed:
+def _rebuilt(target: Target, sanitized: SanitizedInstances, rule: TargetRule, label_key: str, keys: Set[str]) -> Target:
+    if not sanitized.tally.changed:
         return target
     rebuilt: Dict[str, Any] = dict(target)
     labels = target[label_key]
-    if mended.tally.remapped or mended.tally.mapped:
+    if sanitized.tally.remapped or sanitized.tally.mapped:
         fits = labels.dtype != torch.bool and torch.iinfo(labels.dtype).max >= rule.num_classes - 1
-        rebuilt[label_key] = torch.from_numpy(mended.labels).to(labels.device, labels.dtype if fits else torch.int64)
-    if mended.dropped is not None:
-        index = np.flatnonzero(~mended.dropped)
+        rebuilt[label_key] = torch.from_numpy(sanitized.labels).to(labels.device, labels.dtype if fits else torch.int64)
+    if sanitized.dropped is not None:
+        index = np.flatnonzero(~sanitized.dropped)
         for key in keys & rebuilt.keys():
             # An 'area' that was out of line before stays as it is: no loss reads it.
             if length_of(rebuilt[key]) == len(labels):

@@ -1,4 +1,4 @@
-"""Says that targets were mended where nobody asked for the tally: a guard that is silent hides the fault."""
+"""Says that targets were sanitized where nobody asked for the tally: a guard that is silent hides the fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mending of dense binary targets: one yes or no, or a share of it, per score."""
+"""Sanitizing of dense binary targets: one yes or no, or a share of it, per score."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import NamedTuple, Optional
 import torch
 from torch import Tensor
 
-from mmguard.functional.mend import count, raise_if_outside_unit
+from mmguard.functional.sanitize import count, raise_if_outside_unit
 
 #: The sigmoid of it is exactly 1, that of its negative exactly 0, in every dtype.
 CERTAIN = 1e4
 
 
 class BinaryTarget(NamedTuple):
-    """What ``mend_binary_target`` returns; all have the shape of the input.
+    """What ``sanitize_binary_target`` returns; all have the shape of the input.
 
     Attributes:
         target (Tensor): In [0, 1], the dtype asked for; 0 for what takes no part.
@@ -32,14 +32,14 @@ class BinaryTarget(NamedTuple):
     counts: Tensor
 
 
-def mend_binary_target(
+def sanitize_binary_target(
     target: Tensor, dtype: torch.dtype, ignore_index: Optional[float], on_invalid: str
 ) -> BinaryTarget:
     """Takes out what is neither in [0, 1] (up to rounding) nor ignored; NaN included.
 
     Args:
         target (Tensor): Any dtype.
-        dtype (torch.dtype): What the mended target is to be.
+        dtype (torch.dtype): What the sanitized target is to be.
         ignore_index (float, optional): The value that takes no part; it may be NaN. ``None``: there is none.
         on_invalid (str): ``'ignore'``, ``'clip'`` (clamped; NaN becomes 0) or ``'raise'`` (which synchronises).
 
@@ -47,8 +47,8 @@ def mend_binary_target(
         LabelGuardError: An invalid target, with ``on_invalid='raise'``.
 
     Example:
-        >>> mended = mend_binary_target(torch.tensor([0.0, 1.0, 255.0, -1.0]), torch.float32, -1, 'ignore')
-        >>> mended.target.tolist(), mended.keep.tolist(), mended.counts.tolist()
+        >>> sanitized = sanitize_binary_target(torch.tensor([0.0, 1.0, 255.0, -1.0]), torch.float32, -1, 'ignore')
+        >>> sanitized.target.tolist(), sanitized.keep.tolist(), sanitized.counts.tolist()
         ([0.0, 1.0, 0.0, 0.0], [True, True, False, False], [4, 1, 0])
     """
     if ignore_index is None:

@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.mend import raise_if_invalid
 from mmguard.functional.reduction import sum_float32
+from mmguard.functional.sanitize import raise_if_invalid
 from mmguard.functional.value_table import LOWEST, count_values, in_table
 
 
 class ClassTarget(NamedTuple):
-    """What ``mend_class_target`` returns.
+    """What ``sanitize_class_target`` returns.
 
     Attributes:
         target (Tensor): int64, the shape of the input: a class in ``[0, num_classes)``, or ``num_classes`` for what
@@ -83,10 +83,10 @@ class ClassTarget(NamedTuple):
         return sum_float32(self.weight_per_element(class_weight))
 
 
-def mend_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
+def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
     """Turns invalid and ignored labels into one value that PyTorch ignores.
 
-    :func:`~mmguard.functional.mend_target` says the same in masks, which other losses need. Beside ``F.cross_entropy``
+    :func:`~mmguard.functional.sanitize_target` says the same in masks, which other losses need. Beside ``F.cross_entropy``
     every pass over the target can be measured, so it is made in two.
 
     Args:
@@ -99,8 +99,8 @@ def mend_class_target(target: Tensor, num_classes: int, ignore_index: int, on_in
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
 
     Example:
-        >>> mended = mend_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
-        >>> mended.target.tolist(), mended.counts(mended.kept(), mended.ignored()).tolist()
+        >>> sanitized = sanitize_class_target(torch.tensor([0, 7, 255, 2]), 3, 255, 'ignore')
+        >>> sanitized.target.tolist(), sanitized.counts(sanitized.kept(), sanitized.ignored()).tolist()
         ([0, 3, 3, 2], [4, 1, 0])
     """
     given = target.long()
@@ -112,7 +112,7 @@ def mend_class_target(target: Tensor, num_classes: int, ignore_index: int, on_in
         target.masked_fill_(target == ignore_index, num_classes)  # a label may have been clamped onto it
     elif on_invalid == 'clip':
         target.masked_fill_(given == ignore_index, num_classes)
-    mended = ClassTarget(target, given, num_classes, ignore_index, on_invalid)
+    sanitized = ClassTarget(target, given, num_classes, ignore_index, on_invalid)
     if on_invalid == 'raise':
-        raise_if_invalid(given, mended.invalid(), num_classes, ignore_index)
-    return mended
+        raise_if_invalid(given, sanitized.invalid(), num_classes, ignore_index)
+    return sanitized

@@ -8,8 +8,8 @@ from typing import Literal, Optional, Tuple, Union, overload
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.class_target import mend_class_target
-from mmguard.functional.distributions import mend_distributions
+from mmguard.functional.class_target import sanitize_class_target
+from mmguard.functional.distributions import sanitize_distributions
 from mmguard.functional.reduction import HALF, legacy_reduction, sum_float32
 from mmguard.functional.soft import soft_elements
 from mmguard.functional.target_checks import (
@@ -145,22 +145,22 @@ def cross_entropy_and_counts(
     check_class_target(logits, target)
     check_loss_weight(logits, weight)
     classes = number_of_classes(logits)
-    mended = mend_class_target(target, classes, ignore_index, on_invalid)
+    sanitized = sanitize_class_target(target, classes, ignore_index, on_invalid)
     counts = None
     if counted:
-        kept, counts = mended.counts_by_value()
+        kept, counts = sanitized.counts_by_value()
     elif weight is None:  # a pass over the labels
-        kept = mended.kept()
+        kept = sanitized.kept()
     # PyTorch adds up half precision in half precision, where a count of 65,520 is infinite.
     inner = 'none' if reduction == 'none' or logits.dtype in HALF else 'sum'
     loss = F.cross_entropy(
-        logits, mended.target, weight, ignore_index=classes, reduction=inner, label_smoothing=label_smoothing
+        logits, sanitized.target, weight, ignore_index=classes, reduction=inner, label_smoothing=label_smoothing
     )
     if reduction == 'none':
         return loss, counts
     total = loss if inner == 'sum' else sum_float32(loss)
     if reduction == 'mean':  # taken here: PyTorch's is NaN where nothing takes part
-        divisor = kept.to(total.dtype) if weight is None else mended.weight(weight.flatten())
+        divisor = kept.to(total.dtype) if weight is None else sanitized.weight(weight.flatten())
         total = total / divisor.masked_fill(divisor == 0, inf)
     return total.to(loss.dtype), counts
 
@@ -175,13 +175,13 @@ def _of_probabilities(
     counted: bool,
 ) -> Tuple[Tensor, Optional[Tensor]]:
     check_loss_weight(logits, weight)
-    mended = mend_distributions(target, class_dim(logits), on_invalid)
+    sanitized = sanitize_distributions(target, class_dim(logits), on_invalid)
     # Probabilities have no value that could be named.
-    counts = F.pad(mended.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
-    loss = soft_elements(logits, mended, weight, label_smoothing)
+    counts = F.pad(sanitized.counts, (0, HIGHEST - LOWEST + 1)) if counted else None
+    loss = soft_elements(logits, sanitized, weight, label_smoothing)
     if reduction == 'none':
         return loss, counts
     total = sum_float32(loss)
     if reduction == 'mean':  # PyTorch's rule: class weights do not enter the denominator of probabilities
-        total = total / mended.keep.sum().clamp(min=1)
+        total = total / sanitized.keep.sum().clamp(min=1)
     return total.to(loss.dtype), counts

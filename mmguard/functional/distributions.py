@@ -23,7 +23,7 @@ _MULTILABEL = (
 
 
 class Distributions(NamedTuple):
-    r"""What ``mend_distributions`` returns.
+    r"""What ``sanitize_distributions`` returns.
 
     Attributes:
         target (Tensor): The dtype and shape of the input, rows that take no part set to 0.
@@ -40,7 +40,7 @@ class Distributions(NamedTuple):
     counts: Tensor
 
 
-def mend_distributions(
+def sanitize_distributions(
     target: Tensor, dim: int, on_invalid: str = 'ignore', ignore_index: Optional[int] = None
 ) -> Distributions:
     """Takes out rows that are no distribution: NaN, infinite, negative, or with another sum than 1.
@@ -56,10 +56,10 @@ def mend_distributions(
         LabelGuardError: An invalid row, with ``on_invalid='raise'``.
 
     Example:
-        >>> mended = mend_distributions(torch.tensor([[0.3, 0.7], [1.0, 1.0], [float('nan'), 0.0]]), dim=1)
-        >>> mended.keep.tolist(), mended.counts.tolist()
+        >>> sanitized = sanitize_distributions(torch.tensor([[0.3, 0.7], [1.0, 1.0], [float('nan'), 0.0]]), dim=1)
+        >>> sanitized.keep.tolist(), sanitized.counts.tolist()
         ([True, False, False], [3, 2, 0])
-        >>> mend_distributions(torch.tensor([[1.0, 1.0], [0.0, 0.0]]), dim=1, on_invalid='clip').target.tolist()
+        >>> sanitize_distributions(torch.tensor([[1.0, 1.0], [0.0, 0.0]]), dim=1, on_invalid='clip').target.tolist()
         [[0.5, 0.5], [0.0, 0.0]]
     """
     given = target.detach()

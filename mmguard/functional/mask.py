@@ -10,8 +10,8 @@ from torch import Tensor
 
 from mmguard.functional.binary_target import certain_where_absent
 from mmguard.functional.checks import check_class_weight, check_scores, shape_of
-from mmguard.functional.mend import mend_target
 from mmguard.functional.reduction import EPS, sum_float32
+from mmguard.functional.sanitize import sanitize_target
 
 
 def mask_cross_entropy(
@@ -59,12 +59,12 @@ def mask_cross_entropy(
         raise TypeError(f'label must be integer class indices, got {label.dtype}: convert with label.long()')
     channels = logits.shape[1]
     check_class_weight(class_weight, channels)
-    mended = mend_target(label, channels, -100, on_invalid)
-    own_mask = logits[torch.arange(logits.shape[0], device=logits.device), mended.target]
+    sanitized = sanitize_target(label, channels, -100, on_invalid)
+    own_mask = logits[torch.arange(logits.shape[0], device=logits.device), sanitized.target]
     per_instance = (-1, *[1] * (own_mask.dim() - 1))
-    keep = mended.keep.view(per_instance).expand_as(own_mask)
+    keep = sanitized.keep.view(per_instance).expand_as(own_mask)
     target = target.to(logits.dtype).masked_fill(~keep, 0)
     loss = F.binary_cross_entropy_with_logits(certain_where_absent(own_mask, keep), target, reduction='none')
     if class_weight is not None:
-        loss = loss * class_weight.to(loss.dtype)[mended.target].view(per_instance)
-    return (sum_float32(loss) / (keep.sum(dtype=torch.float32) + EPS))[None], mended.counts
+        loss = loss * class_weight.to(loss.dtype)[sanitized.target].view(per_instance)
+    return (sum_float32(loss) / (keep.sum(dtype=torch.float32) + EPS))[None], sanitized.counts

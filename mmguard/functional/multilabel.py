@@ -7,7 +7,7 @@ from typing import Literal, Optional, Tuple, Union, overload
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.binary_target import certain_where_absent, mend_binary_target
+from mmguard.functional.binary_target import certain_where_absent, sanitize_binary_target
 from mmguard.functional.reduction import legacy_reduction, sum_float32
 from mmguard.functional.target_checks import (
     check_multilabel_target,
@@ -107,12 +107,12 @@ def binary_cross_entropy_with_logits(
     check_multilabel_target(logits, target)
     check_pos_weight(logits, pos_weight)
     dtype = target.dtype if target.is_floating_point() else logits.dtype
-    mended = mend_binary_target(target, dtype, ignore_index, on_invalid)
-    scores = certain_where_absent(logits, mended.keep)
-    loss = F.binary_cross_entropy_with_logits(scores, mended.target, weight, pos_weight=pos_weight, reduction='none')
+    sanitized = sanitize_binary_target(target, dtype, ignore_index, on_invalid)
+    scores = certain_where_absent(logits, sanitized.keep)
+    loss = F.binary_cross_entropy_with_logits(scores, sanitized.target, weight, pos_weight=pos_weight, reduction='none')
     if reduction != 'none':
         total = sum_float32(loss)
         if reduction == 'mean':
-            total = total / mended.keep.count_nonzero().clamp(min=1)
+            total = total / sanitized.keep.count_nonzero().clamp(min=1)
         loss = total.to(loss.dtype)
-    return (loss, mended.counts) if return_tally else loss
+    return (loss, sanitized.counts) if return_tally else loss

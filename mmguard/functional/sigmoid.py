@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.binary_target import BinaryTarget, certain_where_absent, mend_binary_target
+from mmguard.functional.binary_target import BinaryTarget, certain_where_absent, sanitize_binary_target
 from mmguard.functional.checks import check_class_weight, check_dense_target, check_index_target, check_weight
-from mmguard.functional.mend import kept_and_counted, mend_target
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.sanitize import kept_and_counted, sanitize_target
 
 
 def sigmoid_cross_entropy(
@@ -63,7 +63,7 @@ def sigmoid_cross_entropy(
     dense = logits.dim() == target.dim()
     if dense:
         check_dense_target(logits, target)
-        binary, keep, invalid, ignored, counts = mend_binary_target(target, logits.dtype, ignore_index, on_invalid)
+        binary, keep, invalid, ignored, counts = sanitize_binary_target(target, logits.dtype, ignore_index, on_invalid)
     else:
         check_index_target(logits, target)
         binary, keep, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
@@ -91,11 +91,11 @@ def sigmoid_cross_entropy(
 
 def _one_hot(logits: Tensor, target: Tensor, ignore_index: int, background: bool, on_invalid: str) -> BinaryTarget:
     channels = logits.shape[1]
-    mended = mend_target(target, channels, ignore_index, on_invalid, background)
-    index = mended.target
-    is_class = (mended.keep & (index < channels)).unsqueeze(1).to(logits.dtype)
+    sanitized = sanitize_target(target, channels, ignore_index, on_invalid, background)
+    index = sanitized.target
+    is_class = (sanitized.keep & (index < channels)).unsqueeze(1).to(logits.dtype)
     binary = torch.zeros_like(logits).scatter(1, index.clamp(max=channels - 1).unsqueeze(1), is_class)
-    return BinaryTarget(binary, mended.keep, mended.invalid, mended.ignored, mended.counts)
+    return BinaryTarget(binary, sanitized.keep, sanitized.invalid, sanitized.ignored, sanitized.counts)
 
 
 def _pos_weight(class_weight: Optional[Tensor], logits: Tensor, dense: bool) -> Optional[Tensor]:

@@ -9,17 +9,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_scores, check_weight, shape_of
-from mmguard.functional.distributions import Distributions, mend_distributions
-from mmguard.functional.mend import kept_and_counted
+from mmguard.functional.distributions import Distributions, sanitize_distributions
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.sanitize import kept_and_counted
 from mmguard.functional.target_checks import class_dim
 
 
-def soft_elements(logits: Tensor, mended: Distributions, weight: Optional[Tensor], label_smoothing: float) -> Tensor:
+def soft_elements(logits: Tensor, sanitized: Distributions, weight: Optional[Tensor], label_smoothing: float) -> Tensor:
     r"""Cross entropy of each element, (N, \*); 0 with gradient 0 where an element takes no part."""
-    scores = logits.masked_fill(~mended.keep.unsqueeze(class_dim(logits)), 0)
-    loss = F.cross_entropy(scores, mended.target, weight, reduction='none', label_smoothing=label_smoothing)
-    return loss.masked_fill(~mended.keep, 0)
+    scores = logits.masked_fill(~sanitized.keep.unsqueeze(class_dim(logits)), 0)
+    loss = F.cross_entropy(scores, sanitized.target, weight, reduction='none', label_smoothing=label_smoothing)
+    return loss.masked_fill(~sanitized.keep, 0)
 
 
 def soft_cross_entropy(
@@ -77,14 +77,14 @@ def soft_cross_entropy(
         )
     check_class_weight(class_weight, logits.shape[1])
     target = target if target.is_floating_point() else target.to(logits.dtype)
-    mended = mend_distributions(target, 1, on_invalid, ignore_index)
-    check_weight(weight, mended.keep)
-    loss = soft_elements(logits, mended, class_weight, label_smoothing=0.0)
+    sanitized = sanitize_distributions(target, 1, on_invalid, ignore_index)
+    check_weight(weight, sanitized.keep)
+    loss = soft_elements(logits, sanitized, class_weight, label_smoothing=0.0)
     if reduction != 'mean':
-        return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
+        return reduce_loss(loss, weight, reduction, avg_factor), sanitized.counts
     if avg_factor is None:
-        avg_factor = (mended.keep if avg_non_ignore else ~mended.skipped).count_nonzero()
+        avg_factor = (sanitized.keep if avg_non_ignore else ~sanitized.skipped).count_nonzero()
     else:
-        counted = torch.ones_like(mended.keep) if weight is None else (weight != 0).expand_as(mended.keep)
-        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(mended.skipped, counted))
-    return reduce_loss(loss, weight, reduction, avg_factor), mended.counts
+        counted = torch.ones_like(sanitized.keep) if weight is None else (weight != 0).expand_as(sanitized.keep)
+        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(sanitized.skipped, counted))
+    return reduce_loss(loss, weight, reduction, avg_factor), sanitized.counts

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.checks import check_class_weight, check_index_target, check_weight
-from mmguard.functional.class_target import ClassTarget, mend_class_target
-from mmguard.functional.mend import kept_and_counted
+from mmguard.functional.class_target import ClassTarget, sanitize_class_target
 from mmguard.functional.reduction import HALF, AvgFactor, reduce_loss, scale_avg_factor
+from mmguard.functional.sanitize import kept_and_counted
 
 
 def softmax_cross_entropy(
@@ -69,43 +69,43 @@ def softmax_cross_entropy(
     num_classes = logits.shape[1]
     check_weight(weight, target)
     check_class_weight(class_weight, num_classes)
-    mended = mend_class_target(target, num_classes, ignore_index, on_invalid)
-    kept, ignored = mended.kept(), mended.ignored()
-    counts = mended.counts(kept, ignored)
-    loss = _loss(logits, mended, class_weight, per_element=reduction == 'none' or weight is not None)
+    sanitized = sanitize_class_target(target, num_classes, ignore_index, on_invalid)
+    kept, ignored = sanitized.kept(), sanitized.ignored()
+    counts = sanitized.counts(kept, ignored)
+    loss = _loss(logits, sanitized, class_weight, per_element=reduction == 'none' or weight is not None)
     if reduction != 'mean':
         return reduce_loss(loss, weight, reduction, avg_factor), counts
     if avg_factor is None:
         by_weight = class_weight if average_by_class_weight else None
-        avg_factor = _denominator(mended, by_weight, kept, 0 if avg_non_ignore else ignored)
+        avg_factor = _denominator(sanitized, by_weight, kept, 0 if avg_non_ignore else ignored)
     elif on_invalid != 'clip':
         if weight is None:
             seen, skipped, _ = counts.unbind()
             avg_factor = scale_avg_factor(avg_factor, seen - skipped, seen)
         else:
-            invalid = mended.invalid()
+            invalid = sanitized.invalid()
             avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(invalid, (weight != 0).expand_as(invalid)))
     return reduce_loss(loss, weight, reduction, avg_factor), counts
 
 
-def _loss(logits: Tensor, mended: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
+def _loss(logits: Tensor, sanitized: ClassTarget, class_weight: Optional[Tensor], per_element: bool) -> Tensor:
     """The loss of each element, exactly 0 where it takes no part, or their sum; float32 for weighted half scores."""
     half = logits.dtype in HALF
     # PyTorch wants the weights in the dtype of the logits. Rounded to half precision they would no longer fit the
     # denominator, and large ones would be infinite.
     weight = None if class_weight is None or half else class_weight.to(logits.dtype)
     reduction = 'none' if per_element or half else 'sum'
-    loss = F.cross_entropy(logits, mended.target, weight, ignore_index=mended.num_classes, reduction=reduction)
-    return loss * mended.weight_per_element(class_weight.float()) if half and class_weight is not None else loss
+    loss = F.cross_entropy(logits, sanitized.target, weight, ignore_index=sanitized.num_classes, reduction=reduction)
+    return loss * sanitized.weight_per_element(class_weight.float()) if half and class_weight is not None else loss
 
 
 def _denominator(
-    mended: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
+    sanitized: ClassTarget, class_weight: Optional[Tensor], kept: Tensor, ignored: Union[Tensor, int]
 ) -> Tensor:
     """What the elements that are counted weigh: their class weights, or 1 each."""
     if class_weight is None:
         return kept + ignored
-    total = mended.weight(class_weight.float())
-    if 0 <= mended.ignore_index < mended.num_classes:
-        total = total + class_weight[mended.ignore_index] * ignored
+    total = sanitized.weight(class_weight.float())
+    if 0 <= sanitized.ignore_index < sanitized.num_classes:
+        total = total + class_weight[sanitized.ignore_index] * ignored
     return total

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from mmguard.errors import LabelGuardError
 from mmguard.functional.batch_cause import likely_cause
-from mmguard.functional.binary_target import mend_binary_target
-from mmguard.functional.distributions import mend_distributions
+from mmguard.functional.binary_target import sanitize_binary_target
+from mmguard.functional.distributions import sanitize_distributions
 from mmguard.functional.target_checks import (
     TargetShapeError,
     TargetTypeError,
@@ -71,13 +71,13 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
             f'them one-hot: torch.nn.functional.one_hot(target, {number_of_classes(logits)}).movedim(-1, 1).float()'
         )
     check_probability_target(logits, target)
-    mend_distributions(target, class_dim(logits), on_invalid='raise')
+    sanitize_distributions(target, class_dim(logits), on_invalid='raise')
 
 
 def check_unit(target: Tensor, ignore_index: float) -> None:
     """Whether each element lies in [0, 1], or is ignored."""
     values = target.detach()
-    invalid = mend_binary_target(values, torch.float32, ignore_index, 'ignore').invalid
+    invalid = sanitize_binary_target(values, torch.float32, ignore_index, 'ignore').invalid
     if not invalid.any():
         return
     found = values[invalid]

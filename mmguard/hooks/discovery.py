@@ -43,7 +43,7 @@ def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 
 
 def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
-    """The samples whose labels a loss has to mend.
+    """The samples whose labels a loss has to sanitize.
 
     Args:
         samples (list[BaseDataElement]): Of a batch.
@@ -57,10 +57,10 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
         label = sample.get('gt_sem_seg')
         data = None if label is None else label.get('data', label.get('sem_seg'))
         if isinstance(pixels, LabelRule) and data is not None:
-            found['pixels'].append(pixels.mend(data.cpu().numpy(), source_of(sample))[1])
+            found['pixels'].append(pixels.sanitize(data.cpu().numpy(), source_of(sample))[1])
         boxes = sample.get('gt_instances')
         if isinstance(instances, InstanceRule) and boxes is not None and 'labels' in boxes:
-            found['instances'].append(instances.mend(boxes.labels.cpu().numpy(), source=source_of(sample)).tally)
+            found['instances'].append(instances.sanitize(boxes.labels.cpu().numpy(), source=source_of(sample)).tally)
     return {kind: [tally for tally in tallies if tally] for kind, tallies in found.items()}
 
 

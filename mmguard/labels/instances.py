@@ -26,14 +26,14 @@ _IN_WORDS = {
 }
 
 
-class MendedInstances(NamedTuple):
-    """What :meth:`InstanceRule.mend` returns; the arrays have one element per instance.
+class SanitizedInstances(NamedTuple):
+    """What :meth:`InstanceRule.sanitize` returns; the arrays have one element per instance.
 
     Attributes:
         labels (np.ndarray): Mapped and clipped labels; the input where nothing was to do.
         dropped (np.ndarray, optional): bool, to be removed. ``None``: none.
         moved (np.ndarray, optional): bool, to be moved to the ignored instances. ``None``: none.
-        tally (Tally): What was seen and mended.
+        tally (Tally): What was seen and sanitized.
     """
 
     labels: np.ndarray
@@ -81,13 +81,13 @@ class InstanceRule(LabelSpace):
         if not 0 <= self.min_label < self.num_classes:
             raise ValueError(f'min_label must be in [0, num_classes={num_classes}), got {min_label}')
 
-    def mend(
+    def sanitize(
         self,
         labels: np.ndarray,
         ignored: Optional[np.ndarray] = None,
         faults: Optional[np.ndarray] = None,
         source: Optional[str] = None,
-    ) -> MendedInstances:
+    ) -> SanitizedInstances:
         """Judges the instances of one image.
 
         Args:
@@ -99,8 +99,8 @@ class InstanceRule(LabelSpace):
         Raises:
             LabelGuardError: An invalid label or box, with ``on_invalid='raise'``.
         """
-        mended = self._mapped(labels)
-        invalid = (mended < self.min_label) | (mended >= self.num_classes)
+        sanitized = self._mapped(labels)
+        invalid = (sanitized < self.min_label) | (sanitized >= self.num_classes)
         dropped = None if faults is None else faults > 0
         for untrained in (dropped, ignored):
             if untrained is not None:
@@ -115,27 +115,27 @@ class InstanceRule(LabelSpace):
         if invalid_labels:
             reasons[LABEL_REASON] = invalid_labels
         if self.label_map:
-            tally.mapped = self._count_mapped(labels, mended, dropped, ignored)
+            tally.mapped = self._count_mapped(labels, sanitized, dropped, ignored)
         if self.on_invalid == 'raise' and reasons:
             tally.skipped += invalid_labels
             raise self._error(tally, np.flatnonzero(invalid if dropped is None else invalid | dropped).tolist())
         moved = None
         if invalid_labels and self.on_invalid == 'clip':
             tally.remapped += invalid_labels
-            mended = np.where(invalid, mended.clip(self.min_label, self.num_classes - 1), mended)
+            sanitized = np.where(invalid, sanitized.clip(self.min_label, self.num_classes - 1), sanitized)
         elif invalid_labels:
             tally.skipped += invalid_labels
             if self.on_invalid == 'ignore':
                 moved = invalid
             else:
                 dropped = invalid if dropped is None else dropped | invalid
-        return MendedInstances(mended, dropped, moved, tally)
+        return SanitizedInstances(sanitized, dropped, moved, tally)
 
     @staticmethod
     def _count_mapped(
-        labels: np.ndarray, mended: np.ndarray, dropped: Optional[np.ndarray], ignored: Optional[np.ndarray]
+        labels: np.ndarray, sanitized: np.ndarray, dropped: Optional[np.ndarray], ignored: Optional[np.ndarray]
     ) -> int:
-        changed = mended != labels
+        changed = sanitized != labels
         for untrained in (dropped, ignored):
             if untrained is not None:
                 changed &= ~untrained

@@ -1,4 +1,4 @@
-"""What a valid label is, and how an array that holds others is mended (numpy; torch: ``functional.mend``)."""
+"""What a valid label is, and how an array that holds others is sanitized (numpy; torch: ``functional.sanitize``)."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ class LabelRule(LabelSpace):
     ) -> None:
         super().__init__(num_classes, check_int('ignore_index', ignore_index), on_invalid, label_map)
 
-    def mend(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
-        """Mends an integer label array of any shape.
+    def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
+        """Sanitizes an integer label array of any shape.
 
         Args:
             label (np.ndarray): Integer (or bool) labels. Never written to.
             source (str, optional): The file that they come from, for messages and the tally.
 
         Returns:
-            tuple: the mended array (``label`` itself where nothing was to do; a wider dtype where ``ignore_index``
+            tuple: the sanitized array (``label`` itself where nothing was to do; a wider dtype where ``ignore_index``
             does not fit) and its ``Tally``.
 
         Raises:
@@ -127,7 +127,7 @@ class LabelRule(LabelSpace):
         elif label.dtype == np.uint64:
             label = label.view(np.int64)  # what exceeds int64 turns negative: invalid either way
         if self.label_map or self.others is not None:
-            return self._mend_by_value(label, source)
+            return self._sanitize_by_value(label, source)
         # Flat positions, not a mask: a mask costs a pass of its own at every use.
         invalid = np.flatnonzero(self._invalid(label))
         if not invalid.size:
@@ -137,12 +137,12 @@ class LabelRule(LabelSpace):
         if self.on_invalid == 'raise':
             raise self._error(tally, label, invalid)
         if self.on_invalid == 'clip':
-            mended = label.copy()
-            mended.flat[invalid] = found.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max))
+            sanitized = label.copy()
+            sanitized.flat[invalid] = found.clip(0, min(self.num_classes - 1, np.iinfo(label.dtype).max))
         else:
-            mended = label.astype(_dtype_holding(self.ignore_index, label.dtype))
-            mended.flat[invalid] = self.ignore_index
-        return mended, tally
+            sanitized = label.astype(_dtype_holding(self.ignore_index, label.dtype))
+            sanitized.flat[invalid] = self.ignore_index
+        return sanitized, tally
 
     def _invalid(self, label: np.ndarray) -> np.ndarray:
         if label.dtype.kind == 'i':
@@ -156,10 +156,10 @@ class LabelRule(LabelSpace):
             invalid &= label != self.ignore_index
         return invalid
 
-    def _mend_by_value(self, label: np.ndarray, source: Optional[str]) -> Tuple[np.ndarray, Tally]:
+    def _sanitize_by_value(self, label: np.ndarray, source: Optional[str]) -> Tuple[np.ndarray, Tally]:
         counts = value_counts(label)
-        mended_values = {value: self._mended_value(value) for value in counts}
-        changed = {value: mended for value, mended in mended_values.items() if mended != value}
+        sanitized_values = {value: self._sanitized_value(value) for value in counts}
+        changed = {value: sanitized for value, sanitized in sanitized_values.items() if sanitized != value}
         known = counts if self.others is not None else self.label_map
         invalid = {value: counts[value] for value in changed if value not in known}
         tally = self._tally(label.size, invalid, source)
@@ -172,13 +172,13 @@ class LabelRule(LabelSpace):
         low, high = min(counts), max(counts)
         if high - low < _TABLE:
             table = np.zeros(high - low + 1, dtype=dtype)
-            table[[value - low for value in counts]] = list(mended_values.values())
+            table[[value - low for value in counts]] = list(sanitized_values.values())
             return table[label if low == 0 else label.astype(np.int64) - low], tally
         keys = np.array(list(counts))
-        targets = np.array(list(mended_values.values()), dtype=dtype)
+        targets = np.array(list(sanitized_values.values()), dtype=dtype)
         return targets[np.searchsorted(keys, label)], tally
 
-    def _mended_value(self, value: int) -> int:
+    def _sanitized_value(self, value: int) -> int:
         if value in self.label_map:
             return self.label_map[value]
         if self.others is not None and value != self.ignore_index:

@@ -1,4 +1,4 @@
-"""A wrapper that mends the labels in front of any loss."""
+"""A wrapper that sanitizes the labels in front of any loss."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from mmguard.errors import LabelGuardError
 from mmguard.functional.checks import shape_of
-from mmguard.functional.mend import mend_target
+from mmguard.functional.sanitize import sanitize_target
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guards import guard_for
@@ -20,7 +20,7 @@ Result = Union[Tensor, Dict[str, Tensor]]
 
 
 class GuardedLossBase(CountsLabels, nn.Module):
-    """Any loss, safe against any label: mends the labels, calls the loss, keeps the result on the graph.
+    """Any loss, safe against any label: sanitizes the labels, calls the loss, keeps the result on the graph.
 
     Valid labels give the loss's own value; a batch without any label to train on gives 0 with gradient 0. What heads
     read from a loss (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) is read from the wrapped one, and
@@ -97,7 +97,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def forward(
         self, pred: Tensor, label: Any, *args: Any, ignore_index: Optional[int] = None, **kwargs: Any
     ) -> Result:
-        r"""Calls the loss with mended labels.
+        r"""Calls the loss with sanitized labels.
 
         Args:
             pred (Tensor): Scores, shape (N, C, \*).
@@ -121,13 +121,13 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if ignore_index is None:
             ignore_index = self.guard.ignore_index if self.ignore_index is None else self.ignore_index
         try:
-            mended = mend_target(label, num_classes, ignore_index, self.on_invalid, self.guard.background)
+            sanitized = sanitize_target(label, num_classes, ignore_index, self.on_invalid, self.guard.background)
         except LabelGuardError as error:
             raise self._with_source(error, label) from None
-        loss = self.guard(self.guard.blank(pred, mended), mended, num_classes, *beside, *args, **kwargs)
-        self._record(mended.counts)
+        loss = self.guard(self.guard.blank(pred, sanitized), sanitized, num_classes, *beside, *args, **kwargs)
+        self._record(sanitized.counts)
         # A mean over nothing is NaN in one loss, 1 in another and an unattached 0 in a third.
-        any_label = mended.keep.any()
+        any_label = sanitized.keep.any()
         return per_part(loss, lambda part: _attached(torch.where(any_label, part, torch.zeros_like(part)), pred))
 
     def _num_classes(self, pred: Tensor) -> int:

@@ -64,12 +64,12 @@ def label_rule(label_manager: Any, on_invalid: str = 'ignore') -> LabelRule:
 class _RuleWithGaps(LabelRule):
     """Its ``label_map`` holds the gaps between the labels. No user asked for it: what it sends away is invalid."""
 
-    def mend(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
-        mended, tally = super().mend(label, source)
+    def sanitize(self, label: np.ndarray, source: Optional[str] = None) -> Tuple[np.ndarray, Tally]:
+        sanitized, tally = super().sanitize(label, source)
         if tally.mapped:
             found = value_counts(label[np.isin(label, list(self.label_map))])
             tally = tally + Tally(skipped=tally.mapped, values=found, mapped=-tally.mapped)
-        return mended, tally
+        return sanitized, tally
 
 
 class WithIgnoreLabel:

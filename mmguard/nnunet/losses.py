@@ -10,9 +10,9 @@ from nnunetv2.training.loss.dice import MemoryEfficientSoftDiceLoss, SoftDiceLos
 from nnunetv2.training.loss.robust_ce_loss import RobustCrossEntropyLoss, TopKLoss
 from torch import Tensor, nn
 
-from mmguard.functional import mend_target
+from mmguard.functional import sanitize_target
 from mmguard.functional.checks import shape_of
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.nnunet.voxel_terms import binary_cross_entropy, cross_entropy, top_k_cross_entropy
 
 _DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
@@ -66,15 +66,15 @@ class GuardedLabelLoss(nn.Module):
                 f'target has shape {shape_of(target)}, the network output {shape_of(net_output)}; wanted is a target '
                 f'of shape {wanted}, one label per voxel: are deep supervision targets in the order of the outputs?'
             )
-        mended = mend_target(target, net_output.shape[1], self.ignore_label)
+        sanitized = sanitize_target(target, net_output.shape[1], self.ignore_label)
         if self._counts is None:  # coarser targets, which follow, hold the same voxels again
-            self._counts = mended.counts
+            self._counts = sanitized.counts
         terms: List[Tensor] = []
         if self.ce is not None and self.weight_ce != 0:
             voxel_term = top_k_cross_entropy if isinstance(self.ce, TopKLoss) else cross_entropy
-            terms.append(self.weight_ce * voxel_term(self.ce, net_output, _first_channel(mended)))
+            terms.append(self.weight_ce * voxel_term(self.ce, net_output, _first_channel(sanitized)))
         if self.dc is not None and self.weight_dice != 0:
-            terms.append(self.weight_dice * self.dc(net_output, mended.target, loss_mask=mended.keep))
+            terms.append(self.weight_dice * self.dc(net_output, sanitized.target, loss_mask=sanitized.keep))
         if not terms:
             return net_output.sum() * 0  # both weights are 0: attached as ever
         loss = terms[0]
@@ -179,13 +179,13 @@ def _is_dice(loss: nn.Module) -> bool:
     return isinstance(getattr(loss, '_orig_mod', loss), _DICE)  # torch.compile keeps the module there
 
 
-def _first_channel(mended: Mended) -> Mended:
+def _first_channel(sanitized: Sanitized) -> Sanitized:
     """The same without the channel dimension: (B, 1, *) -> (B, *)."""
     # Not _replace(): the compiler of torch 2.1 does not follow it.
-    return Mended(
-        target=mended.target[:, 0],
-        keep=mended.keep[:, 0],
-        invalid=mended.invalid[:, 0],
-        ignored=mended.ignored[:, 0],
-        counts=mended.counts,
+    return Sanitized(
+        target=sanitized.target[:, 0],
+        keep=sanitized.keep[:, 0],
+        invalid=sanitized.invalid[:, 0],
+        ignored=sanitized.ignored[:, 0],
+        counts=sanitized.counts,
     )

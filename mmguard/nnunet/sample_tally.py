@@ -64,8 +64,8 @@ def take_tallies(batch: dict) -> Tuple[dict, Optional[List[Tally]]]:
     return {**batch, 'target': resolutions if several else resolutions[0]}, tallies
 
 
-def mend_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
-    """Mends a batch of labels (no regions) that came another way, on the host.
+def sanitize_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
+    """Sanitizes a batch of labels (no regions) that came another way, on the host.
 
     Args:
         batch (dict): ``data``, ``target`` (shape (B, 1, *), or a list of those), and ``keys``, if it has names.
@@ -75,17 +75,17 @@ def mend_batch(batch: dict, rule: LabelRule) -> Tuple[dict, List[Tally]]:
         tuple: a new batch, and a tally per sample, of the target or the first of the list.
     """
     target, cases = batch['target'], case_names(batch)
-    mended = [_mend(part, rule, cases) for part in (target if isinstance(target, list) else [target])]
-    targets = [part for part, _ in mended]
-    return {**batch, 'target': targets if isinstance(target, list) else targets[0]}, mended[0][1]
+    sanitized = [_sanitize(part, rule, cases) for part in (target if isinstance(target, list) else [target])]
+    targets = [part for part, _ in sanitized]
+    return {**batch, 'target': targets if isinstance(target, list) else targets[0]}, sanitized[0][1]
 
 
-def _mend(target: Tensor, rule: LabelRule, cases: List[Optional[str]]) -> Tuple[Tensor, List[Tally]]:
-    found = [rule.mend(labels.long().cpu().numpy(), case) for labels, case in zip(target, cases)]
+def _sanitize(target: Tensor, rule: LabelRule, cases: List[Optional[str]]) -> Tuple[Tensor, List[Tally]]:
+    found = [rule.sanitize(labels.long().cpu().numpy(), case) for labels, case in zip(target, cases)]
     if not any(tally for _, tally in found):
         return target, [tally for _, tally in found]
-    mended = torch.stack([torch.from_numpy(labels) for labels, _ in found])
-    return mended.to(target.device, target.dtype), [tally for _, tally in found]
+    sanitized = torch.stack([torch.from_numpy(labels) for labels, _ in found])
+    return sanitized.to(target.device, target.dtype), [tally for _, tally in found]
 
 
 def case_names(batch: dict) -> List[Optional[str]]:

@@ -25,7 +25,7 @@ from mmguard.nnunet.label_space import (
     valid_labels,
 )
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
-from mmguard.nnunet.sample_tally import case_names, mend_batch, take_tallies
+from mmguard.nnunet.sample_tally import case_names, sanitize_batch, take_tallies
 from mmguard.nnunet.transforms import GuardedTransforms
 from mmguard.words import counted
 
@@ -150,7 +150,7 @@ class GuardsLabels:
         """Parts a batch from its counts; the losses' counters start anew."""
         batch, tallies = take_tallies(batch)
         if tallies is None and not self.label_manager.has_regions:
-            batch, tallies = mend_batch(batch, self._rule())
+            batch, tallies = sanitize_batch(batch, self._rule())
         if self.on_invalid == 'raise' and any(tallies or ()):
             raise self._error([tally for tally in tallies or () if tally])
         for loss in self._counting_losses():
@@ -186,8 +186,8 @@ class GuardsLabels:
         return {name: LossCount(*counts.tolist()) for name, counts in losses if counts is not None}
 
     def _culprits(self, batch: dict) -> List[Tally]:
-        """The cases of a batch whose labels a loss had to mend."""
-        return [tally for tally in mend_batch(batch, self._rule())[1] if tally]
+        """The cases of a batch whose labels a loss had to sanitize."""
+        return [tally for tally in sanitize_batch(batch, self._rule())[1] if tally]
 
     def _log_of_cases(self) -> CaseLog:
         if self._case_log is None:

@@ -65,10 +65,10 @@ class GuardedTransforms(BasicTransform):
         data_dict = self.before(**data_dict)
         segmentation = data_dict['segmentation']
         # Channel 1, in a cascade, is the previous stage's prediction: no labels of the data set.
-        mended, tally = self.rule.mend(segmentation[0].numpy())
+        sanitized, tally = self.rule.sanitize(segmentation[0].numpy())
         if tally:
             segmentation = segmentation.clone()
-            segmentation[0] = torch.from_numpy(mended)
+            segmentation[0] = torch.from_numpy(sanitized)
             data_dict['segmentation'] = segmentation
         data_dict = self.after(**data_dict)
         data_dict['segmentation'] = append_tally(data_dict['segmentation'], tally)

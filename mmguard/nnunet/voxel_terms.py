@@ -12,25 +12,25 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mmguard.functional import Mended
+from mmguard.functional import Sanitized
 
 
-def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, mended: Mended) -> Tensor:
+def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
     """``RobustCrossEntropyLoss``: the mean over kept voxels (by class weight, where there are weights).
 
     Args:
         stock (RobustCrossEntropyLoss): nnU-Net's; its weight, ignore_index and label_smoothing hold.
         logits (Tensor): Shape (B, C, *), floating point.
-        mended (Mended): Of labels of shape (B, *).
+        sanitized (Sanitized): Of labels of shape (B, *).
     """
-    total = _per_voxel(stock, logits, mended, 'sum')
+    total = _per_voxel(stock, logits, sanitized, 'sum')
     if stock.weight is None:
-        return total / mended.keep.sum().clamp(min=1)
-    weights = (stock.weight[mended.target] * mended.keep).sum()
+        return total / sanitized.keep.sum().clamp(min=1)
+    weights = (stock.weight[sanitized.target] * sanitized.keep).sum()
     return total / torch.where(weights > 0, weights, torch.ones_like(weights))
 
 
-def top_k_cross_entropy(stock: Any, logits: Tensor, mended: Mended) -> Tensor:
+def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Tensor:
     """``TopKLoss``: the mean over the k % of the voxels with the largest loss.
 
     nnU-Net takes k % of all voxels, declared ignored ones included; here of all but the invalid ones.
@@ -38,12 +38,12 @@ def top_k_cross_entropy(stock: Any, logits: Tensor, mended: Mended) -> Tensor:
     Args:
         stock (TopKLoss): nnU-Net's.
         logits (Tensor): Shape (B, C, *), floating point.
-        mended (Mended): Of labels of shape (B, *).
+        sanitized (Sanitized): Of labels of shape (B, *).
     """
-    loss = _per_voxel(stock, logits, mended, 'none').flatten()
+    loss = _per_voxel(stock, logits, sanitized, 'none').flatten()
     # Sorted: how many of them count is known to the device alone.
     hardest, _ = torch.topk(loss, int(loss.numel() * stock.k / 100), sorted=True)
-    number = ((loss.numel() - mended.invalid.sum()) * stock.k / 100).long()
+    number = ((loss.numel() - sanitized.invalid.sum()) * stock.k / 100).long()
     taken = torch.arange(hardest.numel(), device=loss.device) < number
     return torch.where(taken, hardest, 0.0).sum() / number.clamp(min=1)
 
@@ -68,11 +68,11 @@ def binary_cross_entropy(
     return total / (keep.sum() * (1 if per_voxel else logits.shape[1])).clamp(min=1)
 
 
-def _per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, mended: Mended, reduction: str) -> Tensor:
+def _per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
     """What nnU-Net's loss says of the kept voxels, none of them averaged."""
     return F.cross_entropy(
         logits,
-        torch.where(mended.keep, mended.target, stock.ignore_index),
+        torch.where(sanitized.keep, sanitized.target, stock.ignore_index),
         weight=stock.weight,
         ignore_index=stock.ignore_index,
         reduction=reduction,

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.instances import FEW, InstanceRule, MendedInstances
+from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.transforms.boxes import are_few_and_good, box_faults
@@ -21,7 +21,7 @@ _INF = float('inf')
 
 
 class GuardInstanceLabels(BaseTransform):
-    """Checks and mends the instances of an image, before or after PackDetInputs.
+    """Checks and sanitizes the instances of an image, before or after PackDetInputs.
 
     Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
     travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
@@ -61,7 +61,7 @@ class GuardInstanceLabels(BaseTransform):
         self.check_boxes = check_boxes
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Mends the instances and leaves a :class:`~mmguard.labels.tally.Tally` of them.
+        """Sanitizes the instances and leaves a :class:`~mmguard.labels.tally.Tally` of them.
 
         Args:
             results (dict): The sample, packed or not.
@@ -70,12 +70,12 @@ class GuardInstanceLabels(BaseTransform):
             dict: The same dict.
         """
         if 'data_samples' not in results:
-            self._mend_unpacked(results)
+            self._sanitize_unpacked(results)
         elif results['data_samples'].get('gt_instances', {}).keys():  # without annotations they have no field at all
-            self._mend_packed(results['data_samples'])
+            self._sanitize_packed(results['data_samples'])
         return results
 
-    def _mend_unpacked(self, results: Dict[str, Any]) -> None:
+    def _sanitize_unpacked(self, results: Dict[str, Any]) -> None:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
         counted = boxes if labels is None else labels
         if counted is None:
@@ -90,18 +90,18 @@ class GuardInstanceLabels(BaseTransform):
             return
         flags = results.get('gt_ignore_flags')
         ignored = None if flags is None else np.asarray(flags).astype(bool)
-        mended = self._mended(labels, boxes, extent, ignored, source)
+        sanitized = self._sanitized(labels, boxes, extent, ignored, source)
         if labels is not None:
-            results['gt_bboxes_labels'] = mended.labels
-        if mended.moved is not None:
-            results['gt_ignore_flags'] = mended.moved if ignored is None else ignored | mended.moved
-        if mended.dropped is not None:
-            index = np.flatnonzero(~mended.dropped)
+            results['gt_bboxes_labels'] = sanitized.labels
+        if sanitized.moved is not None:
+            results['gt_ignore_flags'] = sanitized.moved if ignored is None else ignored | sanitized.moved
+        if sanitized.dropped is not None:
+            index = np.flatnonzero(~sanitized.dropped)
             for key in keys_of(results, len(counted)):
                 results[key] = take(results[key], index)
-        leave_in_results(results, 'instances', mended.tally)
+        leave_in_results(results, 'instances', sanitized.tally)
 
-    def _mend_packed(self, sample: Any) -> None:
+    def _sanitize_packed(self, sample: Any) -> None:
         source, extent = sample.get('img_path'), _extent(sample)
         instances, ignored = sample.gt_instances, sample.get('ignored_instances')
         if 'masks' in instances:
@@ -110,22 +110,22 @@ class GuardInstanceLabels(BaseTransform):
         if not ignored and self._is_clean(labels, boxes, extent):
             leave_in_sample(sample, 'instances', Tally(len(labels), source=source))
             return
-        mended = self._mended(labels, boxes, extent, None, source)
-        if labels is not None and (mended.tally.changed or labels.dtype != torch.int64):
-            instances.labels = torch.from_numpy(mended.labels)
-        tally = mended.tally
+        sanitized = self._sanitized(labels, boxes, extent, None, source)
+        if labels is not None and (sanitized.tally.changed or labels.dtype != torch.int64):
+            instances.labels = torch.from_numpy(sanitized.labels)
+        tally = sanitized.tally
         if ignored:
             faults = self._faults(ignored.get('bboxes'), extent)
-            crowds = self.rule.mend(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
+            crowds = self.rule.sanitize(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
             tally = tally + crowds.tally
             if crowds.dropped is not None:
                 sample.ignored_instances = taken(ignored, np.flatnonzero(~crowds.dropped))
-        if mended.moved is not None:
-            moved = taken(instances, np.flatnonzero(mended.moved))
+        if sanitized.moved is not None:
+            moved = taken(instances, np.flatnonzero(sanitized.moved))
             ignored = sample.get('ignored_instances')
             sample.ignored_instances = moved if ignored is None else appended(ignored, moved)
-        if mended.stays is not None:
-            sample.gt_instances = taken(instances, np.flatnonzero(mended.stays))
+        if sanitized.stays is not None:
+            sample.gt_instances = taken(instances, np.flatnonzero(sanitized.stays))
         leave_in_sample(sample, 'instances', tally)
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
@@ -136,12 +136,12 @@ class GuardInstanceLabels(BaseTransform):
             return False
         return boxes is None or not self.check_boxes or are_few_and_good(boxes, extent)
 
-    def _mended(
+    def _sanitized(
         self, labels: Any, boxes: Any, extent: Tuple[float, float], ignored: Optional[np.ndarray], source: Optional[str]
-    ) -> MendedInstances:
+    ) -> SanitizedInstances:
         if labels is None:  # boxes alone
             labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
-        return self.rule.mend(_class_indices(labels, source), ignored, self._faults(boxes, extent), source)
+        return self.rule.sanitize(_class_indices(labels, source), ignored, self._faults(boxes, extent), source)
 
     def _faults(self, boxes: Any, extent: Tuple[float, float]) -> Optional[np.ndarray]:
         if not self.check_boxes or boxes is None:

@@ -14,10 +14,10 @@ from mmguard.transforms.record import leave_in_results, leave_in_sample
 
 
 class GuardSegLabels(BaseTransform):
-    """Checks and mends the semantic label map, before or after the Pack transform.
+    """Checks and sanitizes the semantic label map, before or after the Pack transform.
 
     Right after the Pack transform it sees what the loss will see, and its report always reaches the hook. Before it,
-    it mends early (``GenerateEdge`` draws no edges around bad pixels); the report then travels if ``'label_guard'`` is
+    it sanitizes early (``GenerateEdge`` draws no edges around bad pixels); the report then travels if ``'label_guard'`` is
     in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not copied. Where a transform
     mixes several images (``RandomMosaic``), put the guard behind it: the reports of the mixed-in images end there.
 
@@ -48,7 +48,7 @@ class GuardSegLabels(BaseTransform):
         self.rule = LabelRule(num_classes, ignore_index, on_invalid, label_map)
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Mends the label map and leaves a :class:`~mmguard.labels.tally.Tally` of it.
+        """Sanitizes the label map and leaves a :class:`~mmguard.labels.tally.Tally` of it.
 
         Args:
             results (dict): The sample, packed or not.
@@ -57,16 +57,16 @@ class GuardSegLabels(BaseTransform):
             dict: The same dict.
         """
         if 'data_samples' in results:
-            self._mend_packed(results['data_samples'])
+            self._sanitize_packed(results['data_samples'])
         elif results.get('gt_seg_map') is not None:
             source = results.get('seg_map_path') or results.get('img_path')
             label = results['gt_seg_map']
             _check_map(label, label.shape, source)
-            results['gt_seg_map'], tally = self.rule.mend(label, source)
+            results['gt_seg_map'], tally = self.rule.sanitize(label, source)
             leave_in_results(results, 'pixels', tally)
         return results
 
-    def _mend_packed(self, sample: Any) -> None:
+    def _sanitize_packed(self, sample: Any) -> None:
         if 'gt_sem_seg' not in sample:
             return
         field = 'data' if 'data' in sample.gt_sem_seg else 'sem_seg'  # mmseg's name, mmdet's name
@@ -74,9 +74,9 @@ class GuardSegLabels(BaseTransform):
         source = sample.get('seg_map_path') or sample.get('img_path')
         label = packed.numpy()
         _check_map(label, label.shape[1:] if label.shape[:1] == (1,) else label.shape, source)
-        mended, tally = self.rule.mend(label, source)
-        if mended is not label:
-            sample.gt_sem_seg.set_field(torch.from_numpy(mended), field)
+        sanitized, tally = self.rule.sanitize(label, source)
+        if sanitized is not label:
+            sample.gt_sem_seg.set_field(torch.from_numpy(sanitized), field)
         leave_in_sample(sample, 'pixels', tally)
 
     def _label_map(self) -> Optional[Dict[Any, int]]:

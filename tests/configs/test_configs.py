@@ -104,7 +104,7 @@ def test_config_trains_and_validates_on_invalid_labels(name: str, cityscapes: st
     expected = [s for s in expected_samples(cityscapes, 'gtFine/train') if s['skipped']]
     assert len(expected) >= 4
     assert [sample for line in run.lines() for sample in line['samples']] == expected
-    # The pipeline has mended everything: nothing is left to the losses, and nothing is counted twice.
+    # The pipeline has sanitized everything: nothing is left to the losses, and nothing is counted twice.
     losses = [counts for line in run.lines() for counts in line['losses'].values()]
     assert losses
     assert all(counts == {'skipped': 0, 'remapped': 0} for counts in losses)

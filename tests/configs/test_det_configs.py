@@ -187,7 +187,7 @@ def test_config_trains_on_labels_that_its_head_does_not_know(
     pixels = invalid_pixels(root, 'train') if family == 'panoptic_fpn' else {}
     assert {s['source']: s['values'] for s in samples if 'kind' not in s} == pixels
     assert sum(line['skipped_pixels'] for line in run.lines()) == sum(sum(v.values()) for v in pixels.values())
-    # The pipeline has mended everything: nothing is left to the losses, and nothing is counted twice.
+    # The pipeline has sanitized everything: nothing is left to the losses, and nothing is counted twice.
     losses = [counts for line in run.lines() for counts in line['losses'].values()]
     assert losses
     assert all(counts == {'skipped': 0, 'remapped': 0} for counts in losses)

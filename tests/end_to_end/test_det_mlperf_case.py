@@ -76,7 +76,7 @@ def with_labels(sample: Sample, labels: List[int]) -> Sample:
 
 @pytest.mark.slow
 @pytest.mark.parametrize('on_invalid', BY_HAND)
-def test_loss_and_gradients_equal_those_of_the_batch_that_was_mended_by_hand(bench: Bench, on_invalid: str) -> None:
+def test_loss_and_gradients_equal_those_of_the_batch_that_was_sanitized_by_hand(bench: Bench, on_invalid: str) -> None:
     by_hand, guarded = bench.batch(), guard(bench.batch(), on_invalid)
     BY_HAND[on_invalid](by_hand[BAD])
     labels = [sample['data_samples'].gt_instances.labels for sample in bench.batch()]

@@ -51,7 +51,7 @@ def test_it_says_what_was_seen_and_what_to_write(code: str) -> None:
     assert re.match(r'[A-Z*`0-9]|[a-z_]+[= ]', finding.cause)
 
 
-#: Advice that hides a fault instead of mending it.
+#: Advice that hides a fault instead of sanitizing it.
 HIDING = (
     r'num_classes=25[56]',
     r'(delete|remove|comment out) (the|this) (loss|accuracy|line)',

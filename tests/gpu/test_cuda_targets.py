@@ -28,7 +28,7 @@ def batch_on(device: str) -> Any:
     return [torch.zeros(3, 64, 64, device=device)] * 3, targets
 
 
-def test_they_are_mended_as_on_the_host_and_stay_where_they_are() -> None:
+def test_they_are_sanitized_as_on_the_host_and_stay_where_they_are() -> None:
     torch.manual_seed(0)
     on_host = guard_batch(*batch_on('cpu'), 5, box_format='xyxy', return_tally=True)
     torch.manual_seed(0)

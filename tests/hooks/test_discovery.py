@@ -187,7 +187,7 @@ def test_relative_to(source: str, roots: List[str], expected: str) -> None:
 
 
 @pytest.mark.parametrize('field', ['data', 'sem_seg'])
-def test_culprits_are_the_samples_that_a_rule_mends(field: str) -> None:
+def test_culprits_are_the_samples_that_a_rule_sanitizes(field: str) -> None:
     samples = []
     for name, value in (('a.png', 1), ('b.png', 9), ('c.png', 255)):
         sample = element(seg_map_path=name)

@@ -62,30 +62,30 @@ def test_agrees_with_a_rule_one_by_one(
     before = given_labels.copy()
     ignored = np.array([flag for _, flag, _ in instances], dtype=bool)
     faults = np.array([fault for _, _, fault in instances], dtype=np.int64)
-    mended = rule.mend(given_labels, ignored, faults if faults.any() else None)
+    sanitized = rule.sanitize(given_labels, ignored, faults if faults.any() else None)
     labels, flags, tally = one_by_one(instances, rule)
     kept = [label is not None for label in labels]
-    assert (np.ones(len(kept), bool) if mended.dropped is None else ~mended.dropped).tolist() == kept
-    assert [int(label) for label, keep in zip(mended.labels, kept) if keep] == [n for n in labels if n is not None]
-    moved = ignored if mended.moved is None else ignored | mended.moved
+    assert (np.ones(len(kept), bool) if sanitized.dropped is None else ~sanitized.dropped).tolist() == kept
+    assert [int(label) for label, keep in zip(sanitized.labels, kept) if keep] == [n for n in labels if n is not None]
+    moved = ignored if sanitized.moved is None else ignored | sanitized.moved
     assert [bool(flag) for flag, keep in zip(moved, kept) if keep] == [f for f, keep in zip(flags, kept) if keep]
-    assert mended.tally == tally
+    assert sanitized.tally == tally
     assert sum(tally.reasons.values()) == tally.skipped + (tally.reasons.get('label', 0) if on_invalid == 'clip' else 0)
     assert np.array_equal(given_labels, before), 'the loaded labels may be shared'
 
 
 def test_clean_labels_come_back_as_they_are() -> None:
     labels = np.array([0, 3, 1])
-    mended = InstanceRule(4).mend(labels, source='a.jpg')
-    assert mended.labels is labels
-    assert (mended.dropped, mended.moved, mended.tally) == (None, None, Tally(3, source='a.jpg'))
+    sanitized = InstanceRule(4).sanitize(labels, source='a.jpg')
+    assert sanitized.labels is labels
+    assert (sanitized.dropped, sanitized.moved, sanitized.tally) == (None, None, Tally(3, source='a.jpg'))
 
 
 def test_raise_names_file_values_boxes_and_positions() -> None:
     rule = InstanceRule(264, 'raise')
     labels, faults = np.array([5, 264, 600, 600, 3]), np.array([0, 0, 0, 0, 2])
     with pytest.raises(LabelGuardError) as caught:
-        rule.mend(labels, None, faults, 'dir/a.jpg')
+        rule.sanitize(labels, None, faults, 'dir/a.jpg')
     text = str(caught.value)
     assert text.startswith('dir/a.jpg: 4 of 5 instances are invalid: values 600 (2 times), 264 (1 time), 1 box without')
     assert 'first at 1, 2, 3, 4' in text
@@ -94,12 +94,12 @@ def test_raise_names_file_values_boxes_and_positions() -> None:
         Tally(5, 4, 0, {600: 2, 264: 1}, 'dir/a.jpg', {'label': 3, 'box_no_area': 1}),
     ]
     assert caught.value.positions == [(1,), (2,), (3,), (4,)]
-    assert rule.mend(labels[:1]).tally == Tally(1)
+    assert rule.sanitize(labels[:1]).tally == Tally(1)
 
 
 def test_the_label_of_an_ignored_instance_is_not_looked_at() -> None:
-    mended = InstanceRule(2, 'raise').mend(np.array([0, 9]), np.array([False, True]))
-    assert not mended.tally
+    sanitized = InstanceRule(2, 'raise').sanitize(np.array([0, 9]), np.array([False, True]))
+    assert not sanitized.tally
 
 
 @pytest.mark.parametrize(

@@ -27,12 +27,12 @@ def maps(draw: Any) -> np.ndarray:
 
 
 def element_by_element(value: int, rule: LabelRule) -> Any:
-    """The contract, one label at a time: (mended, what was done)."""
+    """The contract, one label at a time: (sanitized, what was done)."""
     if value in rule.label_map:
-        mended = rule.label_map[value]
-        if mended == value:
+        sanitized = rule.label_map[value]
+        if sanitized == value:
             return value, 'kept'
-        return mended, 'mapped'
+        return sanitized, 'mapped'
     if rule.others is not None and value != rule.ignore_index:
         return rule.others, 'kept' if value == rule.others else 'mapped'
     if 0 <= value < rule.num_classes or value == rule.ignore_index:
@@ -56,11 +56,11 @@ def test_every_label_becomes_what_the_contract_says_and_is_counted_once(
     label_map = {raw: ignore_index if to == 'ignore' else to for raw, to in mapped.items()}
     rule = LabelRule(num_classes, ignore_index, on_invalid, label_map)
     before = label.copy()
-    mended, tally = rule.mend(label, 'a.png')
+    sanitized, tally = rule.sanitize(label, 'a.png')
     assert np.array_equal(label, before)
     expected = [element_by_element(int(value), rule) for value in label.ravel()]
-    assert mended.shape == label.shape
-    assert [int(value) for value in mended.ravel()] == [value for value, _ in expected]
+    assert sanitized.shape == label.shape
+    assert [int(value) for value in sanitized.ravel()] == [value for value, _ in expected]
     done = [what for _, what in expected]
     assert (tally.total, tally.skipped, tally.remapped) == (label.size, done.count('skipped'), done.count('remapped'))
     assert tally.mapped == done.count('mapped')
@@ -73,13 +73,13 @@ def test_all_other_values_cost_no_more_than_a_table_that_names_them() -> None:
     label = np.random.default_rng(0).integers(0, 34, (1024, 2048)).astype(np.uint8)
     named = LabelRule(19, label_map={value: 255 if value > 18 else value for value in range(34)})
     others = LabelRule(19, label_map={**{value: value for value in range(19)}, '*': 255})
-    assert np.array_equal(named.mend(label)[0], others.mend(label)[0])
+    assert np.array_equal(named.sanitize(label)[0], others.sanitize(label)[0])
 
     def seconds(rule: LabelRule) -> float:
         times = []
         for _ in range(5):
             start = time.process_time()
-            rule.mend(label)
+            rule.sanitize(label)
             times.append(time.process_time() - start)
         return min(times)
 
@@ -89,8 +89,8 @@ def test_all_other_values_cost_no_more_than_a_table_that_names_them() -> None:
 @pytest.mark.parametrize('dtype', DTYPES)
 def test_a_clean_map_is_returned_itself(dtype: Any) -> None:
     label = np.array([[0, 1, 2], [2, 1, 0]], dtype=dtype)
-    mended, tally = LabelRule(3).mend(label)
-    assert np.shares_memory(mended, label)
+    sanitized, tally = LabelRule(3).sanitize(label)
+    assert np.shares_memory(sanitized, label)
     assert not tally
     assert tally.total == 6
 
@@ -107,14 +107,14 @@ def test_values_of_every_dtype_are_counted(dtype: Any, low: Any) -> None:
 @pytest.mark.parametrize('layout', [np.asfortranarray, lambda a: a[::2, ::3], lambda a: a.T])
 def test_any_memory_layout(layout: Any) -> None:
     label = layout(np.arange(48, dtype=np.int32).reshape(6, 8))
-    mended, tally = LabelRule(20).mend(label)
-    assert np.array_equal(mended, np.where(label < 20, label, 255))
+    sanitized, tally = LabelRule(20).sanitize(label)
+    assert np.array_equal(sanitized, np.where(label < 20, label, 255))
     assert tally.skipped == (label >= 20).sum()
 
 
 def test_bool_maps_are_classes_0_and_1() -> None:
-    mended, tally = LabelRule(2).mend(np.array([[True, False]]))
-    assert mended.tolist() == [[1, 0]]
+    sanitized, tally = LabelRule(2).sanitize(np.array([[True, False]]))
+    assert sanitized.tolist() == [[1, 0]]
     assert not tally
 
 
@@ -123,7 +123,7 @@ def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
     label[2, 3] = label[3, 0] = 19
     label[0, 4] = 200
     with pytest.raises(LabelGuardError) as caught:
-        LabelRule(19, on_invalid='raise').mend(label, 'city/a.png')
+        LabelRule(19, on_invalid='raise').sanitize(label, 'city/a.png')
     message = str(caught.value)
     for part in ('city/a.png', '3 of 20', '19 (2 times)', '200 (1 time)', '(0, 4), (2, 3), (3, 0)', '0..18', '255'):
         assert part in message
@@ -133,9 +133,9 @@ def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
 
 def test_raise_applies_the_label_map_first() -> None:
     rule = LabelRule(2, on_invalid='raise', label_map={7: 1})
-    assert rule.mend(np.array([[7, 0]]))[0].tolist() == [[1, 0]]
+    assert rule.sanitize(np.array([[7, 0]]))[0].tolist() == [[1, 0]]
     with pytest.raises(LabelGuardError, match='value 8'):
-        rule.mend(np.array([[7, 8]]))
+        rule.sanitize(np.array([[7, 8]]))
 
 
 @pytest.mark.parametrize(
@@ -174,5 +174,5 @@ def test_values_are_described_most_frequent_first() -> None:
 def test_a_true_is_1_whatever_its_byte() -> None:
     """Pillow hands out arrays of bool whose True is 255."""
     label = np.array([[255, 0]], dtype=np.uint8).view(bool)
-    mended, tally = LabelRule(2).mend(label)
-    assert (mended.tolist(), tally.skipped) == ([[1, 0]], 0)
+    sanitized, tally = LabelRule(2).sanitize(label)
+    assert (sanitized.tolist(), tally.skipped) == ([[1, 0]], 0)

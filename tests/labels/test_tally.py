@@ -48,7 +48,7 @@ def test_json_round_trip_keeps_every_count() -> None:
     assert Tally.from_json(tally.to_json()) == tally
 
 
-def test_a_second_look_adds_what_was_mended_but_not_what_was_seen() -> None:
+def test_a_second_look_adds_what_was_sanitized_but_not_what_was_seen() -> None:
     early, late = Tally(100, 5, 0, {19: 5}, 'a'), Tally(40, 2, 1, {255: 2}, 'a')
     assert early.then(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
 
@@ -58,7 +58,7 @@ def test_merge_by_source_adds_up_file_by_file() -> None:
     assert merged == {'a': Tally(2, 2, source='a'), 'b': Tally(1, 0, 1, source='b')}
 
 
-def test_only_a_tally_with_something_mended_is_true() -> None:
+def test_only_a_tally_with_something_sanitized_is_true() -> None:
     assert not Tally(total=5)
     assert Tally(skipped=1)
     assert Tally(remapped=1)

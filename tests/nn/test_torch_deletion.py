@@ -203,9 +203,9 @@ def test_clip_of_probabilities() -> None:
     """Negative parts become 0, the row is divided by its sum; a row of nothing stays out."""
     logits = torch.randn(5, 3)
     target = torch.tensor([[0.2, 0.3, 0.5], [1, 1, 0], [-1, 3, 0], [NAN, 0.5, 0.5], [0, 0, 0]])
-    mended = torch.tensor([[0.2, 0.3, 0.5], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5]])
+    sanitized = torch.tensor([[0.2, 0.3, 0.5], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5]])
     loss, counts = cross_entropy(logits, target, on_invalid='clip', return_tally=True)
-    torch.testing.assert_close(loss, F.cross_entropy(logits[:4], mended))
+    torch.testing.assert_close(loss, F.cross_entropy(logits[:4], sanitized))
     assert counts.tolist() == [5, 1, 3]
 
 

@@ -57,7 +57,7 @@ def test_the_sanitized_target_and_a_mask(name: str, share_invalid: float) -> Non
     kept = (
         memory_of(lambda: guarded(logits, target, **ours)).kept - memory_of(lambda: stock(logits, clean, **theirs)).kept
     )
-    assert kept <= INDEX * ELEMENTS + SCALARS, 'more than the mended target is kept for the backward pass'
+    assert kept <= INDEX * ELEMENTS + SCALARS, 'more than the sanitized target is kept for the backward pass'
     peak = (
         memory_of(lambda: forward_and_backward(guarded, logits, target, ours)).peak
         - memory_of(lambda: forward_and_backward(stock, logits, clean, theirs)).peak

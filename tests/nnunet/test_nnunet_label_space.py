@@ -44,9 +44,9 @@ def test_valid_are_the_labels_that_can_be_trained(labels: Any, valid: list, igno
     assert valid_labels(described) == valid
     assert ignored_label(described) == ignored
     volume = np.array([*range(-3, 9), 255, 32767], dtype=np.int16)
-    mended, tally = label_rule(described).mend(volume)
+    sanitized, tally = label_rule(described).sanitize(volume)
     wanted = [v if v in valid or v == ignored else ignored for v in volume.tolist()]
-    assert mended.tolist() == wanted
+    assert sanitized.tolist() == wanted
     assert tally.values == {v: 1 for v in volume.tolist() if v not in valid and v != ignored}
     assert tally.skipped == len(tally.values)
 
@@ -58,8 +58,8 @@ def test_labels_above_a_gap_have_no_output() -> None:
 
 
 def test_clip_leads_into_the_declared_labels() -> None:
-    mended, tally = label_rule(manager(PLAIN), 'clip').mend(np.array([0, 7, -9, 2], dtype=np.int16))
-    assert mended.tolist() == [0, 2, 0, 2]
+    sanitized, tally = label_rule(manager(PLAIN), 'clip').sanitize(np.array([0, 7, -9, 2], dtype=np.int16))
+    assert sanitized.tolist() == [0, 2, 0, 2]
     assert (tally.skipped, tally.remapped) == (0, 2)
 
 

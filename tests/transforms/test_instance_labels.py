@@ -329,13 +329,13 @@ def test_every_other_field_of_an_instance_stays_in_line() -> None:
         gt_seg_map=seg_map,
         instances=[{}] * 5,
     )
-    mended = GuardInstanceLabels(264, on_invalid='drop')(results)
-    assert mended['gt_keypoints'][:, 0, 0].tolist() == [0, 3]
-    assert mended['gt_keypoints_visible'][:, 0].tolist() == [0, 3]
-    assert mended['gt_instances_ids'].tolist() == [0, 3]
-    assert mended['gt_names'] == ['a', 'd']
-    assert mended['gt_scores'].tolist() == [0, 3]
-    assert mended['gt_seg_map'] is seg_map
+    sanitized = GuardInstanceLabels(264, on_invalid='drop')(results)
+    assert sanitized['gt_keypoints'][:, 0, 0].tolist() == [0, 3]
+    assert sanitized['gt_keypoints_visible'][:, 0].tolist() == [0, 3]
+    assert sanitized['gt_instances_ids'].tolist() == [0, 3]
+    assert sanitized['gt_names'] == ['a', 'd']
+    assert sanitized['gt_scores'].tolist() == [0, 3]
+    assert sanitized['gt_seg_map'] is seg_map
 
 
 def test_packed_fields_of_other_packages_stay_in_line() -> None:
@@ -352,17 +352,17 @@ def test_a_map_as_high_as_there_are_instances_is_no_field_of_theirs() -> None:
     labels = np.arange(HEIGHT) % 300 + 250
     boxes = HorizontalBoxes(torch.tensor([[0, 0, 10, 10.0]]).repeat(HEIGHT, 1))
     results = sample_of(labels, boxes, masks=None, gt_edges=np.zeros((HEIGHT, WIDTH)), gt_seg_map=np.zeros((HEIGHT, 9)))
-    mended = GuardInstanceLabels(264, on_invalid='drop')(results)
-    assert len(mended['gt_bboxes_labels']) == (labels < 264).sum() < HEIGHT
-    assert mended['gt_edges'].shape == (HEIGHT, WIDTH)
-    assert mended['gt_seg_map'].shape == (HEIGHT, 9)
+    sanitized = GuardInstanceLabels(264, on_invalid='drop')(results)
+    assert len(sanitized['gt_bboxes_labels']) == (labels < 264).sum() < HEIGHT
+    assert sanitized['gt_edges'].shape == (HEIGHT, WIDTH)
+    assert sanitized['gt_seg_map'].shape == (HEIGHT, 9)
 
 
 def test_flags_are_made_where_the_sample_has_none() -> None:
     results = sample_of()
     del results['gt_ignore_flags']
-    mended = GuardInstanceLabels(264)(results)
-    assert mended['gt_ignore_flags'].tolist() == [False, True, True, False, True]
+    sanitized = GuardInstanceLabels(264)(results)
+    assert sanitized['gt_ignore_flags'].tolist() == [False, True, True, False, True]
 
 
 def test_packed_without_flags() -> None:
@@ -376,9 +376,9 @@ def test_packed_without_flags() -> None:
 def test_boxes_alone_and_labels_alone() -> None:
     results = sample_of([0, 0], HorizontalBoxes(torch.tensor([BOXES[0], [5.0, 5, 5, 5]])))
     del results['gt_bboxes_labels']
-    mended = GuardInstanceLabels(264)(results)
-    assert len(mended['gt_bboxes']) == 1
-    assert 'gt_bboxes_labels' not in mended
+    sanitized = GuardInstanceLabels(264)(results)
+    assert len(sanitized['gt_bboxes']) == 1
+    assert 'gt_bboxes_labels' not in sanitized
     results = sample_of([0, 999], masks='polygon')
     del results['gt_bboxes']
     assert guarded(results, after_pack=True).gt_instances.labels.tolist() == [0]

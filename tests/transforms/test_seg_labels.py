@@ -41,7 +41,7 @@ def label() -> np.ndarray:
     return label
 
 
-def test_mends_before_the_pack_transform(label: np.ndarray) -> None:
+def test_sanitizes_before_the_pack_transform(label: np.ndarray) -> None:
     results = GuardSegLabels(19)(sample_of(label))
     assert np.array_equal(results['gt_seg_map'], np.where(label >= 19, 255, label))
     assert results['gt_seg_map'].dtype == np.uint8
@@ -49,7 +49,7 @@ def test_mends_before_the_pack_transform(label: np.ndarray) -> None:
     assert label[0, 0] == 19, 'the loaded array may be shared, so it is not written to'
 
 
-def test_mends_after_the_pack_transform(label: np.ndarray) -> None:
+def test_sanitizes_after_the_pack_transform(label: np.ndarray) -> None:
     sample = GuardSegLabels(19)(packed_of(label))['data_samples']
     assert np.array_equal(sample.gt_sem_seg.data[0].numpy(), np.where(label >= 19, 255, label))
     assert sample.gt_sem_seg.data.dtype == torch.int64
@@ -88,7 +88,7 @@ def test_a_clean_map_is_not_copied_and_still_reported() -> None:
     assert GuardSegLabels(19)(packed)['data_samples'].gt_sem_seg.data is before
 
 
-def test_generate_edge_draws_no_edge_around_mended_pixels() -> None:
+def test_generate_edge_draws_no_edge_around_sanitized_pixels() -> None:
     label = np.zeros((64, 64), np.uint8)
     label[20:40, 20:40] = 33
     unguarded = GenerateEdge(edge_width=4)(sample_of(label.copy()))['gt_edge_map']
@@ -111,8 +111,8 @@ def test_raise_names_the_file(label: np.ndarray) -> None:
 
 @pytest.mark.parametrize('ignore_index', [-100, 300])
 def test_an_ignore_index_beyond_uint8_does_not_wrap_to_a_class(label: np.ndarray, ignore_index: int) -> None:
-    mended = GuardSegLabels(19, ignore_index=ignore_index)(sample_of(label))['gt_seg_map']
-    assert mended[0, 0] == mended[3, 0] == ignore_index
+    sanitized = GuardSegLabels(19, ignore_index=ignore_index)(sample_of(label))['gt_seg_map']
+    assert sanitized[0, 0] == sanitized[3, 0] == ignore_index
 
 
 @pytest.mark.parametrize('shape', [(4, 6, 3), (4, 6, 4), (4,)])

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import check_index_target
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 
 
 class LossGuard:
@@ -50,26 +50,26 @@ class LossGuard:
         """How many classes the scores tell apart."""
         return pred.shape[1]
 
-    def blank(self, pred: Tensor, mended: Mended) -> Tensor:
+    def blank(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
         """The scores, 0 where an element takes no part: NaN or inf there must reach neither loss nor gradient."""
-        keep = mended.keep
+        keep = sanitized.keep
         return scores_where(keep.reshape(pred.shape) if keep.numel() == pred.numel() else keep.unsqueeze(1), pred)
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         """Calls the stock loss.
 
         Args:
             pred (Tensor): Scores, made blank.
-            mended (Mended): Labels, and which of them take part.
+            sanitized (Sanitized): Labels, and which of them take part.
             num_classes (int): Number of classes.
             args, kwargs: What stood beside the labels in the target, then what else the caller gave.
         """
         raise TypeError(f'{type(self).__name__} does not say how to call its loss')
 
 
-def skipped_of(mended: Mended) -> Tensor:
+def skipped_of(sanitized: Sanitized) -> Tensor:
     """What was taken out because it was invalid (``'clip'`` takes nothing out)."""
-    return mended.invalid & ~mended.keep
+    return sanitized.invalid & ~sanitized.keep
 
 
 def scores_where(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
@@ -78,6 +78,6 @@ def scores_where(keep: Tensor, pred: Tensor, otherwise: float = 0) -> Tensor:
     return torch.where(keep, pred, pred.new_full((), otherwise)).contiguous()
 
 
-def mark(mended: Mended, ignore_index: int) -> Tensor:
+def mark(sanitized: Sanitized, ignore_index: int) -> Tensor:
     """The labels, with ``ignore_index`` on what takes no part."""
-    return mended.target.masked_fill(~mended.keep, ignore_index)
+    return sanitized.target.masked_fill(~sanitized.keep, ignore_index)

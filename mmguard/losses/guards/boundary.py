@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from mmguard.functional.checks import shape_of
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import LossGuard, mark
 
 
@@ -24,8 +24,8 @@ class BoundaryGuard(LossGuard):
     def num_classes(self, pred: Tensor) -> int:
         return 2
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         # The loss gives weight to 0 and 1 alone, but divides by every pixel.
-        loss = self.loss(pred, mark(mended, self.ignore_index), *args, **kwargs)
-        seen, skipped, _ = mended.counts.unbind()
+        loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
+        seen, skipped, _ = sanitized.counts.unbind()
         return loss * (seen / (seen - skipped).clamp(min=1))

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
-from mmguard.functional.mend import Mended
 from mmguard.functional.reduction import AvgFactor
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import skipped_of
 from mmguard.losses.guards.detection import DetectionGuard
 
@@ -40,7 +40,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
     def __call__(  # type: ignore[override]
         self,
         pred: Tensor,
-        mended: Mended,
+        sanitized: Sanitized,
         num_classes: int,
         weight: Optional[Tensor] = None,
         avg_factor: Optional[AvgFactor] = None,
@@ -48,7 +48,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
     ) -> Tensor:
         # The functions tell ignored from invalid; both are moved to where no class can be.
         ignored, invalid = -100, -101
-        target = mended.target.masked_fill(mended.ignored, ignored).masked_fill(skipped_of(mended), invalid)
+        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(skipped_of(sanitized), invalid)
         weights = self.loss.class_weight
         settings = {
             'class_weight': None if weights is None else torch.as_tensor(weights, dtype=torch.float32).to(pred.device),

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.checks import shape_of
-from mmguard.functional.mend import Mended
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import LossGuard, skipped_of
 
 
@@ -44,25 +44,29 @@ def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
 
 
 def without_skipped_positives(
-    avg_factor: AvgFactor, mended: Mended, num_classes: int, weight: Optional[Tensor], pred: Tensor
+    avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
 ) -> Tensor:
     """A factor whose caller counted positives: labels other than the background. An invalid label was one."""
-    counted = ((mended.target != num_classes) | mended.invalid) & ~mended.ignored
-    return _scaled(avg_factor, mended, counted, weight, pred)
+    counted = ((sanitized.target != num_classes) | sanitized.invalid) & ~sanitized.ignored
+    return _scaled(avg_factor, sanitized, counted, weight, pred)
 
 
-def without_skipped_weights(avg_factor: AvgFactor, mended: Mended, weight: Optional[Tensor], pred: Tensor) -> Tensor:
+def without_skipped_weights(
+    avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor
+) -> Tensor:
     """A factor whose caller counted elements of non-zero weight."""
-    return _scaled(avg_factor, mended, torch.ones_like(mended.keep), weight, pred)
+    return _scaled(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
 
 
-def _scaled(avg_factor: AvgFactor, mended: Mended, counted: Tensor, weight: Optional[Tensor], pred: Tensor) -> Tensor:
+def _scaled(
+    avg_factor: AvgFactor, sanitized: Sanitized, counted: Tensor, weight: Optional[Tensor], pred: Tensor
+) -> Tensor:
     if weight is not None:
         counted = counted & (rows_of(weight, pred) != 0).any(dim=1)
-    return scale_avg_factor(avg_factor, (counted & ~skipped_of(mended)).sum(), counted.sum())
+    return scale_avg_factor(avg_factor, (counted & ~skipped_of(sanitized)).sum(), counted.sum())
 
 
-def all_over_kept(mended: Mended) -> Tensor:
+def all_over_kept(sanitized: Sanitized) -> Tensor:
     """Turns a mean over all elements, excluded ones at 0, into the mean over the others."""
-    kept = mended.keep.sum()
-    return torch.full_like(kept, mended.keep.numel()) / kept.clamp(min=1)
+    kept = sanitized.keep.sum()
+    return torch.full_like(kept, sanitized.keep.numel()) / kept.clamp(min=1)

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import LossGuard, mark, scores_where, skipped_of
 
 
@@ -33,19 +33,19 @@ class DiceGuard(LossGuard):
     def num_classes(self, pred: Tensor) -> int:
         return max(pred.shape[1], 2)
 
-    def blank(self, pred: Tensor, mended: Mended) -> Tensor:
+    def blank(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
         # Sigmoid makes exactly 0 of it, softmax cannot.
         otherwise = -inf if self.loss.activate and self.loss.use_sigmoid else 0
-        return scores_where(~skipped_of(mended).unsqueeze(1), pred, otherwise)
+        return scores_where(~skipped_of(sanitized).unsqueeze(1), pred, otherwise)
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         if self.loss.activate:
             if self.loss.use_sigmoid:
                 pred = pred.sigmoid()
             elif pred.shape[1] != 1:
-                pred = scores_where(~skipped_of(mended).unsqueeze(1), pred.softmax(dim=1))
+                pred = scores_where(~skipped_of(sanitized).unsqueeze(1), pred.softmax(dim=1))
         on_probabilities: Any = copy.copy(self.loss)
         on_probabilities.activate = False
         # A label beyond the channels becomes a row of zeros.
-        target = mark(mended, max(num_classes, pred.shape[1]))
+        target = mark(sanitized, max(num_classes, pred.shape[1]))
         return on_probabilities(pred, target, *args, **kwargs)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.binary_target import CERTAIN
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import mark
 from mmguard.losses.guards.detection import DetectionGuard, all_over_kept
 
@@ -25,8 +25,8 @@ class EQLV2Guard(DetectionGuard):
     def num_classes(self, pred: Tensor) -> int:
         return pred.shape[1] - 1
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         certain = pred.new_full(pred.shape[1:], -CERTAIN)
         certain[num_classes] = CERTAIN
-        pred = torch.where(mended.keep.unsqueeze(1), pred, certain)
-        return self.loss(pred, mark(mended, num_classes), *args, **kwargs) * all_over_kept(mended)
+        pred = torch.where(sanitized.keep.unsqueeze(1), pred, certain)
+        return self.loss(pred, mark(sanitized, num_classes), *args, **kwargs) * all_over_kept(sanitized)

@@ -7,8 +7,8 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from mmguard.functional.mend import Mended, kept_and_counted
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
+from mmguard.functional.sanitize import Sanitized, kept_and_counted
 from mmguard.losses.guards.base import LossGuard, mark, skipped_of
 
 
@@ -24,7 +24,7 @@ class FocalGuard(LossGuard):
     def __call__(
         self,
         pred: Tensor,
-        mended: Mended,
+        sanitized: Sanitized,
         num_classes: int,
         weight: Optional[Tensor] = None,
         avg_factor: Optional[AvgFactor] = None,
@@ -34,23 +34,23 @@ class FocalGuard(LossGuard):
         reduction = reduction_override or self.loss.reduction
         if avg_factor is not None and reduction == 'mean':
             # The callers of focal losses count positives; what mmseg ignores is none.
-            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(skipped_of(mended), ~mended.ignored))
+            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(skipped_of(sanitized), ~sanitized.ignored))
         if pred.is_cuda:
             # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
-            target = mark(mended, -1)
+            target = mark(sanitized, -1)
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         else:
             # Off CUDA the stock loss fails on class indices (it picks one column of the one-hot target), so it
             # gets the one-hot target that it would have made.
-            keep = mended.keep.flatten().to(pred.dtype)
+            keep = sanitized.keep.flatten().to(pred.dtype)
             if weight is None:
                 weight = keep
             else:  # one per element, or one per element and class
                 weight = keep.unsqueeze(1) * weight if weight.dim() == 2 else keep * weight.flatten()
-            target = _one_hot(pred, mark(mended, num_classes))
+            target = _one_hot(pred, mark(sanitized, num_classes))
             loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
         if reduction == 'mean' and avg_factor is None:
-            seen, skipped, _ = mended.counts.unbind()
+            seen, skipped, _ = sanitized.counts.unbind()
             loss = loss * (seen / (seen - skipped).clamp(min=1))
         return loss
 

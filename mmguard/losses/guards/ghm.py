@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import mark
 from mmguard.losses.guards.detection import DetectionGuard, weigh
 
@@ -19,7 +19,7 @@ class GHMGuard(DetectionGuard):
     def is_dense(self, pred: Tensor, target: Any) -> bool:
         return pred.dim() == target.dim()
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         label_weight, *others = args or (kwargs.pop('label_weight'),)
-        zeroed = weigh(label_weight, mended.keep, pred)
-        return self.loss(pred, mark(mended, num_classes), zeroed, *others, **kwargs)
+        zeroed = weigh(label_weight, sanitized.keep, pred)
+        return self.loss(pred, mark(sanitized, num_classes), zeroed, *others, **kwargs)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.checks import shape_of
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import LossGuard, mark
 
 
@@ -35,14 +35,14 @@ class LovaszGuard(LossGuard):
     def num_classes(self, pred: Tensor) -> int:
         return 2 if self._is_binary() else pred.shape[1]
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        target = mark(mended, num_classes)
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        target = mark(sanitized, num_classes)
         if not target.numel():
             return pred[:0].sum()
         if self._is_binary():
             # Images without a pixel count as 0 there, and a single pixel is no trouble.
             return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
-        pixels = mended.keep.flatten(1).sum(1)
+        pixels = sanitized.keep.flatten(1).sum(1)
         if not pixels.any():
             return pred[:0].sum()
         if self.loss.per_image:

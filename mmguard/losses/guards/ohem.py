@@ -7,15 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import LossGuard, mark
 
 
 class OhemGuard(LossGuard):
     serves = ('mmseg.OhemCrossEntropy',)
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        loss = self.loss(pred, mark(mended, self.ignore_index), *args, **kwargs)
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
         # With few pixels, all of them easy, the stock loss selects none of them and its mean is NaN. NaN scores
         # must stay visible, so only a NaN out of finite scores is taken for that case.
         nothing_selected = loss.isnan() & _all_finite(pred.detach())

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import LossGuard, mark
 
 
@@ -25,12 +25,12 @@ class OwnIgnoreGuard(LossGuard):
         by_attribute = any(isinstance(getattr(loss, name, None), int) for name in ('ignore_index', 'ignore_label'))
         return by_attribute or 'ignore_index' in inspect.signature(loss.forward).parameters
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
-        if not mended.target.numel():
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        if not sanitized.target.numel():
             return pred.sum()  # of nothing; not every loss can take an empty batch
         ignore_index = self.ignore_index
         if self._by_argument:
             if 0 <= ignore_index < num_classes:
                 ignore_index = num_classes  # what is left of the labels may be of that class
             kwargs['ignore_index'] = ignore_index
-        return self.loss(pred, mark(mended, ignore_index), *args, **kwargs)
+        return self.loss(pred, mark(sanitized, ignore_index), *args, **kwargs)

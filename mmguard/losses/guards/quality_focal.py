@@ -7,7 +7,7 @@ from typing import Any, Tuple
 from torch import Tensor
 
 from mmguard.functional.checks import check_index_target, shape_of
-from mmguard.functional.mend import Mended
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.base import mark
 from mmguard.losses.guards.focal_detection import FocalDetectionGuard
 
@@ -34,7 +34,7 @@ class QualityFocalGuard(FocalDetectionGuard):
                 f'one quality per label is needed: label has shape {shape_of(label)}, the qualities {shape_of(quality)}'
             )
 
-    def __call__(self, pred: Tensor, mended: Mended, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
         quality, *others = args
-        target = (mark(mended, num_classes), quality)
-        return self._by_positives(pred, mended, num_classes, target, *others, **kwargs)
+        target = (mark(sanitized, num_classes), quality)
+        return self._by_positives(pred, sanitized, num_classes, target, *others, **kwargs)

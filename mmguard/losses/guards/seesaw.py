@@ -7,8 +7,8 @@ from typing import Any, Dict, Optional
 import torch
 from torch import Tensor
 
-from mmguard.functional.mend import Mended
 from mmguard.functional.reduction import AvgFactor
+from mmguard.functional.sanitize import Sanitized
 from mmguard.losses.guards.detection import DetectionGuard, without_skipped_weights
 
 
@@ -23,19 +23,19 @@ class SeesawGuard(DetectionGuard):
     def __call__(  # type: ignore[override]
         self,
         pred: Tensor,
-        mended: Mended,
+        sanitized: Sanitized,
         num_classes: int,
         label_weights: Optional[Tensor] = None,
         avg_factor: Optional[AvgFactor] = None,
         reduction_override: Optional[str] = None,
     ) -> Any:
         reduction = reduction_override or self.loss.reduction
-        keep = mended.keep
+        keep = sanitized.keep
         if reduction == 'mean' and avg_factor is not None:
-            avg_factor = without_skipped_weights(avg_factor, mended, label_weights, pred)
+            avg_factor = without_skipped_weights(avg_factor, sanitized, label_weights, pred)
         if label_weights is not None:
             label_weights = label_weights[keep]
-        loss = self.loss(pred[keep], mended.target[keep], label_weights, avg_factor, reduction_override)
+        loss = self.loss(pred[keep], sanitized.target[keep], label_weights, avg_factor, reduction_override)
         if reduction != 'none':
             return loss
         if not isinstance(loss, dict):

@@ -11,7 +11,7 @@ from mmguard.tools.apply.heads import on_invalid
 from mmguard.tools.apply.tree import Path, argument, dotted, is_text, scope_at, walk
 
 PIXEL_GUARD, INSTANCE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels'
-#: They draw further targets from the label map, so it must be mended before them.
+#: They draw further targets from the label map, so it must be sanitized before them.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _PACKS = ('PackSegInputs', 'PackDetInputs')
 _OTHER_PACKS = {

@@ -155,7 +155,7 @@ class Story:
             self._say(f'  {pixels:6,} px x {reads} reads = {pixels * reads:7,}  {file}')
         self._say(
             f'Yes: {verdict.pixels:,} px logged = planted pixels x reads, equal file by file and value by value; and '
-            f'the losses, behind the mended labels, had nothing left to skip.',
+            f'the losses, behind the sanitized labels, had nothing left to skip.',
             'bold green',
         )
 

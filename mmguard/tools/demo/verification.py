@@ -74,7 +74,7 @@ def verify(records: List[Dict[str, Any]], dataset: DataSet, iters: int, batch_si
             object_to(f'{where}: {record["total"]} px seen, the batch has {batch_size * SIZE[0] * SIZE[1]}')
         counted_twice = sum(loss['skipped'] for loss in record['losses'].values())
         if counted_twice:
-            object_to(f'{where}: the losses counted {counted_twice} px that the pipeline had mended')
+            object_to(f'{where}: the losses counted {counted_twice} px that the pipeline had sanitized')
         verdict.pixels += record['skipped_pixels']
     rounds, rest = divmod(iters * batch_size, len(dataset.labels))
     for file in dataset.planted:

@@ -7,7 +7,7 @@ from typing import Callable, Dict, Optional
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON, describe_boxes
-from mmguard.tools.fix.options import NotMended
+from mmguard.tools.fix.options import NotCorrected
 
 Check = Callable[[Path], None]
 
@@ -45,4 +45,4 @@ def _check(facts: LabelFacts) -> None:
     if found.format == 'coco' and found.annotations and found.images_without_target == found.images:
         wrong.append('crowds, ignored ones and boxes thinner than a pixel are all that would be left')
     if wrong:
-        raise NotMended(f'what is wrong cannot be corrected here: {"; ".join(wrong)}')
+        raise NotCorrected(f'what is wrong cannot be corrected here: {"; ".join(wrong)}')

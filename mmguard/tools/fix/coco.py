@@ -11,12 +11,12 @@ import numpy as np
 from mmguard.labels.instances import BOX_REASONS, InstanceRule
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
 from mmguard.tools.fix.coco_changes import id_of, size_of, with_changes
-from mmguard.tools.fix.maps import Mended
-from mmguard.tools.fix.options import FixOptions, NotMended
+from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.words import counted
 
 
-def mend_coco(data: bytes, options: FixOptions) -> Mended:
+def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     """Clamps boxes into their images, then leaves out annotations that no training can use.
 
     Args:
@@ -24,7 +24,7 @@ def mend_coco(data: bytes, options: FixOptions) -> Mended:
         options (FixOptions): ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
 
     Raises:
-        NotMended: No COCO JSON, or one of which nothing would be left.
+        NotCorrected: No COCO JSON, or one of which nothing would be left.
     """
     original = _read(data)
     counts: Counter = Counter()
@@ -38,7 +38,7 @@ def mend_coco(data: bytes, options: FixOptions) -> Mended:
     place_of = {category: place for place, category in enumerate(categories)}
     usable = [image for image in record['images'] if _is_usable(image)]
     if record['images'] and not usable:
-        raise NotMended('no image has a file_name, and a width and a height above 0: write them first')
+        raise NotCorrected('no image has a file_name, and a width and a height above 0: write them first')
     counts['image_unusable'] += len(record['images']) - len(usable)
     record = {**record, 'images': usable}
     sizes = {image['id']: size_of(image) for image in usable}
@@ -51,17 +51,17 @@ def mend_coco(data: bytes, options: FixOptions) -> Mended:
         else:
             listed.append(_in_image(annotation, size, counts))
     faults = [fault_of(_corners(annotation), *(sizes[annotation['image_id']] or ())) for annotation in listed]
-    mended = InstanceRule(known, 'drop').mend(
+    corrected = InstanceRule(known, 'drop').sanitize(
         np.array([place_of.get(id_of(annotation, 'category_id'), -1) for annotation in listed], dtype=np.int64),
         np.array([bool(annotation.get('iscrowd')) for annotation in listed], dtype=bool)
         & np.array([id_of(annotation, 'category_id') in place_of for annotation in listed], dtype=bool),
         np.array(faults, dtype=np.int64),
     )
-    counts.update(mended.tally.reasons)
+    counts.update(corrected.tally.reasons)
     kept = listed
-    if mended.dropped is not None:
-        kept = [annotation for annotation, drop in zip(listed, mended.dropped) if not drop]
-        for annotation, drop, fault in zip(listed, mended.dropped, faults):
+    if corrected.dropped is not None:
+        kept = [annotation for annotation, drop in zip(listed, corrected.dropped) if not drop]
+        for annotation, drop, fault in zip(listed, corrected.dropped, faults):
             if drop and not fault:
                 values[str(annotation.get('category_id'))] += 1
     if options.drop_empty:
@@ -71,26 +71,26 @@ def mend_coco(data: bytes, options: FixOptions) -> Mended:
         kept = [annotation for annotation in kept if annotation['image_id'] in held]
     counts = +counts
     if not counts:
-        return Mended(data, '.json', [], {}, {})
+        return Corrected(data, '.json', [], {}, {})
     if original['annotations'] and not kept:
-        raise NotMended(f'no annotation would be left: {"; ".join(_words(counts))}')
+        raise NotCorrected(f'no annotation would be left: {"; ".join(_words(counts))}')
     text = json.dumps({**record, 'annotations': kept}, ensure_ascii=False)
     # JSON can hold a lone surrogate as an escape alone.
-    return Mended(text.encode(errors='backslashreplace'), '.json', _words(counts), dict(values), dict(counts))
+    return Corrected(text.encode(errors='backslashreplace'), '.json', _words(counts), dict(values), dict(counts))
 
 
 def _read(data: bytes) -> Dict[str, Any]:
     try:
         record = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise NotMended(f'unreadable: {type(error).__name__}: {error}') from error
+        raise NotCorrected(f'unreadable: {type(error).__name__}: {error}') from error
     for key in ('images', 'annotations', 'categories'):
         entries = record.get(key) if isinstance(record, dict) else None
         is_list = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
         if not is_list or (key != 'annotations' and any(id_of(entry) is None for entry in entries or [])):
-            raise NotMended(f'no COCO JSON: `{key}` is not a list of objects with an id')
+            raise NotCorrected(f'no COCO JSON: `{key}` is not a list of objects with an id')
     if any('segments_info' in annotation for annotation in record['annotations']):
-        raise NotMended('COCO panoptic: its annotations are segments of a PNG, not boxes')
+        raise NotCorrected('COCO panoptic: its annotations are segments of a PNG, not boxes')
     return record
 
 

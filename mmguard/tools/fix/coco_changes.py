@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.tools.fix.boxes import number, numbers, shortest
-from mmguard.tools.fix.options import FixOptions, NotMended
+from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.table import LARGEST_SIDE
 
 Record = Dict[str, Any]
@@ -34,7 +34,7 @@ def with_changes(record: Record, options: FixOptions, counts: Counter) -> Record
     """A COCO file with what the options ask for.
 
     Raises:
-        NotMended: It cannot be done.
+        NotCorrected: It cannot be done.
     """
     for change in (_numbers, _ids, _mapped, _named, _renumbered, _outlined, _sizes, _boxes, _scaled, _crowds, _images):
         record = change(record, options, counts)
@@ -89,7 +89,7 @@ def _mapped(record: Record, options: FixOptions, counts: Counter) -> Record:
     known = {id_of(category) for category in record['categories']}
     unknown = {raw: new for raw, new in wanted.items() if new not in known}
     if unknown:
-        raise NotMended(f'--label-map leads to category ids that the file does not have: {unknown}')
+        raise NotCorrected(f'--label-map leads to category ids that the file does not have: {unknown}')
     gone = set(wanted) - set(wanted.values())
     return {
         **record,
@@ -155,7 +155,7 @@ def _sizes(record: Record, options: FixOptions, counts: Counter) -> Record:
     if not options.sizes:
         return record
     if options.sizes == 'scaled' and options.scale is None:
-        raise NotMended('--sizes scaled needs --scale')
+        raise NotCorrected('--sizes scaled needs --scale')
     changed = []
     for image in record['images']:
         width, height = image.get('width'), image.get('height')
@@ -179,7 +179,7 @@ def _scaled(record: Record, options: FixOptions, counts: Counter) -> Record:
         outline = annotation.get('segmentation') or []
         box, area = numbers(annotation.get('bbox')), number(annotation.get('area'))
         if not are_polygons(outline) or annotation.get('keypoints'):
-            raise NotMended('--scale: what is no polygon (RLE, keypoints) cannot be scaled here')
+            raise NotCorrected('--scale: what is no polygon (RLE, keypoints) cannot be scaled here')
         new = dict(annotation)
         if box is not None:
             new['bbox'] = [shortest(round(part * factor, 4)) for part in box]
@@ -196,7 +196,7 @@ def _boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
     if options.boxes in ('', 'sizes'):
         return record
     if options.boxes not in WRITTEN:
-        raise NotMended(f'--boxes of a COCO JSON is one of {", ".join(WRITTEN)}, got {options.boxes}')
+        raise NotCorrected(f'--boxes of a COCO JSON is one of {", ".join(WRITTEN)}, got {options.boxes}')
     sizes = {id_of(image): size_of(image) for image in record['images']}
     changed = []
     for annotation in record['annotations']:
@@ -235,7 +235,7 @@ def _images(record: Record, options: FixOptions, counts: Counter) -> Record:
     try:
         on_disk = {name.lower(): name for name in os.listdir(options.images)}
     except OSError as error:
-        raise NotMended(f'--images {options.images} cannot be read: {error.strerror}') from error
+        raise NotCorrected(f'--images {options.images} cannot be read: {error.strerror}') from error
     there = []
     for image in record['images']:
         name = str(image.get('file_name') or '')

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'fix',
-        help='write mended copies of label files, with a manifest of what changed',
-        description='Writes mended copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
+        help='write corrected copies of label files, with a manifest of what changed',
+        description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, or a VOC folder (its .xml and ImageSets; images are hard-linked). Originals are never '
         'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
         'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '

@@ -1,4 +1,4 @@
-"""Mended copies of the label files of a target, and the manifest that says what was changed."""
+"""Corrected copies of the label files of a target, and the manifest that says what was changed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mmguard.failures import REPORT_IT, words_of
 from mmguard.files import write_whole
 from mmguard.labels.space import OTHERS
 from mmguard.tools.fix.checked import check_for
-from mmguard.tools.fix.maps import Mended
-from mmguard.tools.fix.options import CannotMend, FixOptions, NotMended, as_label_map
+from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected, as_label_map
 from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
 
-Mend = Callable[[bytes, str], Mended]
+Correct = Callable[[bytes, str], Corrected]
 #: Of a VOC data set: nothing in it is a label.
 IMAGES = 'JPEGImages'
 
@@ -38,7 +38,7 @@ class Copies(NamedTuple):
 
 
 def write_copies(target: Path, out: Path, options: FixOptions, to_link: Callable[[Path, Path], None] = link) -> Copies:
-    """Writes mended copies of the label files of a target.
+    """Writes corrected copies of the label files of a target.
 
     Args:
         target (Path): A folder of label maps, a COCO or LVIS JSON, or a VOC folder (or one of XML files).
@@ -47,57 +47,61 @@ def write_copies(target: Path, out: Path, options: FixOptions, to_link: Callable
         to_link (callable): Puts images beside their annotations.
 
     Raises:
-        CannotMend, OSError: Nothing could be done.
+        CannotCorrect, OSError: Nothing could be done.
     """
     check_places(target, out)
-    files, mend, images = _plan(target, options)
+    files, correct, images = _plan(target, options)
     final = _final(target, options)
     out.mkdir(parents=True, exist_ok=True)
     begin(out, target, options)
-    copies = _write(out, files, mend, final, to_link, images)
+    copies = _write(out, files, correct, final, to_link, images)
     write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
     return copies
 
 
-def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Mend, FrozenSet[str]]:
-    """The label files with their names in the copy, what mends one, and which of them are images beside them."""
-    from mmguard.tools.fix.coco import mend_coco
-    from mmguard.tools.fix.maps import is_map, mend_map
-    from mmguard.tools.fix.voc import mend_voc
+def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Correct, FrozenSet[str]]:
+    """The label files with their names in the copy, what corrects one, and which of them are images beside them."""
+    from mmguard.tools.fix.coco import correct_coco
+    from mmguard.tools.fix.maps import correct_map, is_map
+    from mmguard.tools.fix.voc import correct_voc
     from mmguard.tools.scan.annotations.voc import is_voc
 
     if not target.exists():
-        raise CannotMend(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
+        raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
     if target.is_file():
         if target.suffix.lower() != '.json':
-            raise CannotMend(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+            raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
         if OTHERS in options.label_map:
-            raise CannotMend(
+            raise CannotCorrect(
                 '--label-map: * stands for all other values of label maps; of a JSON name every category id'
             )
-        return [(target, target.name)], lambda data, ending: mend_coco(data, options), frozenset()
+        return [(target, target.name)], lambda data, ending: correct_coco(data, options), frozenset()
     names = sorted(_walk(target))
     maps = [name for name in names if is_map(name)]
     in_voc = [name for name in names if name.lower().endswith('.xml')]
     if in_voc and (is_voc(str(target)) or not maps):
         if options.label_map:
-            raise CannotMend('--label-map maps numbers; VOC has names: name the valid ones with --classes')
+            raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
         images = _images_beside(names)
         lists = [name for name in names if 'ImageSets' in Path(name).parts]
         files = [(target / name, name) for name in (*in_voc, *lists, *sorted(images))]
         return (
             files,
             lambda data, ending: (
-                mend_voc(data, options) if ending.lower() == '.xml' else Mended(data, ending, [], {}, {})
+                correct_voc(data, options) if ending.lower() == '.xml' else Corrected(data, ending, [], {}, {})
             ),
             images,
         )
     if not maps:
-        raise CannotMend(f'{target} holds neither label maps nor VOC .xml: name the folder that does')
+        raise CannotCorrect(f'{target} holds neither label maps nor VOC .xml: name the folder that does')
     if options.num_classes is None:
-        raise CannotMend('label maps do not say how many classes there are: add --num-classes N')
+        raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
     _check_rule(options)
-    return [(target / name, name) for name in maps], lambda data, ending: mend_map(data, ending, options), frozenset()
+    return (
+        [(target / name, name) for name in maps],
+        lambda data, ending: correct_map(data, ending, options),
+        frozenset(),
+    )
 
 
 def _images_beside(names: List[str]) -> FrozenSet[str]:
@@ -119,7 +123,7 @@ def _check_rule(options: FixOptions) -> None:
     try:
         LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, as_label_map(options.label_map))
     except (TypeError, ValueError) as error:
-        raise CannotMend(str(error)) from error
+        raise CannotCorrect(str(error)) from error
 
 
 def _walk(folder: Path) -> Iterator[str]:
@@ -129,12 +133,12 @@ def _walk(folder: Path) -> Iterator[str]:
 
 
 def _final(target: Path, options: FixOptions) -> Set[str]:
-    """Digests of what was mended by the same rules: it is not mapped a second time."""
+    """Digests of what was corrected by the same rules: it is not mapped a second time."""
     earlier = read_manifest(target) if target.is_dir() else None
     if earlier is None:
         return set()
     if earlier.get('finished') is False:
-        raise CannotMend(
+        raise CannotCorrect(
             f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
         )
     return digests_after(earlier) if earlier.get('options') == options.to_json() else set()
@@ -143,7 +147,7 @@ def _final(target: Path, options: FixOptions) -> Set[str]:
 def _write(
     out: Path,
     files: List[Tuple[Path, str]],
-    mend: Mend,
+    correct: Correct,
     final: Set[str],
     to_link: Callable[[Path, Path], None],
     images: FrozenSet[str],
@@ -162,12 +166,12 @@ def _write(
             data = _read(path)
             before = digest(data)
             ending = os.path.splitext(name)[1]
-            mended = Mended(data, ending, [], {}, {}) if before in final else mend(data, ending)
-            new_name = name[: len(name) - len(ending)] + mended.ending
+            corrected = Corrected(data, ending, [], {}, {}) if before in final else correct(data, ending)
+            new_name = name[: len(name) - len(ending)] + corrected.ending
             if new_name in taken:
-                raise NotMended(f'its copy would have the name of that of {taken[new_name]}')
-            write_whole(out / new_name, mended.data, check_for(mended.ending))
-        except (NotMended, OSError, MemoryError) as error:
+                raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
+            write_whole(out / new_name, corrected.data, check_for(corrected.ending))
+        except (NotCorrected, OSError, MemoryError) as error:
             left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
             continue
         except Exception as error:  # the other files are written all the same
@@ -179,11 +183,11 @@ def _write(
             {
                 'file': name,
                 'written': new_name,
-                'changes': mended.changes,
-                'values': mended.values,
-                'counts': mended.counts,
+                'changes': corrected.changes,
+                'values': corrected.values,
+                'counts': corrected.counts,
                 'sha256_before': before,
-                'sha256_after': digest(mended.data),
+                'sha256_after': digest(corrected.data),
             }
         )
     for entry in left_out:  # an earlier run may have written it
@@ -195,5 +199,5 @@ def _write(
 
 def _read(path: Path) -> bytes:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise NotMended('no regular file')  # reading a pipe would wait for ever
+        raise NotCorrected('no regular file')  # reading a pipe would wait for ever
     return path.read_bytes()

@@ -10,7 +10,7 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE, SAFE
 from mmguard.findings.finding import INFO
 from mmguard.findings.together import Offer, as_one, objection
-from mmguard.tools.fix.options import CannotMend, FixOptions
+from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.processes import LocalProcesses, cores
@@ -65,18 +65,18 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
         wanted (list[str]): Numbers, or ``'safe'``: all that ask nothing.
 
     Raises:
-        CannotMend: There is no edit of such a number, or some exclude each other.
+        CannotCorrect: There is no edit of such a number, or some exclude each other.
     """
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_of_number(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
         differs = _differing(chosen, offer)
         if differs:
-            raise CannotMend(f'[{offer.edit.number}] excludes another edit: both write {differs}; one at a time')
+            raise CannotCorrect(f'[{offer.edit.number}] excludes another edit: both write {differs}; one at a time')
         chosen.append(offer)
     against = objection(chosen)
     if against:
-        raise CannotMend(f'{against}; nothing was written. Write one, and scan the copy')
+        raise CannotCorrect(f'{against}; nothing was written. Write one, and scan the copy')
     for offer in _safe(offered.offers) if ALL_SAFE in wanted else ():
         if offer.is_of_one_of(chosen):
             continue
@@ -87,7 +87,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
         else:
             chosen.append(offer)
     if not chosen:
-        raise CannotMend(f'{offered.plan.target}: no edit of label files that asks nothing; nothing was written')
+        raise CannotCorrect(f'{offered.plan.target}: no edit of label files that asks nothing; nothing was written')
     edit = as_one([offer.edit for offer in chosen])
     return Chosen({path: FixOptions(**dict(options)) for path, options in edit.files}, left)
 
@@ -125,10 +125,10 @@ def _of_number(offered: Offered, number: str) -> Offer:
     plan = offered.plan
     if number not in known:
         there = f'there is {", ".join(files)}' if files else 'there is none'
-        raise CannotMend(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {there}')
+        raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {there}')
     if number not in files:
         words = shlex.join(['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()])
-        raise CannotMend(f'edit {number} changes the config: `{words} --edit {number}`')
+        raise CannotCorrect(f'edit {number} changes the config: `{words} --edit {number}`')
     return known[number]
 
 

@@ -1,4 +1,4 @@
-"""Mends label maps: values, and the form of the file."""
+"""Corrects label maps: values, and the form of the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from mmguard.labels.space import LabelRule, value_counts
-from mmguard.tools.fix.options import Colour, FixOptions, NotMended, as_label_map
+from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, as_label_map
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
 from mmguard.words import counted
 
@@ -18,8 +18,8 @@ ENDINGS = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.webp', '.pgm', '.ppm', '.j
 _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
 
-class Mended(NamedTuple):
-    """A mended file.
+class Corrected(NamedTuple):
+    """A corrected file.
 
     Attributes:
         data (bytes): Its content; that of the original where nothing was to do.
@@ -36,8 +36,8 @@ class Mended(NamedTuple):
     counts: Dict[str, int]
 
 
-def mend_map(data: bytes, ending: str, options: FixOptions) -> Mended:
-    """Mends a label map: an 8-bit gray PNG whose every value is a class or ``ignore_index``.
+def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
+    """Corrects a label map: an 8-bit gray PNG whose every value is a class or ``ignore_index``.
 
     Args:
         data (bytes): The file.
@@ -45,28 +45,28 @@ def mend_map(data: bytes, ending: str, options: FixOptions) -> Mended:
         options (FixOptions): What is valid; needs ``num_classes``.
 
     Raises:
-        NotMended: A file that cannot be read, or whose classes cannot be told from it.
+        NotCorrected: A file that cannot be read, or whose classes cannot be told from it.
     """
     assert options.num_classes is not None
     label, form, is_png = _read(data, options)
     rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, as_label_map(options.label_map))
-    mended, tally = rule.mend(label)
-    changes = _words(label, mended)
+    corrected, tally = rule.sanitize(label)
+    changes = _words(label, corrected)
     if options.threshold is not None:
         changes.insert(0, f'values above {options.threshold} -> 1, the others -> 0')
     if form != 'gray8' or not is_png or ending.lower() != '.png':
         changes.append(f'{form} -> 8-bit index PNG')
     if not changes:
-        return Mended(data, ending, [], {}, {})
-    low, high = (int(mended.min()), int(mended.max())) if mended.size else (0, 0)
+        return Corrected(data, ending, [], {}, {})
+    low, high = (int(corrected.min()), int(corrected.max())) if corrected.size else (0, 0)
     if low < 0 or high > 255:
-        raise NotMended(
+        raise NotCorrected(
             f'a label map of 8 bits cannot hold {low if low < 0 else high}: use an --ignore-index of 0..255'
         )
     file = io.BytesIO()
-    Image.fromarray(mended.astype(np.uint8)).save(file, format='PNG', optimize=False)
-    changed = value_counts(label[label != mended]) if mended is not label else {}
-    return Mended(
+    Image.fromarray(corrected.astype(np.uint8)).save(file, format='PNG', optimize=False)
+    changed = value_counts(label[label != corrected]) if corrected is not label else {}
+    return Corrected(
         file.getvalue(),
         '.png',
         changes,
@@ -75,13 +75,13 @@ def mend_map(data: bytes, ending: str, options: FixOptions) -> Mended:
     )
 
 
-def _words(label: np.ndarray, mended: np.ndarray) -> List[str]:
-    if mended is label:
+def _words(label: np.ndarray, corrected: np.ndarray) -> List[str]:
+    if corrected is label:
         return []
-    differs = label != mended
+    differs = label != corrected
     words = []
     for raw, count in value_counts(label[differs]).items():
-        (new,) = value_counts(mended[label == raw])
+        (new,) = value_counts(corrected[label == raw])
         words.append(f'{count:,} px of {raw} -> {new}')
     return words
 
@@ -100,13 +100,15 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                 in_colour = bool(options.colours) and form in ('rgb', 'rgba')
                 stored = np.asarray(image.convert('RGB') if in_colour else image)
     except Exception as error:  # a decoder fed with damaged bytes raises what it likes
-        raise NotMended(f'unreadable: {type(error).__name__}: {str(error)[:200]}') from error
+        raise NotCorrected(f'unreadable: {type(error).__name__}: {str(error)[:200]}') from error
     if in_colour and not lossy:
         return _indices(stored, options.colours), form, is_png
     if options.threshold is not None:
         return (_values(stored, form, scale, whole=False) > options.threshold).astype(np.uint8), form, is_png
     if lossy:
-        raise NotMended('compressed with loss (JPEG): its values are no longer what was drawn. Export it again as PNG')
+        raise NotCorrected(
+            'compressed with loss (JPEG): its values are no longer what was drawn. Export it again as PNG'
+        )
     return _values(stored, form, scale), form, is_png
 
 
@@ -116,7 +118,7 @@ def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
     colours = [(code >> 16, code >> 8 & 255, code & 255) for code in found.tolist()]
     unknown = [colour for colour in colours if colour not in table]
     if unknown:
-        raise NotMended(f'no label is listed for {counted(len(unknown), "colour")}, the first is {unknown[0]}')
+        raise NotCorrected(f'no label is listed for {counted(len(unknown), "colour")}, the first is {unknown[0]}')
     return np.array([table[colour] for colour in colours], dtype=np.int64)[places].reshape(codes.shape)
 
 
@@ -124,7 +126,7 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
     if stored.ndim == 3:
         colours = stored[..., : 1 if form == 'gray_alpha' else 3]
         if (colours != colours[..., :1]).any():
-            raise NotMended(
+            raise NotCorrected(
                 'stored as colours: which class a colour is cannot be told from the file: list them (--colours)'
             )
         return np.ascontiguousarray(colours[..., 0])
@@ -132,7 +134,7 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
         if not whole:
             return stored
         if not (np.isfinite(stored).all() and (stored == np.round(stored)).all()):
-            raise NotMended('stored as fractions (resized, or divided by 255): export the label map again')
+            raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
         return stored.astype(np.int64)
     if scale != 1:  # gray of 2 or 4 bits, which decoders stretch over 0..255
         return np.round(stored / scale).astype(np.uint8)

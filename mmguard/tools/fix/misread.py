@@ -12,7 +12,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rule import Facts
 from mmguard.findings.search import search
 from mmguard.labels.instances import BOX_REASONS
-from mmguard.tools.fix.options import CannotMend, FixOptions
+from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.target import AnnotationSource, plan_of
 
@@ -26,7 +26,7 @@ def check_boxes(target: Path, options: FixOptions) -> None:
     """Looks at the boxes of a target with the rules of the scan, unless the options say how they are written.
 
     Raises:
-        CannotMend: They seem to be written otherwise, and some would be clamped or dropped: it names the command.
+        CannotCorrect: They seem to be written otherwise, and some would be clamped or dropped: it names the command.
     """
     if options.boxes or options.sizes or options.scale is not None:
         return
@@ -51,7 +51,7 @@ def _check(labels: LabelFacts) -> None:
         if is_way and edits and all(map(_converts, edits)):
             ways = ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits)
             as_they_are = 'sizes' if found.format in JSON else 'corners'
-            raise CannotMend(
+            raise CannotCorrect(
                 f'{finding.cause} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
                 f'{ways} Where they are right as they are, add --boxes {as_they_are}.'
             )

@@ -1,4 +1,4 @@
-"""What a mended label must be, as the command line says it."""
+"""What a corrected label must be, as the command line says it."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def as_label_map(label_map: Dict[Any, int]) -> LabelMap:
     return dict(label_map.items())
 
 
-class NotMended(Exception):
+class NotCorrected(Exception):
     """A file that is left out, and why."""
 
 
-class CannotMend(CannotRun):
-    """Nothing can be mended, and why."""
+class CannotCorrect(CannotRun):
+    """Nothing can be corrected, and why."""

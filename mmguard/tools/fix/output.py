@@ -1,4 +1,4 @@
-"""The folder of mended copies: what may be one, how files get there, and the manifest."""
+"""The folder of corrected copies: what may be one, how files get there, and the manifest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Dict, Optional, Set
 
 from mmguard.files import is_draft, write_whole
-from mmguard.tools.fix.options import CannotMend, FixOptions
+from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.version import __version__
 
 MANIFEST = 'manifest.json'
@@ -21,18 +21,18 @@ def check_places(target: Path, out: Path) -> None:
     """Refuses a folder in which originals could be overwritten, or that holds something else.
 
     Raises:
-        CannotMend: It is, lies in, or holds TARGET; or it is not empty and no earlier output.
+        CannotCorrect: It is, lies in, or holds TARGET; or it is not empty and no earlier output.
     """
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
     if copies == folder or (target.is_dir() and original in copies.parents):
-        raise CannotMend(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
+        raise CannotCorrect(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
     if copies in folder.parents:
-        raise CannotMend(f'--out {out} holds TARGET; originals are never touched: name another folder')
+        raise CannotCorrect(f'--out {out} holds TARGET; originals are never touched: name another folder')
     if out.exists() and not out.is_dir():
-        raise CannotMend(f'--out {out} is a file: name a folder')
+        raise CannotCorrect(f'--out {out} is a file: name a folder')
     if out.is_dir() and read_manifest(out) is None and not all(map(_is_draft, out.iterdir())):
-        raise CannotMend(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
+        raise CannotCorrect(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
 
 
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
@@ -88,7 +88,7 @@ def digest(data: bytes) -> str:
 
 
 def link(source: Path, path: Path) -> None:
-    """A hard link to a file that is not mended; a copy where the file system has no links.
+    """A hard link to a file that is not corrected; a copy where the file system has no links.
 
     Raises:
         OSError: Neither can be made, or it is no regular file.

@@ -16,7 +16,7 @@ def show(out: Path, copies: Copies) -> None:
     """Prints what is in the folder ``out`` now."""
     changed = [record for record in copies.done if record['changes']]
     files, unchanged = counted(len(copies.done), 'file'), len(copies.done) - len(changed)
-    print(f'{files} in {visible_name(str(out))}: {len(changed):,} mended, {unchanged:,} copied unchanged')
+    print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
     if copies.linked:
         print(f'{counted(copies.linked, "image")} linked, not copied: the same bytes on disk')
     for record in changed[:_SHOWN]:

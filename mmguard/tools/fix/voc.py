@@ -1,4 +1,4 @@
-"""Mends VOC XML: objects with an unknown name or an invalid box."""
+"""Corrects VOC XML: objects with an unknown name or an invalid box."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from mmguard.labels.instances import InstanceRule
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
-from mmguard.tools.fix.maps import Mended
-from mmguard.tools.fix.options import FixOptions, NotMended
+from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.words import counted
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
@@ -27,7 +27,7 @@ WRITTEN: Dict[str, Callable[..., Corners]] = {
 }
 
 
-def mend_voc(data: bytes, options: FixOptions) -> Mended:
+def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     """Clamps boxes into the image, then leaves out objects that no training can use.
 
     VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
@@ -37,7 +37,7 @@ def mend_voc(data: bytes, options: FixOptions) -> Mended:
         options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
 
     Raises:
-        NotMended: No VOC annotation, or one with a document type (which could hold anything).
+        NotCorrected: No VOC annotation, or one with a document type (which could hold anything).
     """
     root = _read(data)
     counts: Counter = Counter()
@@ -51,12 +51,12 @@ def mend_voc(data: bytes, options: FixOptions) -> Mended:
     known = sorted(set(names) - {''}) if options.classes is None else list(options.classes)
     labels = np.array([known.index(name) if name in known else -1 for name in names], dtype=np.int64)
     faults = np.array([fault_of(_corners(item), width, height) for item in objects], dtype=np.int64)
-    mended = InstanceRule(max(len(known), 1), 'drop').mend(labels, None, faults)
-    counts.update(mended.tally.reasons)
+    corrected = InstanceRule(max(len(known), 1), 'drop').sanitize(labels, None, faults)
+    counts.update(corrected.tally.reasons)
     counts = +counts
     if not counts:
-        return Mended(data, '.xml', [], {}, {})
-    dropped = [] if mended.dropped is None else np.flatnonzero(mended.dropped).tolist()
+        return Corrected(data, '.xml', [], {}, {})
+    dropped = [] if corrected.dropped is None else np.flatnonzero(corrected.dropped).tolist()
     values = Counter(names[place] for place in dropped)
     for place in dropped:
         root.remove(objects[place])
@@ -69,14 +69,14 @@ def mend_voc(data: bytes, options: FixOptions) -> Mended:
     try:
         text = ET.tostring(root, encoding='utf-8')
     except RecursionError as error:
-        raise NotMended('nested too deeply for an annotation') from error
-    return Mended(text, '.xml', words, dict(values), dict(counts))
+        raise NotCorrected('nested too deeply for an annotation') from error
+    return Corrected(text, '.xml', words, dict(values), dict(counts))
 
 
 def _resize(root: ET.Element, options: FixOptions, counts: Counter) -> None:
     """Swaps width and height of the image, in place."""
     if options.scale is not None or options.sizes == 'scaled':
-        raise NotMended('--scale is of a COCO JSON')
+        raise NotCorrected('--scale is of a COCO JSON')
     width, height = root.find('size/width'), root.find('size/height')
     if options.sizes and width is not None and height is not None:
         counts['sizes_changed'] += width.text != height.text
@@ -96,7 +96,7 @@ def _change(item: ET.Element, width: float, height: float, options: FixOptions, 
     if options.boxes in ('', 'corners'):
         return
     if options.boxes not in WRITTEN:
-        raise NotMended(f'--boxes of VOC XML is one of {", ".join(WRITTEN)}, got {options.boxes}')
+        raise NotCorrected(f'--boxes of VOC XML is one of {", ".join(WRITTEN)}, got {options.boxes}')
     box = numbers([item.findtext(f'bndbox/{side}') for side in _SIDES])
     if box is not None and (options.boxes != 'fractions' or max(width, height) < _INF):
         left, top, right, bottom = WRITTEN[options.boxes](*box, width, height)
@@ -113,13 +113,15 @@ def _write_box(item: ET.Element, corners: Corners) -> None:
 
 def _read(data: bytes) -> ET.Element:
     if b'<!DOCTYPE' in data or b'<!ENTITY' in data:
-        raise NotMended('it declares a document type: no VOC annotation does, and such a file can exhaust the memory')
+        raise NotCorrected(
+            'it declares a document type: no VOC annotation does, and such a file can exhaust the memory'
+        )
     try:
         root = ET.fromstring(data)
     except (ET.ParseError, ValueError, LookupError) as error:
-        raise NotMended(f'unreadable: {type(error).__name__}: {error}') from error
+        raise NotCorrected(f'unreadable: {type(error).__name__}: {error}') from error
     if root.tag != 'annotation':
-        raise NotMended(f'no VOC annotation: its root is <{root.tag}>')
+        raise NotCorrected(f'no VOC annotation: its root is <{root.tag}>')
     return root
 
 

@@ -52,7 +52,7 @@ def judge(shot: Snapshot, spaces: Mapping[str, LabelSpace], source: str) -> Dict
         label = shot.label
         if label.dtype.kind == 'f':  # the loss, too, cuts fractions off, or refuses them itself
             label = np.nan_to_num(label, nan=-1, posinf=2**31, neginf=-(2**31)).astype(np.int64)
-        judged['pixels'] = Judged('pixels', pixels.num_classes, pixels.ignore_index, pixels.mend(label, source)[1])
+        judged['pixels'] = Judged('pixels', pixels.num_classes, pixels.ignore_index, pixels.sanitize(label, source)[1])
     if isinstance(instances, InstanceRule) and shot.instances is not None:
         judged['instances'] = _judge_instances(shot, instances, source)
     return judged
@@ -64,7 +64,7 @@ def _judge_instances(shot: Snapshot, rule: InstanceRule, source: str) -> Judged:
     ignored = np.array([instance.ignored for instance in found], dtype=bool)
     boxes = np.array([instance.box for instance in found], dtype=np.float64).reshape(-1, 4)
     faults = corner_faults(boxes, shot.size or (_INF, _INF))
-    tally = rule.mend(labels, ignored, faults, source).tally
+    tally = rule.sanitize(labels, ignored, faults, source).tally
     examples = []
     for instance, fault in zip(found, faults.tolist()):
         invalid = not instance.ignored and not rule.min_label <= instance.label < rule.num_classes

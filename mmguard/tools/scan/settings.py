@@ -45,8 +45,8 @@ class MapSettings:
             # The map is a uint8 array.
             labels = [mapped_by(mapped, label, self.ignore_index) % 256 for label in labels]
         if self.guard_map:
-            mended = dict(self.guard_map)
-            labels = [mapped_by(mended, label, self.ignore_index) for label in labels]
+            sanitized = dict(self.guard_map)
+            labels = [mapped_by(sanitized, label, self.ignore_index) for label in labels]
         return labels
 
     def is_valid(self, label: int) -> bool:

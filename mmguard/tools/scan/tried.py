@@ -32,7 +32,7 @@ def copies_of(files: FileChanges) -> Iterator[Dict[str, str]]:
         dict[str, str]: File or folder -> its copy.
 
     Raises:
-        NotTried, CannotMend, OSError: There is no copy of a file.
+        NotTried, CannotCorrect, OSError: There is no copy of a file.
     """
     from mmguard.tools.fix.copies import write_copies
     from mmguard.tools.fix.options import FixOptions

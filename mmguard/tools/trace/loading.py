@@ -18,7 +18,7 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
     if rule is not None and hasattr(rule, 'label_map'):
         if raw in rule.label_map:
             return f'label_map of {name}: {{{raw}: {rule.label_map[raw]}}}'
-        return f'{name} mends it: on_invalid={rule.on_invalid!r}'
+        return f'{name} sanitizes it: on_invalid={rule.on_invalid!r}'
     reasons: List[str] = []
     value = raw
     if after.label.dtype == 'uint8' and not 0 <= value <= 255:

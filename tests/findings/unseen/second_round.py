@@ -1,4 +1,4 @@
-"""A second round, written after the first had been mended, and again before any scan was run on it."""
+"""A second round, written after the first had been sanitized, and again before any scan was run on it."""
 
 from __future__ import annotations
 

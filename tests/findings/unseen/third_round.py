@@ -1,4 +1,4 @@
-"""A third round, as the second: written after all was mended, with its causes, before any scan was run on it."""
+"""A third round, as the second: written after all was sanitized, with its causes, before any scan was run on it."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.tools.fix.coco import mend_coco
-from mmguard.tools.fix.options import FixOptions, NotMended
-from mmguard.tools.fix.voc import mend_voc
+from mmguard.tools.fix.coco import correct_coco
+from mmguard.tools.fix.options import FixOptions, NotCorrected
+from mmguard.tools.fix.voc import correct_voc
 
 W, H = 100, 50
 
@@ -61,15 +61,15 @@ def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, ca
     before, out = annotations.read_bytes(), tmp_path / 'out'
     assert run(annotations, '--out', out) == 0
     assert annotations.read_bytes() == before
-    mended, original = json.loads((out / 'train.json').read_text()), json.loads(before)
-    assert [annotation['id'] for annotation in mended['annotations']] == [0, 9, 10]
+    corrected, original = json.loads((out / 'train.json').read_text()), json.loads(before)
+    assert [annotation['id'] for annotation in corrected['annotations']] == [0, 9, 10]
     capsys.readouterr()
     assert main(['scan', str(annotations)]) == 1
     assert main(['scan', str(out / 'train.json')]) == 0, capsys.readouterr().out
     by_id = {annotation['id']: annotation for annotation in original['annotations']}
     by_id[10].update(bbox=[90, 40, 10, 10], area=100)  # clamped into the image
-    assert all(annotation == by_id[annotation['id']] for annotation in mended['annotations'])
-    assert {k: v for k, v in mended.items() if k != 'annotations'} == {
+    assert all(annotation == by_id[annotation['id']] for annotation in corrected['annotations'])
+    assert {k: v for k, v in corrected.items() if k != 'annotations'} == {
         k: v for k, v in original.items() if k != 'annotations'
     }
     (record,) = json.loads((out / 'manifest.json').read_text())['files']
@@ -86,15 +86,15 @@ def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, ca
 def test_coco_areas_that_are_missing_are_added() -> None:
     record = coco([{}])
     del record['annotations'][0]['area']
-    mended = mend_coco(json.dumps(record).encode(), FixOptions())
-    assert json.loads(mended.data) == coco([{}])
-    assert mended.counts == {'area_added': 1}
+    corrected = correct_coco(json.dumps(record).encode(), FixOptions())
+    assert json.loads(corrected.data) == coco([{}])
+    assert corrected.counts == {'area_added': 1}
 
 
 def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path, capsys: Any) -> None:
     assert run(annotations, '--out', tmp_path / 'out', '--label-map', '99:7') == 0
-    mended = json.loads((tmp_path / 'out' / 'train.json').read_text())
-    assert mended['annotations'][1]['category_id'] == 7
+    corrected = json.loads((tmp_path / 'out' / 'train.json').read_text())
+    assert corrected['annotations'][1]['category_id'] == 7
     assert run(annotations, '--out', tmp_path / 'wrong', '--label-map', '99:5') == 1
     assert 'category ids that the file does not have' in capsys.readouterr().out
 
@@ -117,23 +117,23 @@ def test_the_folder_of_the_file_is_refused(annotations: Path, capsys: Any) -> No
 def test_coco_of_another_scale(tmp_path: Path) -> None:
     outline = [[20, 10, 60, 10, 60, 30]]
     record = coco([dict(bbox=[20, 10, 40, 20], area=400, segmentation=outline), dict(bbox=[1, 1, 3, 4], area=12)])
-    halved = json.loads(mend_coco(json.dumps(record).encode(), FixOptions(scale=0.5, sizes='scaled')).data)
+    halved = json.loads(correct_coco(json.dumps(record).encode(), FixOptions(scale=0.5, sizes='scaled')).data)
     assert (halved['images'][0]['width'], halved['images'][0]['height']) == (W / 2, H / 2)
     assert halved['annotations'][0]['bbox'] == [10, 5, 20, 10]
     assert halved['annotations'][0]['segmentation'] == [[10, 5, 30, 5, 30, 15]]
     assert [annotation['area'] for annotation in halved['annotations']] == [100, 3]
-    boxes_alone = json.loads(mend_coco(json.dumps(record).encode(), FixOptions(scale=0.5)).data)
+    boxes_alone = json.loads(correct_coco(json.dumps(record).encode(), FixOptions(scale=0.5)).data)
     assert boxes_alone['images'] == record['images']
 
 
 def test_what_cannot_be_scaled_is_left_out() -> None:
     for other in (dict(segmentation=dict(counts='0', size=[H, W])), dict(keypoints=[1, 2, 2])):
-        with pytest.raises(NotMended, match='cannot be scaled'):
-            mend_coco(json.dumps(coco([other])).encode(), FixOptions(scale=0.5))
-    with pytest.raises(NotMended, match='needs --scale'):
-        mend_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='scaled'))
-    with pytest.raises(NotMended, match='of a COCO JSON'):
-        mend_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(scale=0.5))
+        with pytest.raises(NotCorrected, match='cannot be scaled'):
+            correct_coco(json.dumps(coco([other])).encode(), FixOptions(scale=0.5))
+    with pytest.raises(NotCorrected, match='needs --scale'):
+        correct_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='scaled'))
+    with pytest.raises(NotCorrected, match='of a COCO JSON'):
+        correct_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(scale=0.5))
 
 
 def test_a_factor_is_above_0(annotations: Path, tmp_path: Path, capsys: Any) -> None:
@@ -144,12 +144,12 @@ def test_a_factor_is_above_0(annotations: Path, tmp_path: Path, capsys: Any) -> 
 
 
 def test_swapped_sizes_are_swapped_back() -> None:
-    swapped = json.loads(mend_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='swapped')).data)
+    swapped = json.loads(correct_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='swapped')).data)
     assert (swapped['images'][0]['width'], swapped['images'][0]['height']) == (H, W)
-    mended = mend_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(sizes='swapped'))
-    size = ET.fromstring(mended.data)
+    corrected = correct_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(sizes='swapped'))
+    size = ET.fromstring(corrected.data)
     assert (size.findtext('size/width'), size.findtext('size/height')) == (str(H), str(W))
-    assert mended.changes == ['width and height swapped']
+    assert corrected.changes == ['width and height swapped']
 
 
 NUMBERS = st.one_of(st.integers(-20, 120), st.floats(-20, 120), st.just(float('inf')), st.none())
@@ -169,17 +169,17 @@ ANNOTATION = st.fixed_dictionaries(
 def test_what_is_left_is_valid_and_final(found: Any) -> None:
     options = FixOptions()
     record = coco([{}, *found])
-    mended = mend_coco(json.dumps(record).encode(), options)
-    kept = json.loads(mended.data)['annotations']
+    corrected = correct_coco(json.dumps(record).encode(), options)
+    kept = json.loads(corrected.data)['annotations']
     for annotation in kept:
         left, top, width, height = annotation['bbox']
         assert annotation['category_id'] in (3, 7)
         assert annotation['image_id'] == 1
         assert width > 0 < height and left < W and top < H and left + width > 0 and top + height > 0  # noqa: PT018
         assert left >= 0 <= top and left + width <= W + 1e-9 and top + height <= H + 1e-9  # noqa: PT018
-    assert mend_coco(mended.data, options).changes == []
+    assert correct_coco(corrected.data, options).changes == []
     changed = ('clipped', 'remapped', 'area_added', 'texts_to_numbers', 'ids_renumbered')
-    dropped = sum(n for key, n in mended.counts.items() if key not in changed)
+    dropped = sum(n for key, n in corrected.counts.items() if key not in changed)
     assert len(kept) + dropped == len(found) + 1
 
 

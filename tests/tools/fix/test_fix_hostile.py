@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.tools.fix.maps import mend_map
+from mmguard.tools.fix.maps import correct_map
 
 HUGE = int('9' * 400)
 
@@ -325,9 +325,9 @@ def test_a_fault_of_our_own_leaves_a_file_out_and_is_no_finding(
     def faulty(data: bytes, *more: Any) -> Any:
         if data.endswith(b'\0'):
             raise NameError('name "labels" is not defined')
-        return mend_map(data, *more)
+        return correct_map(data, *more)
 
-    monkeypatch.setattr('mmguard.tools.fix.maps.mend_map', faulty)
+    monkeypatch.setattr('mmguard.tools.fix.maps.correct_map', faulty)
     assert main(['--debug', 'fix', str(maps), '--out', str(tmp_path / 'out'), '--num-classes', '2']) == 2
     said = capsys.readouterr()
     assert 'b.png: NameError: name "labels" is not defined; please report it' in said.out

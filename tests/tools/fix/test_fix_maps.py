@@ -17,7 +17,7 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 
 from mmguard.cli import main
-from mmguard.tools.fix.maps import mend_map
+from mmguard.tools.fix.maps import correct_map
 from mmguard.tools.fix.options import FixOptions
 
 LABEL = np.array([[0, 1, 2], [11, 255, 2]], dtype=np.uint8)
@@ -51,7 +51,7 @@ def run(*arguments: Any) -> int:
 
 @pytest.fixture
 def maps(tmp_path: Path) -> Path:
-    """One map of each kind that can be mended, one that needs nothing, and notes that are none."""
+    """One map of each kind that can be corrected, one that needs nothing, and notes that are none."""
     root = tmp_path / 'labels'
     (root / 'city').mkdir(parents=True)
     clean = np.where(LABEL == 11, 255, LABEL).astype(np.uint8)
@@ -67,8 +67,8 @@ def maps(tmp_path: Path) -> Path:
     return root
 
 
-def test_every_kind_is_mended_and_told(maps: Path, tmp_path: Path, capsys: Any) -> None:
-    before, out = contents(maps), tmp_path / 'mended'
+def test_every_kind_is_corrected_and_told(maps: Path, tmp_path: Path, capsys: Any) -> None:
+    before, out = contents(maps), tmp_path / 'corrected'
     assert run(maps, '--out', out, '--num-classes', 3) == 0
     assert contents(maps) == before
     expected = np.where(LABEL == 11, 255, LABEL)
@@ -92,7 +92,7 @@ def test_every_kind_is_mended_and_told(maps: Path, tmp_path: Path, capsys: Any) 
 
 
 def test_a_second_run_finds_nothing_and_a_scan_is_clean(maps: Path, tmp_path: Path, capsys: Any) -> None:
-    out, again = tmp_path / 'mended', tmp_path / 'again'
+    out, again = tmp_path / 'corrected', tmp_path / 'again'
     arguments = ('--num-classes', 3, '--label-map', '0:1,1:0,11:2')
     assert run(maps, '--out', out, *arguments) == 0
     np.testing.assert_array_equal(stored(out / 'city' / 'stray.png'), [[1, 0, 2], [2, 255, 2]])
@@ -117,7 +117,7 @@ def test_clip(tmp_path: Path) -> None:
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
 
 
-def test_what_cannot_be_mended_is_named_and_left_out(maps: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_cannot_be_corrected_is_named_and_left_out(maps: Path, tmp_path: Path, capsys: Any) -> None:
     colours = np.zeros((2, 2, 3), dtype=np.uint8)
     colours[0, 0] = 1, 2, 3
     damaged = {
@@ -132,7 +132,7 @@ def test_what_cannot_be_mended_is_named_and_left_out(maps: Path, tmp_path: Path,
     for name, data in damaged.items():
         (maps / name).write_bytes(data)
     os.mkfifo(maps / 'pipe.png')
-    out = tmp_path / 'mended'
+    out = tmp_path / 'corrected'
     assert run(maps, '--out', out, '--num-classes', 3) == 1
     left_out = {entry['file']: entry['reason'] for entry in json.loads((out / 'manifest.json').read_text())['left_out']}
     # Of two files with one name for their copies, the first is written.
@@ -155,7 +155,12 @@ def test_a_value_that_does_not_fit_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ('out', 'said'),
-    [('labels', 'is TARGET'), ('labels/mended', 'lies in it'), ('link/mended', 'lies in it'), ('.', 'holds TARGET')],
+    [
+        ('labels', 'is TARGET'),
+        ('labels/corrected', 'lies in it'),
+        ('link/corrected', 'lies in it'),
+        ('.', 'holds TARGET'),
+    ],
 )
 def test_places_where_originals_could_suffer_are_refused(
     out: str, said: str, maps: Path, tmp_path: Path, capsys: Any
@@ -204,18 +209,18 @@ SMALL = st.sampled_from([(1, 1), (2, 3), (5, 4)])
     ignore_index=st.integers(0, 255),
     on_invalid=st.sampled_from(['ignore', 'clip']),
 )
-def test_every_mended_value_is_valid_and_valid_ones_stay(
+def test_every_corrected_value_is_valid_and_valid_ones_stay(
     label: np.ndarray, num_classes: int, ignore_index: int, on_invalid: str
 ) -> None:
     options = FixOptions(num_classes, ignore_index, {}, on_invalid)
-    mended = mend_map(encoded(label), '.png', options)
-    with Image.open(io.BytesIO(mended.data)) as image:
+    corrected = correct_map(encoded(label), '.png', options)
+    with Image.open(io.BytesIO(corrected.data)) as image:
         found = np.asarray(image)
     valid = (label.astype(int) < num_classes) | (label == ignore_index)
     np.testing.assert_array_equal(found[valid], label[valid])
     assert ((found < num_classes) | (found == ignore_index)).all()
-    assert sum(mended.values.values()) == (found != label).sum()
-    assert mend_map(mended.data, '.png', options).changes == []
+    assert sum(corrected.values.values()) == (found != label).sum()
+    assert correct_map(corrected.data, '.png', options).changes == []
 
 
 # ---- colours and thresholds

@@ -11,7 +11,7 @@ from mmguard.findings.rule import ConfigRule
 
 
 class GuardReportLost(ConfigRule):
-    """A guard that mends, and nobody hears of it."""
+    """A guard that sanitizes, and nobody hears of it."""
 
     code = 'MG223'
     summary = "A guard stands before the Pack transform, and 'label_guard' is not in its meta_keys."

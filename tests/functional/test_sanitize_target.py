@@ -6,7 +6,7 @@ import torch
 from batches import STABLE, Batch, batches
 from hypothesis import given
 
-from mmguard.functional import mend_target
+from mmguard.functional import sanitize_target
 
 
 @STABLE
@@ -19,16 +19,16 @@ def test_skipped_and_remapped(batch: Batch) -> None:
 
 @STABLE
 @given(batches())
-def test_what_mend_target_returns(batch: Batch) -> None:
+def test_what_sanitize_target_returns(batch: Batch) -> None:
     num_classes, label = batch.num_classes, batch.label
     before = label.clone()
-    mended = mend_target(label, num_classes, batch.ignore_index)
+    sanitized = sanitize_target(label, num_classes, batch.ignore_index)
     assert label.equal(before), 'the labels of the caller were written to'
-    fields = (label, mended.target, mended.keep, mended.invalid, mended.ignored)
+    fields = (label, sanitized.target, sanitized.keep, sanitized.invalid, sanitized.ignored)
     for value, target, keep, invalid, ignored in zip(*(field.tolist() for field in fields)):
         assert ignored == (value == batch.ignore_index)
         assert invalid == (not 0 <= value < num_classes and not ignored)
         assert keep == (not invalid and not ignored)
         assert 0 <= target < num_classes
         assert target == value or not keep
-    assert mended.target.dtype == mended.counts.dtype == torch.int64
+    assert sanitized.target.dtype == sanitized.counts.dtype == torch.int64

@@ -1,4 +1,4 @@
-"""Mending of label tensors without a host synchronisation."""
+"""Sanitizing of label tensors without a host synchronisation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mmguard.labels.space import invalid_label_error
 from mmguard.labels.tally import Tally
 
 
-class Mended(NamedTuple):
-    """What ``mend_target`` returns.
+class Sanitized(NamedTuple):
+    """What ``sanitize_target`` returns.
 
     Attributes:
         target (Tensor): int64, the shape of the input, every element a class in ``[0, num_classes)``, or the
@@ -31,13 +31,13 @@ class Mended(NamedTuple):
     counts: Tensor
 
 
-def mend_target(
+def sanitize_target(
     target: Tensor,
     num_classes: int,
     ignore_index: Optional[int] = -100,
     on_invalid: str = 'ignore',
     background: bool = False,
-) -> Mended:
+) -> Sanitized:
     """Gives every element a harmless value and counts what was invalid.
 
     Args:
@@ -51,12 +51,12 @@ def mend_target(
         LabelGuardError: An invalid label, with ``on_invalid='raise'``.
 
     Example:
-        >>> mended = mend_target(torch.tensor([0, 7, 255, 2]), num_classes=3, ignore_index=255)
-        >>> mended.target.tolist(), mended.keep.tolist(), mended.counts.tolist()
+        >>> sanitized = sanitize_target(torch.tensor([0, 7, 255, 2]), num_classes=3, ignore_index=255)
+        >>> sanitized.target.tolist(), sanitized.keep.tolist(), sanitized.counts.tolist()
         ([0, 2, 2, 2], [True, False, False, True], [4, 1, 0])
-        >>> mend_target(torch.tensor([0, 7, 255, 2]), 3, 255, on_invalid='clip').keep.tolist()
+        >>> sanitize_target(torch.tensor([0, 7, 255, 2]), 3, 255, on_invalid='clip').keep.tolist()
         [True, True, False, True]
-        >>> mend_target(torch.tensor([0, 4, 3]), 3, None, on_invalid='clip', background=True).target.tolist()
+        >>> sanitize_target(torch.tensor([0, 4, 3]), 3, None, on_invalid='clip', background=True).target.tolist()
         [0, 2, 3]
     """
     target = target.long()
@@ -76,7 +76,7 @@ def mend_target(
         keep = ~ignored
     else:
         keep = is_label & ~ignored if ignore_is_label else is_label
-    return Mended(clamped, keep, invalid, ignored, count(invalid, on_invalid))
+    return Sanitized(clamped, keep, invalid, ignored, count(invalid, on_invalid))
 
 
 def count(invalid: Tensor, on_invalid: str) -> Tensor:
