@@ -63,6 +63,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	tools/prose.sh
 
 format: setup
 	$(BIN)/ruff format .

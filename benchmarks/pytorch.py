@@ -34,7 +34,7 @@ KEEPS_MEMORY = {'MALLOC_TRIM_THRESHOLD_': str(1 << 30), 'MALLOC_MMAP_THRESHOLD_'
 
 
 def rows(device: str, rounds: int) -> List[Row]:
-    """Measured in a process of its own, whose allocator is told so at its start."""
+    """Measured in a process of its own, whose allocator is configured at its start."""
     command = [sys.executable, '-m', 'benchmarks.pytorch', device, str(rounds)]
     printed = subprocess.run(command, env={**os.environ, **KEEPS_MEMORY}, stdout=subprocess.PIPE, check=True).stdout
     return [Row(**row) for row in json.loads(printed)]

@@ -1,6 +1,6 @@
 """A segmentation model in a plain PyTorch loop whose masks hold a value that is no class.
 
-    python examples/plain_pytorch.py            # trains, and tells what it left out
+    python examples/plain_pytorch.py            # trains, and reports what it left out
     python examples/plain_pytorch.py --check    # says what is wrong with the first batch, and what to write
     python examples/plain_pytorch.py --stock    # torch.nn.CrossEntropyLoss: dies at the first such pixel
 

@@ -26,13 +26,13 @@ def register_all() -> None:
     """
     for hook in (FlightRecorderHook, LabelGuardHook, RankGuardHook):
         HOOKS.register_module(module=hook, force=True)
-    transforms = _load('mmguard.transforms', needs='mmcv', lost='the transforms are not there')
+    transforms = _load('mmguard.transforms', needs='mmcv', effect='the transforms are not there')
     if transforms is not None:
         for name in transforms.__all__:
             TRANSFORMS.register_module(module=getattr(transforms, name), force=True)
     _register_losses(MODELS, mmguard.losses)
     for scope, losses in (('mmseg', mmguard.losses.mmseg), ('mmdet', mmguard.losses.mmdet)):
-        registry = _load(f'{scope}.registry', needs=scope, lost='its losses are not guarded')
+        registry = _load(f'{scope}.registry', needs=scope, effect='its losses are not guarded')
         if registry is not None:
             _register_losses(registry.MODELS, losses)
 
@@ -42,11 +42,11 @@ def _register_losses(registry: Registry, losses: ModuleType) -> None:
         registry.register_module(name=name, module=getattr(losses, name), force=True)
 
 
-def _load(module: str, needs: str, lost: str) -> Optional[ModuleType]:
+def _load(module: str, needs: str, effect: str) -> Optional[ModuleType]:
     if importlib.util.find_spec(needs) is None:
         return None
     try:
         return importlib.import_module(module)
     except Exception as error:  # an install that does not import must not take the rest down
-        warnings.warn(f'mmguard: {needs} is installed but cannot be imported ({error}); {lost}', stacklevel=3)
+        warnings.warn(f'mmguard: {needs} is installed but cannot be imported ({error}); {effect}', stacklevel=3)
         return None

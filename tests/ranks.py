@@ -11,7 +11,7 @@ import subprocess
 import sys
 from typing import List, NamedTuple
 
-#: What a child begins with: mmengine is told of the process group, which the child makes itself.
+#: What a child begins with: mmengine learns of the process group, which the child makes itself.
 PREAMBLE = """
 import hashlib, os, sys
 import torch

@@ -38,11 +38,11 @@ EMPTY: Box = (30, 30, 30, 70)
 
 
 class Thing(NamedTuple):
-    """One annotated object. ``aside``: a crowd in COCO, difficult in VOC; no trained object to begin with."""
+    """One annotated object. ``ignored``: a crowd in COCO, difficult in VOC; no trained object to begin with."""
 
     label: int
     box: Box
-    aside: bool = False
+    ignored: bool = False
 
 
 class Layout(NamedTuple):
@@ -129,7 +129,7 @@ def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, faults: 
             objects = things(number, num_classes, data_classes - 1, faults)
             if number in (6, 7):
                 label = 9 if number == 6 or 'labels' not in faults else num_classes
-                objects.append(Thing(label, PLACES[3], aside=True))
+                objects.append(Thing(label, PLACES[3], ignored=True))
             for thing in objects:
                 x1, y1, x2, y2 = thing.box
                 annotations.append(
@@ -140,9 +140,9 @@ def make_coco(root: str, num_classes: int = 80, data_classes: int = 83, faults: 
                         category_id=10 + 2 * thing.label,
                         bbox=[x1, y1, x2 - x1, y2 - y1],
                         area=(x2 - x1) * (y2 - y1),
-                        iscrowd=int(thing.aside),
+                        iscrowd=int(thing.ignored),
                         segmentation=_rle(thing.box)
-                        if thing.aside or len(annotations) % 2
+                        if thing.ignored or len(annotations) % 2
                         else [[x1, y1, x2, y1, x2, y2, x1, y2]],
                     )
                 )
@@ -184,12 +184,12 @@ def make_voc(root: str, num_classes: int = 20, data_classes: int = 23, faults: S
             if number == 2 and split == 'trainval' and 'boxes' in faults:
                 objects.append(Thing(3, OUTSIDE))
             if number == 7:
-                objects.append(Thing(num_classes if 'labels' in faults else 9, PLACES[3], aside=True))
+                objects.append(Thing(num_classes if 'labels' in faults else 9, PLACES[3], ignored=True))
             text = f'<annotation><size><width>{SIZE}</width><height>{SIZE}</height><depth>3</depth></size>'
             for thing in objects:
                 x1, y1, x2, y2 = (value + 1 for value in thing.box)  # VOC counts from 1
                 text += (
-                    f'<object><name>{names[thing.label]}</name><difficult>{int(thing.aside)}</difficult><bndbox>'
+                    f'<object><name>{names[thing.label]}</name><difficult>{int(thing.ignored)}</difficult><bndbox>'
                     f'<xmin>{x1}</xmin><ymin>{y1}</ymin><xmax>{x2}</xmax><ymax>{y2}</ymax></bndbox></object>'
                 )
             write_text(osp.join(root, year, 'Annotations', f'{stem}.xml'), text + '</annotation>')

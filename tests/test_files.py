@@ -42,8 +42,8 @@ def test_one_that_cannot_be_written_leaves_the_old_one_and_nothing_beside(
 
 
 def test_a_dash_is_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_or_print(str(tmp_path / 'new' / 'told.json'), '{"é": 1}')
-    assert (tmp_path / 'new' / 'told.json').read_bytes() == '{"é": 1}\n'.encode()
+    write_or_print(str(tmp_path / 'new' / 'reported.json'), '{"é": 1}')
+    assert (tmp_path / 'new' / 'reported.json').read_bytes() == '{"é": 1}\n'.encode()
     write_or_print('-', '{}')
     assert capsys.readouterr().out == '{}\n'
 

@@ -19,7 +19,7 @@ def python(code: str, *path: str) -> str:
     setup = f'import sys; sys.path[:0] = {list(path)!r}\n'
     done = subprocess.run([sys.executable, '-c', setup + code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return done.stderr + done.stdout  # what the code prints comes last, behind warnings of others
+    return done.stderr + done.stdout  # what the code prints comes last, behind other warnings
 
 
 @pytest.mark.parametrize(

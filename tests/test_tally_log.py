@@ -81,7 +81,7 @@ def test_pixels_ranks_and_modes(tmp_path: Path) -> None:
     assert 'total_instances' not in line
 
 
-def test_what_cannot_be_written_is_told_once_and_hurts_nobody(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_reported_once_and_hurts_nobody(tmp_path: Path) -> None:
     (tmp_path / 'run').write_text('a file where the folder should be')
     log = TallyLog(str(tmp_path / 'run'))
     with pytest.warns(UserWarning, match='run/label_guard.jsonl cannot be written'):
@@ -91,7 +91,7 @@ def test_what_cannot_be_written_is_told_once_and_hurts_nobody(tmp_path: Path) ->
         log.write(2, [Tally(4, 1)])
 
 
-def test_wrong_arguments_are_told(tmp_path: Path) -> None:
+def test_wrong_arguments_are_reported(tmp_path: Path) -> None:
     log = TallyLog(str(tmp_path))
     with pytest.raises(ValueError, match="kind must be one of 'pixels', 'instances', got 'boxes'"):
         log.write(1, [], kind='boxes')
@@ -105,7 +105,7 @@ def report(folder: Path, capsys: pytest.CaptureFixture) -> Tuple[int, str]:
     return code, ' '.join(capsys.readouterr().out.split())
 
 
-def test_a_clean_run_is_told_to_be_clean(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_clean_run_is_reported_to_be_clean(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with TallyLog(str(tmp_path), num_classes=264) as log:
         for iteration in (1, 2, 3):
             _, _, tallies = guard_batch(*batch([1, 2], [3], first=2 * iteration), 264, return_tally=True)

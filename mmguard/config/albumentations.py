@@ -21,7 +21,7 @@ MOVING = {
     'GridDistortion': ('mask_value', False),
     'OpticalDistortion': ('mask_value', False),
 }
-#: Transforms that cut holes, also into the label map if they are told what to write there.
+#: Transforms that cut holes, also into the label map if they have an argument for what to write there.
 CUTTING = {
     'CoarseDropout': 'mask_fill_value',
     'GridDropout': 'mask_fill_value',

@@ -1,4 +1,4 @@
-"""mmguard's own parts in a config: those that are there, and those that take the place of others."""
+"""mmguard's own parts in a config: those that are there, and those that replace stock parts."""
 
 from __future__ import annotations
 

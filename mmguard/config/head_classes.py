@@ -75,7 +75,7 @@ def names_more(dataset: Part) -> bool:
 
 
 def has_open_vocabulary(config: ReadConfig) -> bool:
-    """Whether the model is told the classes in words: any data set can be tested then."""
+    """Whether the model gets the classes in words: any data set can be tested then."""
     return any(head.is_a(*OPEN_VOCABULARY) for head in heads(config))
 
 

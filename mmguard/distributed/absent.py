@@ -137,15 +137,15 @@ class Presence:
 
     def _judged(self, stories: Dict[int, List[str]], call: int) -> Any:
         ended = [rank for rank, (kind, _) in stories.items() if kind in ('ended', 'gone')]
-        told = '; '.join(stories[rank][1] for rank in (ended or stories))
+        said = '; '.join(stories[rank][1] for rank in (ended or stories))
         if not stories:
             return 'all of them are here, so it is the connection between them that failed', []
         waiting = [rank for rank, (kind, _) in stories.items() if kind == 'waiting']
         here = [rank for rank in self.ranks if rank not in stories]
         if ended or len(waiting) < len(here):
-            return told, ended or list(stories)
+            return said, ended or list(stories)
         skipped = ', '.join(map(str, here))
-        return f'{told}. It is rank {skipped} that skipped this, unless the others were to skip it, too', here
+        return f'{said}. It is rank {skipped} that skipped this, unless the others were to skip it, too', here
 
 
 def where(thread: int) -> str:

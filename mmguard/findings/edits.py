@@ -80,7 +80,7 @@ class Split(NamedTuple):
 def holds(edit: Edit, finding: Finding, splits: Sequence[Split], rules: Sequence[Type[Rule]]) -> bool:
     """Whether an edit is right: it is applied, and all rules look again, in every split.
 
-    Its finding must be gone, no error be new, and no class and no label be lost to the training.
+    Its finding must be gone, no error be new, and the training must keep every class and every label.
     """
     return all(_holds_in(edit, finding, *split, rules) for split in splits)
 
@@ -129,7 +129,7 @@ def _keeps(edit: Edit, before: LabelFacts, after: LabelFacts, is_here: bool) -> 
     object in one split makes it none in another.
     """
     if before.maps is not None and after.maps is not None and before.maps.sources != after.maps.sources:
-        return bool(trained_classes(after))  # other files: nothing of those before is lost
+        return bool(trained_classes(after))  # other files: nothing of those before is missing
     # A split without the finding may use these numbers for classes.
     nothing = edit.unlabelled if is_here else ()
     old = {label: count for label, count in _meant(before).items() if label not in nothing}

@@ -1,4 +1,4 @@
-"""Checks of shapes and dtypes: the caller's mistakes, told in words. They look at no value, so they cost no sync."""
+"""Checks of shapes and dtypes, with messages in words. They look at no value, so they cost no sync."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ class ClassTarget(NamedTuple):
 def sanitize_class_target(target: Tensor, num_classes: int, ignore_index: int, on_invalid: str) -> ClassTarget:
     """Turns invalid and ignored labels into one value that PyTorch ignores.
 
-    :func:`~mmguard.functional.sanitize_target` says the same in masks, which other losses need. Beside ``F.cross_entropy``
-    every pass over the target can be measured, so it is made in two.
+    :func:`~mmguard.functional.sanitize_target` says the same in masks, which other losses need. Beside
+    ``F.cross_entropy`` every pass over the target can be measured, so it is made in two.
 
     Args:
         target (Tensor): Labels of any integer dtype and shape.

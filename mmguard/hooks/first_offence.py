@@ -34,14 +34,14 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
     text += ''.join(f'\n  or: {f.code} {f.cause} {f.advice}' for f in findings[1:2])
     what = 'labels' if kind == 'pixels' else 'instances'
     goes_on = f'without these {what}' if any(t.skipped for t in offending) else 'with these labels clamped'
-    told = [
+    reported = [
         f'first offence. {"Training" if mode == "train" else "The run"} goes on {goes_on}, but they are wrong, and so '
         f'may be others that no guard can tell:\n{text}'
     ]
     if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
         background = ignored_as_background(unwrapped(model))
-        told += [background] if background else []
-    return told
+        reported += [background] if background else []
+    return reported
 
 
 def _likely_causes(

@@ -6,7 +6,7 @@ from typing import Any, Iterator, Optional, Set
 
 from torch import nn
 
-#: Assigners that leave the ignored regions out without being told to.
+#: Assigners that leave the ignored regions out without an argument.
 _ALWAYS = ('CenterRegionAssigner',)
 
 

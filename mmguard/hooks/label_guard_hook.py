@@ -304,6 +304,6 @@ def _warn_if_counts_are_lost(logger: Any, dataset: Any) -> None:
         if LABEL_GUARD not in getattr(pipeline[packs[-1]], 'meta_keys', ()):
             guard, pack = type(pipeline[guards[0]]).__name__, type(pipeline[packs[-1]]).__name__
             logger.warning(
-                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are sanitized, but '
-                f'their counts are lost here. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
+                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are sanitized, '
+                f'but counts do not arrive. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
             )

@@ -114,7 +114,7 @@ class FilesSeen:
         skipped, remapped = self._of(kind, name)
         detail = self._details[kind].get(name, Tally())
         # What was counted before its values were forgotten.
-        lost = skipped + remapped - detail.skipped - detail.remapped
+        unknown = skipped + remapped - detail.skipped - detail.remapped
         return Tally(
             detail.total,
             skipped,
@@ -122,7 +122,7 @@ class FilesSeen:
             detail.values,
             name,
             detail.reasons,
-            other_values=detail.other_values + lost,
+            other_values=detail.other_values + unknown,
         )
 
     def _forget(self, kind: str) -> None:

@@ -23,8 +23,8 @@ _SURPLUS = 10
 class FlightRecord:
     """A file of JSON lines, of bounded size, that holds at least the last batches.
 
-    Each line is handed to the operating system at once, so a process that is killed has lost none. A line that could
-    not be written, on a disk that is full say, is written with the next one. The process holds a lock on the file for
+    Each line is handed to the operating system at once, so none is missing after a kill. A line that could not be
+    written, on a disk that is full say, is written with the next one. The process holds a lock on the file for
     as long as it lives and writes: who reads it knows whether the training goes on.
 
     Args:

@@ -18,7 +18,7 @@ from mmguard.version import __version__
 
 #: Counts up when a field changes its meaning.
 FORMAT = 1
-#: Seconds between two writings while a loop runs: a run that is killed has lost the counts of so long, at most.
+#: Seconds between two writings while a loop runs: where a run is killed, the counts of so long are missing, at most.
 EVERY = 60.0
 
 

@@ -41,9 +41,9 @@ class _Sums:
 
 class CaseLog:
     """Writes ``label_guard.jsonl`` and ``label_guard.json`` as mmengine's hook does, so that ``mmguard report`` reads
-    them, and tells in words.
+    them, and reports in words.
 
-    A line is told for each of the first 20 iterations with something to tell, then one per 10 s. What is told stands in
+    A line is reported for each of the first 20 iterations with something to report, then one per 10 s. It stands in
     the file all the same, each iteration with its cases and values.
 
     Args:
@@ -75,13 +75,13 @@ class CaseLog:
         self._hinted = False
 
     def start_anew(self) -> None:
-        """Puts the files of an earlier training in this folder aside, as ``label_guard.jsonl.old``."""
+        """Renames the files of an earlier training in this folder to ``label_guard.jsonl.old``."""
         for path in self._log.paths:
             try:
                 if os.path.exists(path):
                     os.replace(path, f'{path}.old')
             except OSError as error:
-                self._tell(f'guard: {path} of an earlier training cannot be put aside: {error}')
+                self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
     def see(self, mode: str, place: Dict[str, int], span: Span, cases: Sequence[str] = ()) -> None:
         """Takes an iteration.

@@ -38,8 +38,8 @@ class GuardsLabels:
 
     Stands before the trainer: ``class nnUNetTrainerDA5Guarded(GuardsLabels, nnUNetTrainerDA5)``. Voxels whose label is
     neither declared in ``dataset.json`` nor the ignore label are left out of every loss term and of the pseudo Dice,
-    counted exactly in the data loader's workers, and told case by case. On valid labels value and gradient of the loss
-    are the stock ones.
+    counted exactly in the data loader's workers, and reported case by case. On valid labels value and gradient of the
+    loss are the stock ones.
 
     Attributes:
         on_invalid (str): ``'ignore'`` leaves invalid voxels out, ``'clip'`` clamps their labels into the classes,
@@ -49,7 +49,7 @@ class GuardsLabels:
 
     on_invalid = 'ignore'
 
-    # nnU-Net's, told to a type checker.
+    # nnU-Net's, declared for a type checker.
     label_manager: Any
     loss: Any
     output_folder: str
@@ -71,10 +71,10 @@ class GuardsLabels:
             f'guard: valid labels {", ".join(map(str, valid_labels(manager)))}{declared}; others: '
             f'on_invalid={self.on_invalid!r}'
         )
-        lost = labels_without_output(manager)
-        if lost:
+        missing = labels_without_output(manager)
+        if missing:
             self._tell(
-                f'guard: dataset.json declares {", ".join(map(str, lost))}, but the network has '
+                f'guard: dataset.json declares {", ".join(map(str, missing))}, but the network has '
                 f'{manager.num_segmentation_heads} outputs, for 0..{manager.num_segmentation_heads - 1}: these voxels '
                 f'are left out. Number the labels without gaps, in dataset.json and in the files'
             )
@@ -123,7 +123,7 @@ class GuardsLabels:
         finally:
             self.label_manager = manager
 
-    # ---- what is told
+    # ---- what is reported
 
     def on_train_start(self) -> None:
         super().on_train_start()  # type: ignore[misc]

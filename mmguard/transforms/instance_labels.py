@@ -129,7 +129,7 @@ class GuardInstanceLabels(BaseTransform):
         leave_in_sample(sample, 'instances', tally)
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
-        """The usual image, told in as few steps as can be: a first call of torch or numpy takes its 10 us."""
+        """The usual image, counted in as few steps as can be: a first call of torch or numpy takes its 10 us."""
         if labels is None or labels.ndim != 1 or len(labels) > FEW or labels.dtype not in INT64:
             return False
         if not self.rule.are_classes(labels.tolist()):

@@ -17,9 +17,10 @@ class GuardSegLabels(BaseTransform):
     """Checks and sanitizes the semantic label map, before or after the Pack transform.
 
     Right after the Pack transform it sees what the loss will see, and its report always reaches the hook. Before it,
-    it sanitizes early (``GenerateEdge`` draws no edges around bad pixels); the report then travels if ``'label_guard'`` is
-    in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not copied. Where a transform
-    mixes several images (``RandomMosaic``), put the guard behind it: the reports of the mixed-in images end there.
+    it sanitizes early (``GenerateEdge`` draws no edges around bad pixels); the report then travels if
+    ``'label_guard'`` is in the Pack transform's ``meta_keys``. A clean map costs about one min/max and is not
+    copied. Where a transform mixes several images (``RandomMosaic``), put the guard behind it: the reports of the
+    mixed-in images end there.
 
     Required keys: ``gt_seg_map`` (H, W) of an integer dtype, or ``data_samples`` with ``gt_sem_seg`` (1, H, W).
     Without either (a test pipeline) nothing happens. Added key: ``label_guard``.

@@ -210,7 +210,7 @@ def per_iteration(lines: List[Dict[str, Any]], key: str) -> List[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize('family', ['retinanet', 'mask2former'])
-def test_images_that_lose_all_instances_are_told(family: str, data_of: Callable[..., str], work_dir: str) -> None:
+def test_images_that_lose_all_instances_are_reported(family: str, data_of: Callable[..., str], work_dir: str) -> None:
     """Image 4 holds invalid objects alone."""
     run = train(small_config(family, data_of(family), work_dir))
     assert [line['empty_images'] for line in run.lines() if line.get('empty_images')] == [1]

@@ -293,7 +293,7 @@ def test_a_rank_keeps_something_to_run() -> None:
     assert [len(one['boxes']) for one in targets] == [0, 0]
 
 
-def test_images_that_cannot_be_taken_apart_are_told() -> None:
+def test_images_that_cannot_be_taken_apart_are_reported() -> None:
     with pytest.raises(TypeError, match='images must be a list of tensors or one tensor, got dict'):
         guard_batch({}, [target([9])], 5)
     with pytest.raises(ValueError, match='there are 2 images, but 1 targets'):
@@ -404,12 +404,12 @@ def test_wrong_shapes_and_types_name_image_and_field(change: Dict[str, Any], err
         ([target([1])], dict(instance_keys='track_ids'), TypeError, r"write \('track_ids',\)"),
     ],
 )
-def test_wrong_arguments_are_told(targets: Any, arguments: Dict[str, Any], error: type, message: str) -> None:
+def test_wrong_arguments_are_reported(targets: Any, arguments: Dict[str, Any], error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         guard_targets(targets, 5, **arguments)
 
 
-def test_boxes_of_different_kinds_are_told() -> None:
+def test_boxes_of_different_kinds_are_reported() -> None:
     rotated = {'labels': torch.tensor([1]), 'boxes': torch.zeros(1, 5)}
     assert guard_targets([rotated, rotated], 5) == [rotated, rotated]
     with pytest.raises(ValueError, match=r'have shapes \(1, 5\) and \(1, 4\)'):

@@ -194,13 +194,13 @@ def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:
 
 
 @pytest.mark.parametrize('value', [3, None, [torch.ones(1), 2], 'loss'])
-def test_what_is_no_loss_is_told(value: Any) -> None:
+def test_what_is_no_loss_is_reported(value: Any) -> None:
     with pytest.raises(TypeError, match="'loss_x' in the dictionary of losses must be a tensor or a list of tensors"):
         align_losses({'loss_x': value}, nn.Linear(1, 1))
 
 
 @pytest.mark.parametrize('arguments', [dict(on_mismatch='pad'), dict(on_nonfinite='drop')])
-def test_unknown_words_are_told(arguments: dict) -> None:
+def test_unknown_words_are_reported(arguments: dict) -> None:
     with pytest.raises(ValueError, match='must be one of'):
         LossAgreement(nn.Linear(1, 1), **arguments)
 

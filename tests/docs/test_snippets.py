@@ -30,7 +30,7 @@ RUN_ELSEWHERE = {
     'from nnunetv2.training': 'tests/nnunet/test_example_nnunet.py',
     'import torch.nn.functional as F\nfrom nnunetv2': 'tests/nnunet/test_example_nnunet.py',
 }
-#: What a line in a shell starts with, beside mmguard: tools of others, that are not installed with mmguard.
+#: What a line in a shell starts with, beside mmguard: tools that are not installed with it.
 OTHER_TOOLS = (
     'pip install',
     'make ',

@@ -167,10 +167,10 @@ def test_a_run_of_the_test_loop_alone_tells_the_likely_cause(cityscapes: str, wo
 def test_a_guard_before_the_packing_reports_through_meta_keys(cityscapes: str, work_dir: str) -> None:
     run = train(tiny_config(cityscapes, work_dir, pipeline=EARLY))
     assert [line['samples'] for line in run.lines()] == [line['samples'] for line in expected_lines(cityscapes, 4)]
-    assert 'counts are lost' not in run.log
+    assert 'counts do not arrive' not in run.log
 
 
-def test_a_guard_before_the_packing_without_meta_keys_is_told_once(cityscapes: str, work_dir: str) -> None:
+def test_a_guard_before_the_packing_without_meta_keys_is_reported_once(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, GUARD, PACK])
     config.train_cfg.val_interval = 2
     add_loop(config, 'val', [*LOAD, GUARD, PACK])

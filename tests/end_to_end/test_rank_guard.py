@@ -149,7 +149,7 @@ def test_a_compiled_step_is_guarded_and_given_back(clean_cityscapes: str, work_d
     config.custom_hooks.append(dict(type='PoisonHook', iterations=(1, 2)))
     plain = state_of(Run(config).train())
     for name, value in state_of(compiled).items():
-        torch.testing.assert_close(value, plain[name], msg=lambda told, name=name: f'{name}: {told}')
+        torch.testing.assert_close(value, plain[name], msg=lambda reported, name=name: f'{name}: {reported}')
     assert compiled.log.count('skipped, losses that are not finite') == 2
     assert hasattr(vars(compiled.runner.model)['train_step'], '_torchdynamo_orig_callable')
     assert 'parse_losses' not in vars(compiled.runner.model)
@@ -380,6 +380,6 @@ class SpoilLabelsHook(Hook):
 def test_a_rank_that_dies_of_an_error_tells_the_other_which(clean_cityscapes: str, work_dir: str) -> None:
     quiet, dies = run_ranks(ONE_RAISES, clean_cityscapes, work_dir, HERE)
     assert dies.said('SAID') == ['it'], dies.output[-3000:]
-    (told,) = quiet.said('ABSENT')
-    assert told.startswith('[1] rank 0 waited ')
-    assert 'rank 1 ended training: IndexError: Target 77 is out of bounds' in told
+    (reported,) = quiet.said('ABSENT')
+    assert reported.startswith('[1] rank 0 waited ')
+    assert 'rank 1 ended training: IndexError: Target 77 is out of bounds' in reported

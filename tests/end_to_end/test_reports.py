@@ -124,7 +124,7 @@ def test_no_file_where_none_is_wanted(cityscapes: str, work_dir: str) -> None:
     assert len(run.guard_lines) == 4
 
 
-def test_a_run_without_any_guard_is_told_so(clean_cityscapes: str, work_dir: str) -> None:
+def test_a_run_without_any_guard_is_reported_so(clean_cityscapes: str, work_dir: str) -> None:
     config = tiny_config(clean_cityscapes, work_dir, pipeline=[*LOAD, PACK], iters=1)
     config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
     assert 'guard: nothing to report: the training pipeline holds no guard' in train(config).log
@@ -197,7 +197,7 @@ def test_a_killed_process_loses_no_line(cityscapes: str, work_dir: str) -> None:
 
 
 @pytest.mark.skipif(not osp.exists('/dev/full'), reason='needs /dev/full')
-def test_a_full_disk_is_told_once_and_training_goes_on(cityscapes: str, work_dir: str) -> None:
+def test_a_full_disk_is_reported_once_and_training_goes_on(cityscapes: str, work_dir: str) -> None:
     run = Run(tiny_config(cityscapes, work_dir))
     os.symlink('/dev/full', osp.join(run.log_dir, 'label_guard.jsonl'))
     run.train()

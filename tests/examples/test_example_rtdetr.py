@@ -94,7 +94,7 @@ def in_one_process() -> List[float]:
     return history
 
 
-ASIDE = """
+SIDE_BY_SIDE = """
 sys.path.insert(0, sys.argv[1])
 from mmguard.distributed import align_losses
 from rtdetr_det_engine import batches, reduce_dict, small_rtdetr, train_one_epoch
@@ -118,24 +118,24 @@ leave()
 
 
 @pytest.fixture(scope='module')
-def aside() -> List[Rank]:
-    ranks = run_ranks(ASIDE, str(EXAMPLES))
+def side_by_side() -> List[Rank]:
+    ranks = run_ranks(SIDE_BY_SIDE, str(EXAMPLES))
     assert [rank.returncode for rank in ranks] == [0, 0], output_of(ranks)[-4000:]
     return ranks
 
 
 @pytest.mark.slow
-def test_on_clean_targets_the_trajectory_is_that_of_the_stock_loop_bit_for_bit(aside: List[Rank]) -> None:
+def test_on_clean_targets_the_trajectory_is_that_of_the_stock_loop_bit_for_bit(side_by_side: List[Rank]) -> None:
     for word in ('PARAMETERS', 'HISTORY'):
-        said = aside[0].said(word) + aside[1].said(word)
+        said = side_by_side[0].said(word) + side_by_side[1].said(word)
         assert len(said) == 4
         assert len(set(said)) == 1
 
 
 @pytest.mark.slow
-def test_reduce_dict_mixes_unlike_losses_and_does_not_once_they_are_aligned(aside: List[Rank]) -> None:
+def test_reduce_dict_mixes_unlike_losses_and_does_not_once_they_are_aligned(side_by_side: List[Rank]) -> None:
     """As many losses on each rank, but not the same ones: stacked by sorted key, nothing crashes."""
-    stock, aligned = zip(*(rank.said('REDUCED') for rank in aside))
+    stock, aligned = zip(*(rank.said('REDUCED') for rank in side_by_side))
     assert [eval(said) for said in stock] == [
         {'loss_bbox': 1.5, 'loss_bbox_dn_0': 15.0},  # rank 1's loss_bce is in it
         {'loss_bbox': 1.5, 'loss_bce': 15.0},

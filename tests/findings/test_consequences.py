@@ -1,4 +1,4 @@
-"""Findings that follow from a likelier one are not told: two advices for one fault contradict each other."""
+"""Findings that follow from a likelier one are not shown: two advices for one fault contradict each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmguard.findings.volume_examples import voxels
 CODES = {cause.code: cause for cause in RULES}
 
 
-def test_the_rest_is_told_where_nothing_explains_the_values() -> None:
+def test_the_rest_is_reported_where_nothing_explains_the_values() -> None:
     assert [finding.code for finding in diagnose(LabelFacts({200: 3}, 19, 255))] == ['MG107']
     assert [finding.code for finding in diagnose(LabelFacts({11: 3}, 11, 255))] == ['MG102']
 

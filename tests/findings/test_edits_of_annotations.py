@@ -14,7 +14,7 @@ from annotation_files import VOC_GOOD, corners, normalised, rewritten, turned_si
 from detection_configs import NAMES, PETS, SITUATIONS
 from PIL import Image
 from second_round import doubled, empty_boxes, voc_swapped_size
-from situation import coco_config, coco_data, coco_json, json_alone, retina, some_boxes, told, write_config
+from situation import coco_config, coco_data, coco_json, json_alone, retina, some_boxes, with_options, write_config
 
 from mmguard.cli import main
 from mmguard.config.changes import changed
@@ -158,8 +158,13 @@ OFFERED: List[Tuple[str, Any, str, str]] = [
     ('MG109', rewritten(doubled), 'asks', '--scale 0.5'),
     ('MG109', rewritten(turned_sizes), 'asks', '--sizes swapped'),
     ('MG109', rewritten(empty_boxes), 'asks', 'which leaves them out'),
-    ('MG115', told(json_alone(PARENT, 2, some_boxes([1, 2])), labels='ids'), 'asks', '--classes cat,dog --renumber 0'),
-    ('MG137', told(json_alone({8823411: 'cat', 8823412: 'dog'}, 2), labels='ids'), 'safe', '--renumber 0'),
+    (
+        'MG115',
+        with_options(json_alone(PARENT, 2, some_boxes([1, 2])), labels='ids'),
+        'asks',
+        '--classes cat,dog --renumber 0',
+    ),
+    ('MG137', with_options(json_alone({8823411: 'cat', 8823412: 'dog'}, 2), labels='ids'), 'safe', '--renumber 0'),
     ('MG140', coco_config(PETS, None, retina(3)), 'safe', "classes=('cat', 'dog', 'cow',)"),
     ('MG140', coco_config(PETS, ('cat', 'Dog', 'cow'), retina(3)), 'safe', "'Dog' is 'dog' there"),
     ('MG141', coco_config(PETS, ('cat', 'cow', 'dog'), retina(3)), 'safe', "classes=('cat', 'dog', 'cow',)"),

@@ -13,7 +13,7 @@ from drawn_scenes import VOID, blob, coloured, each, objects, scenes, soft
 from mask_files import OWN_COLOURS, STREET, VOC_COLOURS, channels
 from mask_values import ade, blobs, slip, unlabelled_zero
 from segmentation_configs import FIVE, LOVEDA, OHEM
-from situation import Build, findings_of, masks, seg_config, seg_model, told
+from situation import Build, findings_of, masks, seg_config, seg_model, with_options
 
 from mmguard.findings import Finding
 from mmguard.findings.edits import Edit
@@ -78,7 +78,7 @@ def anything(edit: Edit) -> bool:
 
 def of_both(build: Build) -> Build:
     """Training and validation are looked at."""
-    return told(build, splits=('train', 'val'))
+    return with_options(build, splits=('train', 'val'))
 
 
 def five(arrays: Any, val: Any = None, names: Any = None, **settings: Any) -> Build:
@@ -128,9 +128,11 @@ RIGHT: Dict[str, Case] = {
         reduces('safe'),
     ),
     'white foreground': Case('MG103', masks(BLOBS, 2), maps({255: 1}, 'safe')),
-    'white foreground, reduced': Case('MG103', told(masks(BLOBS, 2), reduce_zero_label=True), reduces('safe', False)),
+    'white foreground, reduced': Case(
+        'MG103', with_options(masks(BLOBS, 2), reduce_zero_label=True), reduces('safe', False)
+    ),
     '255 is not ignored': Case(
-        'MG104', told(masks(scenes([0, 1, 2, VOID], 6), 3), ignore_index=-100), lambda e: e.options[0][1] == 255
+        'MG104', with_options(masks(scenes([0, 1, 2, VOID], 6), 3), ignore_index=-100), lambda e: e.options[0][1] == 255
     ),
     'noise of two classes': Case(
         'MG106',
@@ -193,7 +195,7 @@ RIGHT: Dict[str, Case] = {
     ),
     'a map before the shift': Case(
         'MG126',
-        told(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
+        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
         maps({0: 0, 1: 1, 6: 2}, 'safe'),
     ),
     'a slip': Case('MG127', masks(slip(38, 60, 1, 5), 5), maps({38: 255})),
@@ -222,7 +224,7 @@ HARM: Dict[str, Case] = {
     ),
     'most is 255: nobody is asked': Case('MG103', masks(mostly_white(), 2), safe),
     '255 may be the class that never occurs': Case(
-        'MG104', told(masks(scenes([0, 1, VOID], 6), 3), ignore_index=-100), safe
+        'MG104', with_options(masks(scenes([0, 1, VOID], 6), 3), ignore_index=-100), safe
     ),
     'pictures of five classes are thresholded': Case(
         'MG106',
@@ -235,7 +237,7 @@ HARM: Dict[str, Case] = {
     ),
     'a class is ignored by the shift': Case(
         'MG115',
-        told(masks(scenes(range(1, 7), 6), 6), ignore_index=5),
+        with_options(masks(scenes(range(1, 7), 6), 6), ignore_index=5),
         lambda e: ('ignore_index', 255) not in e.options,
     ),
     'a validation from 0 is shifted': Case(

@@ -68,7 +68,7 @@ def test_no_advice_hides_the_fault(code: str) -> None:
 
 @pytest.mark.parametrize('trained', [None, even(0)])
 @pytest.mark.parametrize('ignore_index', [255, -100, 0])
-def test_foreground_255_is_never_told_to_be_ignored(ignore_index: int, trained: Any) -> None:
+def test_foreground_255_is_never_reported_to_be_ignored(ignore_index: int, trained: Any) -> None:
     facts = pixels({0: 900, 255: 100}, 2, ignore_index=ignore_index, trained=trained)
     finding = diagnose(facts)[0]
     assert finding.code == 'MG103'
@@ -245,13 +245,13 @@ def test_a_missing_comma_makes_letters_of_a_class() -> None:
     assert "metainfo=dict(classes=('person',))" in finding.lines
 
 
-def test_names_that_almost_match_are_told() -> None:
+def test_names_that_almost_match_are_reported() -> None:
     finding = diagnose(EXAMPLES['MG140']())[0]
     assert "'Cat' is 'cat' there" in finding.advice
     assert "metainfo=dict(classes=('cat', 'dog', 'cow',))" in finding.lines
 
 
-def test_turned_labels_are_told_from_small_ones() -> None:
+def test_turned_labels_are_reported_from_small_ones() -> None:
     turned = pixels(even(0, 1), 2, maps={'size_mismatches': [('a.png', (480, 640), (640, 480))]})
     assert 'EXIF' in diagnose(turned)[0].advice
     assert 'EXIF' not in FIRST['MG130'].advice

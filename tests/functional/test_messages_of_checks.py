@@ -1,4 +1,4 @@
-"""Mistakes of the caller are told in words: both shapes, the dtype and the way out."""
+"""Mistakes of the caller are reported in words: both shapes, the dtype and the way out."""
 
 from __future__ import annotations
 

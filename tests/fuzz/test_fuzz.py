@@ -209,10 +209,10 @@ def test_every_promise_is_kept(bench: Bench, tmp_path: Path) -> None:
             _kept(bench, keep, sign, *found[sign], count[sign])
             for sign in sorted(found, key=lambda s: -count[s])[:_SHOWN]
         ]
-        told = (
+        reported = (
             f'{sum(count.values())} of {INPUTS} inputs of {bench.kind.name} (FUZZ_SEED={SEED}), {len(found)} different'
         )
-        pytest.fail('\n'.join([told, *shown]), pytrace=False)
+        pytest.fail('\n'.join([reported, *shown]), pytrace=False)
     print(
         f'{bench.kind.name}: {INPUTS:,} inputs (FUZZ_SEED={SEED}), every promise kept; exit codes '
         f'{dict(bench.codes)}; {time.process_time() - began:,.0f} s of the processor'

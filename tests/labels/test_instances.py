@@ -112,7 +112,7 @@ def test_the_label_of_an_ignored_instance_is_not_looked_at() -> None:
         (dict(num_classes='2'), TypeError, 'num_classes must be an int'),
     ],
 )
-def test_misuse_is_told(arguments: dict, error: type, message: str) -> None:
+def test_misuse_is_reported(arguments: dict, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         InstanceRule(**arguments)
 

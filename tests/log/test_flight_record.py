@@ -91,7 +91,7 @@ def test_what_could_not_be_written_is_written_with_the_next_line(tmp_path: Path)
 
 
 def test_a_line_that_was_cut_off_costs_that_line_alone(tmp_path: Path) -> None:
-    """By a disk that is full, or a machine that lost its power."""
+    """By a disk that is full, or a machine without power."""
     path = tmp_path / 'flight.jsonl'
     record = FlightRecord(str(path), capacity=9)
     for number in (1, 2):

@@ -138,7 +138,7 @@ def instances_sample(path: str, left: int, *tallies: Tally) -> BaseDataElement:
     return element
 
 
-def test_instances_are_told_by_reason_and_images_left_empty_are_counted() -> None:
+def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() -> None:
     unannotated = sample('test.jpg')
     unannotated.gt_instances = InstanceData()
     span = Span.of(

@@ -135,7 +135,7 @@ def test_what_is_no_record_is_replaced(tmp_path: Path, content: bytes) -> None:
     assert len(runs(path)) == 1
 
 
-def test_a_disk_that_cannot_be_written_is_told_not_raised(tmp_path: Path) -> None:
+def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
     record = RunRecord(str(tmp_path / 'file' / 'label_guard.json'), every=0)
     record.begin('train', Ledger())

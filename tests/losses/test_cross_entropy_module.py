@@ -184,7 +184,7 @@ def test_labels_of_every_kind_at_once(scope: str) -> None:
     assert_equal((loss, grad[rows]), value_and_grad(stock, scores[rows], label[rows], ignore_index=255))
 
 
-def test_one_channel_shapes_are_told_as_the_caller_has_them() -> None:
+def test_one_channel_shapes_are_reported_as_the_caller_has_them() -> None:
     guarded = CROSS_ENTROPY['mmseg'][1](use_sigmoid=True)
     with pytest.raises(
         ValueError, match=r'label has shape \(2, 5, 5\).*cls_score \(2, 1, 4, 4\).*spatial sizes differ'

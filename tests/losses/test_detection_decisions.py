@@ -46,8 +46,8 @@ def test_no_loss_is_decided_twice() -> None:
 
 def test_the_page_says_the_same() -> None:
     rows = re.findall(r'^\| ([A-Z][\w, ]+) \| [^|]* \| ([a-z ]+) \|', PAGE.read_text(), re.MULTILINE)
-    told = {name: decision for names, decision in rows for name in names.split(', ')}
-    assert told == decisions()
+    reported = {name: decision for names, decision in rows for name in names.split(', ')}
+    assert reported == decisions()
 
 
 @pytest.mark.parametrize(

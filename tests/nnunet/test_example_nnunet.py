@@ -1,4 +1,4 @@
-"""The example runs as it is told, and so do the trainers of the documentation."""
+"""The example runs as it is documented, and so do the trainers of the documentation."""
 
 from __future__ import annotations
 

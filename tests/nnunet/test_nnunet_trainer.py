@@ -78,7 +78,7 @@ def invalid_voxels(batch: dict, invalid: set) -> Counter:
     return found
 
 
-def told_voxels(line: dict) -> Counter:
+def reported_voxels(line: dict) -> Counter:
     found: Counter = Counter()
     for sample in line['samples']:
         for value, count in sample['values'].items():
@@ -121,7 +121,7 @@ def test_the_guarded_trainer_finishes_and_tells_every_voxel(
     guarded = run(nnUNetTrainerGuarded, preprocessed[name], configuration)
     assert all(map(math.isfinite, losses_of(guarded)))
     lines = lines_of(guarded.output_folder)
-    assert {(line['mode'], line['iter']): told_voxels(line) for line in lines} == expected
+    assert {(line['mode'], line['iter']): reported_voxels(line) for line in lines} == expected
     for line in lines:
         assert line['skipped_pixels'] == sum(expected[line['mode'], line['iter']].values())
         assert line['total'] == sum(math.prod(part.shape[1:]) for part in raw['train'][0]['target'][0])
@@ -212,7 +212,7 @@ def test_any_trainer_of_nnunet_can_be_guarded(preprocessed: Dict[str, Path], bas
     assert lines_of(made.output_folder)
 
 
-def test_declared_labels_that_the_network_cannot_learn_are_told(preprocessed: Dict[str, Path]) -> None:
+def test_declared_labels_that_the_network_cannot_learn_are_reported(preprocessed: Dict[str, Path]) -> None:
     made = trainer(nnUNetTrainerGuarded, preprocessed['plain'], '2d')
     made.label_manager = LabelManager({'background': 0, 'organ': 1, 'tumour': 5}, None)
     made.initialize()
@@ -251,7 +251,7 @@ def test_workers_bring_the_counts(preprocessed: Dict[str, Path], monkeypatch: py
     lines = lines_of(made.output_folder)
     assert {sample['source'] for line in lines for sample in line['samples']} == set(PLANTED)
     for line in lines:
-        assert all(PLANTED[case][0] == value for case, value in told_voxels(line))
+        assert all(PLANTED[case][0] == value for case, value in reported_voxels(line))
 
 
 class Mislabels:
@@ -286,7 +286,7 @@ def test_batches_of_another_loader_are_guarded_too(preprocessed: Dict[str, Path]
         assert np.isfinite(made.validation_step(batch)['loss'])
     spoilt, case = Counter(), str(batch['keys'][0])
     for line in lines_of(made.output_folder):
-        spoilt.update(told_voxels(line))
+        spoilt.update(reported_voxels(line))
     assert spoilt[case, 9] == 10
     assert spoilt == invalid_voxels(batch, {3, 7, 9}) + invalid_voxels(batch, {3, 7, 9})
 
@@ -315,8 +315,8 @@ def test_report_reads_the_log(preprocessed: Dict[str, Path], capsys: pytest.Capt
     made = run(nnUNetTrainerGuarded, preprocessed['plain'], '3d_fullres')
     assert main(['report', str(made.output_folder)]) == 1  # how many classes there are stands in the record
     shown = capsys.readouterr().out
-    told = Counter(case for line in lines_of(made.output_folder) for case, _ in told_voxels(line).elements())
-    for case, count in told.items():
+    reported = Counter(case for line in lines_of(made.output_folder) for case, _ in reported_voxels(line).elements())
+    for case, count in reported.items():
         assert case in shown
         assert count
     assert 'likely cause' in shown

@@ -30,7 +30,7 @@ def test_a_tally_comes_back_whole(tally: Tally) -> None:
     assert from_tensor(to_tensor(tally), None) == tally
 
 
-def test_of_many_values_the_most_frequent_are_told_and_the_sum_holds_all() -> None:
+def test_of_many_values_the_most_frequent_are_reported_and_the_sum_holds_all() -> None:
     values = {value: value for value in range(1, 101)}
     back = from_tensor(to_tensor(Tally(skipped=sum(values.values()), values=values)), None)
     assert back.skipped == 5050

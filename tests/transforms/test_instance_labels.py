@@ -277,7 +277,7 @@ def test_labels_of_any_integer_type_become_int64(after_pack: bool, dtype: type) 
     assert sample.get(LABEL_GUARD)['instances'].values == {200: 1}
 
 
-def test_labels_that_are_no_class_indices_are_told() -> None:
+def test_labels_that_are_no_class_indices_are_reported() -> None:
     floating = sample_of([3, 0])
     floating['gt_bboxes_labels'] = np.array([3.0, 0.0])
     with pytest.raises(TypeError, match=r'train/a\.jpg: labels are float64, wanted are integer class indices'):
@@ -290,7 +290,7 @@ def test_labels_that_are_no_class_indices_are_told() -> None:
 
 @both_places
 @both_masks
-def test_masks_of_another_size_are_told(after_pack: bool, masks: str) -> None:
+def test_masks_of_another_size_are_reported(after_pack: bool, masks: str) -> None:
     results = sample_of([1, 2])
     results['gt_masks'] = masks_of(masks, 2, HEIGHT + 1, WIDTH)
     with pytest.raises(ValueError, match=r'train/a\.jpg: masks are 41 x 60, the image is 40 x 60'):
@@ -311,7 +311,7 @@ def test_annotations_in_the_coordinates_of_the_file_are_valid(after_pack: bool) 
     assert sample.get(LABEL_GUARD)['instances'].reasons == {'box_outside': 1}
 
 
-def test_fields_out_of_line_are_told() -> None:
+def test_fields_out_of_line_are_reported() -> None:
     results = sample_of([1, 2])
     results['gt_keypoints'] = np.zeros((3, 17, 3))
     with pytest.raises(ValueError, match=r'train/a\.jpg: gt_keypoints has 3 elements, but there are 2 instances'):

@@ -60,8 +60,8 @@ def guard_for(loss: nn.Module) -> LossGuard:
         return OwnIgnoreGuard(loss)
     raise TypeError(
         f'GuardedLoss cannot guard {names[0]}: it has no attribute and no argument `ignore_index` (or `ignore_label`), '
-        f'so there is no way to tell it which labels to leave out. Sanitize the labels before it, with GuardSegLabels (or '
-        f'GuardInstanceLabels) in the pipeline, and use the loss as it is'
+        f'so there is no way to tell it which labels to leave out. Sanitize the labels before it, with GuardSegLabels '
+        f'(or GuardInstanceLabels) in the pipeline, and use the loss as it is'
     )
 
 

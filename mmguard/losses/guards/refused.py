@@ -4,7 +4,7 @@ from __future__ import annotations
 
 #: Not refused for want of a way: another registered class guards it.
 USE_OWN_CLASS = (
-    "it has a guarded class of its own, which also sanitizes what is wrong inside it. Write type='GuardedCrossEntropyLoss' "
+    "it has a guarded class of its own, which also corrects its own faults. Write type='GuardedCrossEntropyLoss' "
     'with the same arguments'
 )
 _NO_LABELS = 'its target holds no class labels, so no label can be out of range. Use it as it is'
@@ -37,8 +37,8 @@ REASONS = {
     'mmseg.CrossEntropyLoss': USE_OWN_CLASS,
     'mmdet.CrossEntropyLoss': USE_OWN_CLASS,
     'mmseg.HuasdorffDisstanceLoss': (
-        'it sets ignored pixels to class 0 and trains on them, so an invalid pixel would be trained as class 0. Sanitize '
-        'the labels in the pipeline with GuardSegLabels, or use another loss'
+        'it sets ignored pixels to class 0 and trains on them, so an invalid pixel would be trained as class 0. '
+        'Sanitize the labels in the pipeline with GuardSegLabels, or use another loss'
     ),
     'mmseg.KLDivLoss': _NO_LABELS,
     'mmseg.SiLogLoss': _NO_LABELS,

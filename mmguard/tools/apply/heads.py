@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from mmguard.config.classes import MISSING, class_of, default_of, name_of
 from mmguard.tools.apply.tree import Path, argument, dotted, key_of, scope_at, walk
 
-#: Assigners that leave ignored regions out without being told to.
+#: Assigners that leave ignored regions out without an argument.
 _ALWAYS = ('CenterRegionAssigner',)
 #: Share of an anchor or proposal inside an ignored region above which it is left out.
 IGNORE_IOF_THR = 0.5

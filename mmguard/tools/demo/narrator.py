@@ -11,19 +11,19 @@ SCALAR = re.compile(r'([\w./]+): (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan|-?inf)\b')
 
 
 class Narrator:
-    """Reads a log line by line and tells the parts that matter.
+    """Reads a log line by line and reports the parts that matter.
 
     Args:
         say (callable): Called with each line for the reader.
 
     Attributes:
         scalars (dict[int, dict[str, float]]): Iteration -> what LoggerHook printed for it.
-        told (list[str]): The guard's records, first lines.
+        reported (list[str]): The guard's records, first lines.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.scalars: Dict[int, Dict[str, float]] = {}
-        self.told: List[str] = []
+        self.reported: List[str] = []
         self._say = say
         self._held: List[str] = []
         self._in_guard = False
@@ -39,7 +39,7 @@ class Narrator:
         self._in_guard = text.startswith('guard:')
         iteration = ITERATION.match(text)
         if self._in_guard:
-            self.told.append(text)
+            self.reported.append(text)
             self._held.append(text)
         elif iteration:
             self._tell_iteration(iteration, text)

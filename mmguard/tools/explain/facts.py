@@ -63,8 +63,8 @@ def look(
             except Exception as error:
                 problems.append(f'the labels of {target} cannot be read: {words_of(error)}')
     # How many classes there are an error does not say: ids as labels are no error of the file, and may be the cause.
-    told = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
-    unique = {(finding.code, finding.cause): finding for finding in told}
+    reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
+    unique = {(finding.code, finding.cause): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: -finding.likelihood)
     return Known(tuple(ranked), checked, scanned), problems
 

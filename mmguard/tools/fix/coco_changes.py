@@ -151,7 +151,7 @@ def _outlined(record: Record, _: FixOptions, counts: Counter) -> Record:
 
 
 def _sizes(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Width and height of images, swapped or scaled; one that is not told stays so."""
+    """Width and height of images, swapped or scaled; one that is not stated stays so."""
     if not options.sizes:
         return record
     if options.sizes == 'scaled' and options.scale is None:

@@ -52,7 +52,7 @@ def add_to(commands: Any) -> None:
         type=_names,
         metavar='cat,dog',
         help='names that VOC objects may have; of COCO the categories that the file is to list, in this order: '
-        'annotations of others are dropped, names that the file lacks are added',
+        'annotations of other classes are dropped, names that the file lacks are added',
     )
     parser.add_argument(
         '--rename', type=_renamed, default={}, metavar='Cat:cat', help='name of a category:the name that it is to have'

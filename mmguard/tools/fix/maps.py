@@ -45,7 +45,7 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
         options (FixOptions): What is valid; needs ``num_classes``.
 
     Raises:
-        NotCorrected: A file that cannot be read, or whose classes cannot be told from it.
+        NotCorrected: A file that cannot be read, or whose classes it does not determine.
     """
     assert options.num_classes is not None
     label, form, is_png = _read(data, options)
@@ -127,7 +127,7 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
         colours = stored[..., : 1 if form == 'gray_alpha' else 3]
         if (colours != colours[..., :1]).any():
             raise NotCorrected(
-                'stored as colours: which class a colour is cannot be told from the file: list them (--colours)'
+                'stored as colours: the file does not say which class a colour is: list them (--colours)'
             )
         return np.ascontiguousarray(colours[..., 0])
     if stored.dtype.kind == 'f':

@@ -29,7 +29,7 @@ def read_checkpoint(file: str) -> Any:
         CannotRun: There is none, it is damaged, or it names a class or function that no checkpoint needs.
     """
     try:
-        # Told to load weights only, torch takes no pickle module: it does not know that this one does just that.
+        # With weights_only=True torch takes no pickle module: it does not know that this one does just that.
         with environment('TORCH_FORCE_WEIGHTS_ONLY_LOAD', '0'):
             _refuse_archives(Path(file))
             if not _pickle_module_is_heeded():

@@ -103,7 +103,7 @@ def _run(model: Any, samples: List[Any], seed: int) -> Pass:
         total, logged = model.parse_losses(losses)
         result.losses = {name: float(value) for name, value in logged.items()}
         wrong = [name for name, value in result.losses.items() if 'loss' in name and not math.isfinite(value)]
-        # The sum of all is told only where no part is.
+        # The sum of all is shown only where no part is.
         result.nonfinite_losses = [name for name in wrong if name != 'loss'] or wrong
         if total.requires_grad:
             total.backward()

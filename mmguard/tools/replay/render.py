@@ -34,9 +34,9 @@ def show(console: Console, report: Dict[str, Any]) -> None:
     )
     for note in report['notes']:
         console.print(Text(f'note: {note}', style='dim'), soft_wrap=True)
-    told: Set[Any] = set()
+    printed: Set[Any] = set()
     for outcome in report['failing'][:_MOST_TOLD]:
-        _tell(console, outcome, told)
+        _print(console, outcome, printed)
     if len(report['failing']) > _MOST_TOLD:
         console.print(Text(f'... and {len(report["failing"]) - _MOST_TOLD} more that fail, see the table'))
     console.print(_table(report['outcomes']))
@@ -48,7 +48,7 @@ def show(console: Console, report: Dict[str, Any]) -> None:
     _verdict(console, report)
 
 
-def _tell(console: Console, outcome: Outcome, told: Set[Any]) -> None:
+def _print(console: Console, outcome: Outcome, printed: Set[Any]) -> None:
     text = Text('\n')
     text.append(f'{outcome.status}: ', style='bold red')
     text.append(visible_name(outcome.path), style='bold')
@@ -78,8 +78,8 @@ def _tell(console: Console, outcome: Outcome, told: Set[Any]) -> None:
         text.append(f'\n  {line}', style='dim')
     console.print(text, soft_wrap=True)
     for finding in outcome.findings:
-        if (finding.code, finding.advice) not in told:
-            told.add((finding.code, finding.advice))
+        if (finding.code, finding.advice) not in printed:
+            printed.add((finding.code, finding.advice))
             console.print(finding_on_screen(finding, '  likely cause: '), soft_wrap=True)
 
 
@@ -116,8 +116,8 @@ def _labels(outcome: Outcome) -> str:
 
 def _verdict(console: Console, report: Dict[str, Any]) -> None:
     failing, outcomes, ours = report['failing'], report['outcomes'], report['our_failures']
-    lost = len(report['not_found'])
-    run = len(outcomes) - lost
+    missing = len(report['not_found'])
+    run = len(outcomes) - missing
     if failing:
         console.print(Text(f'\n{len(failing)} of {run} replayed samples fail.', style='bold red'))
         if report['same_for_all']:
@@ -141,9 +141,11 @@ def _verdict(console: Console, report: Dict[str, Any]) -> None:
             ),
             soft_wrap=True,
         )
-    if lost:
+    if missing:
         console.print(
-            Text(f'{counted(lost, "sample was", "samples were")} not found here, and may be the ones.', style='yellow')
+            Text(
+                f'{counted(missing, "sample was", "samples were")} not found here, and may be the ones.', style='yellow'
+            )
         )
     if report['older_batches']:
         console.print(

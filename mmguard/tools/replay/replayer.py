@@ -23,7 +23,7 @@ from mmguard.tools.trace.snapshot import of_annotations, take
 
 #: Of whom it is known that none of their transforms gives a label another value.
 _FRAMEWORKS = ('mmcv', 'mmseg', 'mmdet')
-#: Causes that are told per sample.
+#: Causes that are reported per sample.
 _TOLD = 2
 
 
@@ -55,8 +55,8 @@ class Replayer:
             warnings.simplefilter('always')
             self._look_at_files(sample, outcome)
             self._run_seeds(sample, outcome)
-        told = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in caught if _concerns_user(w)]
-        outcome.warnings = list(dict.fromkeys(told))
+        reported = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in caught if _concerns_user(w)]
+        outcome.warnings = list(dict.fromkeys(reported))
         self._weigh(sample, outcome)
 
     # ---- the steps
@@ -119,15 +119,15 @@ class Replayer:
         hidden = {kind: judged for kind, judged in outcome.loaded.items() if judged.is_invalid}
         guarded = list(rules_in(sample.transforms))
         if hidden and not outcome.fails and not guarded:
-            told = '; '.join(str(judged) for judged in hidden.values())
+            reported = '; '.join(str(judged) for judged in hidden.values())
             if outcome.status != LEFT_OUT and _keeps_values(sample.transforms):
                 outcome.status = INVALID
                 outcome.notes.append(f'random transforms hid it from these {outcome.seeds} seeds: try more --seeds')
             else:
-                outcome.notes.append(f'loaded: {told}; gone behind the pipeline')
+                outcome.notes.append(f'loaded: {reported}; gone behind the pipeline')
         if hidden and guarded and not outcome.invalid:
-            told = '; '.join(str(judged) for judged in hidden.values())
-            outcome.notes.append(f'loaded: {told}; the guard in the pipeline takes it out')
+            reported = '; '.join(str(judged) for judged in hidden.values())
+            outcome.notes.append(f'loaded: {reported}; the guard in the pipeline takes it out')
         if sample.mixes:
             outcome.notes.append('other images are mixed in: what fails may be in one of them')
         if outcome.fails and outcome.stage != 'pipeline':

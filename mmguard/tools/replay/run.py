@@ -111,7 +111,7 @@ def _report(
     flight: Flight, file: str, outcomes: List[Outcome], notes: List[str], older: int, forward: bool
 ) -> Dict[str, Any]:
     failing = [outcome for outcome in outcomes if outcome.fails]
-    lost = [outcome for outcome in outcomes if outcome.status == NOT_FOUND]
+    missing = [outcome for outcome in outcomes if outcome.status == NOT_FOUND]
     ours = [outcome for outcome in outcomes if outcome.status == OUR_FAILURE]
     return {
         'file': file,
@@ -123,11 +123,11 @@ def _report(
         'notes': notes,
         'outcomes': outcomes,
         'failing': failing,
-        'not_found': lost,
+        'not_found': missing,
         'our_failures': ours,
         'older_batches': older,
         'same_for_all': _same_for_all(outcomes),
-        'exit_code': FOUND if failing else COULD_NOT_RUN if lost or ours else CLEAN,
+        'exit_code': FOUND if failing else COULD_NOT_RUN if missing or ours else CLEAN,
     }
 
 

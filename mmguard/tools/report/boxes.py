@@ -45,11 +45,11 @@ def drawn_boxes(boxes: Sequence[Box], size: Tuple[int, int], shown: Tuple[int, i
     letters = max(11.0, shown[0] / 42)
     chosen = sorted(boxes, key=lambda box: not box.reason)[:MOST][::-1]
     there = [box for box in chosen if all(map(math.isfinite, box.corners))]
-    lost = [box for box in chosen if not all(map(math.isfinite, box.corners))]
+    unbounded = [box for box in chosen if not all(map(math.isfinite, box.corners))]
     scale = shown[0] / max(size[0], 1), shown[1] / max(size[1], 1)
     return [_drawn(box, scale, shown, letters) for box in there] + [
         DrawnBox('invalid', _shortened(': '.join(filter(None, (box.name, 'not finite')))), letters, 6, line)
-        for line, box in zip((letters * (1.4 + 1.3 * place) for place in range(len(lost))), lost)
+        for line, box in zip((letters * (1.4 + 1.3 * place) for place in range(len(unbounded))), unbounded)
     ]
 
 

@@ -67,7 +67,7 @@ class RankCrash:
         return '{}:{} in {}'.format(*frames[-1]) if frames else ''
 
     @property
-    def told(self) -> str:
+    def said(self) -> str:
         """``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
         how = self.error.partition(':')[0] if self.error else self.reason
         verb = {'exception': 'ended by', KILLED: 'was', RUNNING: 'is'}.get(self.reason, 'was recorded:')
@@ -120,7 +120,7 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
         rank = _rank_crash(path, flight)
         there.add(rank.rank)
         if rank.reason == RUNNING:
-            crash.problems.append(f'{path}: {rank.told}')
+            crash.problems.append(f'{path}: {rank.said}')
         else:
             crash.ranks.append(rank)
         crash.problems += flight.unread.words()

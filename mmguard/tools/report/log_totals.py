@@ -115,7 +115,7 @@ def _as_said(found: Tally, before: Optional[Tally]) -> Tally:
     count = found.skipped + found.remapped
     if found.values or found.reasons or found.other_values or not count:
         return found
-    if before is None:  # that line was lost
+    if before is None:  # that line is missing
         return replace(found, other_values=count)
     values = dict.fromkeys(before.values, count) if len(before.values) == 1 else before.values
     reasons = {LABEL_REASON: count} if before.reasons else {}

@@ -115,22 +115,22 @@ def mode_reports(
     return reports
 
 
-def sections_of(report: ModeReport, told: Sequence[str]) -> List[Section]:
+def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
     """The sections of the page for a mode, one per kind of label.
 
     Args:
         report (ModeReport): The mode.
-        told (list[str]): What could not be read.
+        unread (list[str]): What could not be read.
     """
     totals = report.in_all
     kinds = [kind for kind in KINDS if report.lines.files[kind]]
-    # A mode of which only losses told something, or nothing at all, has a section, too.
+    # A mode of which only losses report something, or nothing at all, has a section, too.
     kinds = kinds or [kind for kind in KINDS if totals.kinds[kind].total][:1] or ['pixels']
     if totals.iterations:
         seen = f'in {totals.offending_iterations:,} of {counted(totals.iterations, "iteration")}.'
     else:
         seen = f'in {counted(totals.offending_iterations, "iteration")}; the log holds no others.'
-    notes = [note for note in ('A file counts each time that it was trained on.', report.note, *told) if note]
+    notes = [note for note in ('A file counts each time that it was trained on.', report.note, *unread) if note]
     sections = []
     for kind in kinds:
         total = totals.kinds[kind]

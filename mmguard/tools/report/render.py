@@ -88,13 +88,13 @@ def _print_skipped(console: Any, mode: str, totals: ModeTotals, in_all: LoopTota
 def _print_crash(console: Any, crash: Crash) -> None:
     """Prints how a run ended: the rank that ended first with its last batches, the others in a line each."""
     first = crash.ranks[0]
-    console.print(Text.assemble(('crash: ', 'bold red'), visible(first.told)))
+    console.print(Text.assemble(('crash: ', 'bold red'), visible(first.said)))
     for line in (first.error, f'at {first.place}' if first.place else ''):
         if line:
             console.print(Text(f'  {_shortened(visible(line))}'))
     for rank in crash.ranks[1:]:
         console.print(
-            Text(f'       {visible(rank.told)}{f": {_shortened(visible(rank.error))}" if rank.error else ""}')
+            Text(f'       {visible(rank.said)}{f": {_shortened(visible(rank.error))}" if rank.error else ""}')
         )
     if first.batches:
         console.print(_batches(first))

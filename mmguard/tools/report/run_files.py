@@ -71,7 +71,7 @@ def _newest_below(folder: Path) -> RunFiles:
     # Every rank's file counts: rank 0 may have met nothing.
     runs: Dict[Path, RunFiles] = {}
     age: Dict[Path, float] = {}
-    # An earlier run's files that were put aside end in .old.
+    # An earlier run's files that were renamed end in .old.
     paths = (path for path in folder.rglob('label_guard*.json*') if path.suffix in ('.json', '.jsonl'))
     for path in sorted(path for path in paths if path.is_file()):
         run = runs.setdefault(path.parent, RunFiles(path.parent))

@@ -35,7 +35,7 @@ def _run_facts(report: RunReport) -> RunFacts:
 def _rank_facts(rank: RankCrash) -> RankFacts:
     raised = MISSED_ANOTHER if is_of_another_rank(rank.error) else RAISED
     ending = {'exception': raised, WAS_KILLED: KILLED}.get(rank.reason, STOOD_STILL)
-    return RankFacts(rank.rank, ending, rank.told, rank.error, rank.iteration)
+    return RankFacts(rank.rank, ending, rank.said, rank.error, rank.iteration)
 
 
 def _config_of(report: RunReport) -> Optional[ReadConfig]:

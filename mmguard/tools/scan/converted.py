@@ -46,7 +46,7 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
     channels = coloured + summary.forms.get('gray_alpha', 0)
     counts: Dict[int, int] = {}
     if options.colours:
-        # Of a mixed folder the values of gray files can be told from those of colours only where no colour is gray.
+        # Of a mixed folder the values of gray files differ from those of colours only where no colour is gray.
         apart = not summary.gray_in_colour or coloured == sum(summary.forms.values())
         if summary.uncounted or len(summary.colours) >= MAX_COLOURS or not apart:
             return None

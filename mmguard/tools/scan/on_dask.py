@@ -17,7 +17,7 @@ class DaskCluster:
     """Runs chunks on the workers of a cluster, which must see the files under the same paths.
 
     A worker that dies costs the chunks it had in work, which run again elsewhere. A file that kills one worker after
-    the other is told as such.
+    the other is reported as such.
 
     Args:
         address (str): Of the scheduler, ``'tcp://10.0.0.1:8786'``.

@@ -33,7 +33,7 @@ def cores() -> int:
 
 
 class LocalProcesses:
-    """Runs chunks in processes. A file that kills its process (a bug of a decoder, lack of memory) is told as such.
+    """Runs chunks in processes. A file that kills its process (a bug of a decoder, lack of memory) is reported as such.
 
     Args:
         processes (int): How many.
@@ -45,24 +45,24 @@ class LocalProcesses:
     def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
         source = iter(chunks)
         while True:
-            lost: List[List[MapItem]] = []
-            yield from self._until_broken(source, settings, lost)
-            if not lost:
+            broken: List[List[MapItem]] = []
+            yield from self._until_broken(source, settings, broken)
+            if not broken:
                 return
             # Which of the files in work it was is not known: each gets a process of its own.
-            for chunk in lost:
+            for chunk in broken:
                 for item in chunk:
                     yield self._alone(item, settings)
 
     def _until_broken(
-        self, source: Iterator[List[MapItem]], settings: MapSettings, lost: List[List[MapItem]]
+        self, source: Iterator[List[MapItem]], settings: MapSettings, broken: List[List[MapItem]]
     ) -> Iterator[ChunkResult]:
         pool = _pool(self.processes)
         waiting: Dict[Future, List[MapItem]] = {}
         try:
             exhausted = False
             while True:
-                while not exhausted and not lost and len(waiting) < _AHEAD * self.processes:
+                while not exhausted and not broken and len(waiting) < _AHEAD * self.processes:
                     chunk = next(source, None)
                     if chunk is None:
                         exhausted = True
@@ -70,7 +70,7 @@ class LocalProcesses:
                         try:
                             waiting[_submit(pool, chunk, settings)] = chunk
                         except BrokenProcessPool:
-                            lost.append(chunk)
+                            broken.append(chunk)
                 if not waiting:
                     return
                 for future in wait(waiting, return_when=FIRST_COMPLETED).done:
@@ -78,7 +78,7 @@ class LocalProcesses:
                     try:
                         result = future.result()
                     except BrokenProcessPool:
-                        lost.append(chunk)
+                        broken.append(chunk)
                         continue
                     yield result
         finally:

@@ -59,7 +59,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRe
 
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # of large, odd or damaged files: they are told in the record
+        warnings.simplefilter('ignore')  # of large, odd or damaged files: they are reported in the record
         if item.image is not None:
             _look_at_image(record)
         head = b''

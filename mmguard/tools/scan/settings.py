@@ -10,7 +10,7 @@ from mmguard.labels.space import OTHERS, mapped_by
 #: (value, class) of a label map; a value may be ``'*'``: all that are not named.
 Pairs = Tuple[Tuple[Any, int], ...]
 
-#: How mmseg's LoadAnnotations decodes unless told otherwise.
+#: How mmseg's LoadAnnotations decodes unless an argument says otherwise.
 DEFAULT_BACKEND = 'pillow'
 
 

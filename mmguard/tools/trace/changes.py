@@ -27,7 +27,7 @@ class Change:
             ``'is ignored'``, ``'is trained'``.
         value (int): The value or label, before the step where there is one.
         count (int): Pixels or instances.
-        origin (str): Why, as far as can be told.
+        origin (str): Why, as far as it is known.
         to (int, optional): The value that it becomes.
         kind (str): ``'pixels'`` or ``'instances'``.
     """

@@ -43,5 +43,5 @@ def _attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[st
         if isinstance(value, (int, float, str)) and not isinstance(value, bool):
             yield name, value
         elif isinstance(value, (dict, list, tuple)) or hasattr(value, 'transform') or hasattr(value, 'transforms'):
-            # Transforms inside are told by their own arguments.
+            # Transforms inside are described by their own arguments.
             yield from _attributes(value, name if isinstance(value, dict) else '', depth + 1)

@@ -70,17 +70,17 @@ def _told(leg: Leg, spaces: LabelSpaces) -> Any:
     for fault in leg.masks:
         lines.append(f'{fault}\n', style='bold red')
     # What is wrong comes before what is usual.
-    sentences = sorted(grouped(leg.changes, spaces), key=lambda told: not told.invalid)
-    for told in sentences[:MOST]:
-        style = 'bold red' if told.invalid else 'dim' if told.sign == '-' else ''
-        lines.append(f'{told}\n', style=style)
+    sentences = sorted(grouped(leg.changes, spaces), key=lambda sentence: not sentence.invalid)
+    for sentence in sentences[:MOST]:
+        style = 'bold red' if sentence.invalid else 'dim' if sentence.sign == '-' else ''
+        lines.append(f'{sentence}\n', style=style)
     if len(sentences) > MOST:
         lines.append(f'... and {len(sentences) - MOST} more\n')
     lines.rstrip()
     return lines
 
 
-class Told(NamedTuple):
+class Sentence(NamedTuple):
     """Changes of several values that have one origin, as one sentence."""
 
     sign: str
@@ -91,21 +91,21 @@ class Told(NamedTuple):
         return f'{self.sign} {self.words}'
 
 
-def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Told]:
+def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
     """``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``: one sentence per origin."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
         key = (change.what, change.to, change.kind, change.origin, _makes_invalid(change, spaces))
         groups.setdefault(key, []).append(change)
-    told = []
+    shown = []
     for (what, to, kind, origin, invalid), group in groups.items():
         count = sum(change.count for change in group)
         verb = _PLURAL.get(what, what) if len(group) > 1 else what
         words = f'{ranges(sorted(change.value for change in group))} {verb}'
         words += '' if to is None else f' {to}'
         words += f' ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}'
-        told.append(Told(_SIGNS[what], words, invalid))
-    return told
+        shown.append(Sentence(_SIGNS[what], words, invalid))
+    return shown
 
 
 def _makes_invalid(change: Change, spaces: LabelSpaces) -> bool:
@@ -120,9 +120,9 @@ def _summary(leg: Leg, spaces: LabelSpaces) -> str:
             invalid = [f'{v} ({amount(n, kind)})' for v, n in sorted(counts.items()) if is_invalid(spaces, v, kind)]
             marked = f'; invalid: {", ".join(invalid[:MOST])}' if invalid else ''
             parts.append(f'{"values" if kind == "pixels" else "labels"} {ranges(sorted(counts))}{marked}')
-    aside = sum(instance.ignored for instance in leg.after.instances or ())
-    if aside:
-        parts.append(f'{amount(aside, "instances")} ignored: crowds, difficult ones')
+    ignored = sum(instance.ignored for instance in leg.after.instances or ())
+    if ignored:
+        parts.append(f'{amount(ignored, "instances")} ignored: crowds, difficult ones')
     return '\n'.join(parts)
 
 
@@ -139,8 +139,8 @@ def ranges(values: List[int]) -> str:
             parts[-1].append(value)
         else:
             parts.append([value])
-    told = [str(p[0]) if len(p) == 1 else f'{p[0]}..{p[-1]}' for p in parts]
-    return ', '.join(told[:MOST]) + (f' and {len(told) - MOST} more' if len(told) > MOST else '')
+    shown = [str(p[0]) if len(p) == 1 else f'{p[0]}..{p[-1]}' for p in parts]
+    return ', '.join(shown[:MOST]) + (f' and {len(shown) - MOST} more' if len(shown) > MOST else '')
 
 
 def is_invalid(spaces: LabelSpaces, value: int, kind: str) -> bool:

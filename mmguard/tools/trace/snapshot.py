@@ -154,13 +154,13 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
     shot.size = _size_of(shot.label, sample.get('img_shape'))
     shot.homography = _copy(sample.get('homography_matrix'))
     shot.guard = dict(sample.get('label_guard') or {})
-    trained, aside = sample.get('gt_instances'), sample.get('ignored_instances')
+    trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if trained is not None and trained.keys():
         shot.instances = _instances(trained.get('bboxes'), trained.get('labels'), None)
         shot.masks = _mask_faults(trained.get('masks'), shot.instances, sample.get('img_shape'))
-        if aside is not None and aside.keys():
-            flags = np.ones(len(aside), dtype=bool)
-            shot.instances += _instances(aside.get('bboxes'), aside.get('labels'), flags)
+        if ignored is not None and ignored.keys():
+            flags = np.ones(len(ignored), dtype=bool)
+            shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
 
 
 def _mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[str]:
@@ -189,13 +189,13 @@ def _copy(array: Any) -> Optional[np.ndarray]:
 
 def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
     if boxes is not None and hasattr(boxes, 'convert_to'):
-        boxes = boxes.convert_to('hbox').tensor  # rotated boxes are told by what surrounds them
+        boxes = boxes.convert_to('hbox').tensor  # rotated boxes are described by what surrounds them
     corners: List[List[float]] = [] if boxes is None else [list(map(float, np.ravel(box))) for box in np.asarray(boxes)]
     classes = [-1] * len(corners) if labels is None else np.asarray(labels).tolist()
     if not corners:
         corners = [[]] * len(classes)
-    aside = [False] * len(classes) if flags is None else np.asarray(flags).astype(bool).tolist()
-    return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, aside)]
+    left_out = [False] * len(classes) if flags is None else np.asarray(flags).astype(bool).tolist()
+    return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
 
 
 def _box(corners: Any) -> Tuple[float, float, float, float]:

@@ -1,4 +1,4 @@
-"""What each command takes for valid and for wrong in one config, to be held against each other."""
+"""What each command takes for valid and for wrong in one config, to be compared."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict
 
 WITHOUT: Dict[str, str] = {
-    'mask_values: two annotators: 0..3 and 1..4': 'MG171: files of two kinds are to be told apart by hand',
+    'mask_values: two annotators: 0..3 and 1..4': 'MG171: files of two kinds are to be reported apart by hand',
     'mask_values: half of the files are void': 'MG128: files of void alone are right: the loss must bear them',
     'mask_values: nothing was drawn': 'MG135: the export is to be repeated',
     'mask_files: JPEG masks of five classes': 'MG136: blended labels are to be exported anew',

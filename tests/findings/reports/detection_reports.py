@@ -16,9 +16,9 @@ from situation import (
     numbered,
     retina,
     some_boxes,
-    told,
     voc_config,
     voc_xml,
+    with_options,
     write_config,
 )
 
@@ -31,7 +31,7 @@ def detr(ids: Any, num_classes: int, empty: int = 0, **more: Any) -> Any:
     """A JSON whose ids are the labels."""
     categories = {i: f'thing {i}' for i in ids}
     drawn = some_boxes(list(categories), 20 - empty, 6) + [[]] * empty
-    return told(json_alone(categories, num_classes, drawn, **more), labels='ids')
+    return with_options(json_alone(categories, num_classes, drawn, **more), labels='ids')
 
 
 def cascade(bbox: int, mask: int) -> Dict[str, Any]:

@@ -4,7 +4,7 @@ Where the words of an error leave several causes open, the first holds the codes
 is, is for the scan to say.
 """
 
-# ruff: noqa: E501  the words of others are not broken
+# ruff: noqa: E501  quoted lines are not broken
 from __future__ import annotations
 
 from typing import Dict, Tuple

@@ -1,6 +1,6 @@
 """Errors that no CPU makes, by their literal text: kernels' asserts, NCCL, the system, packages that are not here."""
 
-# ruff: noqa: E501  the words of others are not broken
+# ruff: noqa: E501  quoted lines are not broken
 from __future__ import annotations
 
 import pytest

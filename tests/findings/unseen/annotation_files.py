@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
-from situation import Boxes, Situation, coco_json, json_alone, numbered, some_boxes, told, voc_xml
+from situation import Boxes, Situation, coco_json, json_alone, numbered, some_boxes, voc_xml, with_options
 
 COCO_IDS = [i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)]
 GOOD = some_boxes([0, 1, 2])
@@ -120,7 +120,7 @@ SITUATIONS: Dict[str, Situation] = {
     'ids of a labelling tool': Situation(
         'ids such as 8823411',
         ('MG137',),
-        told(json_alone({8823411: 'cat', 8823412: 'dog'}, 2), labels='ids'),
+        with_options(json_alone({8823411: 'cat', 8823412: 'dog'}, 2), labels='ids'),
         ('Renumber',),
     ),
     'ids with gaps after a class was dropped': Situation(
@@ -129,7 +129,7 @@ SITUATIONS: Dict[str, Situation] = {
     'roboflow: a parent category 0': Situation(
         'id 0 names the project and is never used; the labels are 1 and 2 of num_classes=2',
         ('MG102', 'MG138', 'MG115'),
-        told(json_alone({0: 'pets', 1: 'cat', 2: 'dog'}, 2, some_boxes([1, 2])), labels='ids'),
+        with_options(json_alone({0: 'pets', 1: 'cat', 2: 'dog'}, 2, some_boxes([1, 2])), labels='ids'),
         ('num_classes=3',),
     ),
     'annotations count from 0, categories from 1': Situation(

@@ -22,8 +22,8 @@ from situation import (
     seg_config,
     seg_model,
     some_boxes,
-    told,
     voc_config,
+    with_options,
     write_config,
 )
 
@@ -235,13 +235,13 @@ EXIF: Dict[str, Asked] = {
     'upside down, DETR': Asked(
         'pillow does not turn what was annotated turned',
         ('MG175',),
-        _with_images(turned(told(json_alone(PETS, 4), framework='rt-detr'), 3)),
+        _with_images(turned(with_options(json_alone(PETS, 4), framework='rt-detr'), 3)),
         says=('EXIF',),
     ),
     'a quarter, sizes as shown, DETR': Asked(
         'the same',
         ('MG175',),
-        _with_images(turned(told(json_alone(PETS, 4, on_disk=(240, 320)), framework='torchvision'), 6)),
+        _with_images(turned(with_options(json_alone(PETS, 4, on_disk=(240, 320)), framework='torchvision'), 6)),
         says=('EXIF',),
     ),
     'near: upright': Asked('the tag says so', (), turned(coco_config(PETS, NAMES, retina(3)), 1)),

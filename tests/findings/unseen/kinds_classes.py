@@ -17,7 +17,7 @@ from situation import (
     numbered,
     retina,
     some_boxes,
-    told,
+    with_options,
     write_config,
 )
 
@@ -114,7 +114,7 @@ def rt_detr(categories: Dict[int, str], classes: int, remap: Any, included: bool
 
 
 def ids_of(build: Build, framework: str) -> Build:
-    return told(build, framework=framework)
+    return with_options(build, framework=framework)
 
 
 CHECK = 'check'
@@ -249,7 +249,7 @@ OUTPUTS: Dict[str, Asked] = {
     '4 of 80 in a config': Asked(
         'the head kept 80', ('MG201',), coco_config(FOUR, tuple(FOUR.values()), retina(80)), first=('num_classes=4',)
     ),
-    'near: one more': Asked('DETR counts one more', (), told(json_alone(PETS, 4), labels='ids')),
+    'near: one more': Asked('DETR counts one more', (), with_options(json_alone(PETS, 4), labels='ids')),
     'near: 80 of 91': Asked('the gaps of COCO', (), ids_of(json_alone(COCO, 91, some_boxes(COCO_IDS, 40, 6)), 'detr')),
 }
 REMAP: Dict[str, Asked] = {

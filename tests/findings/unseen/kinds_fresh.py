@@ -33,8 +33,8 @@ from situation import (
     seg_data,
     seg_model,
     some_boxes,
-    told,
     voc_config,
+    with_options,
     write_config,
 )
 from volume_sets import ct, organs, volumes
@@ -164,7 +164,7 @@ FILES: Dict[str, Asked] = {
     'shifted: nine classes, nothing is ignored': Asked(
         '0..8 stored as 255, 0..7; the loss ignores -100',
         ('MG133',),
-        told(masks(subtracted(mostly_zero(9, 16)), 9), ignore_index=-100),
+        with_options(masks(subtracted(mostly_zero(9, 16)), 9), ignore_index=-100),
         says=('subtract',),
         never=('ignore_index=255',),
     ),

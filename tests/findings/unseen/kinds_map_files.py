@@ -9,7 +9,7 @@ import numpy as np
 from drawn_scenes import VOID, each, photo, save, scene, scenes
 from kinds_maps import FIVE, Kind
 from PIL import Image
-from situation import Build, masks, seg_config, seg_model, told
+from situation import Build, masks, seg_config, seg_model, with_options
 
 BLACK = [(0, 0, 0)] * 256
 EIGHT = ['sky', 'tree']
@@ -136,21 +136,21 @@ WANTED: Dict[str, Kind] = {
     'a label map that lacks values': Kind(
         '7 and 8 are mapped, 11 and 12 are not',
         ('MG107', 'MG212'),
-        told(masks(scenes([7, 8, 11, 12], 8), 2), label_map=((7, 0), (8, 1))),
+        with_options(masks(scenes([7, 8, 11, 12], 8), 2), label_map=((7, 0), (8, 1))),
         ('11, 12', 'label_map'),
         ('*',),
     ),
     'a label map of many that lacks one': Kind(
         'of nine values eight are mapped',
         ('MG107', 'MG102'),
-        told(masks(scenes([*range(10, 100, 10)], 8), 8), label_map=tuple((10 * n, n - 1) for n in range(1, 9))),
+        with_options(masks(scenes([*range(10, 100, 10)], 8), 8), label_map=tuple((10 * n, n - 1) for n in range(1, 9))),
         ('90', 'label_map'),
         ('*',),
     ),
     'all others are ignored': Kind(
         'the map says so of all others: nothing is invalid',
         ('MG100',),
-        told(masks(scenes([7, 8, 11, 12], 8), 2), label_map=((7, 0), (8, 1), ('*', VOID))),
+        with_options(masks(scenes([7, 8, 11, 12], 8), 2), label_map=((7, 0), (8, 1), ('*', VOID))),
     ),
     'near: labels that go on, all of them named': Kind(
         'eight classes listed, the head has two',
@@ -190,7 +190,7 @@ IGNORED: Dict[str, Kind] = {
     'a label map that drops nearly all': Kind(
         'a map of two of the values, all others ignored',
         ('MG128',),
-        told(
+        with_options(
             masks([scene([0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 8], n, regions=60) for n in range(8)], 6),
             label_map=((0, VOID), (3, 0), (8, 1)),
         ),
@@ -226,7 +226,7 @@ IMAGES: Dict[str, Kind] = {
     'one photograph': Kind('one of thirty', ('MG131',), with_photographs(29, 1), ('photo000.png',)),
     'slices of a CT': Kind('intensities of 16 bits in the label folder', ('MG131',), intensities, ('ct00',)),
     'photographs as JPEG': Kind(
-        'beside the maps, told apart by their ending', ('MG131',), with_photographs(12, 12, '.jpg')
+        'beside the maps, reported apart by their ending', ('MG131',), with_photographs(12, 12, '.jpg')
     ),
     'near: colours': Kind(
         'drawn in colours, one of them in gray',

@@ -7,7 +7,7 @@ from typing import Any, Dict, List
 
 import numpy as np
 from drawn_scenes import VOID, blob, each, objects, save, scene, scenes
-from situation import Situation, masks, told
+from situation import Situation, masks, with_options
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
 COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
@@ -57,7 +57,7 @@ SITUATIONS: Dict[str, Situation] = {
     'huggingface/transformers#27224': Situation(
         'lesion masks of 0 and 255, id2label {0, 255}; 255 is not even ignored there',
         ('MG103',),
-        told(masks(blobs(255, 6), 2), ignore_index=-100),
+        with_options(masks(blobs(255, 6), 2), ignore_index=-100),
         ('label_map={255: 1}',),
     ),
     'SegmentationBLWX/sssegmentation#48': Situation(
@@ -234,31 +234,33 @@ SITUATIONS: Dict[str, Situation] = {
     'VOC borders under ignore_index=0': Situation(
         'ignore_index was set to 0 to leave out the background: 255 is not ignored any more',
         ('MG104', 'MG209'),
-        told(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
+        with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
         ('ignore_index=255',),
     ),
     'VOC borders under ignore_index=21': Situation(
         'ignore_index is the number of classes; the files say 255',
         ('MG104',),
-        told(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=21),
+        with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=21),
         ('ignore_index=255',),
     ),
     'void is 0 and ignored': Situation(
         'ignore_index=0 lies inside the classes: its output competes for ever',
         ('MG209',),
-        told(masks(scenes(range(6), 6), 6), ignore_index=0),
+        with_options(masks(scenes(range(6), 6), 6), ignore_index=0),
         ('outside the classes',),
     ),
     'reduce_zero_label on 0/1': Situation(
         'the background 0 is ignored, the object becomes class 0',
         ('MG124',),
-        told(masks(blobs(1, 8), 2), reduce_zero_label=True),
+        with_options(masks(blobs(1, 8), 2), reduce_zero_label=True),
         ('reduce_zero_label=False',),
     ),
     'reduce_zero_label twice': Situation(
         'the files hold 0..149 and 255 already: the converter subtracted 1, the loader does so again',
         ('MG124',),
-        told(masks([scene([0, *range(k + 1, 150, 12), 149, VOID], k) for k in range(12)], 150), reduce_zero_label=True),
+        with_options(
+            masks([scene([0, *range(k + 1, 150, 12), 149, VOID], k) for k in range(12)], 150), reduce_zero_label=True
+        ),
         ('reduce_zero_label=False',),
     ),
     'half of the files are void': Situation(
@@ -268,7 +270,7 @@ SITUATIONS: Dict[str, Situation] = {
         ('6 file',),
     ),
     'nothing was drawn': Situation(
-        'every label file is 0: the export lost the polygons',
+        'every label file is 0: the export left the polygons out',
         ('MG135',),
         masks([np.zeros((60, 80), np.uint8)] * 9, 4),
         ('only one class', '0'),

@@ -26,8 +26,8 @@ from situation import (
     seg_config,
     seg_model,
     some_boxes,
-    told,
     voc_xml,
+    with_options,
     write_config,
 )
 
@@ -194,12 +194,14 @@ SITUATIONS: Dict[str, Situation] = {
         ('ignore_index=255',),
     ),
     'meetps/pytorch-semseg#67': Situation(
-        'void is 250, and 250 is ignored: right', FINE, told(masks(scenes([*range(19), 250], 5), 19), ignore_index=250)
+        'void is 250, and 250 is ignored: right',
+        FINE,
+        with_options(masks(scenes([*range(19), 250], 5), 19), ignore_index=250),
     ),
     'pytorch-semseg, void is 255': Situation(
         'ignore_index=250 of the code, 255 in the files',
         ('MG104',),
-        told(masks(scenes([*range(19), VOID], 5), 19), ignore_index=250),
+        with_options(masks(scenes([*range(19), VOID], 5), 19), ignore_index=250),
         ('255',),
     ),
     'blackfeather-wang/ISDA#10': Situation(

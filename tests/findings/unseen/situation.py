@@ -49,7 +49,7 @@ def findings_of(build: Build, root: Path) -> List[Finding]:
 
 
 def masks(arrays: Any, num_classes: int, with_photos: bool = False, files: Optional[Dict[str, Any]] = None) -> Any:
-    """A folder of label maps, scanned with the number of classes; more settings through :func:`told`."""
+    """A folder of label maps, scanned with the number of classes; more settings through :func:`with_options`."""
 
     def build(root: Path) -> Any:
         drawn = list(arrays)
@@ -62,7 +62,7 @@ def masks(arrays: Any, num_classes: int, with_photos: bool = False, files: Optio
     return build
 
 
-def told(build: Build, **options: Any) -> Build:
+def with_options(build: Build, **options: Any) -> Build:
     """The same with more options on the command line."""
 
     def rebuilt(root: Path) -> Any:

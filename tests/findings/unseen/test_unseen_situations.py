@@ -18,7 +18,7 @@ from this_stack import is_here
 from mmguard.findings import RULES, Finding
 
 BAR = 0.9
-#: Known to be told wrongly; what is said there is checked all the same to do no harm. The first: of a class list that
+#: Known to be named wrongly; what is said there is checked all the same to do no harm. The first: of a class list that
 #: is a text the scan tells in a note, `mmguard check` in a finding.
 WRONG: Tuple[str, ...] = ('second_round: open-mmlab/mmsegmentation#3505',)
 
@@ -29,7 +29,7 @@ def found(name: str) -> Tuple[Finding, ...]:
         return tuple(findings_of(SITUATIONS[name].build, Path(root)))
 
 
-def told(finding: Finding) -> str:
+def words_of(finding: Finding) -> str:
     return ' '.join([finding.cause, finding.evidence, finding.advice, *finding.files])
 
 
@@ -38,14 +38,14 @@ def test_the_first_finding_names_the_true_cause(name: str) -> None:
     situation, first = SITUATIONS[name], found(name)[0]
     assert first.code in situation.codes, f'{situation.truth}\n{first}'
     for words in situation.says:
-        assert words in told(first), first
+        assert words in words_of(first), first
 
 
 @pytest.mark.parametrize('name', list(SITUATIONS))
 def test_no_first_advice_does_harm(name: str) -> None:
     first = found(name)[0]
     for words in (*SITUATIONS[name].never, 'num_classes=255', 'num_classes=256', 'delete the line'):
-        assert words not in told(first), first
+        assert words not in words_of(first), first
 
 
 def test_the_tally(capsys: pytest.CaptureFixture) -> None:

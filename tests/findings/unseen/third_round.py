@@ -25,8 +25,8 @@ from situation import (
     seg_config,
     seg_model,
     some_boxes,
-    told,
     voc_config,
+    with_options,
     write_config,
 )
 
@@ -152,19 +152,19 @@ SITUATIONS: Dict[str, Situation] = {
     'ignore_index=255 and class 255 of 256': Situation(
         'reduce_zero_label on a binary mask of 0 and 255: everything is ignored',
         ('MG103', 'MG128'),
-        told(masks(blobs(255, 6), 2), reduce_zero_label=True),
+        with_options(masks(blobs(255, 6), 2), reduce_zero_label=True),
         ('255',),
     ),
     'label_map in the wrong order': Situation(
         'the map names raw values 1, 2, 7, but reduce_zero_label subtracts first',
         ('MG126',),
-        told(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
+        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
         ('label_map=',),
     ),
     'label_map to 3 of three classes': Situation(
         'the map itself leads out of the classes',
         ('MG212',),
-        told(masks(scenes([0, 7, 8, 11], 6), 3), label_map=((7, 1), (8, 2), (11, 3))),
+        with_options(masks(scenes([0, 7, 8, 11], 6), 3), label_map=((7, 1), (8, 2), (11, 3))),
         ('11',),
     ),
     'auxiliary head of another ignore_index': Situation(

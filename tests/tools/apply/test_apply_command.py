@@ -88,7 +88,7 @@ def test_a_new_style_config_is_written_in_full(tmp_path: Path, capsys: Any) -> N
     assert Config.fromfile(again).to_dict() == config.to_dict()
 
 
-def test_what_is_there_is_not_overwritten_unless_told(mine: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_is_there_is_not_overwritten_unless_reported(mine: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / 'out.py'
     out.write_text('# hours of work\n')
     assert main(['apply', str(mine), '-o', str(out)]) == 2
@@ -118,7 +118,7 @@ def test_the_source_is_never_overwritten(mine: Path, tmp_path: Path, link: bool,
         ('_base_ = []', 'has no `model`'),
     ],
 )
-def test_a_config_that_is_none_is_told(text: str, said: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_config_that_is_none_is_reported(text: str, said: str, tmp_path: Path, capsys: Any) -> None:
     source, out = tmp_path / 'source.py', tmp_path / 'out.py'
     source.write_text(text)
     assert main(['apply', str(source), '-o', str(out)]) == 2
@@ -126,7 +126,7 @@ def test_a_config_that_is_none_is_told(text: str, said: str, tmp_path: Path, cap
     assert not out.exists()
 
 
-def test_names_that_cannot_be_are_told(mine: Path, tmp_path: Path, capsys: Any) -> None:
+def test_names_that_cannot_be_are_reported(mine: Path, tmp_path: Path, capsys: Any) -> None:
     assert main(['apply', str(tmp_path / 'no.py'), '-o', str(tmp_path / 'out.py')]) == 2
     assert 'no such file' in capsys.readouterr().err
     assert main(['apply', str(mine), '-o', str(tmp_path / 'out.yaml')]) == 2

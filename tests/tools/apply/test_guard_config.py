@@ -231,7 +231,7 @@ def test_mmdet_losses_inside_mmseg_keep_their_scope() -> None:
     assert head.loss_dice.type == 'mmdet.DiceLoss'
 
 
-def test_heads_that_disagree_are_told() -> None:
+def test_heads_that_disagree_are_reported() -> None:
     config = small()
     first = config['model']['decode_head']
     config['model']['decode_head'] = [first, dict(first, num_classes=5)]

@@ -40,7 +40,7 @@ def test_findings_name_place_value_and_what_to_write(wrong, capsys):
     assert out.endswith(f'{wrong}: 1 error\n')
 
 
-def test_val_and_test_are_told_together(tmp_path, capsys):
+def test_val_and_test_are_reported_together(tmp_path, capsys):
     file = tmp_path / 'mine.py'
     file.write_text(
         f'_base_ = [{str(official_file(PSPNET))!r}]\nval_evaluator = dict(ignore_index=19)\n'

@@ -60,8 +60,8 @@ def test_that_default_is_what_ends_a_training() -> None:
     stock = MODELS.build(dict(type='mmdet.CrossEntropyLoss'))
     with pytest.raises(IndexError):
         stock(logits, label)
-    told = MODELS.build(dict(type='mmdet.CrossEntropyLoss', ignore_index=255))
-    assert told(logits, label).isfinite()
+    reported = MODELS.build(dict(type='mmdet.CrossEntropyLoss', ignore_index=255))
+    assert reported(logits, label).isfinite()
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_whether_an_ignored_pixel_has_a_weight(tmp_path: Path, count: int, findi
         ('torn.pkl', b'\x80\x04]', 'Error'),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str, content: Any, why: str) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Path, name: str, content: Any, why: str) -> None:
     pytest.importorskip('mmseg')
     if content is not None:
         (tmp_path / name).write_bytes(content)

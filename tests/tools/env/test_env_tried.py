@@ -1,4 +1,4 @@
-"""What ``mmguard env`` says of the versions that mmguard was run with, of others, and of a loss that does not work."""
+"""What ``mmguard env`` says of versions, tried ones and others, and of a loss that does not work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mmguard fix` on folders of label maps: what is written is valid, told, and final; originals are never touched."""
+"""`mmguard fix` on folders of label maps: what is written is valid, reported, final; originals are never touched."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def maps(tmp_path: Path) -> Path:
     return root
 
 
-def test_every_kind_is_corrected_and_told(maps: Path, tmp_path: Path, capsys: Any) -> None:
+def test_every_kind_is_corrected_and_reported(maps: Path, tmp_path: Path, capsys: Any) -> None:
     before, out = contents(maps), tmp_path / 'corrected'
     assert run(maps, '--out', out, '--num-classes', 3) == 0
     assert contents(maps) == before
@@ -194,7 +194,7 @@ def test_what_cannot_be_meant_is_refused(arguments: Any, said: str, maps: Path, 
     assert not (tmp_path / 'out').exists()
 
 
-def test_nothing_there_is_told(tmp_path: Path, capsys: Any) -> None:
+def test_nothing_there_is_reported(tmp_path: Path, capsys: Any) -> None:
     assert run(tmp_path / 'no', '--out', tmp_path / 'out', '--num-classes', 3) == 2
     assert 'does not exist' in capsys.readouterr().err
 

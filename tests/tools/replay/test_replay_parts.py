@@ -61,7 +61,7 @@ class Wrapper:
         vars(self).update(inner)
 
 
-def test_the_longest_end_wins_and_ties_are_told() -> None:
+def test_the_longest_end_wins_and_ties_are_reported() -> None:
     samples = Samples(Listed('/here/train/a.png', '/here/val/a.png', '/here/val/b.png'))
     assert samples.find('/there/val/a.png')[0] == '/here/val/a.png'
     assert samples.find('C:\\there\\train\\a.png')[0] == '/here/train/a.png'

@@ -261,7 +261,7 @@ def test_weights_of_a_checkpoint(unplugged: Tuple[str, str, str], tmp_path: Path
     code, report, shown = replayed(capsys, config, record, '--weights', str(tmp_path / 'sound.pth'))
     assert code == 0
     assert 'random weights' not in shown
-    losses = [[sample['losses']['loss'] for sample in told['samples']] for told in (untrained, report)]
+    losses = [[sample['losses']['loss'] for sample in reported['samples']] for reported in (untrained, report)]
     assert all(one != other for one, other in zip(*losses))
     # Weights that have gone astray make every loss NaN.
     state = run.runner.model.state_dict()

@@ -214,7 +214,7 @@ def test_no_json_crashes_the_reader(
     crash = read_crash([path])
     assert crash.ranks or crash.problems
     for rank in crash.ranks:
-        assert rank.told
+        assert rank.said
 
 
 def test_the_losses_of_a_batch_whose_line_is_damaged_are_of_no_other(tmp_path: Path) -> None:

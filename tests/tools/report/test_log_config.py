@@ -76,7 +76,7 @@ def test_the_hook_is_seen(config: dict) -> None:
     assert not has_hook({'custom_hooks': [{'type': 'EMAHook'}]})
 
 
-def test_no_python_is_told(tmp_path: Path) -> None:
+def test_no_python_is_reported(tmp_path: Path) -> None:
     path = tmp_path / 'config.py'
     path.write_text('a = (')
     with pytest.raises(ValueError, match='no config'):

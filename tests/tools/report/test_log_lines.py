@@ -56,7 +56,7 @@ def test_another_version_may_say_more_and_less() -> None:
     assert (line.found('pixels'), line.found('instances')) == ([], [])
 
 
-def test_a_last_line_without_an_end_is_told_and_left_out(tmp_path: Path) -> None:
+def test_a_last_line_without_an_end_is_reported_and_left_out(tmp_path: Path) -> None:
     text = json.dumps(LINE).encode()
     lines, unread = read(tmp_path, text + b'\n' + text[:40])
     assert len(lines) == 1

@@ -110,7 +110,7 @@ def test_a_record_that_was_not_closed_says_up_to_where_it_counts(run_dir: str, t
     assert 'of 7 iterations' in out
 
 
-def test_a_clean_run_is_told_with_what_was_seen(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_clean_run_is_reported_with_what_was_seen(run_dir: str, tmp_path: Path, capsys: Any) -> None:
     record = json.loads(Path(run_dir, 'label_guard.json').read_text())
     modes = record['runs'][0]['modes']
     del modes['val']
@@ -134,7 +134,7 @@ def test_records_of_ranks_add_up(run_dir: str, tmp_path: Path, capsys: Any) -> N
 
 
 @pytest.mark.parametrize('text', ['', '[]', '{"runs": 3}', '{"format": 9}', '{"format": 1, "runs": [{"modes": 3}]}'])
-def test_a_record_that_is_none_is_told_and_the_log_still_read(
+def test_a_record_that_is_none_is_reported_and_the_log_still_read(
     run_dir: str, tmp_path: Path, capsys: Any, text: str
 ) -> None:
     shutil.copy(osp.join(run_dir, 'label_guard.jsonl'), tmp_path)
@@ -162,7 +162,7 @@ def test_a_watched_run_without_a_log_is_clean(run_dir: str, tmp_path: Path, caps
 
 
 @pytest.mark.parametrize('content', [b'', b'\n\n', b'no log at all\n', b'{"half": '])
-def test_a_file_that_is_no_log_is_told(tmp_path: Path, capsys: Any, content: bytes) -> None:
+def test_a_file_that_is_no_log_is_reported(tmp_path: Path, capsys: Any, content: bytes) -> None:
     path = tmp_path / 'label_guard.jsonl'
     path.write_bytes(content)
     assert main(['report', str(path)]) == 2

@@ -26,7 +26,7 @@ def names(paths: List[Path]) -> List[str]:
     return [path.name for path in paths]
 
 
-def told(run: RunFiles) -> Any:
+def reported(run: RunFiles) -> Any:
     return names(run.logs), names(run.records), names(run.crashes)
 
 
@@ -49,14 +49,14 @@ FLIGHTS = ['label_guard_flight.jsonl', 'label_guard_flight.rank1.jsonl']
 @pytest.mark.parametrize('named', ['label_guard.jsonl', 'label_guard.json', 'label_guard.rank1.json'])
 def test_a_log_or_a_record_means_the_whole_run(run: Path, named: str) -> None:
     found = find_run(run / named)
-    assert told(found) == (LOGS, RECORDS, FLIGHTS)
+    assert reported(found) == (LOGS, RECORDS, FLIGHTS)
     assert not found.crash_alone
 
 
 @pytest.mark.parametrize('named', FLIGHTS)
 def test_a_flight_record_means_those_of_all_ranks_alone(run: Path, named: str) -> None:
     found = find_run(run / named)
-    assert told(found) == ([], RECORDS, FLIGHTS)
+    assert reported(found) == ([], RECORDS, FLIGHTS)
     assert found.crash_alone
 
 
@@ -78,10 +78,10 @@ def test_of_several_runs_the_newest_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize('files', [dict(label_guard__json=RECORD), dict(label_guard_flight__jsonl=FLIGHT)])
 def test_one_file_makes_a_run(tmp_path: Path, files: Any) -> None:
     make(tmp_path / 'a' / 'b', **files, label_guard__jsonl__old=LOG, label_guard__json__old=RECORD)
-    assert sum(map(len, told(find_run(tmp_path)))) == 1
+    assert sum(map(len, reported(find_run(tmp_path)))) == 1
 
 
-def test_nothing_is_told(tmp_path: Path) -> None:
+def test_nothing_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NotALog, match='LabelGuardHook writes'):
         find_run(tmp_path)
     with pytest.raises(NotALog, match='no such file'):

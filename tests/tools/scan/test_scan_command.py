@@ -26,8 +26,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
     """Exit code, and the JSON of the only data set."""
     code = main(['scan', *map(str, words), '--processes', '1', '--json', '-'])
-    [told] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **told}
+    [reported] = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **reported}
 
 
 @pytest.fixture
@@ -39,21 +39,21 @@ def five(tmp_path: Path) -> Path:
     return tmp_path / 'data'
 
 
-def test_clean_labels_are_told_to_be_fine(five: Path, capsys: pytest.CaptureFixture) -> None:
-    told = scan(capsys, five, '--num-classes', 5)
-    assert told['code'] == 0
-    assert told['clean']
-    assert all(finding['severity'] == 'info' for finding in told['findings'])
-    assert told['facts']['maps']['image_forms'] == {'rgb': 4}, 'images/ was found beside labels/'
+def test_clean_labels_are_reported_to_be_fine(five: Path, capsys: pytest.CaptureFixture) -> None:
+    reported = scan(capsys, five, '--num-classes', 5)
+    assert reported['code'] == 0
+    assert reported['clean']
+    assert all(finding['severity'] == 'info' for finding in reported['findings'])
+    assert reported['facts']['maps']['image_forms'] == {'rgb': 4}, 'images/ was found beside labels/'
 
 
 def test_an_invalid_value_is_found_and_named(five: Path, capsys: pytest.CaptureFixture) -> None:
     write(five / 'labels' / '2.png', np.where(BLOCKS == 4, 77, BLOCKS).astype(np.uint8))
-    told = scan(capsys, five, '--num-classes', 5)
-    assert told['code'] == 1
-    assert told['findings'][0]['severity'] == 'error'
-    assert told['facts']['values'] == {'77': int((BLOCKS == 4).sum())}
-    assert told['worst'][0]['file'] == '2.png'
+    reported = scan(capsys, five, '--num-classes', 5)
+    assert reported['code'] == 1
+    assert reported['findings'][0]['severity'] == 'error'
+    assert reported['facts']['values'] == {'77': int((BLOCKS == 4).sum())}
+    assert reported['worst'][0]['file'] == '2.png'
     assert scan(capsys, five, '--num-classes', 5, '--label-map', '77:4')['facts'].get('values', {}) == {}
     assert scan(capsys, five, '--num-classes', 5, '--label-map', '0:0,*:255')['facts'].get('values', {}) == {}
     assert scan(capsys, five / 'labels' / '1.png', '--num-classes', 5)['facts']['files'] == 1
@@ -119,9 +119,9 @@ def test_coco_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> N
     image = dict(id=1, file_name='a.jpg', width=64, height=64)
     coco = dict(images=[image], annotations=[annotation], categories=[dict(id=7, name='cat')])
     (tmp_path / 'coco.json').write_text(json.dumps(coco))
-    told = scan(capsys, tmp_path / 'coco.json')
-    assert told['facts']['kind'] == 'instances'
-    assert told['code'] == 1
+    reported = scan(capsys, tmp_path / 'coco.json')
+    assert reported['facts']['kind'] == 'instances'
+    assert reported['code'] == 1
 
 
 def test_a_detection_config_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -136,10 +136,10 @@ def test_a_detection_config_is_handed_over(tmp_path: Path, capsys: pytest.Captur
         f"default_scope = 'mmdet'\ntrain_dataloader = dict(dataset={dataset!r})\nval_dataloader = train_dataloader\n"
         "model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=1))\n"
     )
-    told = scan(capsys, config)
-    assert told['name'] == 'train, val'
-    assert told['facts']['total'] == 1
-    assert told['facts'].get('values', {}) == {}
+    reported = scan(capsys, config)
+    assert reported['name'] == 'train, val'
+    assert reported['facts']['total'] == 1
+    assert reported['facts'].get('values', {}) == {}
 
 
 def pairs(source: FolderSource) -> Dict[str, str]:
@@ -168,7 +168,7 @@ def test_partners_by_name(tmp_path: Path) -> None:
     assert list(chosen.items()) == [MapItem(str(labels / 'train' / 'a_1_gtFine_color.png'))]
 
 
-def test_two_labels_of_one_stem_are_told(tmp_path: Path) -> None:
+def test_two_labels_of_one_stem_are_reported(tmp_path: Path) -> None:
     for name in ('a.png', 'a.bmp', 'b.png'):
         write(tmp_path / name, BLOCKS)
     source = FolderSource(str(tmp_path), MapSettings(5))

@@ -153,7 +153,7 @@ def test_a_list_of_names_that_leads_nowhere(five: Path) -> None:
     assert result.facts.maps.missing_images == [os.path.join('img', '7.jpg')]
 
 
-def test_what_cannot_be_opened_is_told_and_the_rest_is_scanned(
+def test_what_cannot_be_opened_is_reported_and_the_rest_is_scanned(
     five: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv('XDG_CACHE_HOME', str(five / 'cache'))
@@ -161,9 +161,9 @@ def test_what_cannot_be_opened_is_told_and_the_rest_is_scanned(
     config = write_config(five, train_dataloader=loader(custom(five)), val_dataloader=loader(missing))
     assert main(['scan', config, '--processes', '1', '--json', '-']) == 2
     shown = capsys.readouterr()
-    told = json.loads(shown.out)
-    assert [dataset['name'] for dataset in told['datasets']] == ['train']
-    assert 'val: the data set cannot be opened' in told['failed'][0]
+    reported = json.loads(shown.out)
+    assert [dataset['name'] for dataset in reported['datasets']] == ['train']
+    assert 'val: the data set cannot be opened' in reported['failed'][0]
     assert 'val: the data set cannot be opened' in shown.err
     with pytest.raises(CannotScan, match='val: the data set cannot be opened'):
         plan_of(config, ScanOptions(splits=('val',)))

@@ -58,11 +58,11 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
     images, given = FOLDERS[name]
     options = FixOptions(num_classes=3, **given)
     folder = written(tmp_path / 'labels', images)
-    told = converted(summary_of(folder), options)
+    reported = converted(summary_of(folder), options)
     assert not write_copies(folder, tmp_path / 'out', options).left_out
     seen = summary_of(tmp_path / 'out')
-    assert told is not None
-    again = told.labelled_by(SETTINGS)
+    assert reported is not None
+    again = reported.labelled_by(SETTINGS)
     assert (again.raw, again.trained, again.forms, again.changes) == (seen.raw, seen.trained, seen.forms, seen.changes)
 
 
@@ -85,9 +85,9 @@ def test_what_is_left_out_is_not_known(images: Any, ending: str, given: Dict[str
 
 
 def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
-    told = converted(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
-    assert told is not None
-    assert set(told.labelled_by(SETTINGS).trained) == {0, 100, 200}
+    reported = converted(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
+    assert reported is not None
+    assert set(reported.labelled_by(SETTINGS).trained) == {0, 100, 200}
 
 
 def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Path) -> None:

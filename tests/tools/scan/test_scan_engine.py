@@ -1,4 +1,4 @@
-"""One engine, however it is run: the same totals, nothing read twice, nothing lost."""
+"""One engine, however it is run: the same totals, nothing read twice, nothing missing."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_items_are_taken_as_they_are_needed(folder: str) -> None:
     assert len(taken) < 400, 'of 70,000'
 
 
-def test_a_file_that_kills_its_process_is_told(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_kills_its_process_is_reported(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import mmguard.tools.scan.engine as engine
 
     read_map = engine.read_map

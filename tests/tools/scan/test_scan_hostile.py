@@ -33,7 +33,7 @@ def planted(hostile: Path) -> Dict[str, Kind]:
     return kinds
 
 
-def test_every_kind_is_told(planted: Dict[str, Kind]) -> None:
+def test_every_kind_is_reported(planted: Dict[str, Kind]) -> None:
     invalid = np.array(LABELS.invalid_values())
     wrong = {}
     for name, (path, fault) in planted.items():
@@ -58,14 +58,14 @@ def test_the_scan_goes_through(
     shown = capsys.readouterr().out
     assert '\x1b' not in shown
     assert '\x07' not in shown
-    told = json.loads((tmp_path / 'o.json').read_text(encoding='utf-8'))
-    facts = told['datasets'][0]['facts']
+    reported = json.loads((tmp_path / 'o.json').read_text(encoding='utf-8'))
+    facts = reported['datasets'][0]['facts']
     files = {path for path, _fault in planted.values() if not os.path.isdir(path)} | {good}
     assert facts['files'] == len(files)
     assert '99' in facts['values']
     faults = [path for path, fault in planted.values() if fault]
-    told_of = sum(n for key, n in facts['maps']['counts'].items() if key.startswith('unreadable '))
-    assert told_of >= len(faults)
+    reported_of = sum(n for key, n in facts['maps']['counts'].items() if key.startswith('unreadable '))
+    assert reported_of >= len(faults)
     lines = (tmp_path / 'j.jsonl').read_text(encoding='utf-8').splitlines()
     assert {MapRecord.from_line(line).path for line in lines} == files
 

@@ -81,8 +81,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
     code = main(['scan', *map(str, words), '--processes', '1', '--json', '-'])
-    [told] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **told}
+    [reported] = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **reported}
 
 
 def seg_config(root: Path, loader: str = 'LoadAnnotations', files: int = 3, names: str = 'abcde', **more: Any) -> Path:
@@ -113,26 +113,26 @@ def write_config(root: Path, **parts: Any) -> Path:
 
 
 def test_the_loader_of_the_config_confirms_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    told = scan(capsys, seg_config(tmp_path))
-    assert (told['code'], [finding['code'] for finding in told['findings']]) == (0, ['MG100'])
-    assert told['findings'][0]['cause'] == 'Your labels are fine.'
-    assert 'the loader of the config returns the same of 3 files' in told['findings'][0]['evidence']
-    assert told['facts']['loader'] == {'files': 3}
+    reported = scan(capsys, seg_config(tmp_path))
+    assert (reported['code'], [finding['code'] for finding in reported['findings']]) == (0, ['MG100'])
+    assert reported['findings'][0]['cause'] == 'Your labels are fine.'
+    assert 'the loader of the config returns the same of 3 files' in reported['findings'][0]['evidence']
+    assert reported['facts']['loader'] == {'files': 3}
 
 
 def test_a_loader_in_another_order_takes_the_verdict_back(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     # Two of five classes, b and c: the map of the data set is {0: 255, 1: 0, 2: 1, ...}.
     config = seg_config(tmp_path, 'LoadMappedAnnotations', type='FiveDataset', names='bc', reduce_zero_label=True)
-    told = scan(capsys, config)
-    codes = [finding['code'] for finding in told['findings']]
-    assert told['code'] == 1
+    reported = scan(capsys, config)
+    codes = [finding['code'] for finding in reported['findings']]
+    assert reported['code'] == 1
     assert 'MG178' in codes
     assert 'MG100' not in codes
-    [finding] = [finding for finding in told['findings'] if finding['code'] == 'MG178']
+    [finding] = [finding for finding in reported['findings'] if finding['code'] == 'MG178']
     assert 'labels/0.png: the loader returns' in finding['evidence']
     assert ', the scan counts ' in finding['evidence']
     assert '(3 of 3 files compared)' in finding['evidence']
-    both = told['facts']['loader']['differing']['labels/0.png']
+    both = reported['facts']['loader']['differing']['labels/0.png']
     assert both[0] != both[1]
 
 
@@ -145,22 +145,22 @@ def test_the_table_of_another_loader_is_not_what_training_sees(tmp_path: Path, c
 
 
 def test_a_loader_that_stops_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    told = scan(capsys, seg_config(tmp_path, 'LoadNoAnnotations'))
-    assert (told['code'], told['findings'][0]['code']) == (1, 'MG178')
-    assert 'labels/0.png: KeyError' in told['findings'][0]['evidence']
+    reported = scan(capsys, seg_config(tmp_path, 'LoadNoAnnotations'))
+    assert (reported['code'], reported['findings'][0]['code']) == (1, 'MG178')
+    assert 'labels/0.png: KeyError' in reported['findings'][0]['evidence']
 
 
 @pytest.mark.parametrize('loader', ['', 'LoadWhatNobodyWrote'])
 def test_without_a_loader_nothing_is_claimed(loader: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    told = scan(capsys, seg_config(tmp_path, loader))
-    [finding] = [finding for finding in told['findings'] if finding['code'] == 'MG100']
+    reported = scan(capsys, seg_config(tmp_path, loader))
+    [finding] = [finding for finding in reported['findings'] if finding['code'] == 'MG100']
     assert finding['cause'].startswith('Every label that was read is valid; the loader of the config was not asked: ')
 
 
 def test_a_handful_of_files_is_decoded_again(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    told = scan(capsys, seg_config(tmp_path, 'LoadSeenAnnotations', files=40))
-    assert told['facts']['files'] == 40
-    assert told['facts']['loader'] == {'files': SAMPLE}
+    reported = scan(capsys, seg_config(tmp_path, 'LoadSeenAnnotations', files=40))
+    assert reported['facts']['files'] == 40
+    assert reported['facts']['loader'] == {'files': SAMPLE}
     seen: List[str] = sys.modules['own_loaders'].SEEN
     assert len(set(seen)) == len(seen) == SAMPLE
 
@@ -202,14 +202,14 @@ def test_the_data_set_of_a_detection_config_is_asked_too(
         model=dict(type='RetinaNet', bbox_head=head),
         train_dataloader=dict(batch_size=2, dataset=dataset),
     )
-    told = scan(capsys, config)
-    codes = [finding['code'] for finding in told['findings']]
-    assert told['facts']['loader']['files'] == SAMPLE
+    reported = scan(capsys, config)
+    codes = [finding['code'] for finding in reported['findings']]
+    assert reported['facts']['loader']['files'] == SAMPLE
     if agrees:
-        assert (told['code'], codes) == (0, ['MG100'])
+        assert (reported['code'], codes) == (0, ['MG100'])
     else:
-        assert (told['code'], codes[0]) == (1, 'MG178')
-        assert 'the loader returns 2, 8, the scan counts 0, 1' in told['findings'][0]['evidence']
+        assert (reported['code'], codes[0]) == (1, 'MG178')
+        assert 'the loader returns 2, 8, the scan counts 0, 1' in reported['findings'][0]['evidence']
 
 
 @pytest.mark.parametrize(('split', 'code'), [('test', 0), ('val', 2)])
@@ -217,6 +217,6 @@ def test_a_split_without_label_maps(split: str, code: int, tmp_path: Path, capsy
     config = seg_config(tmp_path)
     dataset = dict(type='BaseSegDataset', data_root=str(tmp_path), data_prefix=dict(img_path='images'), pipeline=[])
     config.write_text(f'{config.read_text()}{split}_dataloader = dict(batch_size=1, dataset={dataset!r})\n')
-    told = scan(capsys, config)
-    assert told['code'] == code
-    assert any('3 images have no label map' in note for note in told['notes']) == (split == 'test')
+    reported = scan(capsys, config)
+    assert reported['code'] == code
+    assert any('3 images have no label map' in note for note in reported['notes']) == (split == 'test')

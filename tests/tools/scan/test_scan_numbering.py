@@ -27,22 +27,22 @@ def write(path: Path, ids: Sequence[int]) -> Path:
 
 def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
     code = main(['scan', *map(str, words), '--json', '-'])
-    [told] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **told}
+    [reported] = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **reported}
 
 
-def codes(told: Dict[str, Any]) -> List[str]:
-    return [finding['code'] for finding in told['findings']]
+def codes(reported: Dict[str, Any]) -> List[str]:
+    return [finding['code'] for finding in reported['findings']]
 
 
 @pytest.mark.parametrize('words', [[], ['--num-classes', '3']])
 def test_without_a_framework_both_are_judged_and_nobody_gets_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture, words: List[str]
 ) -> None:
-    told = scan(capsys, write(tmp_path / 'a.json', [1, 2, 3]), *words)
-    assert told['code'] == 0
-    assert codes(told) == ['MG138'], 'no verdict that the labels are fine: that depends on who trains'
-    [finding] = told['findings']
+    reported = scan(capsys, write(tmp_path / 'a.json', [1, 2, 3]), *words)
+    assert reported['code'] == 0
+    assert codes(reported) == ['MG138'], 'no verdict that the labels are fine: that depends on who trains'
+    [finding] = reported['findings']
     assert finding['severity'] == 'info'
     assert f'Fine where categories are renumbered ({titles(POSITIONS)})' in finding['cause']
     assert f'wrong where category_id is the label ({titles(IDS)})' in finding['cause']
@@ -69,9 +69,9 @@ def test_who_renumbers_has_no_finding_whatever_the_ids(
 ) -> None:
     path = write(tmp_path / 'a.json', [1, 18, 90])
     for words in ([], ['--num-classes', '3']):
-        told = scan(capsys, path, '--framework', framework, *words)
-        assert (told['code'], codes(told)) == (0, ['MG100'])
-        assert told['facts']['histogram'] == {'0': 4, '1': 4, '2': 4}
+        reported = scan(capsys, path, '--framework', framework, *words)
+        assert (reported['code'], codes(reported)) == (0, ['MG100'])
+        assert reported['facts']['histogram'] == {'0': 4, '1': 4, '2': 4}
 
 
 @pytest.mark.parametrize('framework', TAKING_IDS)
@@ -79,12 +79,12 @@ def test_who_takes_ids_is_warned_of_those_out_of_range(
     tmp_path: Path, capsys: pytest.CaptureFixture, framework: str
 ) -> None:
     path = write(tmp_path / 'a.json', [1, 2, 3])
-    told = scan(capsys, path, '--framework', framework, '--num-classes', 3)
-    assert (told['code'], codes(told)[0]) == (1, 'MG138')
-    assert told['findings'][0]['severity'] == 'error'
-    assert told['facts']['values'] == {'3': 4}
-    assert 'num_classes=4' in told['findings'][0]['advice']
-    written = [edit['text'] for edit in told['findings'][0]['edits']]
+    reported = scan(capsys, path, '--framework', framework, '--num-classes', 3)
+    assert (reported['code'], codes(reported)[0]) == (1, 'MG138')
+    assert reported['findings'][0]['severity'] == 'error'
+    assert reported['facts']['values'] == {'3': 4}
+    assert 'num_classes=4' in reported['findings'][0]['advice']
+    written = [edit['text'] for edit in reported['findings'][0]['edits']]
     assert any('--renumber 0' in text for text in written) == (framework != 'torchvision'), (
         'there they are 1..3 already'
     )
@@ -95,20 +95,20 @@ def test_who_takes_ids_is_warned_of_those_out_of_range(
 def test_ids_without_a_number_of_classes_say_how_many_outputs_they_need(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    told = scan(capsys, write(tmp_path / 'a.json', [1, 18, 90]), '--framework', 'detr')
-    assert (told['code'], codes(told)) == (0, ['MG138'])
-    assert 'the model needs num_classes=91' in told['findings'][0]['cause']
+    reported = scan(capsys, write(tmp_path / 'a.json', [1, 18, 90]), '--framework', 'detr')
+    assert (reported['code'], codes(reported)) == (0, ['MG138'])
+    assert 'the model needs num_classes=91' in reported['findings'][0]['cause']
     numbered = scan(capsys, write(tmp_path / 'b.json', [0, 1, 2]), '--framework', 'detr')
     assert codes(numbered) == ['MG100']
 
 
 def test_torchvision_counts_the_background(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path = write(tmp_path / 'a.json', [0, 1, 2])
-    told = scan(capsys, path, '--framework', 'torchvision', '--num-classes', 3)
-    assert (told['code'], codes(told)[0]) == (1, 'MG138')
-    assert told['facts']['values'] == {'0': 4}
-    assert 'background' in told['findings'][0]['cause']
-    assert 'num_classes=4' in told['findings'][0]['advice']
+    reported = scan(capsys, path, '--framework', 'torchvision', '--num-classes', 3)
+    assert (reported['code'], codes(reported)[0]) == (1, 'MG138')
+    assert reported['facts']['values'] == {'0': 4}
+    assert 'background' in reported['findings'][0]['cause']
+    assert 'num_classes=4' in reported['findings'][0]['advice']
     assert codes(scan(capsys, path, '--framework', 'detr', '--num-classes', 3)) == ['MG100']
     assert codes(scan(capsys, write(path, [1, 2, 3]), '--framework', 'torchvision')) == ['MG100']
 
@@ -130,10 +130,10 @@ def test_labels_says_what_a_switch_of_the_framework_changed(tmp_path: Path, caps
 
 def test_ids_from_0_are_fine_for_everybody(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     path = write(tmp_path / 'a.json', [0, 1, 2])
-    told = scan(capsys, path, '--num-classes', 3)
-    assert (told['code'], codes(told)) == (0, ['MG100'])
+    reported = scan(capsys, path, '--num-classes', 3)
+    assert (reported['code'], codes(reported)) == (0, ['MG100'])
     switch = 'remap_mscoco_category: False'
-    assert switch in told['findings'][0]['advice']
+    assert switch in reported['findings'][0]['advice']
     assert switch not in scan(capsys, path, '--num-classes', 3, '--framework', 'mmdet')['findings'][0]['advice']
 
 

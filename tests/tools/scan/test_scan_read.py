@@ -64,7 +64,7 @@ def gray_png(path: Path, bits: int) -> str:
 
 
 def every_form(folder: Path) -> Dict[str, Tuple[str, str]]:
-    """Name -> file, the form that should be told."""
+    """Name -> file, the form that should be reported."""
     wide = BLOCKS.astype(np.uint16) * 87
     floats = BLOCKS.astype(np.float32) + np.where(BLOCKS == 2, 0.5, 0).astype(np.float32)
     colours = np.stack([BLOCKS * 50, BLOCKS, 255 - BLOCKS], axis=2)

@@ -1,4 +1,4 @@
-"""Values are told as the files hold them, so that the user finds them: training sees others after a shift or a map."""
+"""Values are reported as the files hold them, so that the user finds them: training sees them shifted and mapped."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_label_map_that_leads_out_names_what_it_was(tmp_path: Path, settings: 
     assert scan_maps(FolderSource(str(tmp_path), settings).items(), settings).summary.to_facts().stored == stored
 
 
-def test_16_bits_are_told_as_16_bits(tmp_path: Path) -> None:
+def test_16_bits_are_reported_as_16_bits(tmp_path: Path) -> None:
     label = BLOCKS.astype(np.uint16)
     label[0, :5] = 256 + 77
     write(tmp_path / 'a.png', label)

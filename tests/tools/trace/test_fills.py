@@ -20,7 +20,7 @@ def test_sizes_probabilities_and_scales_are_no_fill_values() -> None:
     assert 10 not in fills(RandomRotate(prob=1.0, degree=10))
 
 
-def test_transforms_inside_are_told_by_their_own_arguments() -> None:
+def test_transforms_inside_are_reported_by_their_own_arguments() -> None:
     inside = RandomApply([dict(type='Pad', size=(225, 9), pad_val=dict(img=0, seg=33))], prob=1.0)
     assert fills(inside) == {33: 'pad_val.seg=33'}
     assert ('interpolation', 'bicubic') in interpolations(

@@ -29,7 +29,7 @@ def write_config(tmp_path: Path) -> Write:
     return write
 
 
-def test_invalid_values_are_told_and_exit_with_1(cityscapes: str, write_config: Write, capsys: Any) -> None:
+def test_invalid_values_are_reported_and_exit_with_1(cityscapes: str, write_config: Write, capsys: Any) -> None:
     assert main(['trace', write_config(cityscapes, [*LOAD, PACK, GUARD])]) == 1
     out = capsys.readouterr().out
     assert 'sample 0' in out

@@ -43,7 +43,7 @@ def config(root: str, pipeline: Sequence[Dict[str, Any]]) -> Config:
     )
 
 
-def told(traced: Story) -> List[Tuple[str, str, int]]:
+def changes_of(traced: Story) -> List[Tuple[str, str, int]]:
     """``(step, what, label)`` of all changes of instances."""
     return [
         (leg.name, change.what, change.value)
@@ -62,7 +62,7 @@ def test_moving_every_instance_loses_none(coco: str, index: int) -> None:
     tail = [dict(type='Resize', scale=(150, 120), keep_ratio=False), FLIP, dict(type='Pad', size=(160, 160)), PACK]
     traced = trace(coco, tail, index)
     assert traced.error == ''
-    assert told(traced) == []
+    assert changes_of(traced) == []
     first, last = traced.legs[0].after, traced.legs[-1].after
     assert sorted(i.label for i in first.instances or []) == sorted(i.label for i in last.instances or [])
 
@@ -73,14 +73,14 @@ def test_the_guard_is_named_for_what_it_takes_out(coco: str, on_invalid: str) ->
     what = {'ignore': 'is ignored', 'drop': 'vanishes', 'clip': 'becomes'}[on_invalid]
     for pipeline in ([FLIP, guard, PACK], [FLIP, PACK, guard]):  # unpacked and packed
         traced = trace(coco, pipeline, 3)
-        assert sorted(told(traced)) == [('GuardInstanceLabels', what, 80), ('GuardInstanceLabels', what, 82)]
+        assert sorted(changes_of(traced)) == [('GuardInstanceLabels', what, 80), ('GuardInstanceLabels', what, 82)]
         origins = [change.origin for leg in traced.legs for change in leg.changes]
         assert all('GuardInstanceLabels' in origin for origin in origins)
         if on_invalid != 'clip':
             assert any('label 82 is no class' in origin for origin in origins)
 
 
-def test_a_box_that_the_guard_drops_is_told_with_its_reason(coco: str) -> None:
+def test_a_box_that_the_guard_drops_is_reported_with_its_reason(coco: str) -> None:
     # All boxes lose their area behind the loader, as a wrong transform does it.
     tail = [dict(type='FlattenBoxes'), dict(type='GuardInstanceLabels', num_classes=83)]
     traced = trace(coco, tail, 0)
@@ -102,14 +102,14 @@ def test_instances_cut_off_by_a_crop_vanish_there(coco: str) -> None:
     assert seen == {'wholly outside of what RandomCrop leaves'}
 
 
-def test_small_instances_are_told_with_the_limit(coco: str) -> None:
+def test_small_instances_are_reported_with_the_limit(coco: str) -> None:
     tail = [dict(type='Resize', scale=(24, 24)), dict(type='FilterAnnotations', min_gt_bbox_wh=(10.2, 1)), PACK]
     traced = trace(coco, tail, 5)  # labels 2, 0, 1: 10, 10.5 and 10 pixels wide
-    assert sorted(told(traced)) == [('FilterAnnotations', 'vanishes', 1), ('FilterAnnotations', 'vanishes', 2)]
+    assert sorted(changes_of(traced)) == [('FilterAnnotations', 'vanishes', 1), ('FilterAnnotations', 'vanishes', 2)]
     assert all('min_gt_bbox_wh=(10.2, 1)' in change.origin for leg in traced.legs for change in leg.changes)
 
 
-def test_an_image_left_empty_is_told(coco: str) -> None:
+def test_an_image_left_empty_is_reported(coco: str) -> None:
     traced = trace(coco, [dict(type='FilterAnnotations', min_gt_bbox_wh=(90, 90), keep_empty=True), PACK], 0)
     assert 'left no sample' in traced.error
 

@@ -8,7 +8,7 @@ from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
 
-#: Assigners that leave ignored regions out without being told to.
+#: Assigners that leave ignored regions out without an argument.
 ALWAYS = ('CenterRegionAssigner',)
 
 

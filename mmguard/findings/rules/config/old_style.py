@@ -13,7 +13,7 @@ class OldStyle(ConfigRule):
 
     code = 'MG227'
     summary = 'The config is written for MMDetection 2.x or MMSegmentation 0.x.'
-    why = 'The data sets stand under data=dict(train=...), which nobody reads any more: classes written there are lost.'
+    why = 'The data sets stand under data=dict(train=...), which nobody reads any more: classes set there do nothing.'
     advice = 'Write train_dataloader, val_dataloader and test_dataloader, each with dataset=dict(metainfo=...).'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

@@ -60,11 +60,11 @@ class BinaryMask(DataRule):
         if has_many_channels(facts):
             return 0.0
         counts = stored(facts)
-        told = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))
-        if told and set(counts) == {0, VOID}:
+        known = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))
+        if known and set(counts) == {0, VOID}:
             return 0.97 if facts.num_classes <= 2 else 0.93
         # In training only the invalid values are known.
-        alone = set(facts.values) == {VOID} and facts.num_classes <= 2 and not told
+        alone = set(facts.values) == {VOID} and facts.num_classes <= 2 and not known
         return 0.95 if alone else 0.0
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:

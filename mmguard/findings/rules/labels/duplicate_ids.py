@@ -18,7 +18,7 @@ class DuplicateIds(DataRule):
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'The annotation file uses ids twice.'
-    why = 'COCO looks up by id: the later one wins, the other is lost, and the evaluation counts wrongly.'
+    why = 'COCO looks up by id: the later one wins, the other is never read, and the evaluation counts wrongly.'
     advice = (
         'Number them anew when files are merged: `for i, ann in enumerate(data["annotations"]): ann["id"] = i + 1`; '
         'image ids likewise, together with the image_id of the annotations.'

@@ -107,11 +107,11 @@ class FoldersSwapped(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         maps = maps_of(facts)
 
-        def told(forms: dict) -> str:
+        def listed(forms: dict) -> str:
             return ', '.join(f'{count:,} {form}' for form, count in sorted(forms.items()))
 
-        images = f'; images: {told(maps.image_forms)}' if maps.image_forms else ''
-        return f'label files: {told(maps.forms)} ({maps.lossy:,} JPEG){images}'
+        images = f'; images: {listed(maps.image_forms)}' if maps.image_forms else ''
+        return f'label files: {listed(maps.forms)} ({maps.lossy:,} JPEG){images}'
 
     def values(self, facts: LabelFacts) -> dict:
         return {}

@@ -64,26 +64,28 @@ class ImageSizeDiffers(DataRule):
             return self.exif_advice
         if self._are_tagged(facts):
             return self.tagged
-        turned = all(disk == told[::-1] for _, disk, told in self._mismatches(facts))
+        turned = all(disk == stated[::-1] for _, disk, stated in self._mismatches(facts))
         return self.turned if turned else self.advice
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:
             return
         found = annotations_of(facts.labels)
-        pairs = [(disk, told) for _, disk, told in self._mismatches(facts.labels)]
+        pairs = [(disk, stated) for _, disk, stated in self._mismatches(facts.labels)]
         if not pairs or len(pairs) < found.sizes_compared:
             return  # what happened to a few of them, nobody knows
         if self._are_tagged(facts.labels):
             return  # the boxes lie inside either way, and swapped numbers would hide that they are displaced
-        if all(disk == told[::-1] for disk, told in pairs):
+        if all(disk == stated[::-1] for disk, stated in pairs):
             if share(found.inside_as.get('swapped', 0), found.annotations) < NEARLY_ALL:
                 return  # the images were turned, and the boxes must be, too
             question = 'Do the boxes fit the images as they are on disk (compare one)?'
             yield from rewrite(self, facts, 'swaps width and height', ASKS, question, sizes='swapped')
             return
         factor = float(f'{pairs[0][0][0] / pairs[0][1][0]:.6g}')
-        if found.format in JSON and all(disk == tuple(round(side * factor) for side in told) for disk, told in pairs):
+        if found.format in JSON and all(
+            disk == tuple(round(side * factor) for side in stated) for disk, stated in pairs
+        ):
             question = f'Were the images resized after they were annotated, all of them by {factor:g}?'
             yield from rewrite(
                 self, facts, 'scales boxes and sizes as the images were', ASKS, question, scale=factor, sizes='scaled'
@@ -95,8 +97,8 @@ class ImageSizeDiffers(DataRule):
         if not mismatches:
             of = f'{len(found.exif_turned):,} of {found.sizes_compared:,} images compared'
             return f'{of} have an EXIF tag that turns or mirrors them, e.g. {found.exif_turned[0]}'
-        path, disk, told = mismatches[0]
-        sizes = f'{disk[1]} x {disk[0]} on disk, {told[1]} x {told[0]} in the annotations'
+        path, disk, stated = mismatches[0]
+        sizes = f'{disk[1]} x {disk[0]} on disk, {stated[1]} x {stated[0]} in the annotations'
         tag = ', turned by an EXIF tag' if path in found.exif_turned else ''
         return f'{len(mismatches):,} of {found.sizes_compared:,} images compared, e.g. {path}: {sizes}{tag}'
 
@@ -115,7 +117,7 @@ class ImageSizeDiffers(DataRule):
     def _are_tagged(self, facts: LabelFacts) -> bool:
         """Whether a tag turns each of them, by a quarter."""
         tagged = set(annotations_of(facts).exif_turned)
-        return all(path in tagged and disk == told[::-1] for path, disk, told in self._mismatches(facts))
+        return all(path in tagged and disk == stated[::-1] for path, disk, stated in self._mismatches(facts))
 
     def _are_read_turned(self, facts: LabelFacts) -> bool:
         """Whether boxes that fit the images as they are shown meet a reader that ignores the tag."""

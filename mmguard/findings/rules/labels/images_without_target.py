@@ -14,8 +14,8 @@ from mmguard.findings.views import annotations_of, config_of, is_trained_on, sha
 #: Heads that build denoising queries from the targets of a batch.
 DENOISING = ('detr', 'dino')
 #: Heads of mmdet 3 that were measured: the losses of images without targets have the same names, and reach the same
-#: parameters, as those of others. Not so with GridHead, CondInst, FoveaHead, CornerHead and YOLOFHead; MaskPointHead
-#: fails.
+#: parameters, as those of other heads. Not so with GridHead, CondInst, FoveaHead, CornerHead and YOLOFHead;
+#: MaskPointHead fails.
 SURVIVE = frozenset(
     (
         'ATSSHead',

@@ -29,8 +29,8 @@ class LabelMapBeforeShift(DataRule):
         displaced = sum(count for value, count in facts.values.items() if value + 1 in keys and value not in keys)
         likely = 0.95 * share(displaced, sum(facts.values.values()))
         raw = ids_of(maps_of(facts).raw)
-        lost = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
-        return max(likely, 0.88 if lost and keys <= raw else 0.0)
+        unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
+        return max(likely, 0.88 if unreached and keys <= raw else 0.0)
 
     otherwise = (
         'Look at the class list: a data set that is given some of its classes makes the map of itself, and shifts '

@@ -35,7 +35,7 @@ class LossyOrInterpolated(DataRule):
     advice = (
         'Save label maps as PNG, never as JPEG, and resize them with nearest alone: '
         '`cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, Image.NEAREST)`, '
-        "`dict(type='Albu', ...)` with mask_interpolation nearest. What is lost comes back from the originals only; "
+        "`dict(type='Albu', ...)` with mask_interpolation nearest. Only the originals hold what was changed; "
         'two-class masks can be thresholded.'
     )
 

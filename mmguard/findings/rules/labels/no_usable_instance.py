@@ -37,7 +37,7 @@ class NoUsableInstance(DataRule):
     }
     empty = (
         'Name the file with the annotations of the training, `ann_file=...`: files for testing (image_info_test) list '
-        'images alone. An export may also have lost them.'
+        'images alone. An export may also have dropped them.'
     )
 
     def likelihood(self, facts: LabelFacts) -> float:

@@ -37,7 +37,7 @@ class PaletteReadAsColours(DataRule):
     needs = ()
     summary = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     black = 'The palette of the files is all black: what reads indices sees labels, what reads colours sees 0 alone.'
-    grays = 'The files hold the gray of the colours of a palette: its indices are lost.'
+    grays = 'The files hold the gray of the colours of a palette: its indices are gone.'
     batch = 'The values look like colours of a palette (VOC, labelme), read in place of its indices: {levels}.'
     why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
     advice = (

@@ -29,8 +29,8 @@ class ScaledGray(DataRule):
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        told = is_whole(facts) or maps_of(facts).raw
-        if not told or not (facts.values or (not knows_classes(facts) and set(trained(facts)) == set(stored(facts)))):
+        known = is_whole(facts) or maps_of(facts).raw
+        if not known or not (facts.values or (not knows_classes(facts) and set(trained(facts)) == set(stored(facts)))):
             return 0.0
         levels = self._levels(facts)
         if not 2 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:

@@ -18,7 +18,9 @@ class UnpairedFiles(DataRule):
     needs = ('maps',)
     severity = 'warning'
     summary = 'Images and label files do not pair up.'
-    why = 'A missing label file ends the training at the iteration that draws it; of two with one stem one is lost.'
+    why = (
+        'A missing label file ends the training at the iteration that draws it; of two with one stem one is never read.'
+    )
     advice = (
         'Check `img_suffix=...` and `seg_map_suffix=...` of the dataset against the file names, then remove or '
         'complete the files listed, or name the complete pairs in `ann_file=...`.'

@@ -33,7 +33,7 @@ class UnusableBoxes(DataRule):
         "{parts} Leave them out while training with `dict(type='GuardInstanceLabels', num_classes={num_classes}, "
         'check_boxes=True)`. If there are many, check the format: COCO stores x, y, width, height, VOC and OpenImages '
         'two corners; OpenImages divides by the image size, COCO and VOC do not. If the files are right, a transform '
-        'moved the boxes: it lost the image that they belong to.'
+        'moved the boxes: the image that they belong to is missing.'
     )
 
     many = (

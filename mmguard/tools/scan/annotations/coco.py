@@ -186,7 +186,7 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
         corners = side_by_side(left, top, left + width, top + height)
     if numbering.by == 'category id':
         labels = columns.category_id
-        # Ids that are no integers cannot be trained as labels; they are told as faults.
+        # Ids that are no integers cannot be trained as labels; they are reported as faults.
         unlisted = labels < -LARGEST_LABEL
     else:
         labels = np.array([*numbering.labels, -1], np.int64)[category]
@@ -203,7 +203,7 @@ def _table(coco: CocoFile, numbering: Numbering, by_mmdet: bool) -> Table:
         label=labels,
         corners=corners,
         boxed=boxed,
-        aside=columns.crowd,
+        ignored=columns.crowd,
         left_out=left_out,
         judged=~unlisted & ~columns.ignore,
     )

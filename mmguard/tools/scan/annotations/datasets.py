@@ -265,7 +265,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
         dataset.settings.get(key) or usual
         for key, usual in (('img_subdir', 'JPEGImages'), ('ann_subdir', 'Annotations'))
     ]
-    # Names are told relative to the data root, as mmguard's log tells them.
+    # Names are relative to the data root, as in mmguard's log.
     inside = os.path.relpath(dataset.images, dataset.root) if dataset.root else ''
     root = dataset.root or dataset.images
     listed = images_of_list(lines, '' if inside == '.' else inside, *folders)

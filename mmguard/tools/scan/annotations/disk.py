@@ -1,4 +1,4 @@
-"""Which of the listed images are on disk, by one look into each folder; and whether they have the size that is told."""
+"""Which of the listed images are on disk, by one look into each folder; and whether they have the stated size."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def other_sizes(
     Args:
         root (str): The folder that the names are relative to.
         names (sequence of str): (M,) the files.
-        sizes (np.ndarray): (M, 2), height and width as they are told; what is not above 0 is not known.
+        sizes (np.ndarray): (M, 2), height and width as they are stated; what is not above 0 is not known.
 
     Returns:
-        tuple[int, list, list]: How many were compared (none without pillow), (file, size on disk, size told) of those
+        tuple[int, list, list]: How many were compared (none without pillow), (file, size on disk, size stated) of those
         that differ, and the files that an EXIF tag turns or mirrors.
     """
     if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow, too
@@ -45,10 +45,10 @@ def other_sizes(
             own, orientation = shown
             if orientation in _CHANGED:
                 turned.append(names[place])
-            told = (int(sizes[place][0]), int(sizes[place][1]))
+            stated = (int(sizes[place][0]), int(sizes[place][1]))
             compared += 1
-            if own != told:
-                found.append((names[place], own, told))
+            if own != stated:
+                found.append((names[place], own, stated))
     return compared, found, turned
 
 

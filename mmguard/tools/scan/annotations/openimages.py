@@ -94,7 +94,7 @@ def scan_openimages(
         label=label,
         corners=boxes,
         boxed=boxed,
-        aside=np.zeros(len(mids), bool),
+        ignored=np.zeros(len(mids), bool),
         left_out={UNLISTED: label < 0, 'no box': ~boxed},
         judged=label >= 0,
         shows_size=False,

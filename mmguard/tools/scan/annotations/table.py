@@ -14,7 +14,7 @@ from mmguard.labels.instances import BOX_REASONS, LABEL_REASON
 
 #: So many examples are named of each kind.
 EXAMPLES = 8
-#: Boxes often end a fraction of a pixel outside of their image; only more than this, in pixels, is told.
+#: Boxes often end a fraction of a pixel outside of their image; only more than this, in pixels, is reported.
 EDGE = 1.0
 #: No image is wider or higher.
 LARGEST_SIDE = 1 << 24
@@ -38,7 +38,7 @@ class Table:
         label (np.ndarray): int64 (N,), the label that it is trained with, where it is.
         corners (np.ndarray): float64 (N, 4), x1, y1, x2, y2 in pixels; fastest as :func:`side_by_side` makes it.
         boxed (np.ndarray): bool (N,), whether there is a box at all.
-        aside (np.ndarray): bool (N,), crowds and difficult ones.
+        ignored (np.ndarray): bool (N,), crowds and difficult ones.
         left_out (dict[str, np.ndarray]): Why the loader leaves annotations out -> bool (N,); the first reason counts.
         judged (np.ndarray): bool (N,), whose box matters: not of a category that nobody trains on.
         shows_size (bool): Examples show a box as x, y, width, height, as COCO stores it; else as two corners.
@@ -52,7 +52,7 @@ class Table:
     label: np.ndarray
     corners: np.ndarray
     boxed: np.ndarray
-    aside: np.ndarray
+    ignored: np.ndarray
     left_out: Dict[str, np.ndarray] = field(default_factory=dict)
     judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
     shows_size: bool = True
@@ -78,7 +78,7 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     extents = table.extents
     codes = corner_faults(table.corners, extents)
     codes[~(table.boxed & table.judged & listed)] = 0
-    trained = listed & ~table.aside
+    trained = listed & ~table.ignored
     left_out = np.zeros(count, bool)
     for why, flags in table.left_out.items():
         fresh = flags & ~left_out
@@ -96,7 +96,7 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     _count_images(table, usable, annotations)
     _describe_boxes(table, codes, extents, annotations)
     annotations.annotations = count
-    annotations.crowds = int(table.aside.sum())
+    annotations.crowds = int(table.ignored.sum())
     annotations.orphans = int(count - listed.sum())
     return LabelFacts(
         values=counts_of(table.label[invalid]),
@@ -159,7 +159,7 @@ def _count_categories(table: Table, annotations: AnnotationFacts) -> None:
     known &= table.image >= 0
     images = _images_with(table.category[known], table.image[known], len(table.categories))
     for name, instances, holders in zip(table.categories, counts, images):
-        # Two categories under one name (or id) are told as duplicates, and counted together.
+        # Two categories under one name (or id) are reported as duplicates, and counted together.
         annotations.instances_of[name] = annotations.instances_of.get(name, 0) + instances
         annotations.images_of[name] = annotations.images_of.get(name, 0) + holders
 

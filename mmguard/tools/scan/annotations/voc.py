@@ -255,7 +255,7 @@ def _table(
         label=label,
         corners=corners,
         boxed=boxed,
-        aside=np.array([found.difficult for _, found in rows], bool) | (boxed & small),
+        ignored=np.array([found.difficult for _, found in rows], bool) | (boxed & small),
         left_out={UNLISTED: unlisted, 'no box': ~boxed},
         judged=~unlisted,
         shows_size=False,

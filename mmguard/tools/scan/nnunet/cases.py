@@ -55,7 +55,7 @@ def list_cases(root: str, spec: DatasetSpec) -> Listing:
 
     Args:
         root (str): Its folder.
-        spec (DatasetSpec): Its dataset.json; folders that are missing are told in its faults.
+        spec (DatasetSpec): Its dataset.json; folders that are missing are listed in its faults.
     """
     if spec.layout == V1 and _is_of_decathlon(root, spec):
         spec.layout = MSD

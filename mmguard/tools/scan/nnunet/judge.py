@@ -46,7 +46,7 @@ class Judge:
         for file in files:
             if file.fault:
                 said = f'{file.fault}: {file.detail}' if file.detail else file.fault
-                yield kinds.UNREADABLE, self._fault(record, file, said, file.lost)
+                yield kinds.UNREADABLE, self._fault(record, file, said, file.missing)
             elif file.form:
                 yield kinds.FORM, self._fault(record, file, file.form, file.voxels)
         images = [image for image in record.images if image.is_read]
@@ -60,7 +60,7 @@ class Judge:
             yield from self._judge_not_finite(record, label)
             if not label.form:
                 yield from self._judge_form(record, label)
-            if images and max(images[0].dimension, label.dimension) <= 3:  # else told as a form
+            if images and max(images[0].dimension, label.dimension) <= 3:  # else reported as a form
                 yield from self._compare(record, label, images[0], 'image')
             yield from self._judge_values(record, label)
 
@@ -85,7 +85,7 @@ class Judge:
         found = sum(image.shape[0] for image in images)
         first = images[0]
         if len(images) < self.spec.channels and len(images) > 1:
-            return  # the missing ones were told when the files were listed
+            return  # the missing ones were reported when the files were listed
         if found == 1 < self.spec.channels and _FIRST_CHANNEL.search(first.path):
             for number in range(1, self.spec.channels):
                 place = _FIRST_CHANNEL.sub(f'_{number:04d}', self.name_of(first.path))

@@ -40,9 +40,9 @@ def section_of_cases(result: SetResult, stack: ExitStack) -> Section:
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     worst = [_drawn(file, volumes.reader, os.path.join(folder, str(n))) for n, file in enumerate(result.worst[:_DRAWN])]
     worst += [WorstFile(_named(file), values=_values(file), skipped=file['invalid']) for file in result.worst[_DRAWN:]]
-    told = {(file['kind'], file['file']) for file in result.worst}
+    shown = {(file['kind'], file['file']) for file in result.worst}
     for kind, faults in volumes.faults.items():
-        rest = [fault for fault in faults if (kind, fault.file) not in told]
+        rest = [fault for fault in faults if (kind, fault.file) not in shown]
         worst += [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in rest]
     return Section(result.name, result.facts, result.findings, worst, result.notes)
 
@@ -79,7 +79,7 @@ def _drawn(file: Dict[str, Any], reader: str, stem: str) -> WorstFile:
         try:
             image = _save(_gray(slice_of(behind, reader, place)), f'{stem}-image.png')
         except _CANNOT_DRAW:
-            pass  # told as a finding
+            pass  # reported as a finding
     return WorstFile(_named(file), image_path=image, label_path=label_path, values=values, skipped=file['invalid'])
 
 

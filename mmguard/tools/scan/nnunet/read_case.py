@@ -18,7 +18,7 @@ _CHANNEL = len('_0000')
 
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
-    """Reads label and images of a case. Whatever is wrong with them is told in the record.
+    """Reads label and images of a case. Whatever is wrong with them is reported in the record.
 
     Args:
         item (CaseItem): The files.
@@ -58,7 +58,7 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
             if volume.is_scaled:
                 record.scaling = [volume.slope, volume.inter]
             if volume.dtype.kind not in 'iuf':
-                volume.check()  # colours: told as a form
+                volume.check()  # colours: reported as a form
             elif is_label:
                 count_labels(volume, record, expected)
             else:
@@ -67,18 +67,18 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
                 raise volume.refusal
     except CannotRead as error:
         record.fault, record.detail = error.fault, error.detail
-        if error.lost and record.dtype:
-            _count_lost(record, -(-error.lost // itemsize))
+        if error.missing and record.dtype:
+            _count_missing(record, -(-error.missing // itemsize))
     except Exception as error:  # damaged bytes make decoders raise what they like
         record.fault, record.detail = fault_of(error), str(error)[:200]
     return record
 
 
-def _count_lost(record: FileRecord, voxels: int) -> None:
-    record.lost = voxels
+def _count_missing(record: FileRecord, voxels: int) -> None:
+    record.missing = voxels
     depth = record.shape[0] * record.shape[1]
-    first = (record.voxels - record.lost) * depth // max(1, record.voxels)
-    said = f'{record.lost:,} of {record.voxels:,} voxels are lost'
+    first = (record.voxels - record.missing) * depth // max(1, record.voxels)
+    said = f'{record.missing:,} of {record.voxels:,} voxels are missing'
     if record.has_turns:
         said += f', from slice {first % record.shape[1]} on'
     record.detail = f'{said}; {record.detail}' if record.detail else said

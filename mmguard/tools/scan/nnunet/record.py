@@ -24,7 +24,7 @@ class FileRecord:
         stamp (tuple, optional): Its size and time of change.
         fault (str): Why it cannot be read, in two or three words; empty if it was read.
         detail (str): The same with figures.
-        lost (int): Voxels that are missing at the end of the file.
+        missing (int): Voxels that are missing at the end of the file.
         dtype (str): Of the voxels as stored.
         shape (list[int]): (channels, z, y, x), as nnU-Net has it.
         dimension (int): Axes of the file.
@@ -45,7 +45,7 @@ class FileRecord:
     stamp: Optional[Stamp] = None
     fault: str = ''
     detail: str = ''
-    lost: int = 0
+    missing: int = 0
     dtype: str = ''
     shape: List[int] = field(default_factory=list)
     dimension: int = 0

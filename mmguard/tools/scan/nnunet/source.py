@@ -163,8 +163,8 @@ class CaseSource:
         # What failed for lack of a package or a permission may go well now.
         if any(file.fault.startswith(('needs', 'no permission')) for file in files):
             return None
-        aside = [stamp_of(path) for path in spacing_files(item)] if self.reader == 'Tiff3DIO' else []
-        return record if aside == record.spacing_files else None
+        stamps = [stamp_of(path) for path in spacing_files(item)] if self.reader == 'Tiff3DIO' else []
+        return record if stamps == record.spacing_files else None
 
 
 def _import_decoders(reader: str) -> None:

@@ -58,7 +58,7 @@ class DatasetSpec:
 
 
 def read_spec(path: str) -> DatasetSpec:
-    """Reads dataset.json. Whatever is wrong with it is told in ``faults``.
+    """Reads dataset.json. Whatever is wrong with it is reported in ``faults``.
 
     Args:
         path (str): The file.
@@ -84,7 +84,7 @@ def read_spec(path: str) -> DatasetSpec:
         return spec
     spec = spec_of(content)
     for name in twice:
-        spec.add(KEYS, f'the name "{name}" stands twice: the first one is lost')
+        spec.add(KEYS, f'the name "{name}" stands twice: the first one is never read')
     return spec
 
 

@@ -32,7 +32,7 @@ def count_labels(volume: Volume, record: FileRecord, expected: Collection[int]) 
     Args:
         volume (Volume): The file.
         record (FileRecord): Gets ``values``, ``fractions``, ``nan``, ``inf`` and ``slices``.
-        expected (collection of int): Valid values; of others the slices are noted. Empty: all are valid.
+        expected (collection of int): Valid values; the slices of other values are noted. Empty: all are valid.
 
     Raises:
         CannotRead: The file ends too early, or is damaged.

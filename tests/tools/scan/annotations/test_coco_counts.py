@@ -42,7 +42,7 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
         for category in record['categories']
         if category['name'] not in names
     }
-    # Every annotation is trained, set aside or left out for one reason.
+    # Every annotation is trained, ignored or left out for one reason.
     kept = sum(map(len, trained)) + sum(about.left_out.values())
     crowds = [a for a in record['annotations'] if a['iscrowd']]
     assert kept <= facts.total == 200 <= kept + len(crowds)
@@ -123,7 +123,7 @@ def test_places_are_those_of_a_dict(keys: List[int], values: List[int]) -> None:
     assert found.tolist() == [expected.get(value, -1) for value in looked_up]
 
 
-# ---- what is told beside the counts
+# ---- what is reported beside the counts
 
 
 def scan(tmp_path: Path, record: Any, **kwargs: Any) -> AnnotationFacts:
@@ -138,13 +138,18 @@ def test_clean_data_has_nothing_to_tell(tmp_path: Path) -> None:
     about = annotations_of(facts)
     assert (facts.values, facts.reasons, facts.offending_files) == ({}, {}, 0)
     assert facts.histogram == {0: 3, 1: 3, 2: 3}
-    told = {
+    reported = {
         name: value
         for name, value in vars(about).items()
         if value
         and name not in ('format', 'labelled_by', 'min_size', 'categories', 'instances_of', 'images_of', 'sources')
     }
-    assert told == {'images': 3, 'annotations': 9, 'files_with_class': {0: 1, 1: 1, 2: 1}, 'usable': {0: 3, 1: 3, 2: 3}}
+    assert reported == {
+        'images': 3,
+        'annotations': 9,
+        'files_with_class': {0: 1, 1: 1, 2: 1},
+        'usable': {0: 3, 1: 3, 2: 3},
+    }
     assert about.instances_of == about.images_of.__class__({'1': 3, '2': 3, '3': 3})
 
 

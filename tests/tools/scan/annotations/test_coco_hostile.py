@@ -1,4 +1,4 @@
-"""No file ends the scan: each of these is told, with the file and the place."""
+"""No file ends the scan: each of these is reported, with the file and the place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def nested(depth: int) -> bytes:
     return GOOD.replace('"iscrowd": 0', '"iscrowd": 0, "x": ' + '[' * depth + ']' * depth, 1).encode()
 
 
-#: What is in the file -> a part of what is told about it.
+#: What is in the file -> a part of what is reported about it.
 DAMAGED: Dict[str, Any] = {
     'empty': (b'', 'the file is empty'),
     'blank': (b' \n\t ', 'cut off'),
@@ -126,8 +126,8 @@ def test_there_are_enough_kinds() -> None:
 
 
 @pytest.mark.parametrize('kind', list(DAMAGED))
-def test_damaged_files_are_told(tmp_path: Path, kind: str) -> None:
-    data, told = DAMAGED[kind]
+def test_damaged_files_are_reported(tmp_path: Path, kind: str) -> None:
+    data, reported = DAMAGED[kind]
     path = tmp_path / 'train.json'
     path.write_bytes(data)
     start = time.perf_counter()
@@ -135,10 +135,10 @@ def test_damaged_files_are_told(tmp_path: Path, kind: str) -> None:
         facts = scan_coco(str(path), **options)  # type: ignore[arg-type]
         assert facts.annotations is not None
         unreadable = facts.annotations.unreadable
-        if told is not None and (told != 'folder of images' or 'images' in options):
-            (what,) = [what for what in unreadable if told in what]
+        if reported is not None and (reported != 'folder of images' or 'images' in options):
+            (what,) = [what for what in unreadable if reported in what]
             assert unreadable[what]
-            assert told == 'folder of images' or all('train.json' in place for place in unreadable[what])
+            assert reported == 'folder of images' or all('train.json' in place for place in unreadable[what])
         assert sum(facts.histogram.values()) <= facts.total
         assert facts.offending_files <= facts.files
     assert time.perf_counter() - start < 20
@@ -168,7 +168,7 @@ def test_the_box_that_is_no_number_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('make', [Path.mkdir, os.mkfifo, lambda path: os.symlink('nowhere', path), lambda path: None])
-def test_what_is_no_file_is_told_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_what_is_no_file_is_reported_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
     path = tmp_path / 'train.json'
     make(path)
     facts = scan_coco(str(path))

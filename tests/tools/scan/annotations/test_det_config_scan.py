@@ -128,7 +128,7 @@ def test_data_sets_of_unknown_formats_are_named(tmp_path: Path) -> None:
         scan_detection_config(loader(odd), 'training')
 
 
-def test_a_data_set_whose_files_are_not_there_is_told(tmp_path: Path) -> None:
+def test_a_data_set_whose_files_are_not_there_is_reported(tmp_path: Path) -> None:
     for dataset in (leaf(tmp_path), dict(type='VOCDataset', data_root=str(tmp_path), ann_file='none.txt')):
         facts = scan_detection_config(loader(dataset))
         assert facts.total == 0

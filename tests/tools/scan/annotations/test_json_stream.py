@@ -61,7 +61,7 @@ def test_any_document_is_read_as_json_reads_it(block: int, document: Dict[str, A
 @pytest.mark.parametrize('block', [30])
 @settings(max_examples=40, deadline=None)
 @given(document=DOCUMENT, share=st.floats(0, 1, exclude_max=True))
-def test_a_file_cut_off_anywhere_is_told_and_its_beginning_is_read(
+def test_a_file_cut_off_anywhere_is_reported_and_its_beginning_is_read(
     block: int, document: Dict[str, Any], share: float
 ) -> None:
     data = json.dumps(document).encode()
@@ -111,7 +111,7 @@ def test_only_one_block_is_held_at_a_time() -> None:
         (b'', 'the file is empty', 'byte 0'),
     ],
 )
-def test_damage_is_told_with_its_place(data: bytes, message: str, place: str) -> None:
+def test_damage_is_reported_with_its_place(data: bytes, message: str, place: str) -> None:
     with pytest.raises(JsonFault) as caught:
         arrays(data, {'annotations': Any})
     assert message in caught.value.what

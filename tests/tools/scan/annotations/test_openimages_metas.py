@@ -57,10 +57,10 @@ def test_metas_that_fit_say_nothing(folder: Path) -> None:
         (b'\x80\x04garbage', 'is no list of image metas', 'metas.pkl'),
     ],
 )
-def test_what_ends_mmdet_is_told(folder: Path, metas: Any, why: str, where: str) -> None:
+def test_what_ends_mmdet_is_reported(folder: Path, metas: Any, why: str, where: str) -> None:
     facts = scanned(folder, metas)
-    told = {what: places for what, places in facts.annotations.unreadable.items() if why in what}
-    assert where in str(told)
+    reported = {what: places for what, places in facts.annotations.unreadable.items() if why in what}
+    assert where in str(reported)
     assert any(finding.severity != 'info' for finding in diagnose(facts))
 
 

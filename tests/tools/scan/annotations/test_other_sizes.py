@@ -24,10 +24,10 @@ def test_sizes_are_height_and_width_as_they_are_shown(tmp_path: Path) -> None:
     assert found == [('turned.jpg', (30, 20), (20, 30)), ('small.jpg', (10, 15), (20, 30))]
 
 
-@pytest.mark.parametrize('told', [(0.0, 30.0), (float('nan'), 30.0), (float('-inf'), float('-inf'))])
-def test_a_size_that_is_not_told_is_not_compared(tmp_path: Path, told: tuple) -> None:
+@pytest.mark.parametrize('reported', [(0.0, 30.0), (float('nan'), 30.0), (float('-inf'), float('-inf'))])
+def test_a_size_that_is_not_reported_is_not_compared(tmp_path: Path, reported: tuple) -> None:
     Image.new('RGB', (30, 20)).save(tmp_path / 'a.png')
-    assert other_sizes(str(tmp_path), ['a.png'], np.array([told])) == (0, [], [])
+    assert other_sizes(str(tmp_path), ['a.png'], np.array([reported])) == (0, [], [])
 
 
 def test_what_cannot_be_read_is_left_to_others(tmp_path: Path) -> None:

@@ -209,12 +209,12 @@ DAMAGED: List[Tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(('data', 'told'), [case[1:] for case in DAMAGED], ids=[case[0] for case in DAMAGED])
-def test_damaged_files_are_told_and_the_others_are_read(tmp_path: Path, data: bytes, told: str) -> None:
+@pytest.mark.parametrize(('data', 'reported'), [case[1:] for case in DAMAGED], ids=[case[0] for case in DAMAGED])
+def test_damaged_files_are_reported_and_the_others_are_read(tmp_path: Path, data: bytes, reported: str) -> None:
     root = write(tmp_path, {'broken': data, 'good': xml(obj())})
     facts = scan_voc(root, class_names=NAMES, split='train')
     assert facts.histogram[0] >= 1
-    (what,) = [what for what in about(facts).unreadable if told in what]
+    (what,) = [what for what in about(facts).unreadable if reported in what]
     assert all('Annotations/broken.xml' in place for place in about(facts).unreadable[what])
 
 

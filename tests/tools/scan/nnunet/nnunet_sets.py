@@ -79,7 +79,7 @@ class Planted(NamedTuple):
         kind (str): The kind that a scan should name.
         code (str): The code of the finding.
         voxels (int): How many voxels it concerns.
-        told (str): What must be said of it.
+        reported (str): What must be said of it.
     """
 
     case: str
@@ -87,7 +87,7 @@ class Planted(NamedTuple):
     kind: str
     code: str
     voxels: int
-    told: str
+    reported: str
 
 
 CLEAN = [f'clean_{number}' for number in range(4)]

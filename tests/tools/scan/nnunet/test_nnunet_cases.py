@@ -27,7 +27,7 @@ def listed(root: Path, images: List[str], labels: List[str], **changes: Any) -> 
     return list_cases(str(root), read_spec(str(root / 'dataset.json')))
 
 
-def told(listing: Listing) -> Set[Tuple[str, str]]:
+def reported(listing: Listing) -> Set[Tuple[str, str]]:
     return {(kind, fault.file) for kind, fault in listing.faults}
 
 
@@ -50,17 +50,17 @@ TWO = ['a_0000.nii.gz', 'a_0001.nii.gz']
         (TWO, ['a.nii.gz', '._a.nii.gz'], set()),
     ],
 )  # fmt: skip
-def test_what_does_not_pair_up_is_told(images: List[str], labels: List[str], faults: Set, tmp_path: Path) -> None:
-    assert told(listed(tmp_path, images, labels)) == faults
+def test_what_does_not_pair_up_is_reported(images: List[str], labels: List[str], faults: Set, tmp_path: Path) -> None:
+    assert reported(listed(tmp_path, images, labels)) == faults
 
 
-def test_a_link_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+def test_a_link_that_leads_nowhere_is_reported(tmp_path: Path) -> None:
     (tmp_path / 'imagesTr').mkdir()
     os.symlink(str(tmp_path / 'gone'), str(tmp_path / 'imagesTr' / 'b_0000.nii.gz'))
-    assert told(listed(tmp_path, TWO, ['a.nii.gz'])) == {('stranger', 'imagesTr/b_0000.nii.gz')}
+    assert reported(listed(tmp_path, TWO, ['a.nii.gz'])) == {('stranger', 'imagesTr/b_0000.nii.gz')}
 
 
-def test_folders_that_are_missing_are_told(tmp_path: Path) -> None:
+def test_folders_that_are_missing_are_reported(tmp_path: Path) -> None:
     write_json(tmp_path)
     spec = read_spec(str(tmp_path / 'dataset.json'))
     assert list_cases(str(tmp_path), spec).cases == []
@@ -72,14 +72,14 @@ def test_files_that_dataset_json_names_are_looked_for(tmp_path: Path, monkeypatc
     (tmp_path / 'far').mkdir()
     (tmp_path / 'far' / 'a.nii.gz').touch()
     named = {
-        'a': {'images': ['$SOMEWHERE/a.nii.gz'], 'label': 'lost.nii.gz'},
+        'a': {'images': ['$SOMEWHERE/a.nii.gz'], 'label': 'missing.nii.gz'},
         'b': {'images': ['gone.nii.gz'], 'label': '$SOMEWHERE/a.nii.gz'},
         'c': {'images': 'c.nii.gz', 'label': 7},
     }
     write_json(tmp_path, dataset=named)
     spec = read_spec(str(tmp_path / 'dataset.json'))
     listing = list_cases(str(tmp_path), spec)
-    assert told(listing) == {('no label', 'lost.nii.gz'), ('no image', 'gone.nii.gz')}
+    assert reported(listing) == {('no label', 'missing.nii.gz'), ('no image', 'gone.nii.gz')}
     assert listing.cases[0].images == (str(tmp_path / 'far' / 'a.nii.gz'),)
     assert listing.found == 3
     assert any('dataset["c"]' in text for text in spec.faults[KEYS])

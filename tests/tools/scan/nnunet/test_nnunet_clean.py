@@ -151,13 +151,13 @@ def clean(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_nothing_is_found(clean: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    out = tmp_path / 'told.json'
+    out = tmp_path / 'reported.json'
     code = main(['scan', str(clean), '--processes', '1', '--journal', str(tmp_path / 'j'), '--json', str(out)])
-    [told] = json.loads(out.read_text())['datasets']
-    assert told['findings'][0]['code'] == 'MG195', capsys.readouterr().out
-    assert [finding['severity'] for finding in told['findings']] == ['info']
+    [reported] = json.loads(out.read_text())['datasets']
+    assert reported['findings'][0]['code'] == 'MG195', capsys.readouterr().out
+    assert [finding['severity'] for finding in reported['findings']] == ['info']
     assert code == 0
-    assert 'faults' not in told['facts']['volumes']
+    assert 'faults' not in reported['facts']['volumes']
 
 
 def test_nnunet_agrees(clean: Path, capsys: pytest.CaptureFixture) -> None:

@@ -33,12 +33,12 @@ def scan(capsys: pytest.CaptureFixture, root: Path, *words: Any) -> Dict[str, An
     """Exit code, and the JSON of the only data set."""
     words = words if '--processes' in words else (*words, '--processes', 1)
     code = main(['scan', str(root), *map(str, words), '--json', '-'])
-    [told] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **told}
+    [reported] = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **reported}
 
 
-def codes(told: Dict[str, Any]) -> List[str]:
-    return [finding['code'] for finding in told['findings']]
+def codes(reported: Dict[str, Any]) -> List[str]:
+    return [finding['code'] for finding in reported['findings']]
 
 
 def test_a_second_scan_reads_only_what_changed(root: Path, capsys: pytest.CaptureFixture) -> None:
@@ -69,7 +69,7 @@ def test_processes_find_the_same(tmp_path: Path, capsys: pytest.CaptureFixture) 
     assert {**alone, 'notes': []} == {**together, 'notes': []}
 
 
-def test_a_case_that_kills_its_process_is_told(
+def test_a_case_that_kills_its_process_is_reported(
     root: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = settings_module.read_case
@@ -78,11 +78,11 @@ def test_a_case_that_kills_its_process_is_told(
         return os._exit(1) if item.case == 'case_001' else read(item, *others)
 
     monkeypatch.setattr(settings_module, 'read_case', dies)  # processes are forked: they see it
-    told = scan(capsys, root, '--processes', 2)
-    faults = told['facts']['volumes']['faults']['unreadable']
+    reported = scan(capsys, root, '--processes', 2)
+    faults = reported['facts']['volumes']['faults']['unreadable']
     assert {fault['case'] for fault in faults} == {'case_001'}
     assert all('crashes the decoder' in fault['detail'] for fault in faults)
-    assert told['facts']['volumes']['labels_read'] == 2
+    assert reported['facts']['volumes']['labels_read'] == 2
 
 
 def test_the_page_draws_the_worst_slices(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -125,7 +125,7 @@ def test_a_folder_of_data_sets_is_scanned_whole(root: Path, capsys: pytest.Captu
     shutil.copytree(root, root.parent / 'Dataset002_Copy')
     assert main(['scan', str(root.parent), '--processes', '1', '--json', '-']) == 0
     sets = json.loads(capsys.readouterr().out)['datasets']
-    assert [Path(told['name']).name for told in sets] == ['Dataset001_Organ', 'Dataset002_Copy']
+    assert [Path(reported['name']).name for reported in sets] == ['Dataset001_Organ', 'Dataset002_Copy']
 
 
 @pytest.mark.parametrize(
@@ -143,19 +143,19 @@ def test_the_advice_is_to_the_values(values: Any, advice: str, tmp_path: Path, c
     root = make_set(tmp_path / 'Dataset001_A', channels=1)
     for number in range(3):
         save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=values, dtype=np.int16))
-    told = scan(capsys, root)
-    assert codes(told)[0] == 'MG185'
-    assert advice in told['findings'][0]['advice']
-    assert '= 0`' not in told['findings'][0]['advice'], 'what nobody looked at is no background'
+    reported = scan(capsys, root)
+    assert codes(reported)[0] == 'MG185'
+    assert advice in reported['findings'][0]['advice']
+    assert '= 0`' not in reported['findings'][0]['advice'], 'what nobody looked at is no background'
 
 
 def test_a_class_that_never_occurs_and_labels_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     root = make_set(tmp_path / 'Dataset001_A', labels={**LABELS, 'vessel': 3, 'ignore': 4})
     save(root / 'labelsTr' / 'case_000.nii.gz', np.full((12, 10, 8), 4, np.uint8))
-    told = scan(capsys, root)
-    assert codes(told) == ['MG193', 'MG194']
-    assert '3 (vessel)' in told['findings'][1]['cause']
-    assert 'every voxel is 4, the ignored value' in told['findings'][0]['evidence']
+    reported = scan(capsys, root)
+    assert codes(reported) == ['MG193', 'MG194']
+    assert '3 (vessel)' in reported['findings'][1]['cause']
+    assert 'every voxel is 4, the ignored value' in reported['findings'][0]['evidence']
 
 
 def test_scaling_in_the_header_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -168,10 +168,10 @@ def test_scaling_in_the_header_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     content = bytearray(path.read_bytes())
     content[112:116] = np.float32(0.0149).tobytes()  # scl_slope
     path.write_bytes(bytes(content))
-    told = scan(capsys, root)
-    assert codes(told) == ['MG186']
-    assert 'the header scales: value * 0.0149 + 0' in told['findings'][0]['evidence']
-    assert 'get_unscaled()' in told['findings'][0]['advice']
+    reported = scan(capsys, root)
+    assert codes(reported) == ['MG186']
+    assert 'the header scales: value * 0.0149 + 0' in reported['findings'][0]['evidence']
+    assert 'get_unscaled()' in reported['findings'][0]['advice']
 
 
 def test_without_a_reader_the_package_is_named(
@@ -208,7 +208,7 @@ def test_every_case_is_listed_however_many(tmp_path: Path, capsys: pytest.Captur
     root = make_set(tmp_path / 'Dataset001_A', cases=30, channels=1)
     for number in range(30):
         save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=(1, 2, 5)))
-    told = scan(capsys, root)
-    faults = told['facts']['volumes']['faults']['unexpected']
+    reported = scan(capsys, root)
+    faults = reported['facts']['volumes']['faults']['unexpected']
     assert [fault['case'] for fault in faults] == [f'case_{number:03d}' for number in range(30)]
     assert all(fault['values'] == {'5': 18} for fault in faults)

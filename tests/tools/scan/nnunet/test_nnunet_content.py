@@ -66,10 +66,10 @@ def test_a_file_that_was_cut_short_says_what_is_lost(share: float, packed: bool,
     path = tmp_path / 'a'
     path.write_bytes(stored[: int(len(stored) * share)])
     for ask in (lambda c: c.check(352, 399_648), lambda c: list(c.blocks(352, 399_648, 1000))):
-        with open(path, 'rb') as file, pytest.raises(CannotRead) as told:
+        with open(path, 'rb') as file, pytest.raises(CannotRead) as reported:
             ask(Content(str(path), file))
-        assert told.value.fault == 'truncated'
-        assert told.value.lost == pytest.approx((1 - share) * 400_000, abs=70_000)
+        assert reported.value.fault == 'truncated'
+        assert reported.value.missing == pytest.approx((1 - share) * 400_000, abs=70_000)
 
 
 def test_one_wrong_bit_is_found(decoder: str, tmp_path: Path) -> None:
@@ -82,21 +82,21 @@ def test_one_wrong_bit_is_found(decoder: str, tmp_path: Path) -> None:
         torn[place] ^= 4
         path.write_bytes(bytes(torn))
         for ask in (lambda c: c.check(352, 199_648), lambda c: list(c.blocks(352, 199_648, 1000))):
-            with open(path, 'rb') as file, pytest.raises(CannotRead) as told:
+            with open(path, 'rb') as file, pytest.raises(CannotRead) as reported:
                 ask(Content(str(path), file))
-            assert told.value.fault in ('damaged', 'truncated')
+            assert reported.value.fault in ('damaged', 'truncated')
 
 
-def test_a_checksum_that_is_missing_is_told(decoder: str, tmp_path: Path) -> None:
+def test_a_checksum_that_is_missing_is_reported(decoder: str, tmp_path: Path) -> None:
     whole = bytes(range(256)) * 1000
     (tmp_path / 'a').write_bytes(gzip.compress(whole)[:-4])
-    with open(tmp_path / 'a', 'rb') as file, pytest.raises(CannotRead) as told:
+    with open(tmp_path / 'a', 'rb') as file, pytest.raises(CannotRead) as reported:
         Content(str(tmp_path / 'a'), file).check(0, len(whole))
-    assert (told.value.fault, told.value.lost) == ('truncated', 0)
+    assert (reported.value.fault, reported.value.missing) == ('truncated', 0)
 
 
-def test_what_is_no_file_or_has_no_bytes_is_told(tmp_path: Path) -> None:
+def test_what_is_no_file_or_has_no_bytes_is_reported(tmp_path: Path) -> None:
     (tmp_path / 'a').touch()
-    with open(tmp_path / 'a', 'rb') as file, pytest.raises(CannotRead) as told:
+    with open(tmp_path / 'a', 'rb') as file, pytest.raises(CannotRead) as reported:
         Content(str(tmp_path / 'a'), file)
-    assert told.value.fault == 'empty'
+    assert reported.value.fault == 'empty'

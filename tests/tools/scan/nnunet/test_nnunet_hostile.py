@@ -1,4 +1,4 @@
-"""Files and declarations that nobody means to write: told, never a crash, and nothing lost of what is right."""
+"""Files and declarations that nobody means to write: reported, never a crash, and everything right is kept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def faults_of(root: Path) -> List[Tuple[str, str]]:
     packed=st.booleans(),
     reader=st.sampled_from(['SimpleITKIO', 'NibabelIO', 'NibabelIOWithReorient']),
 )
-def test_a_damaged_header_is_told_or_read(places: Any, packed: bool, reader: str, tmp_path: Path) -> None:
+def test_a_damaged_header_is_reported_or_read(places: Any, packed: bool, reader: str, tmp_path: Path) -> None:
     path = tmp_path / ('a.nii.gz' if packed else 'a.nii')
     save(tmp_path / 'whole.nii', organ())
     content = bytearray((tmp_path / 'whole.nii').read_bytes())
@@ -61,7 +61,7 @@ def test_a_damaged_header_is_told_or_read(places: Any, packed: bool, reader: str
     'content', [b'', b'\x1f\x8b', b'\x1f\x8b' + b'\0' * 500, b'version https://git-lfs', b'\0' * 900]
 )
 @pytest.mark.parametrize('ending', ['.nii.gz', '.nii', '.png', '.tif', '.mha', '.nrrd'])
-def test_what_is_no_volume_is_told(content: bytes, ending: str, tmp_path: Path) -> None:
+def test_what_is_no_volume_is_reported(content: bytes, ending: str, tmp_path: Path) -> None:
     for folder, name in (('imagesTr', f'a_0000{ending}'), ('labelsTr', f'a{ending}')):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_bytes(content)
@@ -78,7 +78,7 @@ def test_a_flat_image_and_a_volume_are_compared(tmp_path: Path) -> None:
     assert 'orientation' in kinds
 
 
-def test_an_image_taken_for_a_label_is_told_in_bounded_words(tmp_path: Path) -> None:
+def test_an_image_taken_for_a_label_is_reported_in_bounded_words(tmp_path: Path) -> None:
     root = make_set(tmp_path, cases=1, channels=1)
     image = np.arange(960, dtype=np.int16).reshape(12, 10, 8) - 400
     save(root / 'labelsTr' / 'case_000.nii.gz', image)
@@ -107,25 +107,25 @@ def test_names_that_are_no_words_survive(tmp_path: Path, capsys: pytest.CaptureF
         save(root / 'labelsTr' / f'{name}.nii.gz', label)
     (root / 'imagesTr' / os.fsdecode(b'\xff_0000.nii.gz')).touch()
     (root / 'labelsTr' / '\x1b[31mred.txt').touch()
-    out, page = tmp_path / 'told.json', tmp_path / 'page.html'
+    out, page = tmp_path / 'reported.json', tmp_path / 'page.html'
     words = ['scan', str(root), '--journal', str(tmp_path / 'j'), '--processes', '1']
     assert main([*words, '--json', str(out), '--html', str(page)]) == 1
     shown = capsys.readouterr().out
     assert '\x1b[31mred' not in shown
     assert '[red]' in shown
-    [told] = json.loads(out.read_text())['datasets']
-    assert len(told['facts']['volumes']['faults']['unexpected']) == 4
+    [reported] = json.loads(out.read_text())['datasets']
+    assert len(reported['facts']['volumes']['faults']['unexpected']) == 4
     assert '\x1b' not in page.read_text(encoding='utf-8')
 
 
-def test_a_colour_volume_is_told(tmp_path: Path) -> None:
+def test_a_colour_volume_is_reported(tmp_path: Path) -> None:
     root = make_set(tmp_path, cases=1, channels=1)
     colours = np.zeros((12, 10, 8), [('R', 'u1'), ('G', 'u1'), ('B', 'u1')])
     save(root / 'labelsTr' / 'case_000.nii.gz', colours, affine_of())
     assert ('form', 'labelsTr/case_000.nii.gz') in faults_of(root)
 
 
-def test_four_axes_are_told_of_images_too(tmp_path: Path) -> None:
+def test_four_axes_are_reported_of_images_too(tmp_path: Path) -> None:
     root = make_set(tmp_path, cases=1, channels=1)
     save(root / 'imagesTr' / 'case_000_0000.nii.gz', picture(0, (12, 10, 8, 3)))
     write_json(root, channel_names={'0': 'a', '1': 'b', '2': 'c'}, numTraining=1)

@@ -182,7 +182,7 @@ def test_slices_are_those_of_the_array(dtype: Any, seed: int, block: int) -> Non
     assert (image.nan, image.inf) == (record.nan, record.inf)
 
 
-def test_axes_that_simpleitk_refuses_are_told_and_nibabel_reads_them(tmp_path: Path) -> None:
+def test_axes_that_simpleitk_refuses_are_reported_and_nibabel_reads_them(tmp_path: Path) -> None:
     affine = affine_of()
     affine[0, 1] = 0.2
     image = nibabel.Nifti1Image(picture(0), affine)

@@ -232,7 +232,7 @@ def test_a_truncated_file_of_colours_is_a_finding(tmp_path: Path) -> None:
     content = (tmp_path / 'a.nii').read_bytes()
     (tmp_path / 'a.nii').write_bytes(content[:-30])
     record = read(tmp_path / 'a.nii')
-    assert (record.fault, record.lost) == ('truncated', 10)
+    assert (record.fault, record.missing) == ('truncated', 10)
 
 
 def test_a_label_that_is_named_by_its_ending_alone(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def spec_of(root: Path, **changes: Any) -> DatasetSpec:
 
 
 @pytest.mark.parametrize(
-    ('changes', 'kind', 'told'),
+    ('changes', 'kind', 'reported'),
     [
         (dict(labels=None), KEYS, 'labels is missing'),
         (dict(channel_names=None, file_ending=None), KEYS, 'channel_names, file_ending are missing'),
@@ -55,9 +55,9 @@ def spec_of(root: Path, **changes: Any) -> DatasetSpec:
         (dict(labels=REGION_LABELS, regions_class_order=[1, 1]), REGIONS, 'writes 1 for the region "core"'),
     ],
 )
-def test_a_fault_is_told(changes: Dict[str, Any], kind: str, told: str, tmp_path: Path) -> None:
+def test_a_fault_is_reported(changes: Dict[str, Any], kind: str, reported: str, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, **changes)
-    assert any(told in text for text in spec.faults[kind]), spec.faults
+    assert any(reported in text for text in spec.faults[kind]), spec.faults
 
 
 @pytest.mark.parametrize(
@@ -70,28 +70,28 @@ def test_a_fault_is_told(changes: Dict[str, Any], kind: str, told: str, tmp_path
              regions_class_order=[1, 1, 2, 3]),
     ],
 )  # fmt: skip
-def test_nothing_is_told_of_what_is_right(changes: Dict[str, Any], tmp_path: Path) -> None:
+def test_nothing_is_reported_of_what_is_right(changes: Dict[str, Any], tmp_path: Path) -> None:
     assert spec_of(tmp_path, **changes).faults == {}
 
 
 @pytest.mark.parametrize('text', ['', '{', '[]', '"a"', '[' * 100_000, '{"labels": NaN}'])
-def test_what_is_no_dataset_json_is_told(text: str, tmp_path: Path) -> None:
+def test_what_is_no_dataset_json_is_reported(text: str, tmp_path: Path) -> None:
     (tmp_path / 'dataset.json').write_text(text)
     assert read_spec(str(tmp_path / 'dataset.json')).faults
 
 
-def test_a_name_that_stands_twice_is_told(tmp_path: Path) -> None:
+def test_a_name_that_stands_twice_is_reported(tmp_path: Path) -> None:
     (tmp_path / 'dataset.json').write_text('{"labels": {"background": 0, "a": 1, "a": 2}, "numTraining": 1}')
     assert any('"a" stands twice' in text for text in read_spec(str(tmp_path / 'dataset.json')).faults[KEYS])
 
 
 @pytest.mark.parametrize(
-    ('said', 'told'), [(3, ''), (4, 'numTraining is 4, 3 cases'), ('3', 'must be a number, got "3"')]
+    ('said', 'reported'), [(3, ''), (4, 'numTraining is 4, 3 cases'), ('3', 'must be a number, got "3"')]
 )
-def test_the_number_of_cases_is_compared(said: Any, told: str, tmp_path: Path) -> None:
+def test_the_number_of_cases_is_compared(said: Any, reported: str, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, numTraining=said)
     judge_count(spec, 3)
-    assert spec.faults.get(COUNT, ['']) == [''] if not told else told in spec.faults[COUNT][0]
+    assert spec.faults.get(COUNT, ['']) == [''] if not reported else reported in spec.faults[COUNT][0]
 
 
 NUMBERS = st.integers(-1, 4)
@@ -105,13 +105,13 @@ NAMES = st.sampled_from(['background', 'ignore', 'a', 'b', 'c'])
     labels=st.dictionaries(NAMES, VALUES, max_size=5),
     order=st.none() | st.lists(st.integers(0, 4), max_size=4),
 )
-def test_what_nnunet_refuses_is_told(labels: Dict[str, Any], order: Any, tmp_path: Path) -> None:
+def test_what_nnunet_refuses_is_reported(labels: Dict[str, Any], order: Any, tmp_path: Path) -> None:
     """Whatever makes its LabelManager, or its check of the labels, stop is a fault here."""
     import numpy as np
     from nnunetv2.utilities.label_handling.label_handling import LabelManager
 
     spec = spec_of(tmp_path, labels=labels, regions_class_order=order)
-    told = {kind for kind in spec.faults if kind in (LABEL_FAULTS, REGIONS)}
+    reported = {kind for kind in spec.faults if kind in (LABEL_FAULTS, REGIONS)}
     content = json.loads((tmp_path / 'dataset.json').read_text())
     try:
         manager = LabelManager(content['labels'], regions_class_order=content.get('regions_class_order'))
@@ -121,6 +121,6 @@ def test_what_nnunet_refuses_is_told(labels: Dict[str, Any], order: Any, tmp_pat
     except Exception:
         refused = True
     if refused:
-        assert told
-    if not told:
+        assert reported
+    if not reported:
         assert tuple(expected) == spec.expected

@@ -20,7 +20,7 @@ class NothingLabelled(VolumeCause):
     weight = 0.5
     severity = 'warning'
     summary = 'Label files without a single voxel of a class.'
-    why = 'Right for cases without a finding; else an export that lost its labels, and a case that teaches "nothing".'
+    why = 'Right for cases without a finding; else an export without its labels, and a case that teaches "nothing".'
     advice = (
         'Look at the cases named, `nnUNetv2_plot_overlay_pngs -d DATASET_ID -o FOLDER`. What was not annotated is no '
         'background: leave such cases out, or declare `"ignore": {next}` and write it into them.'

@@ -172,7 +172,7 @@ class UnexpectedValues(VolumeCause):
         return title, {old: new for old, new in pairs.items() if old != new}
 
     def _renumbered(self, facts: LabelFacts) -> Dict[int, int]:
-        """Old value -> new, where the values found are as many as declared, ignored ones aside."""
+        """Old value -> new, where the values found are as many as declared, ignored ones excepted."""
         found = sorted(set(facts.histogram) - {facts.ignore_index} - set(slips_of(facts, facts.values)))
         classes = sorted(set(volumes_of(facts).expected) - {facts.ignore_index})
         if not facts.values or len(found) != len(classes) or len(classes) < 2 or found[0] != 0:

@@ -17,7 +17,7 @@ class UnfitForm(VolumeCause):
     shown_by = (FORM,)
     weight = 0.91
     summary = 'Files are not volumes of one value per voxel.'
-    why = 'nnU-Net takes one 3-D file per channel and one per label; of others it mixes up axes and channels.'
+    why = 'nnU-Net takes one 3-D file per channel and one per label; in other files it mixes up axes and channels.'
     advice = (
         'Split 4-D images into channels, `nnUNetv2_convert_MSD_dataset -i FOLDER` does so for the Decathlon; of a 4-D '
         'label keep the volume that is meant, `seg[..., 0]`; turn colours into classes, `np.array(Image.open(path))` '

@@ -60,14 +60,14 @@ def _can_read(name: str, example: Optional[str]) -> bool:
     return True
 
 
-def open_volume(path: str, reader: str, stack: ExitStack, aside: str = '') -> Volume:
+def open_volume(path: str, reader: str, stack: ExitStack, spacing_file: str = '') -> Volume:
     """Opens a volume as nnU-Net's reader would.
 
     Args:
         path (str): The file.
         reader (str): nnU-Net's class.
         stack (ExitStack): Closes the file when the voxels have been read.
-        aside (str): Of TIFF volumes, the JSON that may hold the spacing.
+        spacing_file (str): Of TIFF volumes, the JSON that may hold the spacing.
 
     Raises:
         CannotRead: It is damaged, or needs a package that is not installed.
@@ -76,7 +76,7 @@ def open_volume(path: str, reader: str, stack: ExitStack, aside: str = '') -> Vo
     if reader == 'NaturalImage2DIO':
         return open_natural(path)
     if reader == 'Tiff3DIO':
-        return open_tiff_volume(path, aside)
+        return open_tiff_volume(path, spacing_file)
     if path.lower().endswith(_NIFTI):
         try:
             import nibabel  # noqa: F401

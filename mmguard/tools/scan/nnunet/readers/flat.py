@@ -43,12 +43,12 @@ def open_natural(path: str) -> Volume:
     return _volume(array, 2, Geometry(list(_FLAT)))
 
 
-def open_tiff_volume(path: str, aside: str) -> Volume:
+def open_tiff_volume(path: str, spacing_file: str) -> Volume:
     """Opens a 3-D TIFF.
 
     Args:
         path (str): The file.
-        aside (str): The JSON that may hold its spacing.
+        spacing_file (str): The JSON that may hold its spacing.
 
     Raises:
         CannotRead: It is damaged, not 3-D, or its spacing makes no sense.
@@ -58,7 +58,7 @@ def open_tiff_volume(path: str, aside: str) -> Volume:
         raise CannotRead('needs tifffile', 'TIFF volumes are read by tifffile: pip install tifffile')
     if array.ndim != 3:
         raise CannotRead('not 3-D', f'an array of shape {array.shape}: Tiff3DIO takes 3-D files only')
-    return _volume(array[None], 3, Geometry(_spacing(aside)))
+    return _volume(array[None], 3, Geometry(_spacing(spacing_file)))
 
 
 def is_flat(path: str) -> bool:
@@ -77,17 +77,17 @@ def _volume(array: np.ndarray, dimension: int, geometry: Geometry) -> Volume:
     return Volume(array.dtype, array.shape, dimension, geometry, blocks_of(np.ascontiguousarray(array)), form=form)
 
 
-def _spacing(aside: str) -> List[float]:
+def _spacing(spacing_file: str) -> List[float]:
     try:
-        with open(aside, encoding='utf-8') as file:
+        with open(spacing_file, encoding='utf-8') as file:
             spacing = json.load(file)['spacing']
     except FileNotFoundError:
         return [1.0, 1.0, 1.0]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotRead('damaged spacing file', f'{os.path.basename(aside)}: {error!r}') from error
+        raise CannotRead('damaged spacing file', f'{os.path.basename(spacing_file)}: {error!r}') from error
     numbers = isinstance(spacing, list) and len(spacing) == 3 and all(isinstance(n, (int, float)) for n in spacing)
     if not numbers or min(spacing) <= 0:
-        raise CannotRead('damaged spacing file', f'{os.path.basename(aside)}: spacing must be 3 numbers above 0')
+        raise CannotRead('damaged spacing file', f'{os.path.basename(spacing_file)}: spacing must be 3 numbers above 0')
     return [float(length) for length in spacing]
 
 

@@ -17,14 +17,14 @@ class CannotRead(Exception):
     Args:
         fault (str): In two or three words, ``'truncated'``.
         detail (str): The same with figures, or in the words of the reader.
-        lost (int): Bytes of voxels that are missing at the end.
+        missing (int): Bytes of voxels that are missing at the end.
     """
 
-    def __init__(self, fault: str, detail: str = '', lost: int = 0) -> None:
+    def __init__(self, fault: str, detail: str = '', missing: int = 0) -> None:
         super().__init__(detail or fault)
         self.fault = fault
         self.detail = detail
-        self.lost = lost
+        self.missing = missing
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Volume:
         lines (int): Rows of a slice.
         form (str): What about the form nnU-Net does not take; empty if nothing.
         refusal (CannotRead, optional): Why nnU-Net's reader refuses the file, where the voxels can be read all the
-            same: to be told unless they turn out to be damaged, which says more.
+            same: to be reported unless they turn out to be damaged, which says more.
     """
 
     dtype: np.dtype
