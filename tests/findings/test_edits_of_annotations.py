@@ -14,7 +14,18 @@ from annotation_files import VOC_GOOD, corners, normalised, rewritten, turned_si
 from detection_configs import NAMES, PETS, SITUATIONS
 from PIL import Image
 from second_round import doubled, empty_boxes, voc_swapped_size
-from situation import coco_config, coco_data, coco_json, json_alone, retina, some_boxes, with_options, write_config
+from situation import (
+    coco_config,
+    coco_data,
+    coco_json,
+    json_alone,
+    retina,
+    some_boxes,
+    voc_config,
+    voc_xml,
+    with_options,
+    write_config,
+)
 
 from mmguard.cli import main
 from mmguard.config.changes import changed
@@ -220,6 +231,22 @@ def test_a_set_without_metainfo_is_never_given_the_classes_of_its_type(tmp_path:
     assert [finding.code for finding in after.results[0].findings] == ['MG100']
     for finding in found.results[0].findings:
         assert not any('num_classes=80' in edit.text for edit in finding.edits)
+
+
+def test_a_split_without_a_class_list_gets_that_of_the_training_in_its_order(tmp_path: Path) -> None:
+    """Of XML files, which list no categories: the alphabet would turn the classes of the training."""
+    drawn = [[('vest', [20, 30, 90, 120]), ('helmet', [100, 50, 200, 180])]] * 6
+    path, _ = voc_config(drawn, ('vest', 'helmet'), retina(2))(tmp_path)
+    parts = dict(read_config(str(path)).data)
+    data = dict(parts['train_dataloader']['dataset'], data_root=str(tmp_path / 'val'), test_mode=True)
+    del data['metainfo']
+    voc_xml(tmp_path / 'val/VOC2007', [boxes[::-1] for boxes in drawn])
+    path = write_config(tmp_path, **parts, val_dataloader=dict(batch_size=1, dataset=data))
+    found = scan((path, dict(splits=('train', 'val'))))
+    (finding,) = [one for result in found.results for one in result.findings if one.code == 'MG140']
+    assert [edit.text for edit in finding.edits if "classes=('vest', 'helmet',)" in edit.text] == [
+        finding.edits[0].text
+    ]
 
 
 @pytest.mark.parametrize('names', [('person', 'car', 'helmet'), ('dog', 'hen', 'cow', 'goose'), ('cup', 'mug')])

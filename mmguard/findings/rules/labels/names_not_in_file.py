@@ -92,7 +92,7 @@ class NamesNotInFile(DataRule):
             written = [meant.get(name) or name for name in names]
             if annotations_of(labels).format == 'coco' or not meant:
                 chosen = set(written)
-                written = [name for name in known if name in chosen] if meant else known
+                written = [name for name in known if name in chosen] if meant else self._listed(facts) or known
             certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
             asked = '' if certain else f'Are {listing(map(repr, written))} the classes?'
             edit = learn(facts, written, ASKS if asked else SAFE, asked)
@@ -148,6 +148,12 @@ class NamesNotInFile(DataRule):
             missing = [name for name in missing if close.get(name, name)]
         spelt = self._spelt(facts)
         return (spelt, spelt) if spelt and not missing else (missing, names)
+
+    def _listed(self, facts: Facts) -> List[str]:
+        """The classes of another split that are those of these files: their order is the user's."""
+        known = set(self._known(facts.labels)) if facts.labels else set()
+        lists = (split.labels.class_names for split in facts.others if split.labels)
+        return next((list(names) for names in lists if known and set(names) == known), [])
 
     def _spelt(self, facts: LabelFacts) -> List[str]:
         """The letters of a class list that is a string, if there is one."""
