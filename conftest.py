@@ -105,6 +105,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
 SAME_EVERYWHERE = (
     'tools/apply',
     'tools/check',
+    'tools/explain',
     'findings',
     'interrupted',
     'tools/fix',
