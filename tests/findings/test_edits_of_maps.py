@@ -224,7 +224,7 @@ HARM: Dict[str, Case] = {
     ),
     'most is 255: nobody is asked': Case('MG103', masks(mostly_white(), 2), safe),
     '255 may be the class that never occurs': Case(
-        'MG104', with_options(masks(scenes([0, 1, VOID], 6), 3), ignore_index=-100), safe
+        'MG133', with_options(masks(scenes([0, 1, VOID], 6), 3), ignore_index=-100), safe
     ),
     'pictures of five classes are thresholded': Case(
         'MG106',

@@ -94,6 +94,8 @@ def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Co
         )
     if not maps:
         raise CannotCorrect(f'{target} holds neither label maps nor VOC .xml: name the folder that does')
+    import PIL.Image  # noqa: F401  without it no map is written at all
+
     if options.num_classes is None:
         raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
     _check_rule(options)

@@ -7,7 +7,6 @@ import warnings
 from typing import Dict, List, NamedTuple, Tuple
 
 import numpy as np
-from PIL import Image
 
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, as_label_map
@@ -63,6 +62,8 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
         raise NotCorrected(
             f'a label map of 8 bits cannot hold {low if low < 0 else high}: use an --ignore-index of 0..255'
         )
+    from PIL import Image  # not at the top: annotation files are corrected without pillow
+
     file = io.BytesIO()
     Image.fromarray(corrected.astype(np.uint8)).save(file, format='PNG', optimize=False)
     changed = value_counts(label[label != corrected]) if corrected is not label else {}
@@ -88,6 +89,8 @@ def _words(label: np.ndarray, corrected: np.ndarray) -> List[str]:
 
 def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     """Values as stored (thresholded, or indices of the listed colours), (H, W), the form, and whether it is a PNG."""
+    from PIL import Image
+
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')

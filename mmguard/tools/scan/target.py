@@ -211,8 +211,9 @@ def _coco_plan(target: str, options: ScanOptions) -> Plan:
         )
         found = facts.annotations
         if found is not None and not (found.images or found.annotations or found.categories):
+            ended_early = any(what.startswith('is no COCO JSON') for what in found.unreadable)
             damaged = any(not what.startswith(('has no', 'is no COCO JSON')) for what in found.unreadable)
-            looks = '' if damaged else words_of_json(target)
+            looks = '' if damaged else words_of_json(target, ended_early)
             if looks:
                 raise ValueError(f'nothing was read. {looks}')
         return facts

@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 import numpy as np
 import torch
 from detection_configs import NAMES, PETS
-from drawn_scenes import VOID, each, photo, save, save_photos, scene, soft
+from drawn_scenes import VOID, each, save, save_photos, scene
 from kinds_batches import OPENMMLAB, Batch, batch, call, channel, regions
 from kinds_boxes import flipping, turned, voc_boxes
 from kinds_classes import CHECK, Asked, ids_of, rt_detr
@@ -278,19 +278,6 @@ AFTER: Dict[str, Asked] = {
         ('MG102',),
         masks([scene([*range(k % 6, 123, 6), 123], k) for k in range(12)], 123),
         first=('123: 255',),
-    ),
-    'photographs in gray': Asked(
-        'the folder of the images',
-        ('MG131',),
-        masks([photo(n, 120, 160)[..., 0] for n in range(12)], 2),
-        says=('photographs',),
-        never=('--threshold',),
-    ),
-    'photographs in gray, blurred': Asked(
-        'out of focus',
-        ('MG131',),
-        masks([soft(photo(n)[..., 0], (160, 120)) for n in range(8)], 19),
-        never=('--threshold',),
     ),
     'near: numbers of 192 objects': Asked(
         'instances',

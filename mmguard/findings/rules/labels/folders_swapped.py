@@ -17,8 +17,6 @@ INDEX = ('gray8', 'palette8', 'gray16', 'bool')
 #: Of all channel values the 32 most frequent: of drawn colours they are nearly all, even after JPEG; of photographs
 #: a part.
 FREQUENT, DRAWN = 32, 0.7
-#: Photographs in gray: share of the pixels that are no class, and, of these, of those between two other values.
-MOSTLY, EVERYWHERE = 0.5, 0.7
 
 
 class FoldersSwapped(DataRule):
@@ -43,7 +41,7 @@ class FoldersSwapped(DataRule):
         maps = maps_of(facts)
         photos = share(sum(maps.forms.get(form, 0) for form in PHOTO), sum(maps.forms.values()))
         if photos < 0.9:
-            return 0.97 if self._strangers(facts) or self._is_gray(facts) else 0.0
+            return 0.97 if self._strangers(facts) else 0.0
         return 0.98 if self._is_swapped(facts) or self._is_photographed(facts) else 0.0
 
     def summarise(self, facts: LabelFacts) -> str:
@@ -96,13 +94,6 @@ class FoldersSwapped(DataRule):
         counts = sorted((n for value, n in facts.histogram.items() if value != VOID), reverse=True)
         spread = share(sum(counts[:FREQUENT]), sum(counts)) < DRAWN
         return bool(counts) and spread and not maps_of(facts).colours and not maps_of(facts).gray_in_colour
-
-    def _is_gray(self, facts: LabelFacts) -> bool:
-        """Whether they are photographs in gray: nearly every pixel differs from those around it, and few are alike."""
-        maps = maps_of(facts)
-        gray = share(maps.forms.get('gray8', 0), sum(maps.forms.values())) >= 0.9
-        invalid = share(sum(facts.values.values()), facts.total) >= MOSTLY
-        return gray and invalid and (maps.at_edges or 0.0) >= EVERYWHERE and self._is_photographed(facts)
 
     def evidence(self, facts: LabelFacts) -> str:
         maps = maps_of(facts)

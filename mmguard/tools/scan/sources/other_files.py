@@ -53,8 +53,8 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
     )
 
 
-def words_of_json(file: str) -> str:
-    """What a JSON that holds no image, annotation or category is; empty where it cannot even be read."""
+def words_of_json(file: str, ended_early: bool = False) -> str:
+    """What a JSON that holds no image, annotation or category is; empty where it cannot be read (to its end)."""
     try:
         with open(file, encoding='utf-8') as opened:
             head = opened.read(_HEAD).lstrip()
@@ -70,7 +70,7 @@ def words_of_json(file: str) -> str:
     if 'shapes' in keys:
         return 'It looks like a file of LabelMe, one per image: they have to be converted to one COCO JSON'
     if {'images', 'annotations', 'categories'} & set(keys):
-        return 'It is a COCO file without images, annotations and categories'
+        return '' if ended_early else 'It is a COCO file without images, annotations and categories'
     return f'It is no COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
 
 
