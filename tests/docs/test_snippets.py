@@ -10,6 +10,7 @@ import importlib
 import json
 import re
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Dict, List
@@ -130,6 +131,7 @@ def test_a_config_can_be_pasted(block: Block, configs: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(find_spec('mmseg') is None, reason='without mmseg')
 @pytest.mark.parametrize(
     'block',
     [block for block in CONFIGS if 'GuardSegLabels' in block.code],
