@@ -10,6 +10,8 @@ import pytest
 
 from mmguard.cli import main
 
+pytest.importorskip('msgspec')
+
 OUT_OF_RANGE = 'IndexError: index {} is out of bounds for dimension 0 with size {}'
 
 
