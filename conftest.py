@@ -101,7 +101,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
 }
 
 #: What only reads configs, annotations and logs, and says what is wrong with them: no torch, no model, no training. A
-#: test of anything else, a new one, too, runs beside every stack.
+#: test of anything else, a new one, too, runs beside every stack, unless it is marked ``same_everywhere``.
 SAME_EVERYWHERE = (
     'tools/apply',
     'tools/check',
@@ -129,6 +129,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption('--select') == 'stack':
         collect_ignore_glob.extend(below(SAME_EVERYWHERE))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
+    if config.getoption('--select') == 'stack':
+        out = [item for item in items if item.get_closest_marker('same_everywhere')]
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
 
 
 def below(paths: Iterable[str]) -> List[str]:

@@ -164,8 +164,6 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     missing = [package for package in kind.needs if not has(package)]
     if missing:
         pytest.skip(f'without {", ".join(missing)}')
-    if request.config.getoption('--select') == 'stack' and 'nibabel' not in kind.needs:
-        pytest.skip('runs beside the first stack, and is the same beside the others')
     made = Bench(kind, tmp_path)
     monkeypatch.chdir(made.inputs)
     # Nothing in it depends on what is parsed: to make it anew for every input takes as long as most commands do.
@@ -180,7 +178,10 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def _kinds() -> List[Any]:
-    return [pytest.param(kind, id=kind.name) for kind in KINDS if CHOSEN == [''] or kind.name in CHOSEN]
+    chosen = [kind for kind in KINDS if CHOSEN == [''] or kind.name in CHOSEN]
+    # nibabel is not beside the first stack.
+    marks = {kind.name: () if 'nibabel' in kind.needs else pytest.mark.same_everywhere for kind in chosen}
+    return [pytest.param(kind, id=kind.name, marks=marks[kind.name]) for kind in chosen]
 
 
 @pytest.mark.slow

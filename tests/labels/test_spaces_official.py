@@ -229,6 +229,7 @@ def test_what_is_listed_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.same_everywhere  # two minutes; of each folder one is looked at beside every stack
 def test_one_answer_for_all_configs(monkeypatch: pytest.MonkeyPatch) -> None:
     families: Set[Tuple[Any, ...]] = set()
     configs = list(load(shipped_configs()))
