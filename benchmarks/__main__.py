@@ -1,4 +1,4 @@
-"""Prints the table of the README. ``python -m benchmarks [--device cuda] [--only losses hooks]``."""
+"""Prints the table of docs/benchmarks.md. ``python -m benchmarks [--device cuda] [--only losses hooks]``."""
 
 from __future__ import annotations
 
