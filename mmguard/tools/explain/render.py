@@ -47,8 +47,9 @@ def as_text(found: Explanation, name: str = '', config: Optional[str] = None, wi
     if found.is_asynchronous:
         rows += ['', *_wrapped(_TRUE_LINE, width)]
     rows += ['', 'Causes, the likeliest first:']
+    shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
-        rows += _cause_rows(number, weighed, width)
+        rows += _cause_rows(number, weighed, width, shown)
     rows += ['', *_wrapped(f'next: {_command(signature.command, config)}', width, '      ')]
     rows += _other_rows(found, width)
     for finding in found.more[:3]:
@@ -126,12 +127,17 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
     return rows
 
 
-def _cause_rows(number: int, weighed: Weighed, width: int) -> List[str]:
+def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
+    """A cause; ``shown`` says under which number each finding stands, for it is printed once."""
     cause = weighed.cause
     standing = _STANDING.get(weighed.standing, '')
     rows = _wrapped(f'{number}. {cause.text}{f" [{standing}]" if standing else ""}', width, '   ')
     if weighed.standing == CONFIRMED:
         for finding in weighed.findings[:3]:
+            first = shown.setdefault((finding.code, finding.cause), number)
+            if first < number:
+                rows.append(f'   found: {finding.code}, as under {first}')
+                continue
             rows += _wrapped(f'   found: {finding.code} {visible(finding.cause)}', width, '     ')
             rows += _wrapped(f'   do: {visible(finding.advice)}', width, '     ')
     elif cause.tell:

@@ -102,3 +102,21 @@ def test_ids_with_gaps_are_a_cause_where_nobody_says_how_many_classes_there_are(
     first = explained.causes[0]
     assert 'raw ids' in first.cause.text
     assert [finding.code for finding in first.findings] == ['MG138']
+
+
+def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    pytest.importorskip('msgspec')
+    log = tmp_path / 'train.log'
+    log.write_text('Epoch [1][100/1200]  lr: 0.00080, loss_cls: nan, loss_bbox: nan, loss: nan\n')
+    box = dict(category_id=1, area=25, iscrowd=0)
+    data = dict(
+        images=[dict(id=n, file_name=f'{n}.jpg', height=64, width=64) for n in range(12)],
+        categories=[dict(id=1, name='cat')],
+        annotations=[dict(box, id=n, image_id=n, bbox=[5 + 90 * (n == 3), 5, 20, 20]) for n in range(12)],
+    )
+    file = tmp_path / 'train.json'
+    file.write_text(json.dumps(data))
+    assert main(['explain', str(log), '--data', str(file)]) == 1
+    out = capsys.readouterr().out
+    assert out.count('found: MG109 ') == 1
+    assert 'found: MG109, as under 1' in out
