@@ -11,7 +11,7 @@ VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
-# SELECT=stack leaves out what is the same beside every stack (conftest.py).
+# SELECT=stack leaves out what is the same beside every stack, SELECT=framework also what needs torch alone (conftest.py).
 SELECT ?= all
 # torch's own threads serve one process; test processes side by side get one each.
 WORKERS ?= 2

@@ -121,18 +121,28 @@ SAME_EVERYWHERE = (
     'docs/test_site.py',
 )
 
+#: What needs torch alone: it runs beside the oldest and the newest torch, and need not beside frameworks with the same.
+TORCH_ALONE = ('functional', 'nn', 'detection', 'distributed', 'gpu')
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption('--select', choices=('all', 'stack'), default='all', help='stack: what differs between the stacks')
+    parser.addoption(
+        '--select',
+        choices=('all', 'stack', 'framework'),
+        default='all',
+        help='stack: what differs between the stacks; framework: of these, what needs more than torch',
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption('--select') == 'stack':
+    if config.getoption('--select') != 'all':
         collect_ignore_glob.extend(below(SAME_EVERYWHERE))
+    if config.getoption('--select') == 'framework':
+        collect_ignore_glob.extend(below(TORCH_ALONE))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
-    if config.getoption('--select') == 'stack':
+    if config.getoption('--select') != 'all':
         out = [item for item in items if item.get_closest_marker('same_everywhere')]
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
