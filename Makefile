@@ -20,7 +20,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist workste
 # Reports that were rebuilt: folders with a gen.py each. Where there are none, `make test-edits` goes without.
 CASES ?= ../shared/cases/rebuilt
 
-.PHONY: demo test test-fast test-all test-edits fuzz interrupted matrix bench lint format dist docs setup clean
+.PHONY: demo test test-fast test-all test-edits fuzz interrupted mutants matrix bench lint format dist docs setup clean
 
 demo: setup
 	$(BIN)/mmguard demo
@@ -36,7 +36,7 @@ test-all: $(addprefix test-,$(STACKS))
 # Every edit that is offered first is written, and its config (for files alone: a stock one) trained for an iteration;
 # of the reports of CASES, too. All official configs are looked at by every command. Minutes, so not part of `make test`.
 test-edits: setup
-	CASES=$(CASES) $(PYTEST) -o python_files='test_*.py every_*.py' tests/findings/edits
+	CASES=$(CASES) $(PYTEST) -o python_files='test_*.py every_*.py' tests/findings/edits tests/labels/every_official_config.py
 
 # Damaged inputs of every kind that a command reads, many times as many as `make test` has. The smallest ones that break
 # a promise are kept in FUZZ_KEEP. INPUTS=300 SEED=7 KINDS=coco,voc
@@ -47,6 +47,10 @@ fuzz: setup
 # Every command that writes is ended at 20 moments by each signal, and run again. MOMENTS=100
 interrupted: setup
 	INTERRUPTED_MOMENTS=$(or $(MOMENTS),20) $(PYTEST) tests/interrupted
+
+# 500 mutants of the arithmetic, the labels, the log and the engine of findings (tools/mutants/README.md). DRAW=100 SEED=3
+mutants: setup
+	sh tools/mutants/run.sh $(VENV) --draw $(or $(DRAW),500) --seed $(or $(SEED),17)
 
 $(addprefix test-,$(STACKS)): test-%:
 	$(MAKE) test STACK=$*
@@ -63,6 +67,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 	tools/prose.sh
 
 format: setup

@@ -70,6 +70,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'fuzz/seen_inputs.py',
         'fuzz/test_seen.py',
         'interrupted',
+        'masks_of_255.py',
         'tools/fix',
         'tools/report/test_page_html.py',
         'tools/report/test_page_in_browser.py',
@@ -78,11 +79,17 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/annotations/test_other_sizes.py',
         'tools/scan/hostile_files.py',
         'tools/scan/label_files.py',
+        'tools/scan/test_scan_arrays.py',
         'tools/scan/test_scan_command.py',
         'tools/scan/test_scan_converted.py',
         'tools/scan/test_scan_engine.py',
         'tools/scan/test_scan_hostile.py',
         'tools/scan/test_scan_stored.py',
+        'tools/scan/annotations/test_panoptic_png.py',
+        'tools/scan/labelme',
+        'tools/scan/yolo',
+        'tools/storage/data_sets.py',
+        'tools/storage/test_*.py',
     ),
     'distributed': ('tools/scan/on_dask.py', 'tools/scan/test_scan_dask.py'),
     'torchvision': (
@@ -100,8 +107,9 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
 }
 
-#: What only reads configs, annotations and logs, and says what is wrong with them: no torch, no model, no training. A
-#: test of anything else, a new one, too, runs beside every stack, unless it is marked ``same_everywhere``.
+#: What only reads configs, annotations and logs, and says what is wrong with them, and what is text alone: no torch, no
+#: model, no training. A test of anything else, a new one, too, runs beside every stack, unless it is marked
+#: ``same_everywhere``.
 SAME_EVERYWHERE = (
     'tools/apply',
     'tools/check',
@@ -112,7 +120,24 @@ SAME_EVERYWHERE = (
     'tools/report',
     'tools/scan/test_*.py',  # its nnunet/ runs where nibabel is, and that is not beside the first stack
     'tools/scan/annotations',
+    'tools/scan/labelme',
     'tools/scan/sources',
+    'tools/scan/yolo',
+    'tools/demo/test_demo_d*.py',
+    'tools/demo/test_demo_folder.py',
+    'tools/demo/test_demo_narrator.py',
+    'tools/demo/test_demo_pictures.py',
+    'tools/demo/test_demo_ver*.py',
+    'tools/test_arguments.py',
+    'config/test_config_types.py',
+    'config/test_merged.py',
+    'files',
+    'text',
+    'log/test_wording.py',
+    'log/test_rank_wording.py',
+    'examples/test_examples_table.py',
+    'test_packaging.py',
+    'tools/storage',
     'stacks/test_compiled.py',
     'stacks/test_matrix.py',
     'stacks/test_python_3_8.py',

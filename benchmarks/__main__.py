@@ -23,7 +23,9 @@ GROUPS = (
     'ranks',
     'imports',
     'scan',
+    'storage',
     'explain',
+    'yolo',
     'nnunet',
 )
 

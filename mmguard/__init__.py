@@ -10,8 +10,8 @@ import sys as _sys
 import warnings as _warnings
 from typing import Any as _Any
 
-from mmguard.after_import import call_after_import as _call_after_import
-from mmguard.errors import LabelGuardError
+from mmguard.compat.after_import import call_after_import as _call_after_import
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
 from mmguard.version import __version__
 

@@ -12,12 +12,12 @@ import traceback
 from typing import Any, Iterator, List, Optional
 
 from mmguard.errors import CannotRun
-from mmguard.failures import REPORT_IT, broken_import, ended_by, words_of
+from mmguard.text.failures import REPORT_IT, broken_import, ended_by, words_of
+from mmguard.text.visible import visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
 from mmguard.tools.packages import how_to_install
 from mmguard.tools.parser import Parser
 from mmguard.version import __version__
-from mmguard.visible import visible
 
 #: Packages of ``mmguard.tools``, in the order of the help.
 COMMANDS = ('demo', 'scan', 'report', 'check', 'apply', 'fix', 'env', 'trace', 'replay', 'nnunet', 'explain')

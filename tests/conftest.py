@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -11,6 +12,8 @@ from typing import Iterator
 
 # Before torch is imported. Test processes side by side would wait for each other's threads.
 os.environ.setdefault('OMP_NUM_THREADS', '1')
+# Nor does torch.compile start processes that import torch first.
+os.environ.setdefault('TORCHINDUCTOR_COMPILE_THREADS', '1')
 
 import numpy as np
 import pytest
@@ -24,6 +27,10 @@ settings.load_profile('mmguard')
 
 # Where the tests run in the background of a shell, it ignores Ctrl-C for them and for all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+#: How many modules were imported when what there is was last taken out of garbage collections.
+frozen = {'modules': 0}
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +53,15 @@ def _clear_scopes() -> None:
     registry = sys.modules.get('mmengine.registry')  # not imported for this: it may not be installed
     if registry is not None:
         registry.DefaultScope._instance_dict.clear()
+
+
+@pytest.fixture(autouse=True)
+def imports_are_not_collected() -> None:
+    """Takes what has been imported out of garbage collections: each data set of mmengine asks for one, 0.5 s long."""
+    if len(sys.modules) > frozen['modules'] + 50:
+        gc.collect()
+        gc.freeze()
+        frozen['modules'] = len(sys.modules)
 
 
 @pytest.fixture(scope='session')

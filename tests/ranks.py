@@ -7,9 +7,9 @@ import os
 import os.path as osp
 import random
 import socket
-import subprocess
-import sys
 from typing import List, NamedTuple
+
+from warm import Program, run_all
 
 #: What a child begins with: mmengine learns of the process group, which the child makes itself.
 PREAMBLE = """
@@ -84,19 +84,8 @@ def run_ranks(
         'WORLD_SIZE': str(ranks),
         'OMP_NUM_THREADS': '1',
     }
-    children = [
-        subprocess.Popen(
-            [sys.executable, '-c', preamble + child, *arguments],
-            env={**env, 'RANK': str(rank), 'LOCAL_RANK': str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+    programs = [
+        Program(preamble + child, ['-c', *arguments], {**env, 'RANK': str(rank), 'LOCAL_RANK': str(rank)})
         for rank in range(ranks)
     ]
-    try:
-        outputs = [process.communicate(timeout=timeout)[0] for process in children]
-    finally:
-        for process in children:
-            process.kill()
-    return [Rank(output, process.returncode) for output, process in zip(outputs, children)]
+    return [Rank(*ended) for ended in run_all(programs, timeout)]

@@ -18,10 +18,9 @@ from mmdet.datasets.transforms import LoadPanopticAnnotations
 from mmdet.registry import TRANSFORMS
 from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
-from mmengine.runner import Runner
 from mmengine.utils import mkdir_or_exist
 from PIL import Image
-from small_runs import _shrink_mask2former, _without_sync, type_name
+from small_runs import _shrink_mask2former, _without_sync, runner_of, type_name
 
 ROOT = osp.join(osp.dirname(__file__), '..', 'configs')
 SIZE = 96
@@ -636,7 +635,7 @@ class Step(NamedTuple):
 
 def build(config: Config) -> Tuple[torch.nn.Module, Any]:
     """The model of a config as a run begins with it, and its training data set."""
-    runner = Runner.from_cfg(config)
+    runner = runner_of(config)
     runner.model.init_weights()
     return runner.model, runner.build_dataloader(config.train_dataloader, seed=0).dataset
 

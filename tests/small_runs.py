@@ -279,11 +279,17 @@ def type_name(type_: Any) -> str:
 # ---- runs
 
 
+def runner_of(config: Config) -> Runner:
+    """A runner. mmengine writes the config out four times a run; laid out by yapf, that takes seconds each time."""
+    object.__setattr__(config, '_format_python_code', False)
+    return Runner.from_cfg(config)
+
+
 class Run:
     """A runner and what it left on disk."""
 
     def __init__(self, config: Config) -> None:
-        self.runner = Runner.from_cfg(config)
+        self.runner = runner_of(config)
 
     def train(self) -> Run:
         self.runner.train()

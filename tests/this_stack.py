@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Tuple
 
-from mmguard.stack import ONEDL, base_source, stacks_among
+from mmguard.compat.stack import ONEDL, base_source, stacks_among
 
 #: The onedl forks are here, not OpenMMLab's packages.
 IS_ONEDL = ONEDL in stacks_among(str(found.metadata['Name']) for found in metadata.distributions())

@@ -1,2 +1,4 @@
-"""What a config says, read without building anything of it. Imports ``words`` and ``stack``; frameworks only to
-look up classes that a config names."""
+"""What a config says, read without building anything of it.
+
+Imports :mod:`mmguard.labels` and what is below it, no torch; ``load`` imports mmengine when it is called.
+"""

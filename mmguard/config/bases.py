@@ -6,8 +6,8 @@ import ast
 import os
 from typing import Any, Dict, Iterator, List, Sequence
 
+from mmguard.compat.stack import OPENMMLAB, SHIPPED, STACKS, base_source, config_file
 from mmguard.config.recognized import NotAConfig, NotPlain, check_is_config, data_of, read_text
-from mmguard.stack import OPENMMLAB, SHIPPED, STACKS, base_source, config_file
 
 #: More files are no chain of bases.
 _MOST = 1000

@@ -10,8 +10,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 from mmguard.config.head_classes import THINGS, classes_in
 from mmguard.config.one_channel import output_channels
 from mmguard.config.parts import Part
-from mmguard.plain_pickle import load_plain_pickle
-from mmguard.words import counted
+from mmguard.files.plain_pickle import load_plain_pickle
+from mmguard.text.words import counted
 
 #: More is no file of class weights.
 _LARGEST = 1 << 22

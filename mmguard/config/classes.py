@@ -9,7 +9,7 @@ import io
 import logging
 import warnings
 from functools import lru_cache
-from typing import Any, Optional, Sequence
+from typing import Any, Dict, Optional, Sequence
 
 #: The frameworks whose registries are asked.
 SCOPES = ('mmseg', 'mmdet')
@@ -42,6 +42,16 @@ def is_lazy(kind: Any) -> bool:
 def name_of(kind: Any) -> str:
     """Name of a class: ``'CrossEntropyLoss'`` for ``'mmdet.CrossEntropyLoss'``, for a dotted path and for a class."""
     return full_name(kind).rpartition('.')[2]
+
+
+def metainfo_of_class(cls: Any, version: Any = None) -> Dict[str, Any]:
+    """``METAINFO`` of a data set's class. YouTubeVISDataset has it from its ``dataset_version``, once one is built."""
+    if version is not None and hasattr(cls, 'set_dataset_classes'):
+        cls = type(cls.__name__, (cls,), {})  # it writes to the class
+        with contextlib.suppress(Exception):  # a version that it does not know: building it will say so
+            cls.set_dataset_classes(version)
+    metainfo = getattr(cls, 'METAINFO', None)
+    return metainfo if isinstance(metainfo, dict) else {}
 
 
 def scope_of(kind: Any, default: str) -> str:
@@ -132,6 +142,24 @@ def default_of(cls: Optional[type], argument: str) -> Any:
         if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             return MISSING
     return MISSING
+
+
+@lru_cache(maxsize=None)
+def takes(cls: type, argument: str) -> bool:
+    """Whether a class takes an argument; also where its ``__init__`` cannot be read."""
+    for base in cls.__mro__:
+        init = vars(base).get('__init__')
+        if init is None or base is object:
+            continue
+        try:
+            parameters = inspect.signature(init).parameters
+        except (TypeError, ValueError):
+            return True
+        if argument in parameters:
+            return True
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            return False
+    return False
 
 
 @contextlib.contextmanager

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.config.recognized import NotPlain, data_of, read_text
 from mmguard.errors import CannotRun
+from mmguard.labels.numbering import COCO_IDS
 
 #: Files that include one another deeper are no configs.
 _DEEPEST = 20
 _SPLITS = ('train', 'val')
+#: Outputs of a model of COCO's classes: one each, or one for each id.
+OF_COCO = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
@@ -39,13 +43,48 @@ def is_detr_yaml(path: str) -> bool:
     return '_base_' not in data and ('__include__' in data or 'remap_mscoco_category' in data)
 
 
+def is_remapped(data: Mapping[str, Any]) -> bool:
+    """Whether labels are looked up among the ids of COCO by a model that has other classes."""
+    number = data.get('num_classes')
+    return bool(data.get('remap_mscoco_category')) and isinstance(number, int) and number not in OF_COCO
+
+
+def fits_table(path: str) -> bool:
+    """Whether all annotation files that a config names can be read, and COCO's table gives valid labels for them.
+
+    Some sets fit by chance, and `scan` finds nothing: whoever numbers a few classes from 1 gets 0..N-1.
+    """
+    try:
+        said = read_detr_yaml(path)
+        return bool(said.files) and all(_fits(file, said.num_classes or 0) for _, file, _ in said.files)
+    except (CannotRun, OSError, ValueError, KeyError, TypeError, RecursionError, MemoryError):
+        return False  # nothing is known of them
+
+
+def _fits(path: str, num_classes: int) -> bool:
+    with open(path, encoding='utf-8') as file:
+        data = json.load(file)
+    listed = {category['id'] for category in data['categories']}
+    used = {annotation['category_id'] for annotation in data['annotations']}
+    return listed <= set(COCO_IDS) and used <= set(COCO_IDS[:num_classes])
+
+
+def with_includes(path: str) -> Dict[str, Any]:
+    """The keys of a config and of what it includes.
+
+    Raises:
+        CannotRun: It, or what it includes, cannot be read.
+    """
+    return _with_included(path, [])
+
+
 def read_detr_yaml(path: str) -> DetrYaml:
     """Reads a config and what it includes.
 
     Raises:
         CannotRun: It, or what it includes, cannot be read.
     """
-    data = _with_included(path, [])
+    data = with_includes(path)
     number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
     files = []
     for split in _SPLITS:

@@ -6,10 +6,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import Changes
 from mmguard.config.classes import SCOPES
+from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces import Space, from_config
-from mmguard.labels.spaces.config import GUARDS
+from mmguard.labels.spaces import Space
 
 TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')

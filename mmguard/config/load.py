@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import sys
 import traceback
 import warnings
 from typing import TYPE_CHECKING, Any, Iterator
 
+from mmguard.compat.stack import config_file, folder_of
 from mmguard.config.bases import check_bases
 from mmguard.errors import CannotRun
-from mmguard.failures import ended_by, line_of, words_of
-from mmguard.stack import config_file
+from mmguard.text.failures import ended_by, line_of, words_of
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -79,3 +80,16 @@ def _safe_yaml() -> Iterator[None]:
         yield
     finally:
         register_handler(['yaml', 'yml'])(YamlHandler)
+
+
+def import_scope(config: Any) -> None:
+    """Imports the package of a config's ``default_scope``, where it is installed.
+
+    mmengine goes on without one that raises an ImportError, and then knows none of its types.
+
+    Raises:
+        Exception: Whatever its import raises.
+    """
+    scope = config.get('default_scope')
+    if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:
+        importlib.import_module(scope)

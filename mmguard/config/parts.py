@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.classes import MISSING, class_of, default_of, name_of, scope_of
+from mmguard.config.classes import MISSING, class_of, default_of, metainfo_of_class, name_of, scope_of
 from mmguard.config.read import ReadConfig
 
 #: Keys of a data loader's config, by split.
@@ -178,8 +178,7 @@ def classes_of(dataset: Part) -> Optional[List[str]]:
 
 def metainfo_of(dataset: Part) -> Dict[str, Any]:
     """``METAINFO`` of a data set's class."""
-    metainfo = getattr(dataset.cls, 'METAINFO', None)
-    return metainfo if isinstance(metainfo, dict) else {}
+    return metainfo_of_class(dataset.cls, dataset.config.get('dataset_version'))
 
 
 def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:

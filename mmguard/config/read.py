@@ -12,7 +12,7 @@ from mmguard.config.classes import SCOPES, scope_in
 from mmguard.config.load import load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
-from mmguard.failures import ended_by
+from mmguard.text.failures import ended_by
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
     from mmengine.config import Config
@@ -63,7 +63,9 @@ class ReadConfig:
     def is_old(self) -> bool:
         """Whether it is of MMDetection 2.x or MMSegmentation 0.x (1.x of MMDetection counted otherwise)."""
         data = self.part('data')
-        return isinstance(data.get('train'), (dict, list, tuple)) and 'samples_per_gpu' in data
+        return isinstance(data.get('train'), (dict, list, tuple)) and bool(
+            {'samples_per_gpu', 'train_dataloader'} & set(data)
+        )
 
     def part(self, name: str) -> Dict[str, Any]:
         """A dict of the config's top level; empty where there is none."""

@@ -176,7 +176,7 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
     if of_detr:
         return 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
     if 'names' in data and ('train' in data or 'val' in data or 'nc' in data):
-        return 'a data.yaml of YOLO: the .txt labels that it leads to are not read; export them as a COCO JSON'
+        return 'a data.yaml of YOLO: `mmguard scan` reads it, and the labels that it leads to'
     if isinstance(data.get('DATASET'), Mapping):
         return (
             'a config of HRNet, PIDNet or their like: scan its label files, with --num-classes N, and call '
@@ -199,4 +199,4 @@ def _tells(name: str, value: Any) -> bool:
         return 'type' in keys
     if name.endswith('_dataloader'):
         return bool(keys & {'dataset', 'batch_size'})
-    return name == 'data' and bool(keys & {'samples_per_gpu', 'workers_per_gpu'})
+    return name == 'data' and bool(keys & {'samples_per_gpu', 'workers_per_gpu', 'train_dataloader'})

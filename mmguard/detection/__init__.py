@@ -1,4 +1,7 @@
-"""Targets of detectors outside of OpenMMLab: torchvision, DETR and its family, MLPerf's RetinaNet."""
+"""Targets of detectors outside of OpenMMLab: torchvision, DETR and its family, MLPerf's RetinaNet.
+
+Imports :mod:`mmguard.functional` and what is below it; no framework.
+"""
 
 from mmguard.detection.targets import guard_batch, guard_targets
 

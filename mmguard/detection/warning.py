@@ -7,8 +7,8 @@ from typing import Dict, List
 
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
-from mmguard.visible import visible_name
-from mmguard.words import counted
+from mmguard.text.visible import visible_name
+from mmguard.text.words import counted
 
 _offending_batches = 0
 #: Of masks: what is advised -> batches.

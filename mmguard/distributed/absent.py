@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Sequence
 
 import torch.distributed as dist
 
-from mmguard.torch_compat import default_store
+from mmguard.compat.torch_names import default_store
 
 #: Seconds between two signs of life of a rank.
 BEAT = 0.5

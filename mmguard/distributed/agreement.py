@@ -23,7 +23,7 @@ from mmguard.distributed.layout import (
     union,
 )
 from mmguard.distributed.reach import trainable, unreached, zero_of
-from mmguard.errors import LabelGuardError
+from mmguard.labels.errors import LabelGuardError
 from mmguard.log.pace import Pace
 from mmguard.log.rank_wording import describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mmguard.distributed.reach import trainable
-from mmguard.findings.unused import unused_in
 
 
 def with_names(message: str, module: Any) -> str:
@@ -15,6 +14,8 @@ def with_names(message: str, module: Any) -> str:
         message (str): Of an exception; any other is returned as it is.
         module (nn.Module): The model.
     """
+    from mmguard.findings.unused import unused_in  # only a run that has failed needs it
+
     said = unused_in([message])
     if not said.indices or said.names or module is None:
         return message

@@ -1,4 +1,7 @@
-"""From facts to findings: what is wrong, and what to write. Imports ``labels`` and ``config``."""
+"""From facts to findings: what is wrong, and what to write.
+
+Imports :mod:`mmguard.config`, :mod:`mmguard.labels` and what is below them; no torch, nothing of a training.
+"""
 
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.facts import LabelFacts

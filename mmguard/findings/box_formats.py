@@ -24,6 +24,7 @@ LARGEST_SCALE, AT_EDGE = 4, 0.25
 
 _QUESTIONS = {
     'corners': 'Are all boxes x1, y1, x2, y2 (compare one with its image)?',
+    'rows': 'Are all boxes y1, x1, y2, x2, as TensorFlow writes them (compare one with its image)?',
     'centres': 'Do the first two numbers of all boxes give the centre (compare one with its image)?',
     'sizes': 'VOC stores two corners. Do xmax and ymax hold width and height (compare a box with its image)?',
     'swapped': 'Are width and height of the images swapped in the annotations (compare with one image)?',
@@ -32,11 +33,14 @@ _QUESTIONS = {
 
 def fitting(found: AnnotationFacts) -> List[str]:
     """The ways to read the boxes by which nearly all lie inside their images, and more than as they are read now."""
+    # On square images both orders fit, and x comes first nearly everywhere.
+    square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
     return [
         name
         for name, inside in sorted(found.inside_as.items(), key=lambda item: -item[1])
         if inside > found.inside_now
         and (name != 'sizes' or found.turned_boxes)
+        and not (name == 'rows' and square)
         and share(inside, found.annotations) >= NEARLY_ALL
     ]
 

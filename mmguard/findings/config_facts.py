@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Dict, Union
 
+from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.config.class_weights import class_weights
 from mmguard.config.classes import SCOPES
 from mmguard.config.head_classes import counts
@@ -12,7 +13,6 @@ from mmguard.config.one_channel import one_channel_softmax
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
-from mmguard.stack import ignored_labels_weigh
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -42,8 +42,12 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     facts.losses = {loss.path: loss.name for loss in losses(read)}
     for dataset in sets:
         if dataset.split == 'train' and read.scope == 'mmdet':
-            filters = dataset.config.get('filter_cfg')
-            facts.filter_empty_gt[dataset.path] = bool(isinstance(filters, dict) and filters.get('filter_empty_gt'))
+            filters = (
+                {'filter_empty_gt': True, **dataset.config} if dataset.is_old else dataset.config.get('filter_cfg')
+            )
+            filters = filters if isinstance(filters, dict) else {}
+            usual = dataset.is_a('BaseVideoDataset')  # frames without an object are left out
+            facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))
     for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')
         if isinstance(value, bool):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.stack import distributions_of
+from mmguard.compat.stack import distributions_of
 
 #: Module -> the distributions that may provide it, the usual one first.
 DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {

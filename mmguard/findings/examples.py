@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
 from mmguard.findings.volume_examples import VOLUME_EXAMPLES
+from mmguard.findings.yolo import YoloFacts
 
 FILES = 200
 
@@ -99,6 +100,12 @@ def segmentation(classes: int, **more: Any) -> ConfigFacts:
     return ConfigFacts('mmseg', {'model.decode_head.num_classes': classes}, **more)
 
 
+def texts(kind: str, place: str, number: int = 12, labels: Optional[Dict[int, int]] = None, **more: Any) -> LabelFacts:
+    """Facts of texts of YOLO with one kind of fault; ``more``: of ``YoloFacts``."""
+    rows = {'rows': 15_000, 'images': FILES, 'faults': {kind: [place]}, 'counts': {kind: number}, **more}
+    return instances(_THREE if labels is None else labels, 3, {'format': 'yolo', 'yolo': YoloFacts(**rows)})
+
+
 _WEIGHTS = 'model.decode_head.loss_decode.class_weight'
 _THREE = even(0, 1, 2)
 
@@ -174,6 +181,18 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG160': lambda: instances(even(1, 2), 3, {'categories': {0: 'background', 1: 'cat', 2: 'dog'}}),
     'MG161': lambda: instances(_THREE, 80, {'labelled_by': 'file order'}),
     'MG162': lambda: instances(even(0, 1), 2, {'categories': {0: 'cat', 1: 'dog'}, 'labelled_by': 'COCO ids'}),
+    'MG163': lambda: texts(
+        'rows',
+        "labels/7.txt: line 3: the row has fewer than 5 columns: '0 0.5 0.5 0.1'",
+        reasons={'the row has fewer than 5 columns': 12},
+        left_out=9,
+    ),
+    'MG164': lambda: texts('beyond', 'labels/7.txt: line 3: class 0, 0.9, 0.2, 1.4, 0.3', left_out=9),
+    'MG165': lambda: texts('other task', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
+    'MG166': lambda: texts('twice', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
+    'MG167': lambda: texts('no image', 'labels/7.txt'),
+    'MG168': lambda: texts('declared', 'data.yaml: nc is 3, names has 2: ultralytics stops', 1),
+    'MG169': lambda: texts('no label', 'images/7.jpg'),
     'MG170': lambda: pixels(
         {0: 90_000, **even(*range(1, 10), count=900)},
         2,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 from mmguard.findings.volumes import VolumeFacts
+from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
 
@@ -45,6 +46,7 @@ class MapFacts:
         counts (dict[str, int]): How many each list above stands for, as the lists are cut: ``'all_void'``, ...,
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the one file) that were read.
+        suffix (str): How the names of those end that were read; empty: all.
     """
 
     raw: Dict[int, int] = field(default_factory=dict)
@@ -71,11 +73,12 @@ class MapFacts:
     form_examples: Dict[str, List[str]] = field(default_factory=dict)
     counts: Dict[str, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)
+    suffix: str = ''
 
 
 @dataclass
 class AnnotationFacts:
-    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages).
+    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...
@@ -89,6 +92,7 @@ class AnnotationFacts:
         duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
         orphans (int): Annotations of images that are not listed.
         unnamed (dict[int, int]): Category id without a name -> annotations.
+        unnamed_examples (list[str]): Image and id of some of these annotations.
         unused (list[str]): Names without an annotation.
         missing_files (list[str]): Listed images that are not on disk.
         box_examples (dict[str, list[str]]): Reason (``LabelFacts.reasons``, and ``'negative'``, ``'over_edge'`` as
@@ -123,7 +127,8 @@ class AnnotationFacts:
         duplicate_files (list[str]): Images listed under two ids; the first few.
         without_key (dict[str, int]): Key that mmdet needs, as ``'annotations.area'`` -> records without it.
         inside_as (dict[str, int]): Another way to write a box -> boxes that lie inside of their image when their four
-            numbers are read so: ``'corners'`` and ``'centres'`` of COCO (x1, y1, x2, y2; centre, width, height),
+            numbers are read so: ``'corners'``, ``'rows'`` and ``'centres'`` of COCO (x1, y1, x2, y2; y1, x1, y2, x2;
+            centre, width, height),
             ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
             Counted where boxes cannot be used, or reach beyond their images, or images have another size.
         reach (float): The farthest corner of a box, in widths or heights of its image; 0: not looked at.
@@ -137,6 +142,7 @@ class AnnotationFacts:
         mask_faults (dict[str, int]): What is wrong with masks, where they were read -> annotations that a loader does
             not leave out. One fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
+        yolo (YoloFacts, optional): Of the texts of YOLO, what only they have.
     """
 
     format: str = 'coco'
@@ -151,6 +157,7 @@ class AnnotationFacts:
     duplicate_annotation_ids: List[int] = field(default_factory=list)
     orphans: int = 0
     unnamed: Dict[int, int] = field(default_factory=dict)
+    unnamed_examples: List[str] = field(default_factory=list)
     unused: List[str] = field(default_factory=list)
     missing_files: List[str] = field(default_factory=list)
     box_examples: Dict[str, List[str]] = field(default_factory=dict)
@@ -188,6 +195,7 @@ class AnnotationFacts:
     exif_turned: List[str] = field(default_factory=list)
     mask_faults: Dict[str, int] = field(default_factory=dict)
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
+    yolo: Optional[YoloFacts] = None
 
 
 @dataclass

@@ -28,7 +28,7 @@ def rewrite_files(
     """`mmguard fix` of some annotation files."""
     if not files:
         return
-    written = tuple((name, _frozen(value)) for name, value in options.items())
+    written = tuple((name, frozen(value)) for name, value in options.items())
     commands = [
         f'`{command(path, "fixed" if len(files) == 1 else f"fixed/{number}", options)}`'
         for number, path in enumerate(files, 1)
@@ -56,15 +56,21 @@ def command(path: str, out: str, options: Mapping[str, Any]) -> str:
     """
     words = ['mmguard', 'fix', path, '--out', out]
     for name, value in options.items():
-        words.append(f'--{name.replace("_", "-")}')
-        if isinstance(value, Mapping):
-            words.append(','.join(f'{old}:{new}' for old, new in value.items()))
-        elif value is not True:
-            words.append(','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
+        flag, text = f'--{name.replace("_", "-")}', _as_word(value)
+        # What begins like an option must stand in one word with its own.
+        words += [flag] if value is True else [f'{flag}={text}'] if text.startswith('-') else [flag, text]
     return ' '.join(map(shlex.quote, words))
 
 
-def _frozen(value: Any) -> Any:
+def _as_word(value: Any) -> str:
+    if isinstance(value, Mapping):
+        has_colours = any(isinstance(key, tuple) for key in value)
+        return str(dict(value)) if has_colours else ','.join(f'{old}:{new}' for old, new in value.items())
+    return ','.join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def frozen(value: Any) -> Any:
+    """A value of an option as an edit, which cannot change, holds it."""
     if isinstance(value, Mapping):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 if TYPE_CHECKING:
     from mmguard.findings.edits import Edit

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Tuple
 
+from mmguard.compat.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, stacks_among
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import EnvironmentFacts, version_key
-from mmguard.stack import INSTALL, ONEDL, OPENMMLAB, STACKS, stacks_among
 
 #: What pip takes where nothing limits it: newer than anything.
 NEWEST = '99'

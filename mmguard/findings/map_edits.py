@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 from dataclasses import replace
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
+from mmguard.config.changes import Changes
+from mmguard.config.parts import datasets
+from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import command, frozen
+from mmguard.findings.label_places import SUFFIX
 from mmguard.findings.rule import Facts
 from mmguard.findings.usual_edits import map_labels, reduce_zero_label, set_classes, set_ignore_index, set_num_classes
 from mmguard.findings.views import VOID, knows_classes, stored
@@ -39,12 +44,17 @@ def renumbered(
         table (dict[int, int]): Value -> label.
         unlabelled (list[int]): Labels of now that stand for nothing, if the answer is yes.
     """
+    if facts.config is not None and facts.config.is_old:  # mmcv 1.x knows no guard
+        yield from converted_files(facts, 'Write the files anew', applicability, question, label_map=dict(table))
+        return
     outside = facts
     if len(set(table.values())) > 1 and _ignored_class(facts) in table.values():
         outside = _ignoring_void(facts)
     for splits in _ways(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
-        edit = replace(edit, text=edit.text + _elsewhere(outside, table))
+        edit = replace(
+            edit, text=edit.text + _elsewhere(outside, _of_files(outside, dict(dict(edit.options)['label_map'])))
+        )
         yield edit if outside is facts else both(edit, set_ignore_index(facts, VOID))
 
 
@@ -59,6 +69,14 @@ def shifted(
             in_mmseg = 'In an mmseg config write `reduce_zero_label=True` in the data sets of all splits.'
             edit = replace(edit, text=in_mmseg + _elsewhere(_ignoring_void(facts), {0: VOID, **table}))
         yield edit if _ignored_class(facts) is None else both(edit, set_ignore_index(facts, VOID))
+
+
+def _of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
+    """The same for files as they lie on disk: a map applies after the shift that the options of the scan say."""
+    if not facts.options.get('reduce_zero_label'):
+        return dict(label_map)
+    shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in stored_in_all(facts)}
+    return {value: label_map.get(label, label) for value, label in sorted(shifted_ids.items())}
 
 
 def _ignored_class(facts: Facts) -> Optional[int]:
@@ -86,13 +104,16 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> str:
     if facts.config is not None or facts.labels is None or not folders:
         return ''
     if len(table) > _IN_COMMANDS['label_map']:
+        if facts.options.get('reduce_zero_label'):
+            return ''  # the map that is shown applies behind the shift
         size = max(VOID, *table) + 1
         return (
             f' Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
             f'label_map.items(): table[value] = label`, and read `label = table[label]`.'
         )
-    options = {'label_map': dict(table)}
-    return f' Without OpenMMLab write the files anew: `{_command(folders[0], facts.labels, options)}`.'
+    options = {'label_map': table, **_suffix(facts.labels)}
+    typed = _command(folders[0], facts.labels, facts.labels.num_classes, options)
+    return f' Without OpenMMLab write the files anew: `{typed}`.'
 
 
 def more_classes(
@@ -132,19 +153,46 @@ def converted_files(
     if labels is None or not folders:
         return
     classes = labels.num_classes if knows_classes(labels) else 1 + max(_labels(labels, options), default=1)
-    pairs = {name: tuple(value.items()) if isinstance(value, dict) else value for name, value in options.items()}
+    options.update(_suffix(labels))
+    pairs = {name: frozen(value) for name, value in options.items()}
     written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
-    commands = ', '.join(f'`{_command(folder, labels, options, classes)}`' for folder in folders)
-    then = (
-        ' Then name the new folder, and `.png`.'
-        if facts.config is None
-        else (" Then name the new folder in `data_prefix`, and `seg_map_suffix='.png'`.")
-    )
+    commands = ', '.join(f'`{_command(folder, labels, classes, options)}`' for folder in folders)
+    endings = _endings(facts.config, folders)
+    if facts.config is None:
+        then = ' Then name the new folder, and `.png`'
+    else:
+        where = 'ann_dir' if facts.config.is_old else 'data_prefix'
+        then = f' Then name the new folder in `{where}`, or put the copies in place of the originals'
+        then += f', and write {" and ".join(f"`{path}={value!r}`" for path, value in endings)}' if endings else ''
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
         text += f' ({long[0]}.json holds the whole table, as it stands in this edit in `mmguard scan --json`)'
     changes = tuple((folder, written) for folder in folders)
-    yield Edit(f'{text}: {commands}.{then}', applicability, question, files=changes)
+    yield Edit(f'{text}: {commands}.{then}.', applicability, question, endings, files=changes)
+
+
+def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
+    """``seg_map_suffix`` of the data sets that read these folders: what is written anew is PNG."""
+    if config is None:
+        return ()
+    found = []
+    for dataset in datasets(config):
+        prefix, suffix = dataset.config.get('data_prefix'), dataset.get('seg_map_suffix', SUFFIX)
+        place = prefix.get('seg_map_path') if isinstance(prefix, dict) else dataset.config.get('ann_dir')
+        if not isinstance(place, str) or not isinstance(suffix, str):
+            continue
+        read = os.path.abspath(os.path.join(str(dataset.config.get('data_root') or ''), place))
+        stem, ending = os.path.splitext(f'_{suffix}')  # '.jpg' alone would be the name of a hidden file
+        if ending.lower() not in ('', SUFFIX) and any(
+            f'{one}{os.sep}'.startswith(f'{read}{os.sep}') for one in folders
+        ):
+            found.append((dataset.at('seg_map_suffix'), f'{stem[1:]}{SUFFIX}'))
+    return tuple(found)
+
+
+def _suffix(labels: LabelFacts) -> Dict[str, str]:
+    """The option that chooses these files."""
+    return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
 
 def _void(labels: LabelFacts) -> int:
@@ -163,17 +211,17 @@ def _folders(facts: Facts) -> List[str]:
     return list(dict.fromkeys(folder for folder in found if folder))
 
 
-def _command(folder: str, labels: LabelFacts, options: Mapping[str, Any], classes: Optional[int] = None) -> str:
-    known = labels.num_classes if classes is None else classes
-    words = ['mmguard', 'fix', folder, '--out', f'{folder}_fixed', '--num-classes', str(known)]
+def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
+    """`mmguard fix` of a folder; a long table stands in a file of its own."""
+    said: Dict[str, Any] = {'num_classes': classes}
     if _void(labels) != VOID:
-        words += ['--ignore-index', str(_void(labels))]
-    table, colours = options.get('label_map'), options.get('colours')
-    if table:
-        pairs = ','.join(f'{value}:{label}' for value, label in sorted(table.items()))
-        words.append(f'--label-map={pairs if len(table) <= _IN_COMMANDS["label_map"] else "label_map.json"}')
-    if colours:
-        words += ['--colours', str(dict(colours)) if len(colours) <= _IN_COMMANDS['colours'] else 'colours.json']
-    if options.get('threshold') is not None:
-        words += ['--threshold', str(options['threshold'])]
-    return shlex.join(words)
+        said['ignore_index'] = _void(labels)
+    for name, value in options.items():
+        is_long = len(value) > _IN_COMMANDS[name] if name in _IN_COMMANDS else False
+        said[name] = f'{name}.json' if is_long else dict(sorted(value.items())) if name == 'label_map' else value
+    return command(folder, f'{_here(folder)}_fixed', said)
+
+
+def _here(folder: str) -> str:
+    """Where a copy goes: beside the folder; of one behind a URL into the folder where the command is run."""
+    return folder.rpartition('/')[2] if '://' in folder else folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Tuple
+from typing import Dict, Iterable, Tuple
 
 Colour = Tuple[int, int, int]
 
@@ -35,5 +35,26 @@ _CITYSCAPES_VOID: Tuple[Colour, ...] = (
     (0, 0, 0), (111, 74, 0), (81, 0, 81), (250, 170, 160), (230, 150, 140), (180, 165, 180), (150, 100, 100),
     (150, 120, 90), (0, 0, 90), (0, 0, 110),
 )  # fmt: skip
+
+
+def grays(palette: Iterable[Tuple[Colour, int]]) -> Dict[int, int]:
+    """Gray -> label: rounded as OpenCV and Pillow do, or cut off as older ones did.
+
+    Where two labels share a gray (1 and 16 of VOC: 38), the first is meant more often.
+    """
+    found: Dict[int, int] = {}
+    exact = [(0.299 * r + 0.587 * g + 0.114 * b, label) for (r, g, b), label in palette]
+    for whole in (round, int):
+        for gray, label in exact:
+            found.setdefault(whole(gray), label)
+    return found
+
+
 CITYSCAPES: Dict[Colour, int] = {colour: label for label, colour in enumerate(_CITYSCAPES)}
 CITYSCAPES.update(dict.fromkeys(_CITYSCAPES_VOID, 255))
+
+#: Of what a palette becomes when it is made gray: its name, gray -> label.
+GRAYS_OF: Dict[str, Dict[int, int]] = {
+    'VOC (labelme)': grays((voc_colour(label), label) for label in range(1, 21)),
+    'Cityscapes': grays((colour, label) for label, colour in enumerate(_CITYSCAPES)),
+}

@@ -26,6 +26,7 @@ from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding, shown
 from mmguard.findings.run import RankFacts, RunFacts
+from mmguard.labels.instances import LABEL_REASON
 
 if TYPE_CHECKING:
     from mmguard.findings.edits import Edit
@@ -236,7 +237,8 @@ class DataRule(Rule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         if facts.maps is None:
-            return []
+            known = facts.annotations.box_examples if facts.annotations is not None else {}
+            return known.get(LABEL_REASON, []) if self.values(facts) else []  # of texts, which have lines
         values, examples = self.values(facts), facts.maps.examples
         # Examples are by what the files hold, and that is not always what training sees.
         as_stored = facts.stored if values is facts.values else {}

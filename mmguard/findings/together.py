@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
+from mmguard.config.changes import REMOVED, Changes, changed_data
+from mmguard.config.merged import Conflict, merged
+from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit, Split, holds
 from mmguard.findings.engine import chosen_rules
 from mmguard.findings.finding import Finding
@@ -40,7 +43,10 @@ def objection(offers: Sequence[Offer]) -> str:
     codes = [offer.finding.code for n, offer in enumerate(offers) if offer.is_of_one_of(offers[:n])]
     if codes:
         return f'{numbers} hold two ways to correct the same {codes[0]}: choose one'
-    edit = as_one([offer.edit for offer in offers])
+    try:
+        edit = as_one([offer.edit for offer in offers], offers[0].facts.config)
+    except Conflict as error:
+        return f'{numbers} exclude each other: each writes something else at {error}'
     rules = chosen_rules()
     for offer in offers:
         splits = [Split(facts, search(facts, rules)) for facts in (offer.facts, *offer.facts.others)]
@@ -49,19 +55,33 @@ def objection(offers: Sequence[Offer]) -> str:
     return ''
 
 
-def as_one(edits: Sequence[Edit]) -> Edit:
-    """What several edits write; of one place or one option what the last says."""
+def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
+    """What several edits write; of one option what the last says.
+
+    Args:
+        edits (list[Edit]): They.
+        config (ReadConfig, optional): What they were found in. ``None``: their changes of it are left out.
+
+    Raises:
+        Conflict: They change one place of the config in different ways.
+    """
     files: Dict[str, Dict[str, Any]] = {}
     for edit in edits:
         for path, options in edit.files:
             files.setdefault(path, {}).update(options)
-    # The same change of two edits is made once: what is removed cannot be removed again.
-    config = [change for edit in edits for change in edit.config]
     return Edit(
         ' '.join(edit.text for edit in edits),
-        config=tuple(change for n, change in enumerate(config) if change not in config[:n]),
+        config=() if config is None else _merged(edits, config.written),
         options=tuple(change for edit in edits for change in edit.options),
         files=tuple((path, tuple(options.items())) for path, options in files.items()),
         environment=tuple(change for edit in edits for change in edit.environment),
         unlabelled=tuple(label for edit in edits for label in edit.unlabelled),
     )
+
+
+def _merged(edits: Sequence[Edit], base: Mapping[str, Any]) -> Changes:
+    """Their changes as one: two edits may rewrite one pipeline."""
+    tree: Any = base
+    for edit in edits:
+        tree = merged(base, tree, changed_data(base, edit.config))
+    return tuple((key, tree.get(key, REMOVED)) for key in {**base, **tree} if tree.get(key, REMOVED) != base.get(key))

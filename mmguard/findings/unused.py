@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
-from mmguard.words import counted, plural
+from mmguard.text.words import counted, plural
 
 _SAID = re.compile(
     r'Parameter(?P<named>s|\s+indices) which did not receive grad for rank (?P<rank>\d+):[ \t]*(?P<list>[^\n]*)'

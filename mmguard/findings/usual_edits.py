@@ -13,14 +13,13 @@ from mmguard.config.class_weights import expected_weights, fitting, written
 from mmguard.config.guards import guarded_loss, imported, misfits, unguarded_evaluation
 from mmguard.config.head_classes import classes_in, counts, training_data
 from mmguard.config.ignored import Ignored, ignored_labels
+from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
-from mmguard.labels.spaces import from_config
-from mmguard.labels.spaces.config import GUARDS
-from mmguard.words import counted, plural
+from mmguard.text.words import counted, plural
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
 BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
@@ -157,14 +156,17 @@ def reduce_zero_label(
     for dataset in datasets(facts.config) if facts.config is not None else ():
         if not splits or dataset.split in splits:
             places.append((dataset.at('reduce_zero_label'), switch))
-    for pipeline in pipelines(facts.config) if facts.config is not None else ():
-        places += [
-            (t.at('reduce_zero_label'), switch)
-            for t in pipeline
-            if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
-        ]
+    loaders = [
+        (t.at('reduce_zero_label'), switch)
+        for pipeline in (pipelines(facts.config) if facts.config is not None else ())
+        for t in pipeline
+        if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
+    ]
+    places += loaders
+    # Where it says nothing, it takes the data set's.
+    too = ' and in LoadAnnotations' if loaders else ''
     return Edit(
-        f'Write `reduce_zero_label={switch}` in the data set{of_splits(splits)}.',
+        f'Write `reduce_zero_label={switch}` in the data set{too}{of_splits(splits)}.',
         applicability,
         question,
         tuple(places),
@@ -177,7 +179,9 @@ def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, q
     """``metainfo.classes`` of every data set, the palette of its own left out."""
     sets = datasets(facts.config) if facts.config is not None else ()
     places = tuple(change for dataset in sets for change in named(dataset, names))
-    text = f'Write `metainfo=dict(classes={listed(names)})` in the data sets of all splits.'
+    said = f'classes={listed(names)}'
+    said = said if facts.config is not None and facts.config.is_old else f'metainfo=dict({said})'
+    text = f'Write `{said}` in the data sets of all splits.'
     return Edit(text, applicability, question, places)
 
 

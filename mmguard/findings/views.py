@@ -39,12 +39,6 @@ def has_config(facts: LabelFacts) -> bool:
     return bool(config.head_classes or config.dataset_classes or config.heads)
 
 
-def predicts_classes(facts: LabelFacts) -> bool:
-    """Whether the model has classes: one that estimates depth, for one, has none."""
-    config = config_of(facts)
-    return not config.heads or bool(config.head_classes)
-
-
 def knows_classes(facts: LabelFacts) -> bool:
     """Whether anybody said how many classes there are: a scan without it takes all 256 values for classes."""
     return facts.num_classes < 256 or has_config(facts)

@@ -1,4 +1,8 @@
-"""The arithmetic: pure torch, asynchronous, without a registry."""
+"""The arithmetic: pure functions of tensors, asynchronous, without a registry.
+
+Imports :mod:`mmguard.labels` and what is below it, no framework; ``batch_cause`` imports findings when a label is
+invalid.
+"""
 
 from mmguard.functional.check_target import check_target
 from mmguard.functional.cross_entropy import cross_entropy

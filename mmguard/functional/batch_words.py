@@ -7,7 +7,7 @@ from typing import List
 
 from torch import Tensor
 
-from mmguard.words import plural
+from mmguard.text.words import plural
 
 #: Of maps that are ignored to this share next to nothing is trained.
 NEARLY_ALL = 0.8

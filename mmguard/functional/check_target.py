@@ -23,7 +23,7 @@ from mmguard.functional.target_checks import (
     number_of_classes,
     without_channel,
 )
-from mmguard.functional.target_values import check_probabilities, check_unit, check_values
+from mmguard.functional.target_values import check_floats, check_probabilities, check_unit, check_values
 from mmguard.labels.space import check_int
 
 KINDS = ('classes', 'probabilities', 'multilabel')
@@ -73,7 +73,7 @@ def check_target(
         >>> check_target(torch.zeros(4, 3), torch.tensor([1, 2, 3, 1]))
         Traceback (most recent call last):
         ...
-        mmguard.errors.LabelGuardError: 1 of 4 targets are invalid: value 3 (1 time); first at (2,). ...
+        mmguard.labels.errors.LabelGuardError: 1 of 4 targets are invalid: value 3 (1 time); first at (2,). ...
     """
     if kind not in (None, *KINDS):
         raise ValueError(f'kind must be one of {", ".join(map(repr, KINDS))} or None, got {kind!r}')
@@ -87,6 +87,7 @@ def check_target(
     if kind == 'multilabel':
         check_multilabel_target(logits, target)
         check_unit(target, ignore_index)
+        check_floats(logits, target)
         warn_of_swallowed(target, ignore_index)
     elif kind == 'probabilities':
         checks = [partial(check_loss_weight, logits, weight), partial(check_probabilities, logits, target)]

@@ -59,7 +59,7 @@ class ClassTarget(NamedTuple):
     def counts_by_value(self) -> Tuple[Tensor, Tensor]:
         """What :meth:`kept` returns, and :meth:`counts` with a table of the invalid values behind it.
 
-        The table tells the numbers of kept and of ignored elements, too, where it holds their values.
+        The table gives the numbers of kept and of ignored elements, too, where it holds their values.
         """
         table, ignored_at = count_values(self.given), self.ignore_index - LOWEST
         classes = table[-LOWEST : self.num_classes - LOWEST]

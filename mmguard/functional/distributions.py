@@ -7,8 +7,8 @@ from typing import List, NamedTuple, Optional
 import torch
 from torch import Tensor
 
-from mmguard.errors import LabelGuardError
 from mmguard.functional.reduction import HALF
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
 
 #: A row of probabilities may miss the sum 1 by this much: rounding to half precision, or a smoothing that divides by

@@ -7,7 +7,7 @@ from typing import NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
-from mmguard.errors import LabelGuardError
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import invalid_label_error
 from mmguard.labels.tally import Tally
 

@@ -36,11 +36,9 @@ def soft_cross_entropy(
 ) -> Tuple[Tensor, Tensor]:
     r"""Cross entropy against soft targets by the rules of the frameworks (mmpretrain's ``use_soft``).
 
-    .. math::
-        L = \frac{1}{D} \sum_i w_i \sum_k c_k\, t_{ik}\, (-\log \mathrm{softmax}(x_i)_k)
-
-    with element weights :math:`w`, class weights :math:`c` and :math:`D` the number of elements, or ``avg_factor``.
-    Rows that are no distribution count as absent; ignored ones are counted in :math:`D` unless ``avg_non_ignore``.
+    ``loss = sum_i w_i sum_k c_k t_ik (-log softmax(x_i)_k) / D``, with element weights ``w``, class weights ``c`` and
+    ``D`` the number of elements, or ``avg_factor``. Rows that are no distribution count as absent; ignored ones are
+    counted in ``D`` unless ``avg_non_ignore``.
 
     Args:
         logits (Tensor): Shape (N, C, \*), floating point.

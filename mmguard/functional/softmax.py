@@ -28,14 +28,11 @@ def softmax_cross_entropy(
 ) -> Tuple[Tensor, Tensor]:
     r"""Cross entropy of softmax scores; invalid labels weigh nothing, neither above nor below the fraction line.
 
-    .. math::
-        L = \frac{\sum_i w_i\, c_{y_i}\, (-\log \mathrm{softmax}(x_i)_{y_i})}{D}
-
-    over the elements whose label :math:`y_i` is a class, with element weights :math:`w` and class weights :math:`c`.
-    :math:`D` is ``avg_factor``; without one :math:`\sum_i c_{y_i}` if ``average_by_class_weight`` and class weights
-    are given (mmseg's rule, and PyTorch's), else the number of elements (mmdet's rule). Ignored elements are counted
-    in :math:`D` unless ``avg_non_ignore``, as in the frameworks; where ``ignore_index`` is no class it has no class
-    weight and adds nothing. Invalid elements are never counted.
+    ``loss = sum_i w_i c[y_i] (-log softmax(x_i)[y_i]) / D`` over the elements whose label ``y_i`` is a class, with
+    element weights ``w`` and class weights ``c``. ``D`` is ``avg_factor``; without one ``sum_i c[y_i]`` if
+    ``average_by_class_weight`` and class weights are given (mmseg's rule, and PyTorch's), else the number of elements
+    (mmdet's rule). Ignored elements are counted in ``D`` unless ``avg_non_ignore``, as in the frameworks; where
+    ``ignore_index`` is no class it has no class weight and adds nothing. Invalid elements are never counted.
 
     Args:
         logits (Tensor): Shape (N, C, \*), floating point.

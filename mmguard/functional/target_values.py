@@ -7,7 +7,6 @@ from typing import Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from mmguard.errors import LabelGuardError
 from mmguard.functional.batch_cause import likely_cause
 from mmguard.functional.binary_target import sanitize_binary_target
 from mmguard.functional.distributions import sanitize_distributions
@@ -20,6 +19,7 @@ from mmguard.functional.target_checks import (
     holds_probabilities,
     number_of_classes,
 )
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import describe_values
 from mmguard.labels.tally import Tally
 
@@ -72,6 +72,15 @@ def check_probabilities(logits: Tensor, target: Tensor) -> None:
         )
     check_probability_target(logits, target)
     sanitize_distributions(target, class_dim(logits), on_invalid='raise')
+
+
+def check_floats(logits: Tensor, target: Tensor) -> None:
+    """Whether PyTorch's binary losses take the type: booleans and integers end in a message that names no target."""
+    if not target.is_floating_point():
+        raise TargetTypeError(
+            f'{both(logits, target)}; the values are right, and binary losses want them as floats: target.float(). '
+            f'mmguard.functional.binary_cross_entropy_with_logits takes them as they are'
+        )
 
 
 def check_unit(target: Tensor, ignore_index: float) -> None:

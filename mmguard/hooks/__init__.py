@@ -1,4 +1,8 @@
-"""Registered mmengine hooks."""
+"""Registered hooks.
+
+Imports :mod:`mmguard.losses`, :mod:`mmguard.distributed`, :mod:`mmguard.log`, what is below them, and mmengine;
+findings when there is an offence.
+"""
 
 from mmguard.hooks.flight_recorder_hook import FlightRecorderHook
 from mmguard.hooks.label_guard_hook import LabelGuardHook

@@ -9,6 +9,7 @@ from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import nn
 
+from mmguard.labels.frames import frames_of
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule, LabelSpace
 from mmguard.labels.spaces import Space, of_loss
@@ -65,7 +66,7 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
 
 
 def samples_of(data_batch: Any) -> List[BaseDataElement]:
-    """The data samples of a batch, whatever containers hold them."""
+    """The data samples of a batch, whatever containers hold them; of a video its frames."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
     return list(_walk(data_batch))
@@ -73,7 +74,7 @@ def samples_of(data_batch: Any) -> List[BaseDataElement]:
 
 def _walk(item: Any) -> Iterator[BaseDataElement]:
     if isinstance(item, BaseDataElement):
-        yield item
+        yield from frames_of(item)
     elif isinstance(item, dict):
         for value in item.values():
             yield from _walk(value)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Sequence
+from typing import TYPE_CHECKING, Any, List, Sequence
 
-from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.hooks.discovery import class_names_of, rules_of, unwrapped
 from mmguard.hooks.ignore_regions import ignored_as_background
 from mmguard.labels.space import LabelSpace
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.tally import Tally
 from mmguard.log.span import Span
+
+if TYPE_CHECKING:
+    from mmguard.findings import Finding
 
 
 def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> List[str]:
@@ -47,6 +49,8 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
 def _likely_causes(
     kind: str, span: Span, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
 ) -> List[Finding]:
+    from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
+
     found = sum(offending, Tally())
     facts = LabelFacts(
         values=found.values,

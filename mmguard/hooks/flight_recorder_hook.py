@@ -21,7 +21,7 @@ from mmguard.labels.tally import LABEL_GUARD
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.json_lines import name_for_rank
 from mmguard.log.source import relative_to, source_of
-from mmguard.visible import visible
+from mmguard.text.visible import visible
 
 
 class FlightRecorderHook(HookAroundTraining):

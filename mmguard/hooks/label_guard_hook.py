@@ -1,4 +1,4 @@
-"""The hook that tells what the guards did."""
+"""The hook that reports what the guards did."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
-from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import (
     built_train_loop,
     culprits,
@@ -27,6 +26,7 @@ from mmguard.hooks.first_offence import warnings_of
 from mmguard.hooks.labelled_samples import evaluated_samples, trained_samples
 from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
 from mmguard.hooks.start_warnings import start_warnings
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.tally import LABEL_GUARD
@@ -38,7 +38,7 @@ from mmguard.log.span import SCALARS, ByKind, Span, by_kind
 from mmguard.log.totals import KINDS, LossCount
 from mmguard.log.wording import closing, iteration_line, too_many_skipped
 from mmguard.losses.counting import CountsLabels
-from mmguard.visible import visible
+from mmguard.text.visible import visible
 
 #: Where the message hub, and so a checkpoint, keeps the sums over all ranks since the start of the run.
 EVERYWHERE = 'label_guard'

@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from mmengine import dist
 from torch import nn
 
+from mmguard.compat.torch_names import not_compiled
 from mmguard.distributed.agreement import (
     TIMEOUT,
     LossAgreement,
@@ -16,15 +17,14 @@ from mmguard.distributed.agreement import (
 )
 from mmguard.distributed.layout import not_finite
 from mmguard.distributed.reach import explained
-from mmguard.errors import LabelGuardError
 from mmguard.hooks.discovery import data_roots_of, samples_of, unwrapped
 from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
 from mmguard.hooks.run_within import HookAroundTraining
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int
 from mmguard.log.rank_wording import describe_filled, describe_nonfinite, listed
 from mmguard.log.source import relative_to, source_of
-from mmguard.torch_compat import not_compiled
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class RankGuardHook(HookAroundTraining):

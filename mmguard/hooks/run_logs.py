@@ -9,7 +9,7 @@ from mmengine import dist
 
 from mmguard.log.json_lines import MAX_MB, NAME
 from mmguard.log.run_log import RunLog
-from mmguard.visible import visible
+from mmguard.text.visible import visible
 
 _LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List
 
-from mmguard.failures import words_of
+from mmguard.text.failures import words_of
 
 #: A guard and its head, head and data set, and what is ignored do not agree; evaluation is not guarded.
 CODES = ('MG225', 'MG201', 'MG208', 'MG230')

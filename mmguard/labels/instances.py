@@ -7,10 +7,10 @@ from typing import ClassVar, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from mmguard.errors import LabelGuardError
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelMap, LabelSpace, check_int, describe_values
 from mmguard.labels.tally import Tally
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: Why an instance is taken out, by code. 0 is a box without fault; the label is looked at only then.
 BOX_REASONS = ('', 'box_not_finite', 'box_no_area', 'box_outside')

@@ -27,8 +27,8 @@ class Framework(NamedTuple):
     min_label: int = 0
 
 
-#: As read in their sources, which the comments name. What a user changed there (RT-DETR's and D-FINE's
-#: ``remap_mscoco_category``, newer RF-DETR's ``remap_category_ids``) is said by ``--labels``.
+#: As read in their sources, which the comments name. What a user changed there (``remap_mscoco_category`` of
+#: RT-DETR, D-FINE and DEIM, newer RF-DETR's ``remap_category_ids``) is said by ``--labels``.
 FRAMEWORKS: Dict[str, Framework] = {
     # mmdet/datasets/coco.py: cat2label = {cat_id: i for i, cat_id in enumerate(self.cat_ids)}, in the file's order.
     'mmdet': Framework('mmdet', POSITIONS),
@@ -42,6 +42,8 @@ FRAMEWORKS: Dict[str, Framework] = {
     'rt-detr': Framework('RT-DETR', IDS),
     # Peterande/D-FINE, src/data/dataset/coco_dataset.py: RT-DETR's data set, with the same switch.
     'd-fine': Framework('D-FINE', IDS),
+    # Intellindust-AI-Lab/DEIM and DEIMv2, engine/data/dataset/coco_dataset.py: D-FINE's.
+    'deim': Framework('DEIM', IDS),
     # roboflow/rf-detr, rfdetr/datasets/coco.py: DETR's; newer releases renumber Roboflow's own exports.
     'rf-detr': Framework('RF-DETR', IDS),
     # transformers/models/detr/image_processing_detr.py, and the processors of its like: DETR's.

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.errors import LabelGuardError
 from mmguard.labels import OTHERS
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
-from mmguard.words import counted, plural
+from mmguard.text.words import counted, plural
 
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 

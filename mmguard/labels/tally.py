@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterable, Optional, TypeVar
 
-from mmguard.typed_json import decoded
+from mmguard.files.typed_json import decoded
 
 Key = TypeVar('Key', int, str)
 

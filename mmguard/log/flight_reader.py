@@ -6,11 +6,11 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, List, Optional
 
+from mmguard.files.typed_json import Rank, parsed
 from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import FORMAT, NAME
 from mmguard.log.line_reader import Unread, read_lines
 from mmguard.log.totals import KINDS
-from mmguard.typed_json import Rank, parsed
 
 #: What became of a training that wrote no end: the ``reason`` of its record.
 KILLED, RUNNING = 'killed', 'still going on'

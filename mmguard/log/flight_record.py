@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Deque, Dict, Optional
 
-from mmguard.files import write_whole
+from mmguard.files.whole import write_whole
 from mmguard.log.json_lines import encoded
 
 NAME = 'label_guard_flight.jsonl'

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Iterator, List, Optional, Type, TypeVar
 
-from mmguard.typed_json import NotJson, decoded, parsed
-from mmguard.words import counted, first_of
+from mmguard.files.typed_json import NotJson, decoded, parsed
+from mmguard.text.words import counted, first_of
 
 T = TypeVar('T')
 

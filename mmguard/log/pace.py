@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class Pace:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Container, Sequence, Tuple
 
-from mmguard.visible import visible_name
-from mmguard.words import counted
+from mmguard.text.visible import visible_name
+from mmguard.text.words import counted
 
 #: Rank, names of losses, samples.
 OneRank = Tuple[int, Sequence[str], Sequence[str]]

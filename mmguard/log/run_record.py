@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from mmguard.files import write_whole
+from mmguard.files.whole import write_whole
 from mmguard.labels.space import LabelSpace
 from mmguard.log.files_seen import FilesSeen
 from mmguard.log.ledger import Ledger

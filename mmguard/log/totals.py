@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict
 
+from mmguard.files.typed_json import decoded
 from mmguard.labels.tally import Tally
-from mmguard.typed_json import decoded
 
 #: What a tally may count, as samples name it.
 KINDS = ('pixels', 'instances')

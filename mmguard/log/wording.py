@@ -6,14 +6,14 @@ import io
 import textwrap
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set
 
-from mmguard.console import Console, Table, Text
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.log.ledger import Ledger
 from mmguard.log.span import Span
 from mmguard.log.totals import KINDS, LoopTotals
-from mmguard.visible import visible_name
-from mmguard.words import counted, plural
+from mmguard.text.console import Console, Table, Text
+from mmguard.text.visible import visible_name
+from mmguard.text.words import counted, plural
 
 Shorten = Callable[[str], str]
 

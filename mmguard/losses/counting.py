@@ -6,7 +6,7 @@ from typing import List, Optional
 
 from torch import Tensor
 
-from mmguard.errors import LabelGuardError
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import SEVERAL
 from mmguard.nn.counting import AddsCounts
 

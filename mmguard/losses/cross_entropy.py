@@ -7,14 +7,14 @@ from typing import Any, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
-from mmguard.errors import LabelGuardError
+from mmguard.compat.torch_names import is_fake
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, soft_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_on_invalid
 from mmguard.losses.class_weight import ClassWeight, load_class_weight
 from mmguard.losses.counting import CountsLabels
-from mmguard.torch_compat import is_fake
 
 
 class CrossEntropyBase(CountsLabels, nn.Module):

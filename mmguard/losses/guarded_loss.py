@@ -8,9 +8,9 @@ from typing import Any, Callable, ClassVar, Dict, Optional, Tuple, Type, Union
 import torch
 from torch import Tensor, nn
 
-from mmguard.errors import LabelGuardError
 from mmguard.functional.checks import shape_of
 from mmguard.functional.sanitize import sanitize_target
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guards import guard_for

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.losses.cross_entropy import CrossEntropyBase
 from mmguard.losses.guarded_loss import GuardedLossBase
-from mmguard.stack import ignored_labels_weigh
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):

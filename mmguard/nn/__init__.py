@@ -1,4 +1,7 @@
-"""Guarded twins of ``torch.nn``'s losses: the same name, the same arguments, the same state."""
+"""Guarded twins of ``torch.nn``'s losses: the same name, the same arguments, the same state.
+
+Imports :mod:`mmguard.functional` and what is below it; no framework.
+"""
 
 from mmguard.nn.cross_entropy import CrossEntropyLoss
 from mmguard.nn.multilabel import BCEWithLogitsLoss

@@ -7,10 +7,10 @@ from typing import Any, Dict, Optional
 import torch
 from torch import Tensor
 
+from mmguard.compat.torch_names import is_recomputed, outlives_call
 from mmguard.functional.value_table import read_tally
 from mmguard.labels.tally import Tally
 from mmguard.nn.last_words import note, take_counts_of
-from mmguard.torch_compat import is_recomputed, outlives_call
 
 
 class AddsCounts:

@@ -15,7 +15,7 @@ from mmguard.nn.counting import KeepsTally
 class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
     """``torch.nn.CrossEntropyLoss``; invalid targets count as absent.
 
-    :func:`mmguard.functional.cross_entropy` tells what is valid and where the two differ on purpose. Arguments, buffers
+    :func:`mmguard.functional.cross_entropy` says what is valid and where the two differ on purpose. Arguments, buffers
     and state_dict are the stock ones, so checkpoints go both ways.
 
     Args:

@@ -12,7 +12,7 @@ import torch
 from mmguard.functional.value_table import read_tally
 from mmguard.labels.space import describe_values
 from mmguard.labels.tally import Tally
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 #: Name of a loss -> the counts of those that are gone, on the device: whoever drops a loss waits for nothing.

@@ -15,7 +15,7 @@ from mmguard.nn.counting import KeepsTally
 class BCEWithLogitsLoss(KeepsTally, torch.nn.BCEWithLogitsLoss):
     """``torch.nn.BCEWithLogitsLoss``; targets outside [0, 1], NaN included, count as absent.
 
-    :func:`mmguard.functional.binary_cross_entropy_with_logits` tells the details. Arguments, buffers and state_dict are
+    :func:`mmguard.functional.binary_cross_entropy_with_logits` has the details. Arguments, buffers and state_dict are
     the stock ones.
 
     Args:

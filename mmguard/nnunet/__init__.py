@@ -1,1 +1,5 @@
-"""nnU-Net (v2): a trainer that no label can break. Needs nnunetv2; ``mmguard nnunet`` tells nnU-Net where it is."""
+"""nnU-Net (v2): a trainer that no label can break. ``mmguard nnunet`` tells nnU-Net where it is.
+
+Imports :mod:`mmguard.functional`, :mod:`mmguard.log`, what is below them, and nnunetv2; findings when there is an
+offence.
+"""

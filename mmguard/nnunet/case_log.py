@@ -6,8 +6,6 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.advice import in_nnunet
 from mmguard.labels.space import LabelRule, describe_values
 from mmguard.labels.tally import Tally
 from mmguard.log.pace import Pace
@@ -16,8 +14,8 @@ from mmguard.log.run_record import space_to_json
 from mmguard.log.span import Span
 from mmguard.log.wording import percent
 from mmguard.nnunet.label_space import MARK
-from mmguard.visible import visible
-from mmguard.words import counted
+from mmguard.text.visible import visible
+from mmguard.text.words import counted
 
 #: Cases that a line, and the table at the end, name.
 NAMED = 3
@@ -150,6 +148,9 @@ class CaseLog:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
 
     def _hint(self, span: Span) -> None:
+        from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
+        from mmguard.findings.advice import in_nnunet
+
         found = span.offending['pixels'] or span.loss_samples['pixels']
         values = sum(found, Tally()).values
         facts = LabelFacts(

@@ -19,12 +19,11 @@ _DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
 
 
 class GuardedLabelLoss(nn.Module):
-    r"""Dice and cross entropy of labels; a voxel whose label is no class of the network takes part in neither.
+    """Dice and cross entropy of labels; a voxel whose label is no class of the network takes part in neither.
 
-    .. math:: L = w_\text{CE}\,\text{CE} + w_\text{Dice}\,\text{Dice}
-
-    Equal to the stock loss where all labels are valid. With no voxel left the cross entropy is 0 and Dice is a constant
-    (-1 with nnU-Net's smoothing, as of a stock loss that ignores all): finite, attached to the graph, gradient 0.
+    ``loss = weight_ce * CE + weight_dice * Dice``, equal to the stock loss where all labels are valid. With no voxel
+    left the cross entropy is 0 and Dice a constant (-1 with nnU-Net's smoothing, as of a stock loss that ignores all):
+    finite, attached to the graph, gradient 0.
 
     Args:
         ce (RobustCrossEntropyLoss or TopKLoss, optional): The stock voxel term.

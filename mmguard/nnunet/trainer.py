@@ -10,7 +10,7 @@ from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from torch import distributed as dist
 from torch import nn
 
-from mmguard.errors import LabelGuardError
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
 from mmguard.labels.tally import Tally
 from mmguard.log.span import Span, by_kind
@@ -27,7 +27,7 @@ from mmguard.nnunet.label_space import (
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
 from mmguard.nnunet.sample_tally import case_names, sanitize_batch, take_tallies
 from mmguard.nnunet.transforms import GuardedTransforms
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: Overrides :attr:`GuardsLabels.on_invalid`.
 ON_INVALID = 'MMGUARD_ON_INVALID'

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 from mmguard.labels import OTHERS
 
@@ -36,6 +37,20 @@ def _at_most(text: str, most: int) -> int:
     if abs(number) > most:
         raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {shortened(text)}')
     return number
+
+
+def class_names(text: str) -> Tuple[str, ...]:
+    """Names of classes, from ``'cat,dog'`` or a file with a name in each line.
+
+    Example:
+        >>> class_names('cat, dog')
+        ('cat', 'dog')
+    """
+    try:
+        names = Path(text).read_text(encoding='utf-8-sig').splitlines() if os.path.isfile(text) else text.split(',')
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f'{shortened(text)} cannot be read: {error}') from error
+    return tuple(name.strip() for name in names if name.strip())
 
 
 def label_map(text: str) -> Dict[Any, int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mmguard.console import Text
 from mmguard.findings.finding import ERROR, INFO, WARNING, Finding
 from mmguard.findings.wording import finding_text
-from mmguard.visible import visible
+from mmguard.text.console import Text
+from mmguard.text.visible import visible
 
 _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
 #: A terminal breaks lines where it ends.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Optional
 
-from mmguard.stack import install_words
+from mmguard.compat.stack import install_words
 
 #: Module -> what to type.
 INSTALL: Dict[str, str] = {

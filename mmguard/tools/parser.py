@@ -6,7 +6,7 @@ import argparse
 import difflib
 from typing import Any, Iterable, List, NoReturn, Optional, Sequence, Tuple
 
-from mmguard.visible import visible
+from mmguard.text.visible import visible
 
 
 class Parser(argparse.ArgumentParser):

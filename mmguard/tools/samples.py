@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any, ContextManager, Dict, Iterator, List, Tuple
+from typing import Any, ContextManager, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 import torch
 
 from mmguard import register
+from mmguard.config.load import import_scope
 from mmguard.config.load import load_config as load_file
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
-from mmguard.failures import import_scope, words_of
+from mmguard.text.failures import words_of
 from mmguard.tools.paths import common_tail, parts_of
 
 _PATHS = ('img_path', 'seg_map_path')
@@ -85,12 +86,12 @@ class Sample:
     Args:
         number (int): Its number among all.
         dataset (BaseDataset): The innermost data set, or the MultiImageMixDataset around it, that runs the pipeline.
-        index (int): Its number there.
+        index (int or tuple[int, int]): Its number there; of a video, its number and that of the frame.
     """
 
     number: int
     dataset: Any
-    index: int
+    index: Any
 
     @property
     def mixes(self) -> bool:
@@ -100,7 +101,11 @@ class Sample:
     @property
     def info(self) -> Dict[str, Any]:
         """What is known of the sample before any file is read."""
-        return dict(_inside(self.dataset).get_data_info(self.index))
+        dataset = _inside(self.dataset)
+        if isinstance(self.index, tuple):
+            video, frame = self.index
+            return dict(dataset.get_data_info(video)['images'][frame])
+        return dict(dataset.get_data_info(self.index))
 
     @property
     def transforms(self) -> List[Any]:
@@ -113,7 +118,7 @@ class Sample:
 
 
 class Samples:
-    """The samples of a data set, each once, however often its wrappers repeat it.
+    """The samples of a data set, each once, however often its wrappers repeat it. Those of videos are the frames.
 
     Args:
         dataset (BaseDataset): It, wrappers included.
@@ -125,7 +130,10 @@ class Samples:
     def __init__(self, dataset: Any) -> None:
         self._all: List[Sample] = []
         for inner, size in _holders(dataset):
-            self._all += [Sample(len(self._all) + index, inner, index) for index in range(size)]
+            indices: Sequence[Any] = range(size)
+            if hasattr(inner, 'get_len_per_video'):  # mmdet's BaseVideoDataset
+                indices = [(video, frame) for video in indices for frame in range(inner.get_len_per_video(video))]
+            self._all += [Sample(len(self._all) + number, inner, index) for number, index in enumerate(indices)]
         self._by_name: Dict[str, List[Tuple[str, Sample]]] = {}
 
     def __len__(self) -> int:

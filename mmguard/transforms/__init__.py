@@ -1,4 +1,7 @@
-"""Registered pipeline transforms."""
+"""Registered pipeline transforms.
+
+Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet when it meets boxes of mmdet's class.
+"""
 
 from mmguard.transforms.instance_labels import GuardInstanceLabels
 from mmguard.transforms.seg_labels import GuardSegLabels

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
+from mmguard.labels.frames import frames_of
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
@@ -21,11 +22,12 @@ _INF = float('inf')
 
 
 class GuardInstanceLabels(BaseTransform):
-    """Checks and sanitizes the instances of an image, before or after PackDetInputs.
+    """Checks and sanitizes the instances of an image, before or after PackDetInputs, or of the frames of a video.
 
     Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
     travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
-    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. All fields of an
+    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. Videos want it
+    behind PackTrackInputs, or inside of a TransformBroadcaster: each frame has its own report. All fields of an
     instance stay in line, labels become int64, and an image that loses all of them stays usable. Panoptic samples
     want GuardSegLabels beside it.
 
@@ -71,8 +73,10 @@ class GuardInstanceLabels(BaseTransform):
         """
         if 'data_samples' not in results:
             self._sanitize_unpacked(results)
-        elif results['data_samples'].get('gt_instances', {}).keys():  # without annotations they have no field at all
-            self._sanitize_packed(results['data_samples'])
+            return results
+        for sample in frames_of(results['data_samples']):
+            if sample.get('gt_instances', {}).keys():  # without annotations they have no field at all
+                self._sanitize_packed(sample)
         return results
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> None:
@@ -81,6 +85,11 @@ class GuardInstanceLabels(BaseTransform):
         if counted is None:
             return
         source = results.get('img_path')
+        if isinstance(source, list):
+            raise ValueError(
+                f'{source[0]}: the frames of a video, in lists. Put {type(self).__name__} behind PackTrackInputs, or '
+                f'into the transforms of the TransformBroadcaster'
+            )
         check_lengths(results, len(counted), source)
         extent = _extent(results)
         if results.get('gt_masks') is not None:

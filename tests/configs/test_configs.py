@@ -12,7 +12,7 @@ import pytest
 from mmengine.config import Config
 from small_runs import expected_samples, shrink, train, type_name
 
-from mmguard.stack import config_file
+from mmguard.compat.stack import config_file
 
 ROOT = osp.join(osp.dirname(__file__), '..', '..', 'configs')
 FAMILIES = {'pidnet', 'mask2former', 'deeplabv3plus', 'new_style'}

@@ -15,7 +15,7 @@ CHILD = """
 import contextlib, os, signal, time
 from torch import nn
 from mmguard.distributed import AbsentRankError, LossAgreement
-from mmguard.torch_compat import default_store
+from mmguard.compat.torch_names import default_store
 model = nn.Linear(1, 1)
 agreement = LossAgreement(model, timeout=float(sys.argv[2]))
 

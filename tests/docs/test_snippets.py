@@ -21,7 +21,7 @@ from doc_pages import ROOT, Block, blocks, pages, text_of
 from torch import nn
 
 from mmguard.cli import COMMANDS, main
-from mmguard.tally_log import TallyLog
+from mmguard.log.tally_log import TallyLog
 
 PYTHON = blocks('python')
 #: First line of a block of Python -> the test that runs it, where its packages are.
@@ -63,7 +63,7 @@ PROGRAMS = [block for block in PYTHON if not is_config(block) and not is_elsewhe
 
 def folder_of_configs(folder: Path) -> Path:
     """The files that the pages call ``my_*.py``."""
-    from mmguard.stack import base_source
+    from mmguard.compat.stack import base_source
 
     for name, stock in (
         ('my_config.py', 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'),
@@ -263,6 +263,11 @@ TYPED = {
 #: What is run where its data are; here the words of the line are read alone.
 READ_ALONE = {
     'mmguard env': 'tests/tools/env',
+    'mmguard scan coco8/data.yaml': 'tests/tools/scan/yolo',
+    'mmguard fix coco8/data.yaml --out fixed --edit safe': 'tests/tools/fix',
+    'mmguard scan my_config.py --split train --processes 16': 'tests/tools/scan/test_scan_configs.py',
+    'mmguard scan my_config.py --split train --resume': 'tests/tools/scan/test_scan_command.py',
+    'mmguard scan my_config.py --dask tcp://10.0.0.1:8786': 'tests/tools/scan/test_scan_dask.py',
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl': 'tests/tools/replay',
     'mmguard scan $nnUNet_raw/Dataset001_X': 'tests/tools/scan/nnunet',
     'mmguard report $nnUNet_results/Dataset001_X/nnUNetTrainerGuarded__nnUNetPlans__3d_fullres/fold_0': 'tests/nnunet',

@@ -6,13 +6,11 @@ import json
 import os
 import os.path as osp
 import signal
-import subprocess
-import sys
 import threading
 import time
 from glob import glob
 from pathlib import Path
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, List, Tuple
 
 import pytest
 from mmengine.config import Config
@@ -20,6 +18,7 @@ from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from ranks import run_ranks
 from small_runs import LOAD, PACK, Run, add_loop, expected_samples, make_cityscapes, tiny_config
+from warm import Program, run_all
 
 from mmguard.cli import main
 from mmguard.log.flight_reader import KILLED, RUNNING, Flight, FlightBatch, read_flight
@@ -238,19 +237,12 @@ Run(Config.fromfile(sys.argv[3])).train()
 """
 
 
-def trained_in_a_child(config: Config, until: Optional[str] = None) -> subprocess.Popen[str]:
-    """A process that trains; it has printed a line with ``until`` already, or has ended."""
+def trained_in_a_child(config: Config) -> Program:
+    """A process that trains."""
     path = osp.join(config.work_dir, 'config.py')
     os.makedirs(config.work_dir, exist_ok=True)
     config.dump(path)
-    command = [sys.executable, '-c', CHILD, HERE, osp.dirname(HERE), path]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert child.stdout is not None
-    for line in child.stdout:
-        if until is not None and until in line:
-            return child
-    child.wait(timeout=60)
-    return child
+    return Program(CHILD, ['-c', HERE, osp.dirname(HERE), path])
 
 
 def killed_at_50(tmp_path: Path, what: str) -> Tuple[int, str, str]:
@@ -259,9 +251,9 @@ def killed_at_50(tmp_path: Path, what: str) -> Tuple[int, str, str]:
     config = config_of(root, str(tmp_path / 'work'), what, 49)
     config.train_cfg.max_iters = 60
     config.train_dataloader.dataset.update(pipeline=[*LOAD, PACK], indices=[1, 2] * 49 + [3, 5])
-    child = trained_in_a_child(config)
+    (ended,) = run_all([trained_in_a_child(config)], timeout=120)
     (record,) = files_in(str(tmp_path / 'work'))
-    return child.returncode, str(tmp_path / 'work' / 'config.py'), record
+    return ended.returncode, str(tmp_path / 'work' / 'config.py'), record
 
 
 @pytest.mark.parametrize('what', ['SIGKILL', 'SIGTERM', 'SIGSEGV'])
@@ -313,10 +305,13 @@ def test_the_rank_that_was_killed_comes_before_the_one_that_missed_it(
 def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, capsys: Any) -> None:
     config = config_of(cityscapes, work_dir, 'SIGSTOP', 3)
     config.train_dataloader.num_workers = 2  # forked, with the file open
-    child = trained_in_a_child(config, until='[3/6]')
+    child = trained_in_a_child(config)
     try:
-        (path,) = files_in(work_dir)
         deadline = time.monotonic() + 60
+        while '[3/6]' not in child.output:
+            assert time.monotonic() < deadline, child.output
+            time.sleep(0.05)
+        (path,) = files_in(work_dir)
         while (record := read_flight(path)).iter < 4:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -327,7 +322,6 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
         assert 'crash' not in out.replace(path, '')
     finally:
         child.kill()
-        child.communicate()
     assert read_flight(path).reason == KILLED
 
 

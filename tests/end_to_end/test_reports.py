@@ -6,8 +6,6 @@ import json
 import os
 import os.path as osp
 import signal
-import subprocess
-import sys
 from glob import glob
 from pathlib import Path
 from typing import List
@@ -16,6 +14,7 @@ import pytest
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS
 from small_runs import LOAD, PACK, Run, add_loop, read_lines, tiny_config, train
+from warm import run as run_program
 
 pytestmark = pytest.mark.slow
 
@@ -184,14 +183,9 @@ train(config)
 def test_a_killed_process_loses_no_line(cityscapes: str, work_dir: str) -> None:
     here = osp.dirname(__file__)
     paths: List[str] = [here, osp.dirname(here), osp.dirname(osp.dirname(here))]
-    done = subprocess.run(
-        [sys.executable, '-c', CHILD, cityscapes, work_dir],
-        env={**os.environ, 'PYTHONPATH': os.pathsep.join(paths)},
-        capture_output=True,
-        text=True,
-        timeout=200,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+    done = run_program(CHILD, cityscapes, work_dir, environment=environment)
+    assert done.returncode == -signal.SIGKILL, done.output
     (path,) = glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
     assert [line['skipped_pixels'] for line in read_lines(path)] == SKIPPED[:3]
 

@@ -9,7 +9,7 @@ from mmengine.config import Config
 from small_runs import dataset_config, expected_samples, shrink, train
 from this_stack import IS_ONEDL, WEIGHTS_FAIL
 
-from mmguard.stack import config_file
+from mmguard.compat.stack import config_file
 
 pytestmark = pytest.mark.slow
 

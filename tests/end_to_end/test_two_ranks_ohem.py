@@ -11,7 +11,7 @@ from PIL import Image
 from ranks import run_ranks
 from small_runs import make_cityscapes
 
-from mmguard.stack import config_file
+from mmguard.compat.stack import config_file
 
 pytestmark = pytest.mark.slow
 

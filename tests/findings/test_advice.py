@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Dict
+from typing import Dict, List, Type
 
 import pytest
 
 from mmguard.findings import LabelFacts
 from mmguard.findings.advice import FRAMEWORKS, diagnose_for
+from mmguard.findings.rule import Rule
+from mmguard.findings.rules import RULES
 
 #: What only MMSegmentation and MMDetection read.
 OPENMMLAB_WORDS = re.compile(
@@ -77,3 +79,19 @@ def test_an_unknown_framework_is_taken_for_openmmlab() -> None:
     facts = facts_of(CASES['MG102'])
     assert set(FRAMEWORKS) == {'openmmlab', 'pytorch', 'nnunet'}
     assert diagnose_for('another', facts) == diagnose_for('openmmlab', facts)
+
+
+#: Texts of a rule that no screen shows beside the others: the page and `mmguard explain CODE` do.
+NOT_ON_A_SCREEN = ('why', '__doc__', '__module__')
+
+
+def sentences(text: str) -> List[str]:
+    """Of a text, code left out; ``Cityscapes: ...`` begins none."""
+    text = re.sub(r'`[^`]*`', 'CODE', text)
+    return [part for part in re.split(r'(?<=[.?!])\s+(?=[A-Z0-9(])', text.strip()) if part]
+
+
+@pytest.mark.parametrize('rule', RULES, ids=lambda rule: rule.code)
+def test_no_text_of_a_rule_has_more_than_three_sentences(rule: Type[Rule]) -> None:
+    texts = [text for name, text in vars(rule).items() if isinstance(text, str) and name not in NOT_ON_A_SCREEN]
+    assert [text for text in texts if len(sentences(text)) > 3] == []

@@ -83,7 +83,7 @@ def facts_of(kind: Type[Any]) -> st.SearchStrategy:
     return st.builds(kind, **fields)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(facts_of(LabelFacts))
 def test_any_facts_are_diagnosed(facts: LabelFacts) -> None:
     findings = diagnose(facts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mmguard.findings import RULES, LabelFacts, diagnose
+from mmguard.findings.facts import MapFacts
 from mmguard.findings.rules.labels.out_of_range import OutOfRange
 from mmguard.findings.rules.labels.stray_value import StrayValue
 from mmguard.findings.signatures import SIGNATURES
@@ -58,3 +59,21 @@ def test_a_class_whose_number_was_not_changed_is_not_missing(counts: dict) -> No
 @pytest.mark.parametrize('counts', [{0: 9_000_000, 1: 90_000, 7: 12}, {0: 9_000_000, 5: 50_000}])
 def test_a_slip_or_one_value_of_several_does_not_explain_a_missing_class(counts: dict) -> None:
     assert 'MG194' in [finding.code for finding in diagnose(voxels(counts))]
+
+
+def test_colours_are_not_raw_ids_of_cityscapes() -> None:
+    grays = {153: 12800, 70: 12480, 220: 7872, 152: 6272, 60: 5504, 128: 5376, 100: 5248, 33: 400, 26: 300}
+    read = diagnose(LabelFacts(grays, 19, 255, histogram=grays, maps=MapFacts(forms={'rgba': 6}, raw=grays)))
+    assert [finding.code for finding in read] == ['MG120']
+    assert 'MG101' not in [finding.code for finding in diagnose(LabelFacts(grays, 19, 255, histogram=grays))]
+
+
+def test_an_ignored_class_is_no_gap() -> None:
+    counts = dict.fromkeys(range(1, 7), 4000)
+    codes = [finding.code for finding in diagnose(LabelFacts({6: 4000}, 5, 5, histogram=counts))]
+    assert codes[0] == 'MG115'
+    assert 'MG116' not in codes
+    counts[0] = 4000
+    codes = [finding.code for finding in diagnose(LabelFacts({6: 4000}, 6, 5, histogram=counts))]
+    assert codes[0] == 'MG102'
+    assert 'MG116' not in codes

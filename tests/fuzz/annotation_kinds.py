@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 
 import loaders
 from kinds import Files, Kind
-from mutations import damaged_json, damaged_table, damaged_xml
+from mutations import damaged_json, damaged_table, damaged_text, damaged_xml
 
 NAMES = ('cat', 'dog', 'bird')
 
@@ -143,6 +143,21 @@ train_dataloader = dict(batch_size=1, dataset=dataset)
 val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))
 """
 
+
+def _yolo() -> Files:
+    rows = b'0 0.5 0.5 0.25 0.125\n1 0.25 0.25 0.125 0.125\n2 0.1 0.1 0.3 0.1 0.3 0.3\n'
+    files: Files = {
+        'data.yaml': (
+            b'path: .\ntrain: images\nval: [images]\nnc: 3\nnames:\n  0: cat\n  1: dog\n  2: bird\n',
+            (damaged_text,),
+        )
+    }
+    for stem in ('a', 'b'):
+        files[f'labels/{stem}.txt'] = (rows, (damaged_text,))
+        files[f'images/{stem}.jpg'] = (picture(), ())
+    return files
+
+
 KINDS = (
     Kind('coco', lambda: _json_files(coco()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_coco),
     Kind('lvis', lambda: _json_files(lvis()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_lvis),
@@ -159,6 +174,20 @@ KINDS = (
         },
         needs=('PIL',),
         loads=loaders.load_voc,
+        renamed=True,
+    ),
+    Kind(
+        'yolo',
+        _yolo,
+        (
+            'scan . --json {out}/scan.json', 'scan data.yaml --html {out}/page.html', 'scan labels', 'scan {file}',
+            'fix . --out {out}/fixed', 'fix data.yaml --out {out}/fixed',
+        ),
+        {
+            'scan': ('--num-classes 3', '--num-classes 2', '--split train', '--images images'),
+            'fix': ('--num-classes 2', '--boxes around', '--boxes pixels', '--boxes pixel-corners', '--label-map 1:0'),
+        },
+        needs=('PIL', 'yaml'),
         renamed=True,
     ),
     Kind(

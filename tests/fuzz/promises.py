@@ -24,8 +24,8 @@ SECONDS = 30
 MEGABYTES = 512
 #: A command that asks for more than this is stopped there, so that the machine lives on.
 _CEILING = 2 << 30
-#: What a command says of an exception that nobody foresaw.
-_UNFORESEEN = ('Traceback (most recent call last)', 'This should not happen')
+#: What a command says of an exception that nobody foresaw; the first begins a line: a damaged record may hold it, too.
+_UNFORESEEN = ('\nTraceback (most recent call last)', 'This should not happen')
 #: The script of mmguard's own pages.
 _SCRIPT = (Path(mmguard.__file__).parent / 'tools/report/templates/page.js').read_text(encoding='utf-8')
 _TURNS = '\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069'
@@ -76,7 +76,7 @@ def run(argv: Sequence[str], outputs: Optional[Path] = None) -> Outcome:
             broken.append(f'exit code {code!r}')
         # With --debug a traceback is what was asked for.
         unforeseen = _UNFORESEEN[1:] if '--debug' in argv else _UNFORESEEN[::-1]
-        broken += [f'unforeseen: {_after(word, said)}' for word in unforeseen if word in said][:1]
+        broken += [f'unforeseen: {_after(word, said)}' for word in unforeseen if word in f'\n{said}'][:1]
     if peak[0] > MEGABYTES << 20:
         broken.append(f'memory: {peak[0] >> 20:,} MB')
     broken += [f'{name} shows {unseen(text)}' for name, text in (('stdout', printed), ('stderr', said)) if unseen(text)]
@@ -187,8 +187,8 @@ def innermost(trace: Any) -> str:
 
 
 def _after(word: str, said: str) -> str:
-    at = said.find(word)
-    lines = (said[at:] if word.startswith('Traceback') else said[:at]).strip().splitlines()
+    at = said.find(word.strip())
+    lines = (said[at:] if 'Traceback' in word else said[:at]).strip().splitlines()
     return lines[-1][:300] if lines else ''
 
 

@@ -170,7 +170,6 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(cli, '_parser', lru_cache(maxsize=None)(cli._parser))
     modules, path = set(sys.modules), list(sys.path)
     yield made
-    gc.unfreeze()
     sys.path[:] = path
     for name in set(sys.modules) - modules:
         if str(getattr(sys.modules[name], '__file__', '')).startswith(str(tmp_path)):

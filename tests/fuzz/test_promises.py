@@ -22,6 +22,11 @@ def _say_traceback() -> int:
     return 2
 
 
+def _print_traceback() -> int:
+    print('Traceback (most recent call last)\n  File "a.py"\nKeyError: y', file=sys.stderr)
+    return 1
+
+
 def _take_memory() -> int:
     return len(bytearray(600 << 20)) * 0
 
@@ -31,6 +36,7 @@ def _take_memory() -> int:
     [
         (_raise, 'traceback: KeyError'),
         (_say_traceback, 'unforeseen: KeyError: x'),
+        (_print_traceback, 'unforeseen: KeyError: y'),
         (_take_memory, 'memory: '),
         (lambda: 3, 'exit code 3'),
         (lambda: sys.exit(4), 'exit code 4'),
@@ -43,6 +49,12 @@ def test_what_a_command_does_wrong(monkeypatch: pytest.MonkeyPatch, command: Cal
     monkeypatch.setattr(promises, 'main', lambda argv: command())
     (said,) = promises.run([]).broken
     assert said.startswith(word)
+
+
+def test_a_traceback_that_an_input_holds_is_none_of_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = 'a.json: "Traceback (most recent call last)" is no object'
+    monkeypatch.setattr(promises, 'main', lambda argv: print(said, file=sys.stderr) or 2)
+    assert promises.run([]).broken == []
 
 
 def _count_for_ever() -> None:

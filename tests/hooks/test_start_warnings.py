@@ -9,8 +9,7 @@ from typing import Any, List
 
 import pytest
 from mmengine.config import Config
-from mmengine.runner import Runner
-from small_runs import GUARD, LOAD, PACK, Run, add_loop, tiny_config
+from small_runs import GUARD, LOAD, PACK, Run, add_loop, runner_of, tiny_config
 
 from mmguard.hooks.start_warnings import start_warnings
 
@@ -21,7 +20,7 @@ TRAIN_GUARD = 'train_dataloader.dataset.pipeline[3]'
 
 
 def warnings_of(config: Config) -> List[str]:
-    return start_warnings(Runner.from_cfg(config))
+    return start_warnings(runner_of(config))
 
 
 def camvid_config(root: str, work_dir: str, head: int = 11, **guard: Any) -> Config:
@@ -140,7 +139,7 @@ class _Built:
 
 def test_a_config_that_cannot_be_read_ends_no_training(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir)
-    runner = Runner.from_cfg(config)
+    runner = runner_of(config)
     runner.cfg.train_dataloader.dataset.pipeline = [dict(type='GuardSegLabels', num_classes=_Odd())]
     assert start_warnings(runner) == ['the config could not be checked: RuntimeError: no number']
 

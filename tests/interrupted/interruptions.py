@@ -17,12 +17,12 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 from unittest.mock import patch
 
 from mmguard.cli import main
-from mmguard.files import is_draft
+from mmguard.files.whole import is_draft
 from mmguard.tools.exit_codes import INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 #: Of each signal. `make interrupted` asks for more.
-MOMENTS = int(os.environ.get('INTERRUPTED_MOMENTS', 5))
+MOMENTS = int(os.environ.get('INTERRUPTED_MOMENTS', 2))
 #: When a page was written stands in it.
 _WHEN = re.compile(rb'\d{4}-\d\d-\d\d \d\d:\d\d')
 #: A fork has imported everything, so what is interrupted is the work.

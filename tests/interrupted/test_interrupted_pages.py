@@ -9,7 +9,7 @@ import pytest
 from interruptions import check
 
 from mmguard import Tally
-from mmguard.tally_log import TallyLog
+from mmguard.log.tally_log import TallyLog
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mmguard.errors import LabelGuardError
-from mmguard.labels.space import LabelRule, describe_values, value_counts
+from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.space import LabelRule, describe_values, mapped_by, value_counts
 from mmguard.labels.tally import Tally
 
 DTYPES = [np.uint8, np.uint16, np.int8, np.int16, np.int32, np.int64, np.uint32, np.uint64]
@@ -114,7 +114,7 @@ def test_any_memory_layout(layout: Any) -> None:
 
 def test_bool_maps_are_classes_0_and_1() -> None:
     sanitized, tally = LabelRule(2).sanitize(np.array([[True, False]]))
-    assert sanitized.tolist() == [[1, 0]]
+    assert (sanitized.tolist(), sanitized.dtype) == ([[1, 0]], np.uint8)
     assert not tally
 
 
@@ -124,9 +124,11 @@ def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
     label[0, 4] = 200
     with pytest.raises(LabelGuardError) as caught:
         LabelRule(19, on_invalid='raise').sanitize(label, 'city/a.png')
-    message = str(caught.value)
-    for part in ('city/a.png', '3 of 20', '19 (2 times)', '200 (1 time)', '(0, 4), (2, 3), (3, 0)', '0..18', '255'):
-        assert part in message
+    assert str(caught.value) == (
+        'city/a.png: 3 of 20 labels are invalid: values 19 (2 times), 200 (1 time); first at (0, 4), (2, 3), (3, 0). '
+        'Valid are 0..18 or ignore_index=255. Correct the file, map the value with label_map, or train on without '
+        "these labels with on_invalid='ignore'"
+    )
     assert caught.value.positions == [(0, 4), (2, 3), (3, 0)]
     assert caught.value.tallies[0].values == {19: 2, 200: 1}
 
@@ -134,30 +136,57 @@ def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
 def test_raise_applies_the_label_map_first() -> None:
     rule = LabelRule(2, on_invalid='raise', label_map={7: 1})
     assert rule.sanitize(np.array([[7, 0]]))[0].tolist() == [[1, 0]]
-    with pytest.raises(LabelGuardError, match='value 8'):
+    with pytest.raises(LabelGuardError, match=r'^labels: 1 of 2 labels are invalid: value 8 ') as caught:
         rule.sanitize(np.array([[7, 8]]))
+    assert caught.value.positions == [(0, 1)]
+    assert caught.value.tallies == [Tally(2, 1, values={8: 1})]
 
 
 @pytest.mark.parametrize(
     ('arguments', 'error', 'words'),
     [
         (dict(num_classes=0), ValueError, 'at least 1'),
-        (dict(num_classes=2.0), TypeError, 'num_classes must be an int'),
-        (dict(num_classes=True), TypeError, 'num_classes must be an int'),
-        (dict(num_classes=2, ignore_index=None), TypeError, 'ignore_index must be an int'),
+        (dict(num_classes=2.0), TypeError, 'num_classes must be an int, got 2.0 of type float'),
+        (dict(num_classes=True), TypeError, 'num_classes must be an int, got True of type bool'),
+        (dict(num_classes=2, ignore_index=None), TypeError, 'ignore_index must be an int, got None of type NoneType'),
+        (dict(num_classes=2, ignore_index=-(2**63) - 1), ValueError, 'ignore_index must fit into 64 bits'),
         (
             dict(num_classes=2, ignore_index=2**63),
             ValueError,
             'ignore_index must fit into 64 bits, got 9223372036854775808',
         ),
-        (dict(num_classes=2, on_invalid='drop'), ValueError, "got 'drop'"),
-        (dict(num_classes=2, label_map={1: 2}), ValueError, 'outside the classes: {1: 2}'),
+        (
+            dict(num_classes=2, on_invalid='drop'),
+            ValueError,
+            "^on_invalid must be one of 'ignore', 'clip', 'raise', got 'drop'$",
+        ),
+        (
+            dict(num_classes=2, label_map={1: 2}),
+            ValueError,
+            r'^label_map sends values outside the classes: {1: 2}; with num_classes=2 a target must be 0..1 or '
+            r'ignore_index=255$',
+        ),
         (dict(num_classes=2, label_map={1: 'road'}), TypeError, 'integers to integers'),
     ],
 )
 def test_arguments_that_cannot_be_used_are_named(arguments: dict, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         LabelRule(**arguments)
+
+
+def test_all_other_values_may_be_mapped() -> None:
+    rule = LabelRule(3, label_map={'*': 2, 7: 0})
+    assert (rule.others, rule.label_map) == (2, {7: 0})
+    sanitized, tally = rule.sanitize(np.array([[7, 9, 255, 2]]))
+    assert (sanitized.tolist(), tally.mapped, tally.skipped) == ([[0, 2, 255, 2]], 2, 0)
+    assert mapped_by({'*': 1, 4: 2}, 255, ignore_index=255) == 255
+    assert [mapped_by({'*': 1, 4: 2}, value, ignore_index=255) for value in (4, 5)] == [2, 1]
+
+
+def test_the_least_and_the_greatest_label_may_be_ignored() -> None:
+    for ignored in (-(2**63), 2**63 - 1, 0, 1):
+        label = np.array([[0, 1, 2, ignored]])
+        assert LabelRule(2, ignored).sanitize(label)[1] == Tally(4, 1, values={2: 1})
 
 
 def test_label_map_keys_may_be_strings_as_in_json_configs() -> None:

@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 import mmguard
+from mmguard.compat.stack import config_file
+from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces import LabelSpaces, from_config, from_model, from_options, from_record, of_loss
-from mmguard.stack import config_file
+from mmguard.labels.spaces import LabelSpaces, from_model, from_options, from_record, of_loss
 
 
 class Head(nn.Module):
@@ -86,6 +87,34 @@ def test_one_sigmoid_channel_tells_two_labels_apart() -> None:
     assert pixels_of(from_config(config_of(decode_head=dict(type='MaskFormerHead', num_classes=1))))[0] == 1  # type: ignore[index]
 
 
+def test_what_is_ignored_is_said_by_the_head_or_its_loss() -> None:
+    for name, arguments, expected in (
+        ('decode_head', dict(ignore_index=7), 7),
+        ('decode_head', dict(loss_decode=dict(ignore_index=8)), 8),
+        ('decode_head', dict(loss_decode=[dict(ignore_index=9), dict(ignore_index=1)]), 9),
+        ('decode_head', dict(loss_decode=dict()), 255),
+        ('decode_head', dict(loss_decode=nn.CrossEntropyLoss()), -100),
+        ('decode_head', dict(), 255),
+        ('semantic_head', dict(ignore_index=7, ignore_label=6), 6),
+        ('semantic_head', dict(ignore_label=0, loss_seg=nn.CrossEntropyLoss(ignore_index=5)), 5),
+        ('semantic_head', dict(criterion=nn.CrossEntropyLoss(ignore_index=4)), 4),
+        ('semantic_head', dict(loss_seg=dict()), -100),
+        ('panoptic_head', dict(ignore_index=7, num_things_classes=1, num_stuff_classes=2), 255),
+    ):
+        pixels = from_model(model_of(**{name: Head(3, **arguments)})).pixels
+        assert pixels is not None
+        assert pixels.ignore_index == expected, (name, arguments)
+
+
+def test_what_is_no_number_of_classes_is_none() -> None:
+    for number in (True, '19', 19.0, None):
+        assert from_model(model_of(decode_head=Head(number))).by_kind() == {}  # type: ignore[arg-type]
+    panoptic = model_of(panoptic_head=Head(5))  # no things and stuff: of instances alone
+    assert list(from_model(panoptic).by_kind()) == ['instances']
+    assert pixels_of(from_model(model_of(decode_head=Head(2, out_channels=1)))) == (2, 255, 'decode_head.num_classes')
+    assert pixels_of(from_model(model_of(semantic_head=Head(1)))) == (1, 255, 'semantic_head.num_classes')
+
+
 # ---- of a loss
 
 
@@ -105,7 +134,15 @@ def test_of_a_wrapped_loss(name: str, head: Dict[str, Any], own: Dict[str, Any],
     spaces = of_loss(model_of(**{name: Head(**head, loss_decode=nn.ModuleList([loss]))}), f'{name}.loss_decode.0')
     assert (spaces['pixels'].num_classes, spaces['pixels'].ignore_index) == expected
     # Of a head with another name nobody knows what it trains on.
-    assert ('instances' in spaces) == (name == 'my_module')
+    assert list(spaces) == ['pixels', 'instances'][: 1 + (name == 'my_module')]
+    assert [space.kind for space in spaces.values()] == list(spaces)
+    loss_name = f'{name}.loss_decode.0'
+    if name == 'my_module':
+        assert {space.place for space in spaces.values()} == {loss_name}
+    else:
+        assert spaces['pixels'].place == (
+            f'{loss_name}.num_classes' if 'num_classes' in own else 'decode_head.num_classes'
+        )
 
 
 def test_of_ohem_whose_ignored_label_has_another_name() -> None:
@@ -176,7 +213,19 @@ def test_of_a_record() -> None:
     assert (spaces.instances.num_classes, spaces.instances.min_label, spaces.instances.label_map) == (5, 1, {7: 2})
     assert [label for label in range(6) if spaces.instances.is_valid(label)] == [1, 2, 3, 4]
     assert pixels_of(from_record(said)) is None
-    assert pixels_of(from_record(said, ['b.loss'])) == (3, None, 'b.loss')
+    unknown = from_record(said, ['b.loss'])
+    assert pixels_of(unknown) == (3, None, 'b.loss')
+    assert spaces.names == ('a',)
+    for found in (spaces, unknown):
+        assert {kind: space.kind for kind, space in found.by_kind().items()} == {k: k for k in ('pixels', 'instances')}
+    assert spaces.instances.place == 'the guard in the pipeline'
+    # A record may hold anything.
+    assert (
+        from_record(dict(guards=[7, dict(num_classes='5'), dict(num_classes=5, kind='x')], losses=3)) == LabelSpaces()
+    )
+    odd = from_record(dict(guards=[dict(num_classes=5, kind='pixels', ignore_index='a', min_label='b')])).pixels
+    assert odd is not None
+    assert (odd.ignore_index, odd.min_label, odd.label_map) == (None, 0, {})
 
 
 def test_what_the_user_says_goes_first() -> None:

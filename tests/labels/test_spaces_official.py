@@ -1,7 +1,7 @@
 """Every config that ships with mmseg and mmdet: one answer from the config, the built model, and each tool.
 
-One config of each folder daily, all of them among the slow tests. Models are built on the meta device, with a small
-backbone: no head asks which one it is.
+One config of each folder here, all of them in every_official_config.py, which `make test-edits` runs. Models are built
+on the meta device, with a small backbone: no head asks which one it is.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from mmengine.registry import MODELS, init_default_scope
 
 from benchmarks.official_configs import shipped_configs
 from mmguard.config.ignored import ignored_labels, leading
+from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import heads, walk
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
-from mmguard.labels.spaces import LabelSpaces, from_config, from_model, from_options, of_loss
-from mmguard.labels.spaces.config import GUARDS
+from mmguard.labels.spaces import LabelSpaces, from_model, from_options, of_loss
 from mmguard.labels.spaces.heads import names_in
 from mmguard.tools.apply.guarded import guard_tree
 from mmguard.tools.apply.pipelines import guard_pipelines
@@ -207,14 +207,24 @@ def not_built(official: Official) -> Optional[str]:
     return next((what for part, what in NOT_BUILT.items() if part in official.name), None)
 
 
+def check_models(configs: List[Official], monkeypatch: pytest.MonkeyPatch) -> int:
+    """One of each family, as many as are returned."""
+    families: Set[Tuple[Any, ...]] = set()
+    for official in configs:
+        kind = family(official.read)
+        if kind not in families and not_built(official) is None:
+            check_model(official, monkeypatch)
+            families.add(kind)
+    return len(families)
+
+
 def test_one_answer_for_a_config_of_each_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     configs = list(load(one_of_each_folder()))
     assert {official.name for official in configs} >= set(KNOWN)
     for official in configs:
         check_tools(official)
         check_guards(official, guard_tree(official.read.data).tree)
-        if not_built(official) is None:
-            check_model(official, monkeypatch)
+    assert check_models(configs, monkeypatch) > 90
 
 
 def test_what_is_listed_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,18 +236,3 @@ def test_what_is_listed_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None
             continue  # it may need files from elsewhere, too
         with pytest.raises(Exception, match=r'(?i)install|meta_architecture|num_classes'):
             build(official, monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.same_everywhere  # two minutes; of each folder one is looked at beside every stack
-def test_one_answer_for_all_configs(monkeypatch: pytest.MonkeyPatch) -> None:
-    families: Set[Tuple[Any, ...]] = set()
-    configs = list(load(shipped_configs()))
-    assert len(configs) > 1_400
-    for official in configs:
-        check_tools(official)
-        kind = family(official.read)
-        if kind not in families and not_built(official) is None:
-            check_model(official, monkeypatch)
-            families.add(kind)
-    assert len(families) > 100

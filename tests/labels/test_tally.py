@@ -42,6 +42,29 @@ def test_the_empty_tally_is_neutral_and_adding_changes_no_operand(tally: Tally) 
     assert tally == before
 
 
+def test_the_32_most_frequent_values_are_kept() -> None:
+    tally = Tally(values={value: value for value in range(1, 41)})
+    assert tally.values == {value: value for value in range(9, 41)}
+    assert tally.other_values == sum(range(1, 9))
+
+
+def test_every_count_is_added() -> None:
+    one = Tally(1, 2, 3, {1: 1}, 'a', {'label': 1}, 4, 5)
+    other = Tally(10, 20, 30, {1: 2, 2: 3}, 'b', {'label': 2, 'box_outside': 1}, 40, 50)
+    assert one + other == Tally(11, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55)
+    assert other.then(one) == Tally(10, 22, 33, {1: 3, 2: 3}, SEVERAL, {'label': 3, 'box_outside': 1}, 44, 55)
+    assert other.to_json() == {
+        'source': 'b',
+        'total': 10,
+        'skipped': 20,
+        'remapped': 30,
+        'values': {'1': 2, '2': 3},
+        'mapped': 40,
+        'other_values': 50,
+        'reasons': {'box_outside': 1, 'label': 2},
+    }
+
+
 def test_json_round_trip_keeps_every_count() -> None:
     tally = Tally(10, 3, 1, {-1: 3, 300: 1}, 'a.png')
     assert tally.to_json()['values'] == {'-1': 3, '300': 1}

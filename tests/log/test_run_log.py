@@ -22,13 +22,20 @@ def offence(values: Any, source: str = 'a.png', total: int = 100) -> Span:
     return Span(1, 1, 1, 1, Tally(total, tally.skipped), offending=by_kind(pixels=[tally]))
 
 
-def report(folder: Path, capsys: pytest.CaptureFixture) -> str:
-    assert main(['report', str(folder)]) in (0, 1)
+def report(folder: Path, capsys: pytest.CaptureFixture, code: int = 0) -> str:
+    assert main(['report', str(folder)]) == code
     return ' '.join(capsys.readouterr().out.split())
 
 
 def lines_of(log: RunLog) -> List[Any]:
     return [json.loads(line) for line in Path(log.path or '').read_text().splitlines()]
+
+
+def test_the_framework_is_that_of_the_hooks_where_nothing_is_said(tmp_path: Path) -> None:
+    for said, expected in (({}, 'openmmlab'), ({'framework': 'nnunet'}, 'nnunet')):
+        RunLog(str(tmp_path / expected), **said).begin('train')
+        record = json.loads((tmp_path / expected / 'label_guard.json').read_text())
+        assert record['runs'][0]['framework'] == expected
 
 
 def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -78,7 +85,7 @@ def test_a_log_that_reached_its_limit_is_read_to_the_end(tmp_path: Path, capsys:
     (problem,) = log.take_problems()
     assert 'has reached its limit' in problem
     assert log.take_problems() == []
-    said = report(tmp_path, capsys)
+    said = report(tmp_path, capsys, code=1)
     assert '99 of 9,900 skipped' in said
     assert 'not understood' not in said
 
@@ -88,4 +95,4 @@ def test_names_that_are_no_utf_8_and_hold_control_characters(tmp_path: Path, cap
     log.begin('train')
     log.see('train', {'iter': 1}, offence({11: 1}, 'stra\udcdfe\n\x1b[31m.png'))
     log.end('train')
-    assert 'stra\\xdfe\\n\\x1b[31m.png' in report(tmp_path, capsys)
+    assert 'stra\\xdfe\\n\\x1b[31m.png' in report(tmp_path, capsys, code=1)

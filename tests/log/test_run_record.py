@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any, List
 
@@ -52,6 +53,23 @@ def test_totals_add_up_in_any_order_and_survive_json(a: LoopTotals, b: LoopTotal
     assert LoopTotals.from_json(json.loads(json.dumps(a.to_json()))) == a
 
 
+def test_what_is_written_of_a_loop() -> None:
+    totals = LoopTotals(3, 1, losses={'loss': LossCount(9, 2, 1)}, filled={'loss': {'1': 4}})
+    none = Tally().to_json()
+    del none['source']
+    assert totals.to_json() == {
+        'iterations': 3,
+        'offending_iterations': 1,
+        'files': 0,
+        'offending_files': 0,
+        'pixels': none,
+        'instances': none,
+        'losses': {'loss': {'seen': 9, 'skipped': 2, 'remapped': 1}},
+        'empty_images': 0,
+        'filled': {'loss': {'1': 4}},
+    }
+
+
 def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> Ledger:
     """A loop of one iteration, of two files."""
     made = Ledger()
@@ -76,7 +94,8 @@ def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
     ]
     RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', Ledger(), {'guards': guards})
     (run,) = runs(path)
-    assert (run['config'], run['rank'], run['world_size']) == ('configs/a.py', 1, 2)
+    assert (run['config'], run['rank'], run['world_size'], run['framework']) == ('configs/a.py', 1, 2, 'openmmlab')
+    assert time.strptime(run['started'], '%Y-%m-%dT%H:%M:%S%z')
     train = run['modes']['train']
     assert train['guards'] == [
         dict(kind='pixels', num_classes=11, ignore_index=255, on_invalid='ignore', label_map={'11': 255, '12': 3}),
@@ -142,6 +161,10 @@ def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) ->
     record.see('train', {'iter': 1})
     record.end('train')
     assert isinstance(record.error, OSError)
+    assert record.write() is False
+    record = RunRecord(str(tmp_path / 'label_guard.json'))
+    assert record.write() is True
+    assert record.error is None
 
 
 def test_names_of_any_bytes(tmp_path: Path) -> None:

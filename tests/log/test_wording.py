@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import io
+import re
+
 import pytest
 
 from mmguard.labels.tally import Tally
 from mmguard.log.ledger import Ledger
 from mmguard.log.pace import Pace
 from mmguard.log.span import Span, by_kind
-from mmguard.log.totals import LossCount
-from mmguard.log.wording import closing_table, iteration_line, percent
+from mmguard.log.totals import LoopTotals, LossCount
+from mmguard.log.wording import amounts, closing, closing_table, files_table, iteration_line, percent, too_many_skipped
+from mmguard.text.console import Console
 
 
 def same(source: str) -> str:
@@ -77,15 +81,73 @@ def ledger_of(files: int) -> Ledger:
 
 def test_table_ranks_the_worst_files_first() -> None:
     table = closing_table('train', ledger_of(4), 3, '/log/label_guard.jsonl')
-    rows = [line.strip('│ ') for line in table.splitlines()]  # without rich: no lines around it
-    rows = [row for row in rows if row.split()[:1] == ['...'] or '.png' in row]
-    assert [row.split()[0] for row in rows] == ['3.png', '2.png', '1.png', '...']
-    assert '... and 1 more file' in table
-    assert 'px: 40 of 1,000 skipped (4 %), 0 remapped' in table
-    assert 'loss head.loss: 5 of 50 labels skipped, 0 remapped' in table
-    assert '4 of 10 files, 2 of 3 iterations' in table
-    assert 'value 11 (10 times)' in table
-    assert table.endswith('every iteration: /log/label_guard.jsonl')
+    title, *rows = [' '.join(re.sub('[│┃]', ' ', line).split()) for line in table.splitlines()]
+    assert [title, *(row for row in rows if not set(row) & set('━─'))] == [
+        'mmguard: train, pixels',
+        'file skipped remapped values',
+        '3.png 4 0 11: 4',
+        '2.png 3 0 11: 3',
+        '1.png 2 0 11: 2',
+        '... and 1 more file',
+        'px: 40 of 1,000 skipped (4 %), 0 remapped',
+        'loss head.loss: 5 of 50 labels skipped, 0 remapped',
+        '4 of 10 files, 2 of 3 iterations',
+        'pixels: value 11 (10 times)',
+        'every iteration: /log/label_guard.jsonl',
+    ]
+    assert re.search(r'3\.png +│? {5,}4 ', table), 'numbers stand on the right'
+    assert '... and 4 more files' in closing_table('train', ledger_of(4), 0, None)
+
+
+def test_the_values_of_a_file_are_ranked_and_wrapped_between_two_of_them() -> None:
+    found = Tally(60, 50, 0, {n: n for n in range(1, 9)}, 'a.png', {'box_no_area': 2}, other_values=14)
+    table = files_table('t', [found], 0, 80)
+    text = io.StringIO()
+    Console(file=text, width=150, color_system=None).print(table)
+    lines = [' '.join(re.sub('[│┃]', ' ', line).split()) for line in text.getvalue().splitlines()]
+    assert 'a.png 50 0 8: 8, 7: 7, 6: 6, 5: 5, 4: 4,' in lines
+    assert lines[lines.index('a.png 50 0 8: 8, 7: 7, 6: 6, 5: 5, 4: 4,') :][1:3] == [
+        '3: 3, others: 17,',
+        '2 boxes without area',
+    ]
+
+
+def test_a_narrow_table_leaves_nothing_out() -> None:
+    text = io.StringIO()
+    table = files_table('t', [Tally(9, 9, 0, {10**20: 9}, 'a' * 40)], 0, 10)
+    Console(file=text, width=50, color_system=None).print(table)
+    letters = re.sub(r'[^a0-9]', '', text.getvalue())
+    assert letters.count('a') >= 40
+    assert letters.count('0') >= 20
+
+
+def test_the_sums_of_a_log_without_its_clean_iterations() -> None:
+    found = Tally(60, 50, 0, {7: 50}, mapped=5)
+    filled = {'loss_mask': {'10': 1, '2': 3}}
+    totals = LoopTotals(0, 2, 0, 1, {'pixels': found, 'instances': Tally()}, {'l': LossCount(0, 5, 1)}, 1, filled)
+    assert amounts(totals) == [
+        'px: 50 of 60 skipped (83.3 %) in the iterations with any, 0 remapped, 5 mapped by label_map',
+        'loss l: 5 labels skipped, 1 remapped',
+        '1 image seen without any instance',
+        'rank 2 had no loss_mask in 3 iterations; filled with zeros',
+        'rank 10 had no loss_mask in 1 iteration; filled with zeros',
+        '1 file, in the 2 iterations that the log holds (those with any)',
+    ]
+    assert amounts(LoopTotals(4, 2, 3, 1), ranks=2) == ['1 of 3 files, 2 of 4 iterations of 2 ranks']
+
+
+def test_a_loop_without_an_offence_is_one_line() -> None:
+    ledger = Ledger()
+    ledger.pending = Span(1, pixels=Tally(1000, mapped=7), instances=Tally(3))
+    ledger.see_files(['a.png'])
+    ledger.take_pending()
+    assert closing('val', ledger, 3, None) == 'val: all labels valid (1,000 px, 7 px mapped by label_map in 1 file)'
+    assert closing('val', Ledger(), 3, None) == ''
+    assert closing('val', ledger_of(1), 3, None).startswith('summary\nmmguard: val, pixels')
+    assert too_many_skipped(0.25, 0.1, [Tally(source='a.png'), Tally(source='b.png')]) == (
+        '25 % of the labels seen so far were skipped, more than max_skipped_ratio=0.1: a.png, b.png. Correct the '
+        'labels, or raise the limit'
+    )
 
 
 def test_table_breaks_no_file_name_in_two() -> None:

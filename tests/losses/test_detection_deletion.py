@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from this_torch import skip_where_stock_fails
 
 NAMES = pytest.mark.parametrize('name', CASES)
-STABLE = settings(max_examples=60, derandomize=True, deadline=None)
+STABLE = settings(max_examples=30, derandomize=True, deadline=None)
 ODD = (float('inf'), -float('inf'), float('nan'))
 
 
@@ -73,8 +73,8 @@ def test_invalid_elements_might_as_well_not_be_there(name: str, override: Option
         seen.append(int((~keep).sum()))
 
     check()
-    assert len(seen) > 20
-    assert sum(number > 0 for number in seen) > 10
+    assert len(seen) > 10
+    assert sum(number > 0 for number in seen) > 5
 
 
 @NAMES

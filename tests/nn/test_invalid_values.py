@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
-import sys
 from collections import Counter
 from typing import List
 
@@ -14,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from this_torch import skip_where_torch_fails
+from warm import run
 
 from mmguard import Tally
 from mmguard.nn import CrossEntropyLoss
@@ -110,8 +109,9 @@ logits, target = torch.zeros(5, 3, requires_grad=True), torch.tensor([0, 11, 255
 
 
 def at_the_end_of(code: str) -> str:
-    ended = subprocess.run([sys.executable, '-c', CODE + code], capture_output=True, text=True, timeout=120, check=True)
-    return ended.stderr
+    ended = run(CODE + code)
+    assert ended.returncode == 0
+    return ended.output
 
 
 @pytest.mark.parametrize('name', ENDS)

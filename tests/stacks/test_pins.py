@@ -59,10 +59,11 @@ def test_the_stacks_are_apart() -> None:
     assert len({pins(stack)['torch'] for stack in STACKS if stack != 'lab'}) == 1  # what differs is not torch
 
 
-def test_lab_has_an_older_torch_and_numpy_and_all_packages_of_openmmlab() -> None:
+def test_lab_has_an_older_torch_and_numpy_and_the_frameworks_of_openmmlab() -> None:
     lab, newest = pins('lab'), pins('openmmlab')
     assert (lab['torch'], lab['torchvision'], lab['numpy']) == ('2.1.2', '0.16.2', '1.26.4')
-    assert set(newest) <= set(lab)
+    # The first stack has a server of S3 for the tests, too.
+    assert {'mmcv', 'mmdet', 'mmengine', 'mmsegmentation', 'ftfy', 'regex', 'opencv-python'} <= set(newest) & set(lab)
     assert {name for name in newest if name.startswith('mm') and lab[name] != newest[name]} == set()
 
 

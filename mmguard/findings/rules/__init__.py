@@ -1,4 +1,7 @@
-"""The rules. One kind of mistake, one file; adding one touches the list of its folder alone."""
+"""The rules. One kind of mistake, one file; adding one touches the list of its folder alone.
+
+Imports what findings may.
+"""
 
 from typing import List, Type
 

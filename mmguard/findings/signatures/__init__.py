@@ -1,4 +1,7 @@
-"""Errors by their words: data alone, grouped by where they arise."""
+"""Errors by their words: data alone, grouped by where they arise.
+
+Imports what findings may; no rules.
+"""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ SIGNATURES = (
                 tell='The log has lines with `Assertion ... failed`.',
             ),
             Cause(
-                'The predictions are NaN: training diverged.',
+                'The predictions are NaN: training diverged. Lower the learning rate, clip gradients, or train without '
+                'half precision.',
                 (),
                 # The matcher and the losses of DETR-like models pass the predictions first.
                 clue=r'\bnan\b|\[epoch|Epoch: \[(?:[1-9]|\d\d)|it/s|grad_norm|boxes1\[:, 2:\] >= boxes1',

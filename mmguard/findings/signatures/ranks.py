@@ -25,9 +25,11 @@ _OTHER_COLLECTIVE = Cause(
     'A rank skipped a collective or called another: a metric, a save, an early return, a different number of batches.',
     tell='Compare the stacks of the ranks (`py-spy dump`): one stands elsewhere.',
 )
+#: A sum here and a gathering there: other losses on one rank are sums of another size, or a sum too few.
+_TWO_KINDS = r'OpType=(\w+)\b[^\n]{0,2000}OpType=(?!\1\b)\w'
 _SLOW = Cause(
     'One rank is busy for longer than the timeout: saving, evaluating on rank 0 alone, reading from a slow disk.',
-    clue=r'save_checkpoint|evaluat|barrier',
+    clue=r'save_checkpoint|evaluat|barrier|rank 0: ranks [\d, ]+ waited',
     tell='It dies at an epoch boundary: raise `timeout` of init_process_group.',
 )
 _DEAD = Cause('Another rank died first: its error is the one to read.', tell='Look at the first traceback in the log.')
@@ -71,8 +73,8 @@ SIGNATURES = (
         r'|mismatched? (?:collective|shape).{0,60}rank|[Cc]ollectives? .{0,40}different shapes',
         'The k-th collective of one rank met another one of the next: they are out of step.',
         (
-            _EMPTY._replace(clue=r'ALLREDUCE|allreduce|loss'),
-            _OTHER_COLLECTIVE,
+            _EMPTY._replace(clue=r'ALLREDUCE|allreduce|loss', against=_TWO_KINDS),
+            _OTHER_COLLECTIVE._replace(clue=_TWO_KINDS),
         ),
         _RANKS,
         bare=True,

@@ -25,7 +25,7 @@ SIGNATURES = (
         r'weight tensor should be defined either for all|weight\.size\(0\) != n_classes'
         r'|same length as num(?:ber of)? ?classes'
         r'|weight tensor.{0,60}number of classes'
-        r"|class_dimension\(\d+\)\s+must equal to\s+weight's class_dimension",
+        r"|class_dimension\(\d+\)\s+(?:must|should) (?:be )?equal to\s+weight's class_dimension",
         'The number of weights is not the number of output channels: they must be equal, detection heads of the DETR '
         'family need one more, for "no object".',
         (

@@ -6,23 +6,29 @@ from mmguard.findings.signatures.device import LABEL_CAUSES
 from mmguard.findings.signatures.signature import Cause, Signature
 
 _SCAN = 'mmguard scan CONFIG'
+#: A call of a loss in the log that names the refused value as its ignore_index.
+_REFUSES_IGNORED = (
+    r'\A(?=[\s\S]*(?:cross_entropy|nll_loss|CrossEntropyLoss|NLLLoss)\w*\([^\n]*ignore_index=(-?\d+)\b)'
+    r'(?=[\s\S]*[Tt]arget \1\b)'
+)
 _NOT_IGNORED = Cause(
     'The value is one that was meant to be ignored, and the loss ignores another: 255 of padding or void beside '
     'ignore_index=-100.',
     ('MG104', 'MG208', 'MG103'),
     clue=r'[Tt]arget 255\b|index 255\b|index 254\b',
     tell='The value is 255.',
+    against=_REFUSES_IGNORED,
 )
 _OLD_TORCH = Cause(
     "torch before 1.0.1 with reduction='none' refuses ignore_index itself: the labels are right. Upgrade torch.",
-    clue=r'reduction=[\'"]none',
-    against=r'IndexError|device-side',
+    clue=r'\A(?![\s\S]*(?:IndexError|device-side))[\s\S]*reduction=[\'"]none|' + _REFUSES_IGNORED,
     tell='The value is ignore_index; `mmguard env` names the version.',
 )
 _OLD_PADDLE = Cause(
     'Paddle before 2.2, with class weights, refuses ignore_index itself: the labels are right. Upgrade Paddle, and '
     'PaddleSeg, which passed 256 weights.',
-    clue=r'class_dimension\(\d+\), but got \[?-?\d+\]? <= label_value <= \[?255\b',
+    clue=r'class_dimension\(\d+\), but got \[?-?\d+\]? <= label_value <= \[?255\b'
+    r"|Target\(255\) is out of class_dimension's",
     tell='The highest value is ignore_index, and without weights it trains.',
 )
 _NEGATIVE = Cause(
@@ -40,8 +46,16 @@ _CATEGORY_IDS = Cause(
 _ONE_TOO_MANY = Cause(
     'num_classes is one too small (the background was not counted), or labels count from 1.',
     ('MG102', 'MG115', 'MG138', 'MG108', 'MG202'),
-    clue=r'index (\d+) is out of bounds for (?:dimension|axis) \d+ with size \1\b|[Tt]arget [12] is out of bounds',
+    clue=r'index (\d+) is out of bounds for (?:dimension|axis) \d+ with size \1\b|[Tt]arget [12] is out of bounds'
+    r'|range: (\d+) found while n_classes is \2\b',
     tell='The value equals num_classes.',
+)
+_COLOURS = Cause(
+    'The masks have a palette, and cv2.imread reads its colours: read with np.array(Image.open(path)), or write them '
+    'anew as plain gray PNG that hold the labels.',
+    ('MG120', 'MG121'),
+    clue=r'seg image are out of range: (\d+) found while n_classes is (?!\1\b)',
+    tell='`PIL.Image.open(file).mode` is P or RGB.',
 )
 _GRAY = Cause(
     'Raw values: gray levels, colours, ids of a data set (Cityscapes, COCO, ADE20K), BraTS, instances.',
@@ -58,9 +72,11 @@ SIGNATURES = (
         r'IndexError: Target -?\d+ is out of bounds'
         r'|Assertion.{0,3}cur_target >= 0 && cur_target < n_classes.{0,3}failed'
         r'|^Target -?\d+ is out of bounds|target.? (?:is )?out of range'
+        r'|pixel values of seg image are out of range'
         r"|label_value < class_dimension\(|out of class_dimension's (?:upper|lower) bound",
-        'A label is neither a class (0 to num_classes - 1) nor ignore_index. The number is the first such label.',
-        (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _GRAY, _SLIP, _OLD_TORCH, _OLD_PADDLE),
+        'A label is neither a class (0 to num_classes - 1) nor ignore_index. The number is the first such label. '
+        'A check of the masks before training says the same.',
+        (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _COLOURS, _GRAY, _SLIP, _OLD_TORCH, _OLD_PADDLE),
         _SCAN,
     ),
     Signature(
@@ -145,6 +161,13 @@ SIGNATURES = (
             ),
             _ONE_TOO_MANY,
             Cause('255 is no class: leave it out before the lookup.', ('MG104', 'MG208'), clue=r'index 255\b'),
+            Cause(
+                'A script that evaluates or analyses has a class list of its own: its config, or the test data set of '
+                'it, names fewer classes than annotations and results have.',
+                ('MG204', 'MG203', 'MG229'),
+                clue=r'confusion|matrix\b|analy[sz]|eval|metric|browse',
+                tell='Training ends well, and only this script fails: give it the config of the training.',
+            ),
         ),
         _SCAN,
     ),
@@ -212,7 +235,8 @@ SIGNATURES = (
     Signature(
         'MG422',
         'A metric refuses values of the target.',
-        r'Detected the following values in `(?:target|preds)`|Expected argument `(?:target|preds)` to (?:be|have)'
+        r'Detected (?:the following|more unique) values in `(?:target|preds)`'
+        r'|Expected argument `(?:target|preds)` to (?:be|have)'
         r'|The highest label in `(?:target|preds)` should be smaller than',
         'torchmetrics counts classes 0 to num_classes - 1 and its own ignore_index, nothing else.',
         (

@@ -130,7 +130,7 @@ def _pixel_classes(head: Head, group: str) -> Tuple[Optional[int], str]:
         return (things + stuff, f'{THINGS} + {STUFF}') if stuff else (None, '')
     number = _int(head.get('num_classes')) if group != 'panoptic_head' else None
     per_channel = group in ('decode_head', 'auxiliary_head') and not head.is_a(*QUERIES)
-    if per_channel and 1 in (number, _int(head.get('out_channels'))):
+    if per_channel and number == 1:
         number = 2
     return number, 'num_classes'
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Collection, Dict, Iterator, Mapping
 
-from mmguard.labels.spaces.config import label_map_of
-from mmguard.labels.spaces.space import KINDS, LabelSpaces, Space
+from mmguard.labels.spaces.space import KINDS, LabelSpaces, Space, label_map_of
 
 
 def from_record(said: Mapping[str, Any], offended: Collection[str] = ()) -> LabelSpaces:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from mmguard.labels import OTHERS
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule, LabelSpace
 
@@ -112,3 +113,11 @@ def from_options(
     if pixels is not None and ignore_index is not None:
         pixels = replace(pixels, ignore_index=ignore_index)
     return replace(spaces, pixels=pixels, instances=instances)
+
+
+def label_map_of(said: Any) -> Dict[int, int]:
+    """Raw value -> class, as far as it is named; empty where it is none."""
+    try:
+        return {int(raw): int(label) for raw, label in (said or {}).items() if raw != OTHERS}
+    except (AttributeError, TypeError, ValueError):
+        return {}

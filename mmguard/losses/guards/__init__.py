@@ -1,4 +1,7 @@
-"""How each stock loss is guarded: one class per kind of loss, found by the name of the loss's class."""
+"""How each stock loss is guarded: one class per kind of loss, found by the name of the loss's class.
+
+Imports :mod:`mmguard.functional` and what is below it; no framework.
+"""
 
 from __future__ import annotations
 

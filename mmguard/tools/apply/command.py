@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from mmguard.errors import CannotRun
-from mmguard.failures import import_scope
-from mmguard.files import write_whole
+from mmguard.files.whole import write_whole
 from mmguard.tools.exit_codes import CLEAN
 from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, options_of
 from mmguard.version import __version__
@@ -96,6 +95,7 @@ def apply(
     Raises:
         CannotRun, OSError: It cannot be done.
     """
+    from mmguard.config.load import import_scope
     from mmguard.config.read import ReadConfig
     from mmguard.config.types import words_of_misplaced
     from mmguard.tools.apply.edited import edit_tree
@@ -144,7 +144,7 @@ def _looked_again(out: Path) -> str:
     """What the rules find in the file that was written."""
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
-    from mmguard.words import counted
+    from mmguard.text.words import counted
 
     left = diagnose(config=read_config(str(out)))
     found = ', '.join(dict.fromkeys(finding.code for finding in left))

@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
 from mmguard.config.changes import changed_data
+from mmguard.config.merged import merged
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE, SAFE
@@ -27,7 +28,7 @@ class Edited(NamedTuple):
         tree (dict): The config as plain dicts and lists.
         changed (list[str]): What was written, in words.
         codes (list[str]): The findings that are gone.
-        left (list[str]): Edits that ask nothing, and that others exclude, in words.
+        left (list[str]): What was not written, in words: edits that ask nothing and that others exclude, label files.
     """
 
     tree: Dict[str, Any]
@@ -57,10 +58,13 @@ def edit_tree(
         raise CannotRun(f'{against}; nothing was written. Write one, and look again')
     done = Edited(tree, [], [], [])
     for offer in chosen:
-        done = _with(done, offer)
+        done = _with(done, offer, tree)
+        if offer.edit.files:
+            number = str(offer.edit.number)
+            done.left.append(f'[{number}]: the label files, which `{_fix(source, scanned, number)}` writes anew')
     if ALL_SAFE not in wanted:
         return done
-    return _all_safe(done) if scanned is None else _all_safe_of_scan(done, offers, chosen)
+    return _all_safe(done) if scanned is None else _all_safe_of_scan(done, offers, chosen, tree)
 
 
 def _of_check(config: ReadConfig) -> List[Offer]:
@@ -83,8 +87,7 @@ def _of_scan(source: str, options: ScanOptions) -> List[Offer]:
 def _of_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
     known = {str(offer.edit.number): offer for offer in offers}
     if number in known and not known[number].edit.config:
-        words = shlex.join(['mmguard', 'fix', source, '--out', 'DIR', *(scanned.words() if scanned else [])])
-        raise CannotRun(f'edit {number} rewrites label files: `{words} --edit {number}`')
+        raise CannotRun(f'edit {number} rewrites label files: `{_fix(source, scanned, number)}`')
     if number not in known:
         words = shlex.join(['mmguard', *(['check', source] if scanned is None else ['scan', source, *scanned.words()])])
         there = f'there are 1 to {len(known)}' if known else 'there is none'
@@ -93,9 +96,15 @@ def _of_number(number: str, offers: Sequence[Offer], source: str, scanned: Optio
     return known[number]
 
 
-def _with(done: Edited, offer: Offer) -> Edited:
+def _fix(source: str, scanned: Optional[ScanOptions], number: str) -> str:
+    words = ['mmguard', 'fix', source, '--out', 'DIR', *(scanned.words() if scanned else []), '--edit', number]
+    return shlex.join(words)
+
+
+def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
+    """One more edit, of the tree that it was found in."""
     finding, edit = offer.finding, offer.edit
-    tree = changed_data(done.tree, edit.config)
+    tree = merged(found_in, done.tree, changed_data(found_in, edit.config))
     left = _remaining(tree, finding)
     if left:
         raise CannotRun(f'[{edit.number}] {edit.text} leaves {finding.code} at {", ".join(left)}; nothing was written')
@@ -116,10 +125,10 @@ def _all_safe(done: Edited) -> Edited:
         safe = _safe(_of_check(ReadConfig(by_name(done.tree))))
         if not safe:
             return done
-        done = _with(done, safe[0])
+        done = _with(done, safe[0], done.tree)
 
 
-def _all_safe_of_scan(done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer]) -> Edited:
+def _all_safe_of_scan(done: Edited, offers: Sequence[Offer], chosen: Sequence[Offer], tree: Dict[str, Any]) -> Edited:
     """Those that hold beside the others: the labels are looked at as well."""
     chosen = list(chosen)
     for offer in _safe(offers):
@@ -130,11 +139,12 @@ def _all_safe_of_scan(done: Edited, offers: Sequence[Offer], chosen: Sequence[Of
             done.left.append(f'[{offer.edit.number}]: {against}; scan again')
         else:
             chosen.append(offer)
-            done = _with(done, offer)
+            done = _with(done, offer, tree)
     return done
 
 
 def _safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Of each finding the first edit that asks nothing."""
-    safe = [offer for offer in offers if offer.edit.config and offer.edit.applicability == SAFE]
+    """Of each finding the first edit that asks nothing, and leaves the files as they are."""
+    safe = [offer for offer in offers if offer.edit.config and not offer.edit.files]
+    safe = [offer for offer in safe if offer.edit.applicability == SAFE]
     return [offer for n, offer in enumerate(safe) if not offer.is_of_one_of(safe[:n])]

@@ -6,9 +6,10 @@ import copy
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
 
 from mmguard.config.classes import name_of
+from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
-from mmguard.labels.spaces import LabelSpaces, from_config
+from mmguard.labels.spaces import LabelSpaces
 from mmguard.tools.apply.heads import heed_ignored
 from mmguard.tools.apply.losses import guard_losses
 from mmguard.tools.apply.pipelines import guard_pipelines

@@ -13,6 +13,9 @@ from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.guards import guarded_loss
 from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
 
+#: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
+WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'AutoAssignHead')
+
 
 class Verdict(NamedTuple):
     """What becomes of a loss.
@@ -134,10 +137,25 @@ def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
             continue
         cls = class_of(node['type'], 'MODELS', scope_at(tree, path))
         for name, default in defaults_of(cls).items():
-            if 'loss' not in name or name in node:
+            if 'loss' not in name or name in node or (name == 'loss_cls' and _is_without_loss(cls)):
                 continue
             if isinstance(default, dict) and 'type' in default:
                 yield path, name, default
+
+
+def _is_without_loss(cls: Any) -> bool:
+    return any(base.__name__ in WITHOUT_LOSS for base in getattr(cls, '__mro__', ()))
+
+
+def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
+    """The heads whose labels meet no loss that could be guarded, in words."""
+    for path, node in walk(tree.get('model', {}), ('model',)):
+        is_head = 'type' in node and 'head' in key_of(path)
+        if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
+            yield (
+                f'{dotted(path)}: {name_of(node["type"])} computes its classification loss without a loss object: '
+                f'GuardInstanceLabels in the pipeline is its only guard'
+            )
 
 
 def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
@@ -185,7 +203,7 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
             changed.append(
                 f'{dotted((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
             )
-    return changed, left
+    return changed, [*left, *heads_without_loss(tree)]
 
 
 def _at(tree: Any, path: Path) -> Any:

@@ -13,10 +13,11 @@ from mmguard.tools.apply.tree import Path, argument, dotted, is_text, scope_at, 
 PIXEL_GUARD, INSTANCE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels'
 #: They draw further targets from the label map, so it must be sanitized before them.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
-_PACKS = ('PackSegInputs', 'PackDetInputs')
+_INSTANCE_PACKS = ('PackDetInputs', 'PackTrackInputs')
+_PACKS = ('PackSegInputs', *_INSTANCE_PACKS)
 _OTHER_PACKS = {
-    'PackTrackInputs': 'it packs the frames of a video, which the guards do not look into',
-    'PackReIDInputs': 'identities are no classes',
+    'PackReIDInputs': 'its labels are identities, one class of the head each, and there is no guard of whole images: '
+    'one beyond num_classes ends the training',
 }
 #: Augments one image several times, whose labels would be counted as often.
 _AUGMENTED = 'TestTimeAug'
@@ -84,12 +85,12 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
 
 def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_invalid: str) -> List[Dict[str, Any]]:
     guards = []
-    if _name(pack) == 'PackDetInputs' and spaces.instances is not None:
+    if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None:
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
         if for_invalid != 'ignore':
             guard['on_invalid'] = for_invalid
         guards.append(guard)
-    if spaces.pixels is not None and (_name(pack) == 'PackSegInputs' or _loads_label_maps(steps)):
+    if spaces.pixels is not None and _packs_label_maps(steps, pack):
         guard = {'type': _type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
         if spaces.pixels.ignore_index != 255:
             guard['ignore_index'] = spaces.pixels.ignore_index
@@ -97,8 +98,10 @@ def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_inv
     return guards
 
 
-def _loads_label_maps(steps: List[Any]) -> bool:
-    """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
+def _packs_label_maps(steps: List[Any], pack: Dict[str, Any]) -> bool:
+    """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may, a video's do not."""
+    if _name(pack) != 'PackDetInputs':
+        return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]
     return not loaders or any(_name(s) == 'LoadPanopticAnnotations' or s.get('with_seg') for s in loaders)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from typing import Any, Dict, List, TextIO
 
+from mmguard.text.visible import visible
+from mmguard.text.words import counted
 from mmguard.tools.apply.source_text import WIDTH, Code, Items, Source, layout, one_line, source_of
 from mmguard.tools.apply.written import without_scopes
-from mmguard.visible import visible
-from mmguard.words import counted
 
 _COLOURS = {'+++': 'bold', '---': 'bold', '@@': 'cyan', '+': 'green', '-': 'red'}
 

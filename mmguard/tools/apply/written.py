@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Union
 
+from mmguard.compat.stack import base_source
 from mmguard.config.classes import SCOPES
 from mmguard.config.load import load_config
 from mmguard.errors import CannotRun
-from mmguard.stack import base_source
 from mmguard.tools.apply.guarded import is_lazy, tree_of
 from mmguard.tools.apply.overlay import overlay_text
 from mmguard.tools.apply.source_text import Code, full_text

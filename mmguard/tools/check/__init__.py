@@ -1,1 +1,4 @@
-"""The rules that read a config before training."""
+"""The rules that read a config before training.
+
+Imports what all commands share.
+"""

@@ -9,8 +9,8 @@ from contextlib import redirect_stdout
 from typing import Any, List
 
 from mmguard.errors import CannotRun
+from mmguard.text.visible import visible
 from mmguard.tools.exit_codes import CLEAN, FOUND
-from mmguard.visible import visible
 
 
 def add_to(commands: Any) -> None:
@@ -44,8 +44,9 @@ def codes(text: str) -> List[str]:
 def run(args: argparse.Namespace) -> int:
     import mmengine  # noqa: F401  where it is missing, the command line says how to install it
 
-    from mmguard.config.read import read_config
-    from mmguard.files import write_or_print
+    from mmguard.config.detr_yaml import is_detr_yaml, with_includes
+    from mmguard.config.read import ReadConfig, read_config
+    from mmguard.files.whole import write_or_print
     from mmguard.findings.engine import chosen_rules, diagnose
     from mmguard.findings.wording import numbered
     from mmguard.tools.check.render import as_json, as_text
@@ -56,7 +57,10 @@ def run(args: argparse.Namespace) -> int:
         raise CannotRun(str(error)) from error
     rules = [rule for rule in chosen if 'config' in rule.looks_at]
     with redirect_stdout(sys.stderr):  # configs and frameworks print; standard output may be for JSON
-        config = read_config(args.config)
+        if is_detr_yaml(args.config):
+            config = ReadConfig(with_includes(args.config), args.config)
+        else:
+            config = read_config(args.config)
         findings = diagnose(config=config, rules=rules)
     findings = numbered(findings)
     record = as_json(config, findings, [rule.code for rule in rules])

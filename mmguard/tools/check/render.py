@@ -7,8 +7,8 @@ from typing import Any, Dict, List
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import SEVERITIES, Finding
 from mmguard.findings.wording import apply_hint, findings_text, unpack
+from mmguard.text.words import counted
 from mmguard.version import __version__
-from mmguard.words import counted
 
 
 def as_text(config: ReadConfig, findings: List[Finding], rules: int) -> str:

@@ -1,1 +1,4 @@
-"""``mmguard demo``: watch one bad label end a training, and the same training survive it."""
+"""``mmguard demo``: watch one bad label end a training, and the same training survive it.
+
+Imports what all commands share.
+"""

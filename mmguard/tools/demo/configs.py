@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mmguard.files import write_whole
-from mmguard.stack import base_source
+from mmguard.compat.stack import base_source
+from mmguard.files.whole import write_whole
 
 STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 BATCH_SIZE = 4

@@ -7,7 +7,7 @@ import textwrap
 import warnings
 from typing import Optional
 
-from mmguard.stack import config_file
+from mmguard.compat.stack import config_file
 from mmguard.tools.demo.configs import STOCK
 
 NEEDED = ('cv2', 'matplotlib', 'mmcv', 'mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine')
@@ -30,8 +30,8 @@ def what_is_missing() -> Optional[str]:
             f'mmguard demo trains PIDNet from MMSegmentation, which does not work here: {where} fails with {reason}. '
             f'Install what is missing, of one stack: `pip install mmsegmentation ftfy regex`, and an mmcv that fits it '
             f'and has its compiled ops (`pip install openmim`, then `mim install "mmcv>=2.0.0,<2.2.0"`; mmcv-lite is '
-            f'not enough); or `pip install onedl-mmengine onedl-mmcv onedl-mmsegmentation`. '
-            f'Then run the demo again. The rest of mmguard works without mmsegmentation.',
+            f'not enough), or `pip install onedl-mmengine onedl-mmcv onedl-mmsegmentation`; then run the demo again. '
+            f'The rest of mmguard works without mmsegmentation.',
             width=100,
             break_long_words=False,
             break_on_hyphens=False,

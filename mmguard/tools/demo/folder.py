@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from mmguard.errors import CannotRun
-from mmguard.files import write_whole
+from mmguard.files.whole import write_whole
 
 #: Says that a folder was made by the demo and may be made anew.
 MARK = '.mmguard_demo'

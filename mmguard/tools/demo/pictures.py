@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from mmguard.files import write_whole
+from mmguard.files.whole import write_whole
 from mmguard.tools.demo.dataset import MEANING, DataSet, read_png
 
 LOUD = ['#ff1fd1', '#ffe600', '#00e5ff', '#ff7a00', '#7dff2a', '#ff3b3b', '#b58cff', '#ffffff']

@@ -11,6 +11,7 @@ from typing import Dict, List, Optional
 
 from rich.console import Console
 
+from mmguard.text.words import counted
 from mmguard.tools.demo.child import train_in_child
 from mmguard.tools.demo.configs import BATCH_SIZE, write_configs
 from mmguard.tools.demo.dataset import MEANING, TRAIN, VAL, DataSet, write_dataset
@@ -19,7 +20,6 @@ from mmguard.tools.demo.folder import make_anew
 from mmguard.tools.demo.narrator import Narrator
 from mmguard.tools.demo.verification import Verdict, read_log, verify
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.words import counted
 
 STEPS = 5
 

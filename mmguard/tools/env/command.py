@@ -25,11 +25,11 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.console import Console
-    from mmguard.files import write_or_print
+    from mmguard.files.whole import write_or_print
     from mmguard.findings.engine import diagnose
     from mmguard.findings.finding import ERROR
     from mmguard.findings.wording import unpack
+    from mmguard.text.console import Console
     from mmguard.tools.env.facts import gather
     from mmguard.tools.env.render import show
     from mmguard.tools.env.table import table, worst

@@ -13,9 +13,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Dict, Optional, Sequence, Tuple
 
+from mmguard.compat.stack import folder_of
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, version_key
 from mmguard.findings.rules.environment.resume_fails import ALL
-from mmguard.stack import folder_of
 from mmguard.tools.env.limits import accepted_mmcv, declared_mmcv
 from mmguard.tools.env.tried import tried
 

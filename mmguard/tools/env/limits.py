@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Optional, Tuple
 
-from mmguard.stack import distributions_of
+from mmguard.compat.stack import distributions_of
 
 #: From, and below; empty: no limit.
 Limits = Tuple[str, str]

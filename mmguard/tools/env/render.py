@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, List, Sequence
 
-from mmguard.console import Text
 from mmguard.findings import Finding
 from mmguard.findings.finding import ERROR, INFO, WARNING
+from mmguard.text.console import Text
 from mmguard.tools.env.table import OK, Line
 from mmguard.tools.on_screen import finding_on_screen
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Iterator, List, Sequence
 
+from mmguard.compat.stack import stacks_among
 from mmguard.findings import Finding
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.installing import limits_in_words
 from mmguard.findings.rules.environment.compiled_ops import LINE as OPS
 from mmguard.findings.rules.environment.gpu_unused import cuda_in_words
-from mmguard.stack import stacks_among
 
 OK = 'ok'
 #: Shown only where they are installed.

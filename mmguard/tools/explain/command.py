@@ -91,8 +91,8 @@ def _explain_code(what: str) -> int:
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
-    from mmguard.console import Console
-    from mmguard.files import write_or_print
+    from mmguard.files.whole import write_or_print
+    from mmguard.text.console import Console
     from mmguard.tools.explain.dice import HARMLESS
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.reader import Reader
@@ -131,9 +131,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
 
 def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:
     """What is to be read, how it is called, and a config beside it, which is named and not run."""
-    from mmguard.tools.explain.sources import logs_of, pieces_of
-    from mmguard.tools.report.run_files import config_of
-    from mmguard.visible import visible_name
+    from mmguard.text.visible import visible_name
+    from mmguard.tools.explain.sources import config_of, logs_of, pieces_of
 
     if what == '-':
         return pieces_of(what), 'standard input', None

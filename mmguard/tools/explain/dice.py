@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import List
 
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: What stands in a piece of a log that has it; nnU-Net v2 and v1.
 WORDS = (b'seudo dice', b'foreground Dice')

@@ -8,9 +8,9 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import List, Optional, Tuple
 
-from mmguard.failures import words_of
 from mmguard.findings.finding import INFO, Finding
 from mmguard.labels.numbering import IDS
+from mmguard.text.failures import words_of
 from mmguard.tools.explain.explained import Explanation, Known
 from mmguard.tools.scan.options import ScanOptions
 
@@ -24,6 +24,7 @@ _WHO = (
     ('rf-detr', r'[/\\]rf-?detr[/\\]'),
     ('rt-detr', r'[/\\]rt-?detr(?:v2)?(?:_pytorch)?[/\\]'),
     ('d-fine', r'[/\\]d-?fine[/\\]'),
+    ('deim', r'[/\\]deim(?:v2)?[/\\]'),
     ('torchvision', r'[/\\]torchvision[/\\]models[/\\]detection[/\\]'),
     ('transformers', r'[/\\]transformers[/\\]models[/\\]'),
 )

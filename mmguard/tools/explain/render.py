@@ -8,11 +8,11 @@ import textwrap
 from typing import Any, Dict, List, Optional
 
 from mmguard.findings.signatures import SIGNATURES, Signature
+from mmguard.text.visible import visible
+from mmguard.text.words import counted
 from mmguard.tools.explain.explained import CONFIRMED, HINTED, REFUTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Raised, Trouble
 from mmguard.version import __version__
-from mmguard.visible import visible
-from mmguard.words import counted
 
 _STANDING = {HINTED: 'the log points to it', REFUTED: 'unlikely: what would confirm it was looked for and not found'}
 _TRUE_LINE = (
@@ -51,6 +51,8 @@ def as_text(found: Explanation, name: str = '', config: Optional[str] = None, wi
     for number, weighed in enumerate(found.causes, 1):
         rows += _cause_rows(number, weighed, width, shown)
     rows += ['', *_wrapped(f'next: {_command(signature.command, config)}', width, '      ')]
+    if config is None and 'mmguard scan CONFIG' in signature.command:
+        rows.append('      without a config: mmguard scan FOLDER --num-classes N')
     rows += _other_rows(found, width)
     for finding in found.more[:3]:
         rows += _wrapped(f'also found: {finding.code} {visible(finding.cause)}', width, '  ')

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
 from mmguard.errors import CannotRun
 from mmguard.log.flight_record import NAME as FLIGHT
-from mmguard.visible import visible_name
+from mmguard.text.visible import visible_name
 
 _PIECE = 1 << 20
 #: A notebook of more bytes is pictures.
@@ -92,3 +92,9 @@ def _of_notebook(path: Path) -> Iterator[bytes]:
                 lines = text if isinstance(text, list) else [text] if isinstance(text, str) else []
                 for line in lines:
                     yield (str(line).rstrip('\n') + '\n').encode('utf-8', 'replace')
+
+
+def config_of(folder: Path) -> Optional[Path]:
+    """The config that mmengine wrote beside the log of a run."""
+    paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
+    return next((path for path in paths if path.is_file()), None)

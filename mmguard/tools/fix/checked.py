@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Callable, Dict, Optional
 
@@ -17,7 +18,13 @@ def check_for(ending: str) -> Optional[Check]:
     return _CHECKS.get(ending.lower())
 
 
-def _check_coco(path: Path) -> None:
+def _check_json(path: Path) -> None:
+    from mmguard.tools.scan.annotations.labelme import is_labelme_file, scan_labelme
+
+    if is_labelme_file(str(path)):
+        with suppress(ValueError):  # an image may well be without a shape
+            _check(scan_labelme(str(path), look=False))
+        return
     from mmguard.tools.scan.annotations.coco import scan_coco
 
     _check(scan_coco(str(path)))
@@ -29,7 +36,7 @@ def _check_voc(path: Path) -> None:
     _check(scan_voc_files(str(path.parent), [VocImage('', path.name)], images=False))
 
 
-_CHECKS: Dict[str, Check] = {'.json': _check_coco, '.xml': _check_voc}
+_CHECKS: Dict[str, Check] = {'.json': _check_json, '.xml': _check_voc}
 
 
 def _check(facts: LabelFacts) -> None:

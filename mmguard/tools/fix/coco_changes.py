@@ -18,6 +18,7 @@ _SIDES = ('width', 'height')
 WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
+    'rows': lambda a, b, c, d, *_: (b, a, d - b, c - a),
     'either': lambda a, b, c, d, *_: (min(a, a + c), min(b, b + d), abs(c), abs(d)),
     'centres': lambda a, b, c, d, *_: (a - c / 2, b - d / 2, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width, b * height, c * width, d * height),

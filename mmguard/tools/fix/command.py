@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import sys
 from contextlib import redirect_stdout
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
-from mmguard.tools.arguments import label, label_map, positive
+from mmguard.tools.arguments import class_names, label, label_map, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.tools.scan.arguments import add_reading, add_split, options_of
 
@@ -24,13 +25,15 @@ def add_to(commands: Any) -> None:
         'fix',
         help='write corrected copies of label files, with a manifest of what changed',
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
-        'a COCO or LVIS JSON, or a VOC folder (its .xml and ImageSets; images are hard-linked). Originals are never '
+        'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), a folder or data.yaml '
+        'of YOLO, or a folder of Labelme; or the URL of one but YOLO and Labelme (images stay there). Originals are '
+        'never '
         'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
         'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
         'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit TARGET is scanned again, and '
         'the edits of label files that `mmguard scan TARGET` numbers are written instead.',
     )
-    parser.add_argument('target', type=Path, metavar='TARGET')
+    parser.add_argument('target', type=_target, metavar='TARGET')
     parser.add_argument('-o', '--out', type=Path, required=True, metavar='DIR', help='a new folder, outside of TARGET')
     parser.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
     parser.add_argument('--ignore-index', type=label, metavar='V', help='default: 255')
@@ -49,9 +52,10 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         '--classes',
-        type=_names,
+        type=class_names,
         metavar='cat,dog',
-        help='names that VOC objects may have; of COCO the categories that the file is to list, in this order: '
+        help='names that VOC objects and shapes of Labelme may have (or a file with a name in each line); of COCO the '
+        'categories that the file is to list, in this order: '
         'annotations of other classes are dropped, names that the file lacks are added',
     )
     parser.add_argument(
@@ -62,14 +66,30 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         '--boxes',
-        choices=('either', 'corners', 'centres', 'sizes', 'fractions', 'centre-fractions'),
+        choices=(
+            'either',
+            'corners',
+            'rows',
+            'centres',
+            'sizes',
+            'fractions',
+            'centre-fractions',
+            'pixels',
+            'pixel-corners',
+            'around',
+        ),
         default='',
         help='how the boxes of TARGET are written, to convert them: from either corner; of COCO corners (x1, y1, x2, '
-        'y2), centres (centre, width, height), fractions of the image, or both (YOLO); of VOC sizes (x, y, width, '
-        'height) or fractions. COCO with sizes and VOC with corners are as they should be',
+        'y2), rows (y1, x1, y2, x2), centres (centre, width, height), fractions of the image, or both (YOLO); of VOC '
+        'sizes (x, y, width, height) or fractions. COCO with sizes and VOC with corners are as they should be. Of YOLO '
+        'pixels or pixel-corners, to divide them by the size of the image; around makes boxes of outlines',
     )
     parser.add_argument(
-        '--scale', type=_factor, metavar='F', help='multiply boxes and outlines of a COCO JSON by F: 0.5 halves them'
+        '--scale',
+        type=_factor,
+        metavar='F',
+        help='multiply boxes and outlines of a COCO JSON by F: 0.5 halves them; of label maps their values: 255 '
+        'where they were divided by it',
     )
     parser.add_argument(
         '--sizes',
@@ -95,7 +115,7 @@ def add_to(commands: Any) -> None:
         'or a .json file of {"128,0,0": 1, ...}',
     )
     parser.add_argument(
-        '--threshold', type=label, metavar='V', help='label maps of two classes: values above V become 1, the others 0'
+        '--threshold', type=float, metavar='V', help='label maps of two classes: values above V become 1, the others 0'
     )
     edit = parser.add_argument_group(
         'what `mmguard scan TARGET` offers',
@@ -115,6 +135,12 @@ def add_to(commands: Any) -> None:
     parser.set_defaults(run=run, interrupted='mmguard fix: interrupted; what is in DIR is whole, run it again')
 
 
+def _target(text: str) -> str:
+    from mmguard.tools.storage.urls import entered, is_url
+
+    return entered(text) if is_url(text) else str(Path(text))
+
+
 def _colours(text: str) -> Dict[Colour, int]:
     try:
         written = Path(text).read_text(encoding='utf-8') if text.endswith('.json') else text
@@ -132,10 +158,6 @@ def _factor(text: str) -> float:
     if not 0 < factor < float('inf'):
         raise argparse.ArgumentTypeError(f'must be above 0, got {text}')
     return factor
-
-
-def _names(text: str) -> Any:
-    return tuple(name.strip() for name in text.split(',') if name.strip())
 
 
 def _renamed(text: str) -> Dict[str, str]:
@@ -166,14 +188,15 @@ def _write_edits(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.edited import choose, scan, scanned_again
     from mmguard.tools.fix.misread import check_boxes
     from mmguard.tools.fix.render import show
+    from mmguard.tools.storage.files import FILES
 
     with redirect_stdout(sys.stderr):  # frameworks print
-        offered = scan(str(args.target), options_of(args))
+        offered = scan(args.target, options_of(args))
     chosen = choose(offered, args.edit)
     places = {path: args.out / str(n) if len(chosen.files) > 1 else args.out for n, path in enumerate(chosen.files, 1)}
     for path, options in chosen.files.items():
-        check_boxes(Path(path), options)
-    written = {path: write_copies(Path(path), places[path], options) for path, options in chosen.files.items()}
+        check_boxes(path, options)
+    written = {path: write_copies(path, places[path], options) for path, options in chosen.files.items()}
     for path, copies in written.items():
         show(places[path], copies)
     for line in chosen.left:
@@ -181,10 +204,13 @@ def _write_edits(args: argparse.Namespace) -> int:
     code = _code_of(list(written.values()))
     if code != CLEAN:
         return code
-    in_place = {path: place / Path(path).name if Path(path).is_file() else place for path, place in places.items()}
+    in_place = {
+        path: place / os.path.basename(path) if FILES.is_file(path) else place for path, place in places.items()
+    }
     with redirect_stdout(sys.stderr):
         again = scanned_again(offered.plan, in_place)
-    print('\n'.join(filter(None, [again, 'train with the copies in place of the originals'])))
+    then = f'; the config changes, too: `{chosen.config}`' if chosen.config else ''
+    print('\n'.join(filter(None, [again, f'train with the copies in place of the originals{then}'])))
     return CLEAN
 
 

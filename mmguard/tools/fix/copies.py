@@ -6,17 +6,25 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple, Union
 
-from mmguard.failures import REPORT_IT, words_of
-from mmguard.files import write_whole
+from mmguard.files.whole import write_whole
 from mmguard.labels.space import OTHERS
+from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.checked import check_for
 from mmguard.tools.fix.maps import Corrected
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected, as_label_map
 from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
+from mmguard.tools.scan.sources.folders import walk
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import below, is_url
 
+if TYPE_CHECKING:
+    from mmguard.tools.fix.yolo import YoloFiles
+
+#: Of the content of a file, and its name.
 Correct = Callable[[bytes, str], Corrected]
+Link = Callable[[str, Path], bool]
 #: Of a VOC data set: nothing in it is a label.
 IMAGES = 'JPEGImages'
 
@@ -37,19 +45,22 @@ class Copies(NamedTuple):
     failures: List[Exception]
 
 
-def write_copies(target: Path, out: Path, options: FixOptions, to_link: Callable[[Path, Path], None] = link) -> Copies:
+def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
     """Writes corrected copies of the label files of a target.
 
     Args:
-        target (Path): A folder of label maps, a COCO or LVIS JSON, or a VOC folder (or one of XML files).
+        target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
+            data.yaml of YOLO, or a folder or JSON of Labelme; or the URL of one but YOLO and Labelme.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
-        to_link (callable): Puts images beside their annotations.
+        to_link (callable): Puts images beside their annotations; says whether it did.
 
     Raises:
         CannotCorrect, OSError: Nothing could be done.
     """
-    check_places(target, out)
+    target = os.fspath(target)
+    if not is_url(target):
+        check_places(Path(target), out)
     files, correct, images = _plan(target, options)
     final = _final(target, options)
     out.mkdir(parents=True, exist_ok=True)
@@ -59,40 +70,52 @@ def write_copies(target: Path, out: Path, options: FixOptions, to_link: Callable
     return copies
 
 
-def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Correct, FrozenSet[str]]:
+def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Correct, FrozenSet[str]]:
     """The label files with their names in the copy, what corrects one, and which of them are images beside them."""
     from mmguard.tools.fix.coco import correct_coco
-    from mmguard.tools.fix.maps import correct_map, is_map
+    from mmguard.tools.fix.labelme import plan_of_labelme
+    from mmguard.tools.fix.maps import correct_map
     from mmguard.tools.fix.voc import correct_voc
+    from mmguard.tools.fix.yolo import yolo_files
+    from mmguard.tools.scan.annotations.labelme import is_labelme
     from mmguard.tools.scan.annotations.voc import is_voc
+    from mmguard.tools.scan.sources.folder import label_files
+    from mmguard.tools.scan.sources.folders import is_image_name
 
-    if not target.exists():
+    if not FILES.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
-    if target.is_file():
-        if target.suffix.lower() != '.json':
+    texts = None if is_url(target) or is_voc(target) else yolo_files(Path(target))
+    if texts is not None:
+        return _plan_of_yolo(texts, options)
+    if not (is_url(target) or options.suffix or is_voc(target)) and is_labelme(target):
+        return plan_of_labelme(Path(target), options)
+    if FILES.is_file(target):
+        if not target.lower().endswith('.json'):
             raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
         if OTHERS in options.label_map:
             raise CannotCorrect(
                 '--label-map: * stands for all other values of label maps; of a JSON name every category id'
             )
-        return [(target, target.name)], lambda data, ending: correct_coco(data, options), frozenset()
+        return [(target, os.path.basename(target))], lambda data, name: correct_coco(data, options), frozenset()
     names = sorted(_walk(target))
-    maps = [name for name in names if is_map(name)]
     in_voc = [name for name in names if name.lower().endswith('.xml')]
-    if in_voc and (is_voc(str(target)) or not maps):
+    if in_voc and (is_voc(target) or not any(map(is_image_name, names))):
         if options.label_map:
             raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
         images = _images_beside(names)
         lists = [name for name in names if 'ImageSets' in Path(name).parts]
-        files = [(target / name, name) for name in (*in_voc, *lists, *sorted(images))]
+        files = [(os.path.join(target, name), name) for name in (*in_voc, *lists, *sorted(images))]
         return (
             files,
-            lambda data, ending: (
-                correct_voc(data, options) if ending.lower() == '.xml' else Corrected(data, ending, [], {}, {})
+            lambda data, name: (
+                correct_voc(data, options) if _ending(name).lower() == '.xml' else _unchanged(data, name)
             ),
             images,
         )
+    maps = sorted(below(path, target) for path in label_files(target, options.suffix))
     if not maps:
+        if options.suffix:
+            raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
         raise CannotCorrect(f'{target} holds neither label maps nor VOC .xml: name the folder that does')
     import PIL.Image  # noqa: F401  without it no map is written at all
 
@@ -100,10 +123,33 @@ def _plan(target: Path, options: FixOptions) -> Tuple[List[Tuple[Path, str]], Co
         raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
     _check_rule(options)
     return (
-        [(target / name, name) for name in maps],
-        lambda data, ending: correct_map(data, ending, options),
+        [(os.path.join(target, name), name) for name in maps],
+        lambda data, name: correct_map(data, _ending(name), options),
         frozenset(),
     )
+
+
+def _plan_of_yolo(texts: YoloFiles, options: FixOptions) -> Tuple[List[Tuple[str, str]], Correct, FrozenSet[str]]:
+    from mmguard.tools.fix.yolo import correct_data_yaml, correct_text
+    from mmguard.tools.scan.yolo.declared import is_data_yaml
+
+    names = sorted(_walk(str(texts.folder)))
+    own = {name for name in names if name in texts.texts or is_data_yaml(str(texts.folder / name))}
+
+    def correct(data: bytes, name: str) -> Corrected:
+        if name not in texts.texts:
+            return correct_data_yaml(data, _ending(name))
+        return correct_text(data, options, texts.kpt_shape, texts.texts[name])
+
+    return [(str(texts.folder / name), name) for name in names], correct, frozenset(names) - own
+
+
+def _ending(name: str) -> str:
+    return os.path.splitext(name)[1]
+
+
+def _unchanged(data: bytes, name: str) -> Corrected:
+    return Corrected(data, _ending(name), [], {}, {})
 
 
 def _images_beside(names: List[str]) -> FrozenSet[str]:
@@ -128,15 +174,23 @@ def _check_rule(options: FixOptions) -> None:
         raise CannotCorrect(str(error)) from error
 
 
-def _walk(folder: Path) -> Iterator[str]:
+def _walk(folder: str) -> Iterator[str]:
+    if is_url(folder):
+        for far in walk(folder, _cannot_list):
+            yield from (below(f'{far.path}/{name}', folder) for name in far.names)
+        return
     for place, _, names in os.walk(folder):
         for name in names:
             yield os.path.relpath(os.path.join(place, name), folder)
 
 
-def _final(target: Path, options: FixOptions) -> Set[str]:
+def _cannot_list(folder: str, error: OSError) -> None:
+    raise CannotCorrect(f'{folder} cannot be listed: {error}')
+
+
+def _final(target: str, options: FixOptions) -> Set[str]:
     """Digests of what was corrected by the same rules: it is not mapped a second time."""
-    earlier = read_manifest(target) if target.is_dir() else None
+    earlier = read_manifest(Path(target)) if os.path.isdir(target) else None
     if earlier is None:
         return set()
     if earlier.get('finished') is False:
@@ -148,10 +202,10 @@ def _final(target: Path, options: FixOptions) -> Set[str]:
 
 def _write(
     out: Path,
-    files: List[Tuple[Path, str]],
+    files: List[Tuple[str, str]],
     correct: Correct,
     final: Set[str],
-    to_link: Callable[[Path, Path], None],
+    to_link: Link,
     images: FrozenSet[str],
 ) -> Copies:
     done: List[Dict[str, Any]] = []
@@ -159,17 +213,16 @@ def _write(
     failures: List[Exception] = []
     taken: Dict[str, str] = {}
     linked = 0
+    readers = FILES.readers([path for path, name in files if name not in images], _read)
     for path, name in files:
         try:
             if name in images:
-                to_link(path, out / name)
-                linked += 1
+                linked += to_link(path, out / name)
                 continue
-            data = _read(path)
+            data = next(readers)()
             before = digest(data)
-            ending = os.path.splitext(name)[1]
-            corrected = Corrected(data, ending, [], {}, {}) if before in final else correct(data, ending)
-            new_name = name[: len(name) - len(ending)] + corrected.ending
+            corrected = _unchanged(data, name) if before in final else correct(data, name)
+            new_name = name[: len(name) - len(_ending(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
             write_whole(out / new_name, corrected.data, check_for(corrected.ending))
@@ -199,7 +252,7 @@ def _write(
     return Copies(done, left_out, linked, failures)
 
 
-def _read(path: Path) -> bytes:
-    if not stat.S_ISREG(path.stat().st_mode):
+def _read(path: str) -> bytes:
+    if not stat.S_ISREG(os.stat(path).st_mode):
         raise NotCorrected('no regular file')  # reading a pipe would wait for ever
-    return path.read_bytes()
+    return Path(path).read_bytes()

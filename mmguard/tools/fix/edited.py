@@ -10,13 +10,13 @@ from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE, SAFE
 from mmguard.findings.finding import INFO
 from mmguard.findings.together import Offer, as_one, objection
+from mmguard.text.words import counted
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.processes import LocalProcesses, cores
 from mmguard.tools.scan.run import offers_of, run_plan
 from mmguard.tools.scan.target import Plan, plan_of
-from mmguard.words import counted
 
 
 class Offered(NamedTuple):
@@ -37,10 +37,12 @@ class Chosen(NamedTuple):
     Attributes:
         files (dict[str, FixOptions]): File or folder -> what becomes of it.
         left (list[str]): Edits that another one excludes, in words.
+        config (str): The command that writes what they change in the config; empty: nothing.
     """
 
     files: Dict[str, FixOptions]
     left: List[str]
+    config: str = ''
 
 
 def scan(target: str, options: ScanOptions) -> Offered:
@@ -89,7 +91,9 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     if not chosen:
         raise CannotCorrect(f'{offered.plan.target}: no edit of label files that asks nothing; nothing was written')
     edit = as_one([offer.edit for offer in chosen])
-    return Chosen({path: FixOptions(**dict(options)) for path, options in edit.files}, left)
+    files = {path: FixOptions(**dict(options)) for path, options in edit.files}
+    both = [str(offer.edit.number) for offer in chosen if offer.edit.config]
+    return Chosen(files, left, _apply(offered.plan, *both) if both else '')
 
 
 def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
@@ -127,9 +131,13 @@ def _of_number(offered: Offered, number: str) -> Offer:
         there = f'there is {", ".join(files)}' if files else 'there is none'
         raise CannotCorrect(f'`mmguard scan {plan.target}` offers no edit {number} of label files: {there}')
     if number not in files:
-        words = shlex.join(['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()])
-        raise CannotCorrect(f'edit {number} changes the config: `{words} --edit {number}`')
+        raise CannotCorrect(f'edit {number} changes the config: `{_apply(plan, number)}`')
     return known[number]
+
+
+def _apply(plan: Plan, *numbers: str) -> str:
+    words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()]
+    return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
 
 
 def _safe(offers: Sequence[Offer]) -> List[Offer]:

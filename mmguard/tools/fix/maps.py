@@ -9,12 +9,17 @@ from typing import Dict, List, NamedTuple, Tuple
 import numpy as np
 
 from mmguard.labels.space import LabelRule, value_counts
-from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, as_label_map
+from mmguard.text.words import counted
+from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, Unreadable, as_label_map
+from mmguard.tools.scan.arrays import form_of_array, read_array
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
-from mmguard.words import counted
 
-ENDINGS = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.webp', '.pgm', '.ppm', '.jpg', '.jpeg')
+#: How files of numpy begin.
+_NUMPY, _ZIP = b'\x93NUMPY', b'PK\x03\x04'
 _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
+
+#: What 1 / 255 in 32 bits, times 255, is off at most.
+ROUNDING = 1e-4
 
 
 class Corrected(NamedTuple):
@@ -52,7 +57,9 @@ def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
     corrected, tally = rule.sanitize(label)
     changes = _words(label, corrected)
     if options.threshold is not None:
-        changes.insert(0, f'values above {options.threshold} -> 1, the others -> 0')
+        changes.insert(0, f'values above {options.threshold:g} -> 1, the others -> 0')
+    elif options.scale is not None:
+        changes.insert(0, f'values times {options.scale:g}')
     if form != 'gray8' or not is_png or ending.lower() != '.png':
         changes.append(f'{form} -> 8-bit index PNG')
     if not changes:
@@ -91,19 +98,24 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     """Values as stored (thresholded, or indices of the listed colours), (H, W), the form, and whether it is a PNG."""
     from PIL import Image
 
+    scale, lossy, is_png, in_colour = 1.0, False, False, False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            Image.init()
-            known = [name for name in _FORMATS if name in Image.OPEN]
-            with Image.open(io.BytesIO(data), formats=known) as image:
-                form, scale = form_of(image), scale_of(image)
-                lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
-                image.load()
-                in_colour = bool(options.colours) and form in ('rgb', 'rgba')
-                stored = np.asarray(image.convert('RGB') if in_colour else image)
+            if data.startswith((_NUMPY, _ZIP)):
+                stored = read_array(io.BytesIO(data), len(data))
+                form = form_of_array(stored)
+            else:
+                Image.init()
+                known = [name for name in _FORMATS if name in Image.OPEN]
+                with Image.open(io.BytesIO(data), formats=known) as image:
+                    form, scale = form_of(image), scale_of(image)
+                    lossy, is_png = is_lossy(image, data[:16]), image.format == 'PNG'
+                    image.load()
+                    in_colour = bool(options.colours) and form in ('rgb', 'rgba')
+                    stored = np.asarray(image.convert('RGB') if in_colour else image)
     except Exception as error:  # a decoder fed with damaged bytes raises what it likes
-        raise NotCorrected(f'unreadable: {type(error).__name__}: {str(error)[:200]}') from error
+        raise Unreadable(f'unreadable: {type(error).__name__}: {str(error)[:200]}') from error
     if in_colour and not lossy:
         return _indices(stored, options.colours), form, is_png
     if options.threshold is not None:
@@ -112,7 +124,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
         raise NotCorrected(
             'compressed with loss (JPEG): its values are no longer what was drawn. Export it again as PNG'
         )
-    return _values(stored, form, scale), form, is_png
+    return _values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
 
 
 def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:
@@ -136,13 +148,9 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
     if stored.dtype.kind == 'f':
         if not whole:
             return stored
-        if not (np.isfinite(stored).all() and (stored == np.round(stored)).all()):
+        if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= ROUNDING).all()):
             raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
-        return stored.astype(np.int64)
+        return np.round(stored).astype(np.int64)
     if scale != 1:  # gray of 2 or 4 bits, which decoders stretch over 0..255
         return np.round(stored / scale).astype(np.uint8)
     return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored
-
-
-def is_map(name: str) -> bool:
-    return name.lower().endswith(ENDINGS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from mmguard.errors import CannotRun
 from mmguard.findings.box_formats import JSON, are_many
 from mmguard.findings.edits import Edit
@@ -22,7 +20,7 @@ _SINGLE = ('MG109', 'MG152')
 _CONVERTS = frozenset({'boxes', 'sizes', 'scale'})
 
 
-def check_boxes(target: Path, options: FixOptions) -> None:
+def check_boxes(target: str, options: FixOptions) -> None:
     """Looks at the boxes of a target with the rules of the scan, unless the options say how they are written.
 
     Raises:
@@ -31,7 +29,7 @@ def check_boxes(target: Path, options: FixOptions) -> None:
     if options.boxes or options.sizes or options.scale is not None:
         return
     try:
-        plan = plan_of(str(target), ScanOptions())
+        plan = plan_of(target, ScanOptions())
         labels = [source.read() for source in plan.sources if isinstance(source, AnnotationSource)]
     except (CannotRun, OSError, ValueError):
         return  # why it cannot be copied, who copies says

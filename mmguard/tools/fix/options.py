@@ -27,7 +27,7 @@ class FixOptions:
         rename (dict[str, str]): Name of a category -> the name it is to have; applied before ``classes``.
         renumber (int, optional): Categories of COCO get ids from here on, in the order of the file.
         boxes (str): How boxes are written, one of ``WRITTEN`` of the format; they are converted. Empty: as they should.
-        scale (float, optional): By which boxes and outlines of COCO are multiplied.
+        scale (float, optional): By which boxes and outlines of COCO, or the values of label maps, are multiplied.
         sizes (str): Of images as the annotations tell them: width and height are ``'swapped'``, or
             ``'scaled'`` as the boxes are. Empty: they are right.
         no_crowds (bool): Crowds (VOC: difficult objects) are made objects as others are.
@@ -36,7 +36,8 @@ class FixOptions:
         drop_empty (bool): Images of COCO without an object are left out.
         colours (dict[tuple, int]): Of label maps that are stored as colours: (red, green, blue) -> label. A file with a
             colour that is not listed is left out.
-        threshold (int, optional): Of label maps of two classes: values above it are 1, the others 0.
+        threshold (float, optional): Of label maps of two classes: values above it are 1, the others 0.
+        suffix (str, optional): How the names of label maps end. ``None``: as a scan chooses them.
     """
 
     num_classes: Optional[int] = None
@@ -53,7 +54,8 @@ class FixOptions:
     images: Optional[str] = None
     drop_empty: bool = False
     colours: Dict[Colour, int] = field(default_factory=dict)
-    threshold: Optional[int] = None
+    threshold: Optional[float] = None
+    suffix: Optional[str] = None
 
     def __post_init__(self) -> None:
         # An edit holds pairs, for it cannot change.
@@ -81,6 +83,10 @@ def as_label_map(label_map: Dict[Any, int]) -> LabelMap:
 
 class NotCorrected(Exception):
     """A file that is left out, and why."""
+
+
+class Unreadable(NotCorrected):
+    """A file that no decoder takes."""
 
 
 class CannotCorrect(CannotRun):

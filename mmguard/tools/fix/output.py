@@ -9,8 +9,9 @@ import stat
 from pathlib import Path
 from typing import Any, Dict, Optional, Set
 
-from mmguard.files import is_draft, write_whole
+from mmguard.files.whole import is_draft, write_whole
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
+from mmguard.tools.storage.urls import is_url
 from mmguard.version import __version__
 
 MANIFEST = 'manifest.json'
@@ -51,7 +52,7 @@ def digests_after(manifest: Dict[str, Any]) -> Set[str]:
     return {str(entry.get('sha256_after')) for entry in listed}
 
 
-def begin(out: Path, target: Path, options: FixOptions) -> None:
+def begin(out: Path, target: str, options: FixOptions) -> None:
     """Marks a folder as ours, and removes what a run that was killed left half written.
 
     Raises:
@@ -64,13 +65,13 @@ def begin(out: Path, target: Path, options: FixOptions) -> None:
                 path.unlink()
 
 
-def write_manifest(out: Path, target: Path, options: FixOptions, finished: bool = True, **found: Any) -> None:
+def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
     """Writes the manifest; of a run that has just begun ``finished=False``."""
     record = {
         'written_by': _WRITER,
         'version': __version__,
         'finished': finished,
-        'target': str(target),
+        'target': target,
         'options': options.to_json(),
         **found,
     }
@@ -87,20 +88,27 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def link(source: Path, path: Path) -> None:
+def link(file: str, path: Path) -> bool:
     """A hard link to a file that is not corrected; a copy where the file system has no links.
+
+    Returns:
+        bool: Whether it is there: what lies behind a URL stays there.
 
     Raises:
         OSError: Neither can be made, or it is no regular file.
     """
+    if is_url(file):
+        return False
+    source = Path(file)
     if not stat.S_ISREG(source.stat().st_mode):
         raise OSError('no regular file')
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.samefile(source):
-        return
+        return True
     if path.exists():
         path.unlink()
     try:
         os.link(source.resolve(), path)
     except OSError:
         write_whole(path, source.read_bytes())
+    return True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mmguard.text.visible import visible_name
+from mmguard.text.words import counted
 from mmguard.tools.fix.copies import Copies
 from mmguard.tools.fix.output import MANIFEST
-from mmguard.visible import visible_name
-from mmguard.words import counted
 
 _SHOWN = 10
 

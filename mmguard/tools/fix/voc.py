@@ -9,10 +9,10 @@ from typing import Callable, Dict, Optional
 import numpy as np
 
 from mmguard.labels.instances import InstanceRule
+from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
 from mmguard.tools.fix.maps import Corrected
 from mmguard.tools.fix.options import FixOptions, NotCorrected
-from mmguard.words import counted
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 _INF = float('inf')

@@ -1,1 +1,4 @@
-"""Samples of a flight record, run again one at a time on the CPU, to find the one that fails."""
+"""Samples of a flight record, run again one at a time on the CPU, to find the one that fails.
+
+Imports :mod:`mmguard.tools.trace` and what all commands share.
+"""

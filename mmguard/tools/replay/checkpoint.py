@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from mmguard.errors import CannotRun
-from mmguard.failures import words_of
-from mmguard.plain_pickle import RefusedName
+from mmguard.files.plain_pickle import RefusedName
+from mmguard.text.failures import words_of
 from mmguard.tools.replay import tensor_pickle
 from mmguard.tools.replay.surroundings import environment
 

@@ -37,8 +37,8 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.console import Console
-    from mmguard.files import write_or_print
+    from mmguard.files.whole import write_or_print
+    from mmguard.text.console import Console
     from mmguard.tools.replay.render import as_json, show
     from mmguard.tools.replay.run import quiet, replayed
     from mmguard.tools.replay.surroundings import without_gpu

@@ -15,8 +15,8 @@ import torch
 from mmengine.dataset import pseudo_collate
 from torch import nn
 
-from mmguard.failures import own_failure
 from mmguard.hooks.rank_guard_hook import nonfinite_gradients
+from mmguard.text.failures import own_failure
 
 #: What batch norm says to a single value per channel.
 _ONE_VALUE = 'Expected more than 1 value per channel'

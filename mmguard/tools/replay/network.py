@@ -11,7 +11,7 @@ from mmengine.registry import MODELS
 from torch import nn
 
 from mmguard.errors import CannotRun
-from mmguard.failures import words_of
+from mmguard.text.failures import words_of
 from mmguard.tools.replay.checkpoint import read_checkpoint
 from mmguard.tools.samples import in_scope
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Set
 
-from mmguard.console import Console, Table, Text
-from mmguard.failures import REPORT_IT
+from mmguard.text.console import Console, Table, Text
+from mmguard.text.failures import REPORT_IT
+from mmguard.text.visible import visible_name
+from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.replay.outcome import DIES, INVALID, LEFT_OUT, NOT_FINITE, NOT_FOUND, OUR_FAILURE, PASSES, Outcome
-from mmguard.visible import visible_name
-from mmguard.words import counted
 
 _STYLES = {
     DIES: 'bold red',

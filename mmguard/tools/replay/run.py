@@ -9,18 +9,19 @@ import warnings
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Optional
 
+from mmguard.config.label_spaces import from_config
 from mmguard.config.read import from_mmengine
 from mmguard.errors import CannotRun
 from mmguard.hooks.discovery import class_names_of
-from mmguard.labels.spaces import from_config, from_model
+from mmguard.labels.spaces import from_model
 from mmguard.log.flight_reader import Flight
+from mmguard.text.words import counted
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.tools.replay.network import build_model
 from mmguard.tools.replay.outcome import DIES, NOT_FINITE, NOT_FOUND, OUR_FAILURE, Outcome
 from mmguard.tools.replay.recorded import Recorded, chosen, exception_of, load_record, recorded_batches
 from mmguard.tools.replay.replayer import Replayer
 from mmguard.tools.samples import Samples, build_dataset, in_scope, load_config
-from mmguard.words import counted
 
 
 def replayed(

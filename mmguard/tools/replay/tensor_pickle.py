@@ -11,7 +11,7 @@ from typing import IO, Any, Dict, Tuple
 import torch
 from torch import nn
 
-from mmguard.plain_pickle import PlainData
+from mmguard.files.plain_pickle import PlainData
 
 
 class _Unread:

@@ -1,1 +1,4 @@
-"""What was found, for a screen and as a page: tables, plots, likely causes, pictures of files."""
+"""What was found, for a screen and as a page: tables, plots, likely causes, pictures of files.
+
+Imports :mod:`mmguard.tools.explain` and what all commands share.
+"""

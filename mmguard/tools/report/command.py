@@ -37,14 +37,13 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.console import Console
-    from mmguard.files import write_or_print
+    from mmguard.files.whole import write_or_print
+    from mmguard.text.console import Console
     from mmguard.tools.explain.dice import HARMLESS
     from mmguard.tools.explain.explained import explain_text
     from mmguard.tools.explain.render import as_text
     from mmguard.tools.report.log_json import as_json
     from mmguard.tools.report.mode_report import sections_of
-    from mmguard.tools.report.page import write_scan_page
     from mmguard.tools.report.render import show
     from mmguard.tools.report.run_findings import run_findings
     from mmguard.tools.report.run_report import read_report
@@ -68,6 +67,8 @@ def run(args: argparse.Namespace) -> int:
         # Where no label was counted there is nothing to call fine.
         counted = [mode for mode in report.modes if mode.in_all.counted]
         sections = [section for mode in counted for section in sections_of(mode, report.problems)]
+        from mmguard.tools.report.html import write_scan_page  # needs jinja2, which the rest does without
+
         write_scan_page(args.html, str(args.log), sections, report.crash if report.crash.ranks else None, findings, end)
         console.print(f'page: {args.html}')
     if not report.is_clean:

@@ -11,8 +11,8 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
 from mmguard.log.flight_reader import KILLED, RUNNING, Flight, FlightBatch, read_flight
-from mmguard.tools.report.run_files import config_of
-from mmguard.words import counted
+from mmguard.text.words import counted
+from mmguard.tools.explain.sources import config_of
 
 _FRAME = re.compile(r'^ *File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
 

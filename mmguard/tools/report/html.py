@@ -7,15 +7,18 @@ import hashlib
 import time
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from mmguard.files.whole import write_whole
 from mmguard.findings import RULES, Finding, LabelFacts
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import Verdict
 from mmguard.labels.instances import describe_boxes
+from mmguard.text.visible import visible
+from mmguard.text.words import counted
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.report.crash import Crash, described
 from mmguard.tools.report.histogram import histogram_of
@@ -23,14 +26,38 @@ from mmguard.tools.report.page import Section, WorstFile
 from mmguard.tools.report.panels import panels_of
 from mmguard.tools.report.plots import plots_of
 from mmguard.version import __version__
-from mmguard.visible import visible
-from mmguard.words import counted
 
 #: Codes that say: the labels are fine.
 FINE = tuple(cause.code for cause in RULES if issubclass(cause, Verdict))
 #: Files that are listed, and that are drawn, per section.
 LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
+
+
+def write_scan_page(
+    path: Union[str, Path],
+    title: str,
+    sections: Sequence[Section],
+    crash: Optional[Crash] = None,
+    run_findings: Sequence[Finding] = (),
+    end: Optional[Explanation] = None,
+) -> None:
+    """Writes one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
+
+    The page is written to a temporary file beside ``path`` and renamed, so that a reader never meets half of it.
+
+    Args:
+        path (str or Path): The file; its folder is made.
+        title (str): What was scanned.
+        sections (sequence of Section): In the order of the page.
+        crash (Crash, optional): How a training ended; shown first.
+        run_findings (sequence of Finding): What is found of a training and its ranks.
+        end (Explanation, optional): What its exceptions mean.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    write_whole(Path(path), page(title, sections, crash, run_findings, end).encode('utf-8'))
 
 
 def page(

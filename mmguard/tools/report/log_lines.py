@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional
 
+from mmguard.files.typed_json import Rank
 from mmguard.labels.tally import Tally
 from mmguard.log.line_reader import Unread, read_lines
 from mmguard.log.source import UNKNOWN
 from mmguard.log.totals import LossCount
-from mmguard.typed_json import Rank
 
 
 @dataclass

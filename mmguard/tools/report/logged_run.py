@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
+from mmguard.files.typed_json import Rank, decoded, parsed
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.line_reader import Unread
 from mmguard.log.run_record import FORMAT
 from mmguard.log.totals import LoopTotals
-from mmguard.typed_json import Rank, decoded, parsed
 
 #: A file of more bytes is no record of a run.
 _LARGEST = 1 << 25

@@ -6,17 +6,18 @@ import os
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence
 
+from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.advice import diagnose_for
-from mmguard.labels.spaces import LabelSpaces, from_config, from_options
+from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally
 from mmguard.log.totals import KINDS, LoopTotals
+from mmguard.text.words import counted
 from mmguard.tools.report.log_config import data_roots
 from mmguard.tools.report.log_totals import ModeTotals, values_of
 from mmguard.tools.report.logged_run import LoggedMode, LoggedRun
 from mmguard.tools.report.page import Section, WorstFile
-from mmguard.words import counted
 
 
 @dataclass
@@ -50,7 +51,8 @@ class ModeReport:
 
     @property
     def skipped_nothing(self) -> bool:
-        return not (self.in_all or self.lines.totals())
+        # Losses that were filled with zeros are a finding of their own, and no label.
+        return not any(replace(totals, filled={}) for totals in (self.in_all, self.lines.totals()))
 
     @property
     def note(self) -> str:

@@ -1,17 +1,11 @@
-"""The page: what it is made from, and how it reaches the disk."""
+"""What the page is made from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Tuple
 
-from mmguard.files import write_whole
 from mmguard.findings import Finding, LabelFacts
-
-if TYPE_CHECKING:
-    from mmguard.tools.explain.explained import Explanation
-    from mmguard.tools.report.crash import Crash
 
 
 @dataclass
@@ -81,31 +75,3 @@ class Section:
     worst: List[WorstFile] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
     history: Dict[str, Dict[int, int]] = field(default_factory=dict)
-
-
-def write_scan_page(
-    path: Union[str, Path],
-    title: str,
-    sections: Sequence[Section],
-    crash: Optional[Crash] = None,
-    run_findings: Sequence[Finding] = (),
-    end: Optional[Explanation] = None,
-) -> None:
-    """Writes one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
-
-    The page is written to a temporary file beside ``path`` and renamed, so that a reader never meets half of it.
-
-    Args:
-        path (str or Path): The file; its folder is made.
-        title (str): What was scanned.
-        sections (sequence of Section): In the order of the page.
-        crash (Crash, optional): How a training ended; shown first.
-        run_findings (sequence of Finding): What is found of a training and its ranks.
-        end (Explanation, optional): What its exceptions mean.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    from mmguard.tools.report.html import page
-
-    write_whole(Path(path), page(title, sections, crash, run_findings, end).encode('utf-8'))

@@ -10,6 +10,8 @@ from typing import Any, Iterable, List, Optional, Tuple
 import numpy as np
 from markupsafe import Markup
 
+from mmguard.tools.storage.files import FILES
+
 #: Pixels of the longer side of a picture.
 LONGEST = 640
 #: Bytes of one encoded picture; a picture of noise is encoded coarser until it fits.
@@ -144,7 +146,7 @@ def _open(path: str) -> Any:
     from PIL import Image
 
     try:
-        image = Image.open(path)
+        image = Image.open(FILES.open(path) if FILES.is_far(path) else path)
         if image.size[0] * image.size[1] > MOST_PIXELS:
             raise CannotDraw(f'too large to draw ({image.size[0]:,} x {image.size[1]:,})')
         if image.format != 'JPEG':

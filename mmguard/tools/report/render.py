@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Sequence
 
-from mmguard.console import Table, Text
 from mmguard.findings import Finding
 from mmguard.findings.unused import unused_in
 from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.log.wording import all_valid, amounts, files_table, reasons_by_kind
+from mmguard.text.console import Table, Text
+from mmguard.text.visible import visible
+from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.report.bars import bars
 from mmguard.tools.report.crash import Crash, RankCrash, described
@@ -17,8 +19,6 @@ from mmguard.tools.report.log_totals import ModeTotals, values_of
 from mmguard.tools.report.mode_report import ModeReport
 from mmguard.tools.report.plots import binned
 from mmguard.tools.report.run_report import RunReport
-from mmguard.visible import visible
-from mmguard.words import counted
 
 #: What the terminal shows of a crash; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Dict, List, Optional
 
 from mmguard.errors import CannotRun
+from mmguard.files.typed_json import parsed
 from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.json_lines import NAME
 from mmguard.log.run_record import record_name
-from mmguard.typed_json import parsed
 
 #: What flight records were called before.
 _OLD_FLIGHT = 'label_guard_crash'
@@ -121,9 +121,3 @@ def _rank(path: Path, first: Path) -> Optional[int]:
     number = path.name[len(start) : len(path.name) - len(end)]
     fits = path.name.startswith(start) and path.name.endswith(end) and number.isascii() and number.isdigit()
     return int(number) if fits else None
-
-
-def config_of(folder: Path) -> Optional[Path]:
-    """The config that mmengine wrote beside the log of a run."""
-    paths = (folder / name for name in ('vis_data/config.py', 'config.py'))
-    return next((path for path in paths if path.is_file()), None)

@@ -9,9 +9,9 @@ from mmguard.findings import Finding, diagnose
 from mmguard.findings.rules.run import RUN_RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.log.flight_reader import KILLED as WAS_KILLED
+from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.crash import RankCrash, is_of_another_rank
 from mmguard.tools.report.log_config import read_config
-from mmguard.tools.report.run_files import config_of
 from mmguard.tools.report.run_report import RunReport
 
 

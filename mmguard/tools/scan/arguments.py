@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
-from mmguard.tools.arguments import label, label_map, positive
+from mmguard.tools.arguments import class_names, label, label_map, positive
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.options import ScanOptions
@@ -30,6 +30,13 @@ def add_labels(group: Any) -> None:
         default={},
         metavar='7:0,8:1',
         help='value in the file:class; *:255 for all others',
+    )
+    group.add_argument(
+        '--classes',
+        type=class_names,
+        metavar='cat,dog',
+        help='of Labelme and VOC, the names that are classes, in their order; or a file with a name in each line, '
+        'labels.txt',
     )
     group.add_argument('--images', metavar='DIR', help='folder of the images: pairs and sizes are compared')
 
@@ -61,16 +68,18 @@ def options_of(args: argparse.Namespace) -> ScanOptions:
     """What a command line says."""
     from mmguard.tools.scan.options import ScanOptions
     from mmguard.tools.scan.settings import as_pairs
+    from mmguard.tools.storage.urls import entered
 
     return ScanOptions(
         num_classes=args.num_classes,
         ignore_index=args.ignore_index,
         reduce_zero_label=args.reduce_zero_label,
         label_map=as_pairs(args.label_map),
-        images=args.images,
+        images=None if args.images is None else entered(args.images),
         suffix=args.suffix,
         splits=tuple(args.split),
         labels=args.labels,
         framework=args.framework,
         masks=args.masks,
+        classes=args.classes,
     )

@@ -14,6 +14,8 @@ WORK = 0.04
 CLOCK = 0.25
 #: Files of the first tasks, when nothing has been timed yet, and the most of any.
 FIRST, MOST = 2, 32
+#: So many times as much where files are fetched: at the beginning of a task nothing has come yet.
+FAR = 8
 
 
 class TaskSize:
@@ -24,9 +26,13 @@ class TaskSize:
         >>> size.learn(files=2, work=0.02, clock=0.03)
         >>> size()
         4
+
+    Attributes:
+        far (bool): Whether they are fetched.
     """
 
     def __init__(self) -> None:
+        self.far = False
         self._files = 0
         self._work = self._clock = 0.0
 
@@ -37,11 +43,12 @@ class TaskSize:
         self._clock += clock
 
     def __call__(self) -> int:
+        more = FAR if self.far else 1
         if not self._files:
-            return FIRST
+            return FIRST * more
         # A clock may stand still over a task of tiny files.
         by_work, by_clock = WORK / max(self._work, 1e-9), CLOCK / max(self._clock, 1e-9)
-        return max(1, min(MOST, round(min(by_work, by_clock) * self._files)))
+        return max(1, min(MOST * more, round(min(by_work, by_clock) * self._files * more)))
 
 
 def in_chunks(elements: Iterable[Element], size: Callable[[], int]) -> Iterator[List[Element]]:

@@ -23,8 +23,10 @@ def add_to(commands: Any) -> None:
         help='read all labels before training: what is wrong, in which files, why, and what to write',
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
-        'folder, or a raw data set of nnU-Net (dataset.json). Exit code: 0 clean, 1 findings, 2 could not run, or read '
-        'nothing.',
+        'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net (dataset.json); of '
+        'all but a config, YOLO and Labelme also the URL (s3://, https://, zip://FOLDER::FILE.zip, what fsspec knows). '
+        'Exit code: 0 clean, 1 '
+        'findings, 2 could not run, or read nothing.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
@@ -45,9 +47,9 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.console import Console
-    from mmguard.files import write_or_print
+    from mmguard.files.whole import write_or_print
     from mmguard.findings.wording import apply_hint, fix_hint
+    from mmguard.text.console import Console
     from mmguard.tools.scan.nnunet.source import CaseSource
     from mmguard.tools.scan.progress import ScanProgress
     from mmguard.tools.scan.render import show, show_failed
@@ -55,9 +57,11 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.scan.sources.base import MapSource
     from mmguard.tools.scan.target import plan_of
     from mmguard.tools.scan.written import as_json, write_page
+    from mmguard.tools.storage.urls import entered
 
     if args.html:
         import mmguard.tools.report.html  # noqa: F401  what it needs is missed before hours of reading
+    args.target = entered(args.target)
     options = options_of(args)
     # Standard output belongs to the JSON where it was asked for.
     console = Console(stderr=args.json == '-', soft_wrap=True, highlight=False)

@@ -8,6 +8,7 @@ from typing import Dict, Optional
 from mmguard.labels.space import mapped_by
 from mmguard.tools.fix.options import Colour, FixOptions
 from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.read import FEW_FRACTIONS
 from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
 
 _COLOURED = ('rgb', 'rgba')
@@ -40,8 +41,10 @@ def converted(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
 
 def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
     """Class index -> pixels."""
-    if summary.fractions or (summary.lossy and options.threshold is None):
+    if summary.lossy and options.threshold is None:
         return None
+    if summary.fractions or options.scale is not None:
+        return _scaled(summary, options)
     coloured = sum(summary.forms.get(form, 0) for form in _COLOURED)
     channels = coloured + summary.forms.get('gray_alpha', 0)
     counts: Dict[int, int] = {}
@@ -63,6 +66,26 @@ def _as_indices(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, 
     for value, count in summary.raw.items():
         index = options.label_of(value)
         counts[index] = counts.get(index, 0) + count
+    return counts
+
+
+def _scaled(summary: MapSummary, options: FixOptions) -> Optional[Dict[int, int]]:
+    """Of maps that hold fractions, multiplied; of each file the lowest few are known."""
+    if options.scale is None or len(summary.fractions) >= FEW_FRACTIONS or set(summary.forms) != {'float'}:
+        return None
+    values: Dict[float, int] = {float(value): count for value, count in summary.raw.items()}
+    for text, count in summary.fractions.items():
+        values[int(float(text))] -= count  # where it was counted, cut off
+        values[float(text)] = count
+    counts: Dict[int, int] = {}
+    for value, count in values.items():
+        scaled = value * options.scale
+        # A fraction is known by its first six digits.
+        if abs(scaled - round(scaled)) > 1e-5 * options.scale:
+            return None
+        if count:
+            index = options.label_of(round(scaled))
+            counts[index] = counts.get(index, 0) + count
     return counts
 
 

@@ -9,8 +9,9 @@ from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional
 import numpy as np
 
 from mmguard.tools.scan.chunks import TaskSize, in_chunks
+from mmguard.tools.scan.fetched import fetched, is_far, stamped
 from mmguard.tools.scan.journal import Journal
-from mmguard.tools.scan.read import read_map, stamp_of
+from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.summary import MapSummary
@@ -58,8 +59,8 @@ def scan_chunk(items: List[MapItem], settings: MapSettings) -> ChunkResult:
     invalid = np.array(settings.invalid_values())
     summary = MapSummary(settings)
     lines = []
-    for item in items:
-        record = read_map(item, settings, invalid)
+    for item, content in fetched(items, settings):
+        record = read_map(item, settings, invalid, content)
         summary.add(record)
         lines.append(record.to_line())
     return ChunkResult(lines, summary, time.thread_time() - work, time.perf_counter() - clock)
@@ -92,12 +93,14 @@ def scan_maps(
     size = TaskSize()
 
     def unknown() -> Iterator[MapItem]:
-        for item in items:
+        known_before = journal is not None and journal.resumed
+        for item in stamped(items, settings) if known_before else items:
             known = None
-            if journal is not None and journal.resumed:
-                stamps = (stamp_of(item.path), None if item.image is None else stamp_of(item.image))
-                known = journal.find(item, *stamps, invalid, settings.backend)
+            # A far file without a stamp may have changed.
+            if journal is not None and known_before and (item.stamp or not settings.files.is_far(item.path)):
+                known = journal.find(item, item.stamp, item.image_stamp, invalid, settings.backend)
             if known is None:
+                size.far = size.far or is_far(item, settings)
                 yield item
                 continue
             done.summary.add(known)

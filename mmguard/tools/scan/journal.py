@@ -11,6 +11,7 @@ from typing import IO, Any, Iterable, Optional, Sequence
 import numpy as np
 
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
+from mmguard.tools.storage.urls import is_url
 
 
 class Journal:
@@ -116,7 +117,7 @@ class Journal:
 def default_journal(target: str) -> str:
     """Where the journal of a target lies: in the user's cache, because data sets are often read-only."""
     cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
-    where = os.path.realpath(target)
+    where = target if is_url(target) else os.path.realpath(target)
     name = ''.join(c if c.isalnum() and c.isascii() else '_' for c in os.path.basename(where))[:40] or 'scan'
     return os.path.join(cache, 'mmguard', 'scan', f'{name}-{_key(where):016x}.jsonl')
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Optional
 
-from mmguard.visible import visible_name
+from mmguard.text.visible import visible_name
 
 
 def printable(path: str, root: Optional[str] = None) -> str:

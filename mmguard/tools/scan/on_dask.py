@@ -14,7 +14,7 @@ _AHEAD = 4
 
 
 class DaskCluster:
-    """Runs chunks on the workers of a cluster, which must see the files under the same paths.
+    """Runs chunks on the workers of a cluster, which see the files under the same paths: of a shared disk, or URLs.
 
     A worker that dies costs the chunks it had in work, which run again elsewhere. A file that kills one worker after
     the other is reported as such.

@@ -24,6 +24,7 @@ class ScanOptions:
         labels (str, optional): ``'positions'`` or ``'ids'``: what a label is; for a COCO JSON.
         framework (str, optional): Who trains on it, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO
             JSON.
+        classes (tuple[str], optional): Names of the classes, in their order; of Labelme and VOC.
         masks (bool): Masks of a COCO JSON are read, too; a config that trains them asks for it itself.
     """
 
@@ -37,6 +38,7 @@ class ScanOptions:
     labels: Optional[str] = None
     framework: Optional[str] = None
     masks: bool = False
+    classes: Optional[Tuple[str, ...]] = None
 
     def words(self) -> List[str]:
         """The words of a command line that say the same."""
@@ -44,6 +46,7 @@ class ScanOptions:
             ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
             ('--ignore-index', [] if self.ignore_index is None else [str(self.ignore_index)]),
             ('--label-map', [','.join(f'{raw}:{label}' for raw, label in self.label_map)] if self.label_map else []),
+            ('--classes', [','.join(self.classes)] if self.classes else []),
             ('--images', [self.images] if self.images else []),
             ('--suffix', [self.suffix] if self.suffix else []),
             ('--labels', [self.labels] if self.labels else []),

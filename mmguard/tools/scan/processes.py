@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import multiprocessing
 import os
 import signal
@@ -15,13 +16,15 @@ from typing import Any, Dict, Iterable, Iterator, List
 
 from mmguard.tools.scan.engine import ChunkResult, scan_chunk
 from mmguard.tools.scan.faults import CRASHES
-from mmguard.tools.scan.read import stamp_of
+from mmguard.tools.scan.fetched import is_far, stamped
 from mmguard.tools.scan.record import MapItem, MapRecord
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.summary import MapSummary
 
 #: Chunks on the way per process: one in work, one waiting.
 _AHEAD = 2
+#: Processes per core where files are fetched: while one waits, another decodes.
+FAR = 2
 
 
 def cores() -> int:
@@ -57,12 +60,17 @@ class LocalProcesses:
     def _until_broken(
         self, source: Iterator[List[MapItem]], settings: MapSettings, broken: List[List[MapItem]]
     ) -> Iterator[ChunkResult]:
-        pool = _pool(self.processes)
+        first = next(source, None)
+        if first is None:
+            return
+        source = itertools.chain([first], source)
+        processes = self.processes * (FAR if isinstance(settings, MapSettings) and is_far(first[0], settings) else 1)
+        pool = _pool(processes)
         waiting: Dict[Future, List[MapItem]] = {}
         try:
             exhausted = False
             while True:
-                while not exhausted and not broken and len(waiting) < _AHEAD * self.processes:
+                while not exhausted and not broken and len(waiting) < _AHEAD * processes:
                     chunk = next(source, None)
                     if chunk is None:
                         exhausted = True
@@ -100,8 +108,8 @@ def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
     """The record of a file that ended the process that read it."""
     if not isinstance(settings, MapSettings):  # cases of volumes, as in the engine
         return settings.crashed(item)
-    image_stamp = None if item.image is None else stamp_of(item.image)
-    record = MapRecord(item.path, stamp_of(item.path), item.image, image_stamp, settings.backend, fault=CRASHES)
+    (known,) = stamped([item], settings)
+    record = MapRecord(item.path, known.stamp, item.image, known.image_stamp, settings.backend, fault=CRASHES)
     summary = MapSummary(settings)
     summary.add(record)
     return ChunkResult([record.to_line()], summary)

@@ -61,7 +61,7 @@ def _bar() -> Any:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
     except ImportError:
         return None
-    from mmguard.console import Console
+    from mmguard.text.console import Console
 
     return Progress(
         TextColumn('{task.description}', markup=False),

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 import warnings
 from functools import lru_cache
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, BinaryIO, Dict, Optional, Tuple
 
 import numpy as np
 
 from mmguard.labels.space import value_counts
+from mmguard.tools.scan.arrays import form_of_array, is_array_name, read_array
 from mmguard.tools.scan.edges import count_between
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
+from mmguard.tools.scan.fetched import HEAD, Fetched, fetch
 from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.tools.scan.sizes import can_hold, chunks_fit
+from mmguard.tools.storage.files import Content
 
 #: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
@@ -29,15 +33,6 @@ _TURNED = (5, 6, 7, 8)
 _HEAD = 16
 
 
-def stamp_of(path: str) -> Optional[Stamp]:
-    """Size and time of change; ``None`` where there is no such file."""
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):
-        return None
-    return status.st_size, status.st_mtime_ns
-
-
 @lru_cache(maxsize=None)
 def _known_formats() -> Tuple[str, ...]:
     """The formats that this build of pillow can read."""
@@ -47,33 +42,41 @@ def _known_formats() -> Tuple[str, ...]:
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
-def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray) -> MapRecord:
+def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched: Optional[Fetched] = None) -> MapRecord:
     """Reads a label map, and the header of its image. Whatever is wrong with them stands in the record.
 
     Args:
         item (MapItem): The files.
         settings (MapSettings): How the labels are loaded.
         invalid (np.ndarray): bool (256,), ``settings.invalid_values()``.
+        fetched (Fetched, optional): What was fetched of far files. Default: it is fetched now.
     """
     from PIL import Image
 
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
+    content, image_content = fetch(item, settings) if fetched is None else fetched
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # of large, odd or damaged files: they are reported in the record
         if item.image is not None:
-            _look_at_image(record)
+            _look_at_image(record, image_content)
+            if image_content is not None and record.image_fault and len(image_content.data) == HEAD:
+                whole = settings.image_files.content(item.image, image_content.stamp)  # its size is further behind
+                _look_at_image(record, whole)
         head = b''
         try:
-            status = os.stat(item.path)
-            record.stamp = (status.st_size, status.st_mtime_ns)
-            record.fault = _fault_of_status(status)
+            record.stamp, record.fault, length = _stamp_and_fault(item.path, content)
             if record.fault:
                 return record
-            with open(item.path, 'rb') as file:
+            with _opened(item.path, content) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
+                if is_array_name(os.path.basename(item.path)):
+                    stored = _store_array(record, read_array(file, length))
+                    if any(invalid[value] for value in record.as_loaded):
+                        record.between = count_between(_as_uint8(stored), invalid)
+                    return record
                 with Image.open(file, formats=_known_formats()) as image:
-                    _check_header(image, status.st_size)
+                    _check_header(image, length)
                     label = _read_pixels(record, image, head)
                     if settings.backend != DEFAULT_BACKEND:
                         file.seek(0)
@@ -114,24 +117,33 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     return label
 
 
-def _fault_of_status(status: os.stat_result) -> str:
+def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[Stamp], str, int]:
+    """Its stamp, what is wrong with it before it is opened, and how many bytes it has."""
+    if content is not None:
+        if content.error is not None:
+            raise content.error
+        return content.stamp, '' if content.data else EMPTY, len(content.data)
+    status = os.stat(path)
+    fault = '' if status.st_size else EMPTY
     if not stat.S_ISREG(status.st_mode):
-        return NOT_A_FILE  # opening a pipe would wait for ever
-    return '' if status.st_size else EMPTY
+        fault = NOT_A_FILE  # opening a pipe would wait for ever
+    return (status.st_size, status.st_mtime_ns), fault, status.st_size
 
 
-def _look_at_image(record: MapRecord) -> None:
+def _opened(path: str, content: Optional[Content]) -> BinaryIO:
+    return open(path, 'rb') if content is None else io.BytesIO(content.data)
+
+
+def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
     from PIL import Image
 
     head = b''
     assert record.image is not None
     try:
-        status = os.stat(record.image)
-        record.image_stamp = (status.st_size, status.st_mtime_ns)
-        record.image_fault = _fault_of_status(status)
+        record.image_stamp, record.image_fault, _ = _stamp_and_fault(record.image, content)
         if record.image_fault:
             return
-        with open(record.image, 'rb') as file:
+        with _opened(record.image, content) as file:
             head = file.read(_HEAD)
             file.seek(0)
             with Image.open(file, formats=_known_formats()) as image:
@@ -163,6 +175,16 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
     else:
         _store_colours(record, image)
     return None
+
+
+def _store_array(record: MapRecord, stored: np.ndarray) -> np.ndarray:
+    """Counts what numpy stored: whoever loads that makes no colours and no brightness of it."""
+    record.form, record.shape = form_of_array(stored), (stored.shape[0], stored.shape[1])
+    if record.form == 'gray8':
+        record.raw = value_counts(stored.astype(np.uint8))
+    else:
+        _store_wide(record, stored)
+    return stored
 
 
 def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> None:

@@ -6,10 +6,9 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from mmguard.typed_json import decoded
+from mmguard.files.typed_json import decoded
+from mmguard.tools.storage.systems import Stamp
 
-#: Size in bytes and time of the last change in nanoseconds: what tells whether a file is still the same.
-Stamp = Tuple[int, int]
 Shape = Tuple[int, int]
 
 #: Of what a line of a journal holds: one that somebody edited, or a disk damaged, is not believed.
@@ -23,10 +22,12 @@ _PAIRS = {'stamp', 'image_stamp', 'shape', 'image_shape'}
 
 
 class MapItem(NamedTuple):
-    """A label map to read, and its image, where that is known."""
+    """A label map to read, and its image, where that is known; of far ones their stamps, where a listing says them."""
 
     path: str
     image: Optional[str] = None
+    stamp: Optional[Stamp] = None
+    image_stamp: Optional[Stamp] = None
 
 
 @dataclass

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Dict, List, Sequence
 
-from mmguard.console import Console, Table, Text
 from mmguard.findings import LabelFacts
+from mmguard.findings.rules.labels.labels_fine import OF_PALETTES
+from mmguard.findings.views import has_config
+from mmguard.text.console import Console, Table, Text
+from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.scan.names import printable
 from mmguard.tools.scan.nnunet.render import show_cases
 from mmguard.tools.scan.run import SetResult
-from mmguard.words import counted
 
+#: What says how the files are to be read.
+_OF_READERS = {'MG100', 'MG121'}
 _MOST_ROWS = 40
 _MOST_FILES = 10
 _BAR = 24
@@ -27,6 +31,8 @@ def show(console: Console, result: SetResult) -> None:
     for finding in result.findings:
         console.print(finding_on_screen(finding, '\n'))
     if result.findings:
+        if _hides_indices(result):
+            console.print(Text(f'\nnote: {OF_PALETTES}', style='dim'))
         console.print()
     elif result.said_before:
         console.print(Text(f'Nothing more: {", ".join(dict.fromkeys(result.said_before))} above.'))
@@ -42,6 +48,12 @@ def show(console: Console, result: SetResult) -> None:
         show_cases(console, facts.volumes)
     elif result.worst:
         console.print(_worst(result))
+
+
+def _hides_indices(result: SetResult) -> bool:
+    """Whether the files are palette PNGs, nobody knows what reads them, and no finding says so already."""
+    maps, said = result.facts.maps, {finding.code for finding in result.findings}
+    return maps is not None and 'palette8' in maps.forms and not has_config(result.facts) and not said & _OF_READERS
 
 
 def show_failed(console: Console, failed: Sequence[str]) -> None:

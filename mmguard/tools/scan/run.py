@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
+from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.failures import REPORT_IT, words_of
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import remembered
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.rule import Facts, FileChanges
 from mmguard.findings.together import Offer
 from mmguard.findings.wording import numbered
+from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.converted import converted
 from mmguard.tools.scan.engine import Mapper, Scanned, scan_maps
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.options import SPLITS
+from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.loader import spread
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import AnnotationSource, Plan, Source
-from mmguard.tools.scan.tried import copies_of
+from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name
+from mmguard.tools.storage.files import FILES
 
-#: Where an edit names other files, so many are read to try it.
+#: Where an edit names other files, or writes some anew, so many are read to try it.
 OTHER_FILES = 64
 
 
@@ -95,7 +99,7 @@ def run_plan(
             )
         else:
             try:
-                facts = source.read()
+                facts = source.read(mapper, on_files) if source.spread else source.read()
             except (OSError, ValueError) as error:
                 plan.failed.append(f'{source.name}: {error}')
                 continue
@@ -178,15 +182,39 @@ def _labelled_again(
     known, source = plan.source(name), fresh.source(name)
     if not isinstance(source, MapSource) or not isinstance(known, MapSource):
         return None
-    listed = source.listed()
-    if listed is not None and listed != known.listed():
+    changes = dict(files).get(known.folder)
+    listed, expected = source.listed(), known.listed()
+    if changes is not None and expected is not None:
+        expected = [item._replace(path=written_name(item.path)) for item in expected]
+    if listed is not None and listed != expected:
         some = scan_maps(spread(listed, OTHER_FILES), source.settings).summary
         return _facts_of(source, some, fresh.config)
-    changes = dict(files).get(source.folder)
-    written = summary if changes is None else converted(summary, FixOptions(**dict(changes)))
+    if changes is None:
+        return _facts_of(source, summary.labelled_by(source.settings), fresh.config)
+    options = FixOptions(**dict(changes))
+    written = converted(summary, options)
     if written is None:
+        return _of_copies(source if expected is None else known, source, fresh.config, options)
+    with copies_of_maps(known.sample(), options, known.settings.files) as copies:
+        return _facts_of(source, written.labelled_by(source.settings), fresh.config, copies)
+
+
+def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, options: FixOptions) -> Optional[LabelFacts]:
+    """What counts alone do not tell: the files are written anew and read, where they are few.
+
+    Args:
+        listed (MapSource): Names the files as they are.
+        source (MapSource): Says what is made of them.
+    """
+    items = list(islice(listed.items(), OTHER_FILES + 1))
+    if len(items) > OTHER_FILES:
         return None
-    return _facts_of(source, written.labelled_by(source.settings), fresh.config, as_stored=changes is None)
+    with copies_of_maps([item.path for item in items], options, listed.settings.files) as copies:
+        names = [(item, copies.get(written_name(item.path))) for item in items]
+        there = [MapItem(name, item.image, None, item.image_stamp) for item, name in names if name]
+        made = scan_maps(there, replace(source.settings, files=FILES)).summary
+        made.merge(listed.noticed)
+        return _facts_of(source, made, config, copies)
 
 
 def _with_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> LabelFacts:
@@ -195,11 +223,13 @@ def _with_config(facts: LabelFacts, source: Source, config: ConfigFacts) -> Labe
     return facts
 
 
-def _facts_of(source: MapSource, summary: MapSummary, config: ConfigFacts, as_stored: bool = True) -> LabelFacts:
+def _facts_of(
+    source: MapSource, summary: MapSummary, config: ConfigFacts, copies: Mapping[str, str] = MappingProxyType({})
+) -> LabelFacts:
     facts = summary.to_facts(source.class_names, source.root)
     assert facts.maps is not None
-    facts.maps.sources = [source.folder]
-    facts.loader = source.ask_loader() if as_stored else None  # it would read the files as they are now
+    facts.maps.sources, facts.maps.suffix = [source.folder], source.suffix
+    facts.loader = source.ask_loader(copies)
     return _with_config(facts, source, config)
 
 

@@ -10,15 +10,17 @@ from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 
 from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
+from mmguard.config.label_spaces import from_config
+from mmguard.config.old_style import with_loaders
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
-from mmguard.failures import words_of
 from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.labels.numbering import COCO, IDS
-from mmguard.labels.spaces import from_config, from_options
-from mmguard.labels.spaces.config import label_map_of
-from mmguard.labels.spaces.space import VOID
+from mmguard.labels.spaces import from_options
+from mmguard.labels.spaces.space import VOID, label_map_of
+from mmguard.text.failures import words_of
+from mmguard.tools.scan.arrays import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, missing_package, raw_datasets
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.sources.base import MapSource
@@ -29,6 +31,8 @@ from mmguard.tools.scan.sources.layout import label_and_image_folders
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_json
 from mmguard.tools.scan.tried import with_copies
+from mmguard.tools.storage.files import FILES, forget_listings
+from mmguard.tools.storage.urls import is_url
 
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
@@ -46,12 +50,14 @@ class AnnotationSource:
         read (callable): Reads it.
         notes (list[str]): What the user should know of it.
         files (list): What it reads, to tell whether two splits are the same.
+        spread (bool): Whether ``read`` takes a mapper, and what is called with the number of files done.
     """
 
     name: str
-    read: Callable[[], LabelFacts]
+    read: Callable[..., LabelFacts]
     notes: List[str] = field(default_factory=list)
     files: List[Any] = field(default_factory=list)
+    spread: bool = False
 
 
 Source = Union[MapSource, AnnotationSource, CaseSource]
@@ -98,23 +104,25 @@ def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = Mappi
     """Finds out what a target is, by its name and its first files.
 
     Args:
-        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a VOC folder, a folder
-            of label maps, one label map, a raw data set of nnU-Net, or a folder of such.
+        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a VOC folder, a
+            data.yaml or a folder of YOLO, a folder or a JSON of Labelme, a folder of label maps, one label map, a raw
+            data set of nnU-Net, or a folder of such.
         options (ScanOptions): What the user says about it.
         copies (dict[str, str]): File that the target names -> what is read in its place.
 
     Raises:
         CannotScan: It is none of them, or does not exist.
     """
-    plan = _detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options)
+    forget_listings()
+    plan = _detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options, copies)
     plan.target, plan.options = target, options
     return plan
 
 
-def _plan_of(target: str, options: ScanOptions) -> Plan:
-    if '::' in target and not os.path.exists(target):  # a config that ships with a framework
+def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
+    if '::' in target and not is_url(target) and not os.path.exists(target):  # a config that ships with a framework
         return _config_plan(_read(target), options)
-    if not os.path.exists(target):
+    if not FILES.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
     ending = os.path.splitext(target)[1].lower()
     if (options.labels or options.framework) and ending != '.json':
@@ -125,15 +133,22 @@ def _plan_of(target: str, options: ScanOptions) -> Plan:
     volumes = raw_datasets(target)
     if volumes:
         return _volume_plan(volumes)
-    if os.path.isdir(target):
+    if FILES.is_folder(target):
         from mmguard.tools.scan.annotations.voc import is_voc
 
-        return _voc_plan(target, options) if is_voc(target) else _folder_plan(target, options)
-    if ending in _CONFIG_ENDINGS:
+        if is_voc(target):
+            return _voc_plan(target, options)
+        here = None if is_url(target) else _yolo_plan(target, options) or _labelme_plan(target, options, copies)
+        return here or _folder_plan(target, options)
+    if ending in ('.txt', '.yaml', '.yml') and not is_url(target):
+        plan = _yolo_plan(target, options)
+        if plan is not None:
+            return plan
+    if ending in _CONFIG_ENDINGS and not is_url(target):
         return _config_plan(_read(target), options)
     if ending == '.json':
-        return _coco_plan(target, options)
-    if is_image_name(os.path.basename(target)):
+        return (None if is_url(target) else _labelme_plan(target, options, copies)) or _coco_plan(target, options)
+    if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
         return _folder_plan(target, options)
     raise CannotScan(
         f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a config '
@@ -153,7 +168,7 @@ def _volume_plan(folders: List[str]) -> Plan:
 
 def _folder_plan(target: str, options: ScanOptions) -> Plan:
     notes = []
-    if os.path.isdir(target) and options.images is None:
+    if options.images is None and FILES.is_folder(target):
         folders = label_and_image_folders(target)
         if folders is not None:
             target = folders[0]
@@ -194,7 +209,40 @@ def _facts_of(options: ScanOptions) -> ConfigFacts:
 def _voc_plan(target: str, options: ScanOptions) -> Plan:
     from mmguard.tools.scan.annotations import scan_voc
 
-    return Plan([AnnotationSource(target, lambda: scan_voc(target, options.num_classes))], ConfigFacts())
+    read = partial(scan_voc, target, options.num_classes, options.classes)
+    return Plan([AnnotationSource(target, read)], ConfigFacts())
+
+
+def _labelme_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:
+    """The JSON of Labelme; ``None`` where a target is none of it."""
+    from mmguard.tools.scan.annotations.labelme import classes_beside, is_labelme, scan_labelme
+
+    if options.suffix or not is_labelme(target):  # of label maps
+        return None
+    # A copy may stand elsewhere; the images, and a class list above, are still where they were.
+    home = next((original for original, copy in copies.items() if copy == target), target)
+    path, names = ('', list(options.classes)) if options.classes else classes_beside(home)
+    read = partial(scan_labelme, target, options.num_classes, names or None, options.images, home)
+    return Plan([AnnotationSource(target, read, [f'classes: {path}'] if path else [])], ConfigFacts())
+
+
+def _yolo_plan(target: str, options: ScanOptions) -> Optional[Plan]:
+    """The texts of YOLO; ``None`` where a target is none of it."""
+    from mmguard.tools.scan.yolo.sets import yolo_sets
+
+    plan = Plan([], ConfigFacts())
+    sets = yolo_sets(target, options.splits, options.images)
+    for found in sets:
+        absent = [place for place in found.places or () if not os.path.exists(place)]
+        if absent and found.name != 'test':  # of a challenge nobody has the images
+            plan.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
+        if not absent:
+            plan.sources.append(
+                AnnotationSource(found.name, partial(found.read, options.num_classes), found.notes, spread=True)
+            )
+    if sets and not plan.sources:
+        raise CannotScan('\n'.join(plan.failed) or f'{target} names no images in {", ".join(options.splits)}')
+    return plan if sets else None
 
 
 def _coco_plan(target: str, options: ScanOptions) -> Plan:
@@ -259,18 +307,19 @@ def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
         facts = facts_of_config(read)
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be looked at: {words_of(error)}') from error
-    in_data = [one for one in read.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
+    today = with_loaders(read)
+    in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
     if read.scope == 'mmdet':
-        return _det_plan(read, options, facts)
+        return _det_plan(read, today, options, facts)
     plan = Plan([], facts, tree=read)
     pixels = from_options(options.num_classes, options.ignore_index, from_config(read)).pixels
     num_classes = None if pixels is None else pixels.num_classes
     ignore_index = options.ignore_index if pixels is None else pixels.ignore_index
     ignore_index = VOID if ignore_index is None else ignore_index
     unlabelled: List[ConfigSource] = []
-    for split in split_sets(read.data, options.splits):
+    for split in split_sets(today.data, options.splits):
         try:
             opened = ConfigSource(split, num_classes, ignore_index)
             if opened.count():
@@ -287,22 +336,22 @@ def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     if not plan.sources:
         raise CannotScan('\n'.join(plan.failed) or _without_data_set(read, options))
     for source in plan.sources:
-        source.notes += read.notes
+        source.notes += today.notes
     return plan
 
 
-def _det_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
 
     plan = Plan([], facts, tree=read)
     for split in options.splits:
-        files = [(dataset.ann_file, dataset.images) for dataset in datasets_of_config(read.data, split)]
+        files = [(dataset.ann_file, dataset.images) for dataset in datasets_of_config(today.data, split)]
         same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
         if same is not None:
             same.name += f', {split}'  # the test split is mostly the validation again
         elif files:
-            scan = partial(scan_detection_config, read.data, split, options.num_classes, options.masks)
-            plan.sources.append(AnnotationSource(split, scan, files=files))
+            scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
+            plan.sources.append(AnnotationSource(split, scan, list(today.notes), files))
     if not plan.sources:
         raise CannotScan(_without_data_set(read, options))
     return plan

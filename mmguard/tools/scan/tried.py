@@ -5,16 +5,28 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Dict, Iterator
+from typing import TYPE_CHECKING, Dict, Iterator, Sequence
 
 from mmguard.config.changes import changed
+from mmguard.config.old_style import with_loaders
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
-from mmguard.files import temporary_folder
+from mmguard.files.whole import temporary_folder
 from mmguard.findings.rule import FileChanges
+from mmguard.tools.scan.fetched import HEAD
+from mmguard.tools.scan.sources.folders import walk
+from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.urls import entered, is_url
+
+if TYPE_CHECKING:
+    from mmguard.tools.fix.options import FixOptions
 
 #: Files above this size are not copied: who looks for a fault does not wait for that.
 LARGEST = 32 << 20
+#: A file takes as long as one of this size, however small it is.
+_LEAST = 4096
+#: Nor are data sets behind a URL that have more files: their images are looked at again.
+MOST_FAR = 500
 
 
 class NotTried(CannotRun):
@@ -43,13 +55,48 @@ def copies_of(files: FileChanges) -> Iterator[Dict[str, str]]:
             if _size(path) > LARGEST:
                 raise NotTried(path)
             out = Path(folder, str(number))
-            written = write_copies(Path(path), out, FixOptions(**dict(options)), _link)
+            written = write_copies(path, out, FixOptions(**dict(options)), _link)
             for failure in written.failures:  # of mmguard's own: nothing that the file could be blamed for
                 raise failure
             if written.left_out:
                 raise NotTried(path)
-            copies[path] = str(out / os.path.basename(path) if os.path.isfile(path) else out)
+            copies[path] = str(out / os.path.basename(path) if FILES.is_file(path) else out)
         yield copies
+
+
+@contextmanager
+def copies_of_maps(paths: Sequence[str], options: FixOptions, files: Files = FILES) -> Iterator[Dict[str, str]]:
+    """Writes a few label maps as `mmguard fix` would.
+
+    Yields:
+        dict[str, str]: What the copy will be called -> where it is now.
+
+    Raises:
+        NotTried: One that can be read would be left out.
+    """
+    from mmguard.tools.fix.maps import correct_map
+    from mmguard.tools.fix.options import NotCorrected, Unreadable
+
+    copies: Dict[str, str] = {}
+    with temporary_folder() as folder:
+        for number, path in enumerate(paths):
+            copy = Path(folder, f'{number}.png')
+            try:
+                with files.open(entered(path)) as file:
+                    data = file.read()
+                copy.write_bytes(correct_map(data, os.path.splitext(path)[1], options).data)
+            except (OSError, Unreadable):  # another rule names the files that cannot be read
+                continue
+            except NotCorrected as error:
+                raise NotTried(path) from error
+            copies[written_name(path)] = str(copy)
+        yield copies
+
+
+def written_name(path: str) -> str:
+    """The name of a label map as `mmguard fix` writes it."""
+    stem, ending = os.path.splitext(path)
+    return path if ending.lower() == '.png' else f'{stem}.png'
 
 
 def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
@@ -57,8 +104,9 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
     from mmguard.tools.scan.annotations.datasets import SPLITS, datasets_of_config
 
     places = []
+    config = with_loaders(config)
     for dataset in [found for split in SPLITS for found in datasets_of_config(config.data, split)]:
-        folder = os.path.normpath(dataset.images)
+        folder = dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)
         if dataset.ann_file in copies:
             places.append((f'{dataset.path}.ann_file', os.path.abspath(copies[dataset.ann_file])))
         elif dataset.family == 'voc' and folder in copies:
@@ -69,16 +117,33 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
 
 
 def _size(path: str) -> int:
+    if is_url(path):
+        return _far_size(path)
     if os.path.isfile(path):
         return os.path.getsize(path)
     size = 0
     for place, _, names in os.walk(path):
-        size += sum(os.path.getsize(os.path.join(place, name)) for name in names if name.lower().endswith('.xml'))
+        labels = [name for name in names if name.lower().endswith(('.xml', '.txt', '.json'))]
+        size += sum(max(os.path.getsize(os.path.join(place, name)), _LEAST) for name in labels)
         if size > LARGEST:
             break
     return size
 
 
-def _link(source: Path, path: Path) -> None:
+def _far_size(url: str) -> int:
+    found = FILES.look_at(url)
+    if found is not None and not found.is_folder:
+        return found.size
+    folders = [folder for folder in walk(url, lambda folder, error: None) if folder.names]
+    if sum(len(folder.names) for folder in folders) > MOST_FAR:
+        return LARGEST + 1
+    return sum(size for folder in folders for name, (size, _) in folder.stamps.items() if name.lower().endswith('.xml'))
+
+
+def _link(file: str, path: Path) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
-    os.symlink(source.resolve(), path)
+    if is_url(file):  # what says how large it is
+        path.write_bytes(FILES.content(file, most=HEAD).data)
+    else:
+        os.symlink(os.path.realpath(file), path)
+    return True

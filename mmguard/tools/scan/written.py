@@ -36,7 +36,8 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    from mmguard.tools.report.page import Section, WorstFile, write_scan_page
+    from mmguard.tools.report.html import write_scan_page
+    from mmguard.tools.report.page import Section, WorstFile
 
     with ExitStack() as stack:
         sections: List[Section] = []

@@ -40,10 +40,11 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from mmguard.config.label_spaces import from_config
     from mmguard.config.read import from_mmengine
-    from mmguard.console import Console
-    from mmguard.files import write_or_print
-    from mmguard.labels.spaces import from_config, from_options
+    from mmguard.files.whole import write_or_print
+    from mmguard.labels.spaces import from_options
+    from mmguard.text.console import Console
     from mmguard.tools.samples import load_config
     from mmguard.tools.trace.render import as_json, invalid_in, print_story, ranges
     from mmguard.tools.trace.tracer import Tracer

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, List, Optional
 
+from mmguard.tools.trace.key_frame import key_frame
 from mmguard.tools.trace.snapshot import Snapshot, of_annotations, take
 
 #: Transforms that run others on the same sample: their parts are steps of their own. (KeyMapper and
-#: TransformBroadcaster hand their parts another sample, so they stay one step.)
+#: TransformBroadcaster hand their parts another sample, so they stay one step. Of a video the key frame is watched.)
 _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 
@@ -74,7 +75,8 @@ class Recorder:
     # ---- what the watched transforms report
 
     def begin(self, results: Any) -> None:
-        image = str(results.get('img_path') or results.get('seg_map_path') or '<unknown>')
+        first = key_frame(results)
+        image = str(first.get('img_path') or first.get('seg_map_path') or '<unknown>')
         self._open = Run(image, of_annotations(results))
         self.runs.append(self._open)
 

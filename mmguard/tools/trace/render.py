@@ -6,14 +6,14 @@ import math
 from dataclasses import asdict
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from mmguard.console import Table, Text
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.spaces.space import KINDS
+from mmguard.text.console import Table, Text
+from mmguard.text.visible import visible_name
+from mmguard.text.words import counted
 from mmguard.tools.trace.changes import Change
 from mmguard.tools.trace.snapshot import Instance
 from mmguard.tools.trace.story import Leg, Story
-from mmguard.visible import visible_name
-from mmguard.words import counted
 
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
 _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}

@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Iterator, Set
 
 from mmguard.errors import CannotRun
-from mmguard.failures import words_of
+from mmguard.text.failures import words_of
 from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, innermost, seed_all
 from mmguard.tools.trace.recorder import Recorder, Run, Step
 from mmguard.tools.trace.snapshot import take

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,24 +21,34 @@ from following import Target, judged, scan, write_edit
 from once_a_run import once_a_run
 from trained import trained_on
 
+from mmguard.tools.scan.options import SPLITS
 from mmguard.tools.scan.target import CannotScan
 
 REPORTS = {f'{path.parents[1].name}/{path.parent.name}': path for path in sorted(CASES.glob('set*/*/gen.py'))}
+
+
+#: Why nothing of a report is followed, the first that fits.
+WITHOUT_EDIT = 'a fault without an edit that a machine can write'
+CLEAN = 'no fault of labels or config is found'
+NO_DATA = 'its data cannot be opened'
+NO_CONFIG = 'it has no config of mmseg or mmdet'
+NOT_MADE = 'it cannot be made here'
+SKIPPED = (WITHOUT_EDIT, CLEAN, NO_DATA, NO_CONFIG, NOT_MADE)
 
 
 class Outcome(NamedTuple):
     """What became of one config.
 
     Attributes:
-        said (str): Codes and text of what was followed; empty: nothing is wrong, or nothing can be scanned.
-        has_edit (bool): Whether a machine could write it.
+        said (str): Codes and text of what was followed, or why nothing was.
+        skipped (str): One of ``SKIPPED``; empty: an edit was followed.
         is_first (bool): Whether it is one of the first finding.
         faults (tuple[str]): Why the case is not closed.
         stopped (str): What one iteration of training with it raised, or made that is no loss.
     """
 
     said: str = ''
-    has_edit: bool = False
+    skipped: str = ''
     is_first: bool = False
     faults: Tuple[str, ...] = ()
     stopped: str = ''
@@ -45,17 +56,20 @@ class Outcome(NamedTuple):
 
 @once_a_run
 def outcomes_of(name: str) -> Dict[str, Outcome]:
-    """Config -> what became of it; none where the report cannot be made here."""
+    """Config -> what became of it."""
     with TemporaryDirectory() as folder, _inside(Path(folder)):
-        if make_report(REPORTS[name], Path(folder)):
-            return {}
+        failed = make_report(REPORTS[name], Path(folder))
+        if failed:
+            return {'': Outcome(failed, NOT_MADE)}
         configs = [path for path in sorted(Path(folder).glob('*.py')) if is_config(path)]
+    if not configs:
+        return {'': Outcome('', NO_CONFIG)}
     found = {}
     for config in configs:
         # Each has files of its own: an edit may rewrite them.
         with TemporaryDirectory() as folder, _inside(Path(folder)):
             make_report(REPORTS[name], Path(folder))
-            found[config.name] = outcome_of(Target(Path(folder, config.name), dict(splits=('train',))))
+            found[config.name] = outcome_of(Target(Path(folder, config.name), dict(splits=SPLITS)))
     return found
 
 
@@ -63,14 +77,14 @@ def outcome_of(target: Target) -> Outcome:
     root = target.path.parent
     try:
         found = scan(target)
-    except CannotScan:  # a config without its data: `check` alone says something of it
-        return Outcome()
+    except CannotScan as error:  # a config without its data: `check` alone says something of it
+        return Outcome(str(error), NO_DATA)
     faulty = [finding for finding in found.findings if finding.severity != 'info']
     if not faulty:
-        return Outcome()
+        return Outcome('', CLEAN)
     first = next((one for one in faulty if any(edit.config or edit.files for edit in one.edits)), None)
     if first is None:
-        return Outcome(f'{faulty[0].code}: {faulty[0].advice}')
+        return Outcome(f'{faulty[0].code}: {faulty[0].advice}', WITHOUT_EDIT)
     edit = next(edit for edit in first.edits if edit.config or edit.files)
     before = trained_on(target.path, target.options)
     after = write_edit(target, edit, root)
@@ -83,7 +97,7 @@ def outcome_of(target: Target) -> Outcome:
     except Exception as error:  # whatever a training raises
         stopped = f'{type(error).__name__}: {error}'
     said = f'{first.code} of {", ".join(one.code for one in faulty)}: {edit.text}; remains {followed.remains}'
-    return Outcome(said, True, first is faulty[0], (*followed.faults, *followed.harm), stopped)
+    return Outcome(said, '', first is faulty[0], (*followed.faults, *followed.harm), stopped)
 
 
 @contextmanager
@@ -99,12 +113,20 @@ def _inside(folder: Path) -> Iterator[None]:
         sys.path.remove(str(folder))
 
 
+def skipped(name: str) -> Tuple[str, str]:
+    """Why nothing of a report is followed, and the words to it; empty where something is."""
+    found = outcomes_of(name).values()
+    if any(not one.skipped for one in found):
+        return '', ''
+    return min(((one.skipped, one.said) for one in found), key=lambda pair: SKIPPED.index(pair[0]))
+
+
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize('name', REPORTS)
 def test_the_first_edit_closes_a_rebuilt_report(name: str) -> None:
-    followed = {config: one for config, one in outcomes_of(name).items() if one.has_edit}
-    if not followed:
-        pytest.skip('no config of it has an edit that a machine can write')
+    if skipped(name)[0]:
+        pytest.skip(': '.join(filter(None, skipped(name))))
+    followed = {config: one for config, one in outcomes_of(name).items() if not one.skipped}
     assert {config: (one.said, one.faults) for config, one in followed.items() if one.faults} == {}
     assert {config: (one.said, one.stopped) for config, one in followed.items() if one.stopped} == {}
 
@@ -113,13 +135,15 @@ def test_the_first_edit_closes_a_rebuilt_report(name: str) -> None:
 @pytest.mark.skipif(not REPORTS, reason='CASES names no folder of rebuilt reports')
 def test_the_tally(capsys: pytest.CaptureFixture) -> None:
     found: List[Outcome] = [one for name in REPORTS for one in outcomes_of(name).values()]
-    faulty = [one for one in found if one.said]
-    followed = [one for one in faulty if one.has_edit]
+    followed = [one for one in found if not one.skipped]
+    why = Counter(skipped(name)[0] or 'an edit is followed' for name in REPORTS)
     with capsys.disabled():
         print(
-            f'\nrebuilt reports: {len(found)} configs, {len(faulty)} with a fault, {len(followed)} with an edit '
+            f'\nrebuilt reports: {len(REPORTS)}; {len(followed)} configs have an edit '
             f'({sum(one.is_first for one in followed)} of their first finding), '
             f'{sum(not one.faults for one in followed)} of them close the case, '
-            f'{sum(not one.stopped for one in followed)} train, {len(faulty) - len(followed)} are without'
+            f'{sum(not one.stopped for one in followed)} train. Reports:'
         )
+        for reason, number in why.most_common():
+            print(f'  {number:3d} {reason}')
     assert followed

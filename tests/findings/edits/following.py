@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from all_situations import SITUATIONS
-from harm import harm_to_boxes, harm_to_maps, lost_classes
+from harm import forbidden, harm_to_boxes, harm_to_maps, harm_to_names, lost_classes
 from meanings import MEANS
 from once_a_run import once_a_run
 from situation import Build
@@ -44,6 +44,10 @@ CODES: Dict[str, Tuple[str, ...]] = {
 LEFT_OUT: Dict[str, Set[str]] = {'reports: mmdetection#6532': {'MG154'}}
 
 
+#: Annotations are numbered otherwise than the categories beside them: what the file calls an object is not what it is.
+MISNAMED = {'annotation_files: annotations count from 0, categories from 1'}
+
+
 class Target(NamedTuple):
     path: Path
     options: Dict[str, Any]
@@ -74,10 +78,11 @@ class Followed(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A situation, and all edits of its first finding that a machine can write."""
+    """A situation, all edits of its first finding that a machine can write, and what they must not do."""
 
     first: Finding
     edits: Tuple[Followed, ...]
+    forbidden: Tuple[str, ...]
 
     @property
     def is_fine(self) -> bool:
@@ -107,7 +112,7 @@ def case_of(name: str) -> Case:
             if edit.config or edit.options or edit.files:
                 after = written(BUILDS[name], edit, root / 'as_it_is', root / f'edited_{number}')
                 edits.append(judged(name, edit, root / 'as_it_is', first, after, found.codes, before))
-        return Case(first, tuple(edits))
+        return Case(first, tuple(edits), tuple(forbidden(name, before)))
 
 
 def target_of(build: Build, root: Path) -> Target:
@@ -142,11 +147,10 @@ class Scan(NamedTuple):
 
 
 def scan(target: Target) -> Scan:
-    findings = _scanned(target.path, target.options)[0]
-    everywhere = [findings]
+    found = everywhere = _scanned(target.path, target.options)
     if target.is_config and _splits_of(target.path) - set(target.options['splits']):
         everywhere = _scanned(target.path, {**target.options, 'splits': SPLITS})
-    return Scan(findings, [one for found in everywhere for one in found if one.severity != 'info'])
+    return Scan(found[0], [one for findings in everywhere for one in findings if one.severity != 'info'])
 
 
 def _scanned(path: Path, options: Dict[str, Any]) -> List[List[Finding]]:
@@ -259,4 +263,4 @@ def harm_of(name: str, before: Trained, trained: Trained) -> List[str]:
         found += harm_to_maps(MEANS[name], before, trained)
     if name in TRUE_BOXES:
         found += harm_to_boxes(TRUE_BOXES[name], trained)
-    return found
+    return found if name in MISNAMED else found + harm_to_names(before, trained)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Sequence
+from typing import Dict, List, Sequence, Set
 
 import numpy as np
-from meanings import Means
+from meanings import MEANS, Means
 from trained import Trained
-from true_boxes import Boxes
+from true_boxes import TRUE_BOXES, Boxes
+
+from mmguard.findings.views import folded
 
 #: Pixels that a box may be off: VOC counts from 1, texts are rounded.
 OFF = 1.5
@@ -115,3 +117,30 @@ def _all_pictures(found: Trained, number: int) -> Dict[str, Sequence[Sequence[fl
     """With those that have no object: pictures are numbered, in four digits or in six."""
     digits = len(next(iter(found.boxes), '0000'))
     return {f'{place:0{digits}}': found.boxes.get(f'{place:0{digits}}', []) for place in range(number)}
+
+
+def harm_to_names(before: Trained, after: Trained) -> List[str]:
+    """Objects of one name that have several now, or that of another kind."""
+    became: Dict[str, Set[str]] = {}
+    for one, name in before.names.items():
+        if one in after.names:
+            became.setdefault(folded(name), set()).add(folded(after.names[one]))
+    torn = [name for name, new in became.items() if len(new) > 1]
+    swapped = [name for name, new in became.items() if new - {name} & became.keys()]
+    found = [f'objects of one name have several: {_listed(torn)}'] if torn else []
+    return found + ([f'objects have the name of another kind: {_listed(swapped)}'] if swapped else [])
+
+
+def forbidden(name: str, before: Trained) -> List[str]:
+    """What an edit of a situation must not do, in words: what the functions above and :mod:`trained` look for."""
+    found = ['the training set is empty']
+    if name in MEANS:
+        found += [f'void is trained: {value}' for value in MEANS[name].void]
+        found += [f'a class is ignored, torn or not trained: {value}' for value in MEANS[name].classes]
+        found += ['classes are swapped', 'classes became one', 'files are trained no longer']
+    else:
+        found += [f'a class has no labels, or fewer: {one}' for one in before.counts]
+    if name in TRUE_BOXES:
+        found += ['a box is trained where nothing is', 'a box is not trained']
+    found += [f'objects have another name than: {one}' for one in sorted(set(before.names.values()))]
+    return found

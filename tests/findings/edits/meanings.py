@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, NamedTuple, Sequence, Tuple, Union
 
+import numpy as np
 from drawn_scenes import VOID
 from mask_files import OWN_COLOURS, STREET, VOC_COLOURS
 from mask_values import CITYSCAPES_IDS, COCO_STUFF
@@ -22,7 +23,7 @@ class Means(NamedTuple):
         void (tuple[int]): What no class may be taught by: void, and slips that are nobody's class.
     """
 
-    classes: Tuple[Union[int, Tuple[int, ...]], ...]
+    classes: Tuple[Union[float, Tuple[float, ...]], ...]
     void: Tuple[int, ...] = ()
 
 
@@ -44,6 +45,11 @@ def grays(values: Iterable[int]) -> Means:
     return Means(rgb(*((value,) * 3 for value in values)))
 
 
+def fractions(values: Iterable[int]) -> Tuple[float, ...]:
+    """Divided by 255, in 32 bits."""
+    return tuple(float(np.float32(value) / np.float32(255)) for value in values)
+
+
 def of_cityscapes(values: Iterable[int]) -> Means:
     """Raw ids: 19 of them are classes."""
     found = set(values)
@@ -61,6 +67,7 @@ ADE = Means(tuple(range(1, 151)), (0,))
 BLENDED = tuple(range(5, 256))
 
 MEANS: Dict[str, Means] = {
+    'mask_files: probabilities': Means((fractions(range(128)), fractions(range(128, 256)))),
     'mask_values: milesial/Pytorch-UNet#375': BINARY,
     'mask_values: huggingface/transformers#27224': BINARY,
     'mask_values: SegmentationBLWX/sssegmentation#48': first(2),
@@ -221,6 +228,7 @@ MEANS: Dict[str, Means] = {
     'reports: chenxi116/DeepLabv3.pytorch#17': of_cityscapes(range(34)),
     'reports: XuJiacong/PIDNet#65': first(2, VOID),
     'reports: pytorch/pytorch#63004': Means((1, 2)),
+    'reports: pytorch/pytorch#53959': Means(fractions(range(4))),
     'reports: alexgkendall/SegNet-Tutorial#161': first(2),
     'reports: mantasu/glasses-detector#23': BINARY,
     'reports: divamgupta/image-segmentation-keras#117': first(4),

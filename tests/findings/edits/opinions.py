@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
+from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.search import CERTAIN
-from mmguard.labels.spaces import LabelSpaces, from_config, from_options
-from mmguard.labels.spaces.config import GUARDS
+from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions

@@ -117,7 +117,8 @@ def small_detector(model: Mapping[str, Any]) -> ConfigDict:
     """
     kind = model['type']
     family = 'mask_rcnn' if 'mask_head' in model.get('roi_head', {}) else kind
-    small = _detr() if kind == 'DETR' else shrink_model(load_stock(FAMILIES.get(family, family))).model
+    own = dict(DETR=_detr, SingleStageDetector=_ssd).get(kind)
+    small = shrink_model(load_stock(FAMILIES.get(family, family))).model if own is None else own()
     if kind == 'CascadeRCNN':
         _in_stages(small, len(model['roi_head']['bbox_head']))
     small.data_preprocessor = dict(type='DetDataPreprocessor', pad_mask=True, pad_size_divisor=32, **SCALED)
@@ -158,4 +159,24 @@ def _detr() -> ConfigDict:
     for part, layers in ((small.encoder, 1), (small.decoder, 2)):
         part.num_layers = layers
         part.layer_cfg.ffn_cfg.feedforward_channels = 32
+    return small
+
+
+def _ssd() -> ConfigDict:
+    """Its head, which tells classes apart with a softmax, on the four levels of a small ResNet."""
+    small = _stock('mmdet::ssd/ssd300_coco.py')
+    levels = (8, 16, 32, 64)
+    norm = dict(type='BN')
+    small.backbone = dict(type='ResNet', depth=18, base_channels=8, stem_channels=8, norm_cfg=norm)
+    small.neck = None
+    small.bbox_head.in_channels = levels
+    small.bbox_head.anchor_generator = dict(
+        type='SSDAnchorGenerator',
+        scale_major=False,
+        input_size=128,
+        strides=[4, 8, 16, 32],
+        ratios=[[2]] * len(levels),
+        min_sizes=[8, 16, 32, 64],
+        max_sizes=[16, 32, 64, 96],
+    )
     return small

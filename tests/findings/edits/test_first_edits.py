@@ -39,6 +39,11 @@ def test_no_edit_does_harm_but_where_its_question_is_answered_wrongly(name: str)
         assert followed.edit.applicability == 'asks' or not followed.harm, f'{followed.edit.text}\n{followed.harm}'
 
 
+def test_every_situation_has_outcomes_that_are_forbidden() -> None:
+    few = {name: case_of(name).forbidden for name in NAMES if len(case_of(name).forbidden) < 2 and case_of(name).edits}
+    assert few == {}
+
+
 def test_situations_without_an_edit_are_those_that_are_known() -> None:
     without = {name for name in NAMES if not case_of(name).edits and not case_of(name).is_fine}
     assert without == set(WITHOUT) & set(NAMES), sorted(without ^ set(WITHOUT))
@@ -66,7 +71,9 @@ def test_the_tally(capsys: pytest.CaptureFixture) -> None:
             f'\nfirst edits: {len(faulty)} with a fault, {len(followed)} with an edit, {len(closed)} of them '
             f'close the case, {len(harmful)} do harm, {len(faulty) - len(followed)} are without; of '
             f'{sum(case.answered is not case.edits[0] for case in faulty if case.edits)} the first is to be answered '
-            f'with no; {sum(one.is_open for one in followed)} leave another error, which is said'
+            f'with no; {sum(one.is_open for one in followed)} leave another error, which is said\n'
+            f'forbidden outcomes: {sum(len(case.forbidden) for case in faulty):,} of {len(faulty)} situations, from '
+            f'{min(len(case.forbidden) for case in faulty if case.edits)} of one on'
         )
     assert followed
 

@@ -30,17 +30,18 @@ def test_the_commands_agree_on_every_config_with_its_data() -> None:
     assert {name: said for name, said in found.items() if said} == {}
 
 
-def test_the_commands_agree_on_an_official_config_of_each_folder() -> None:
+def test_the_commands_agree_on_official_configs() -> None:
+    """Of every third folder; every_opinion.py has all configs, and tests/labels one of each folder."""
     first: Dict[Path, Path] = {}
     for _, file in shipped_configs():
         first.setdefault(file.parent, file)
     found = {}
-    for file in first.values():
+    for file in list(first.values())[::3]:
         try:
             read = read_config(str(file))
         except Exception:  # a base that is not in the wheel
             continue
         if 'type' in read.part('model') and '_base_' not in file.parts:
             found[file.parent.name] = among_configs(read)
-    assert len(found) > 100
+    assert len(found) > 50
     assert {name: said for name, said in found.items() if said} == {}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from xml.etree import ElementTree
 
 import numpy as np
 from around_files import data_of_boxes
@@ -34,6 +36,7 @@ class Trained:
         counts (dict[str, int]): Class, by its name where it has one -> elements that teach it.
         labels (list[int]): All labels, of instances.
         boxes (dict[str, list]): Picture -> left, top, right, bottom of its objects.
+        names (dict): Object, by its id or its place -> what the file calls it.
         model (dict): Of the config; empty where there is none.
         faults (list[str]): Forbidden outcomes that show without a meaning: names that became another's, nothing left.
     """
@@ -45,6 +48,7 @@ class Trained:
     counts: Dict[str, int] = field(default_factory=dict)
     labels: List[int] = field(default_factory=list)
     boxes: Dict[str, List[Sequence[float]]] = field(default_factory=dict)
+    names: Dict[Any, str] = field(default_factory=dict)
     model: Mapping[str, Any] = field(default_factory=dict)
     faults: List[str] = field(default_factory=list)
 
@@ -164,6 +168,9 @@ def _of_boxes(data: Any, model: Any) -> Trained:
     register_all_modules(init_default_scope=False)
     found = Trained('instances', num_classes_of_detector(model), model=model)
     leaf = next(leaves(data))
+    is_coco = leaf['type'].rpartition('.')[2] == 'CocoDataset'
+    file = json.loads((Path(leaf.get('data_root', '')) / leaf['ann_file']).read_text()) if is_coco else {}
+    found.names = names_in(file) if is_coco else names_of_voc(Path(leaf.get('data_root', '')))
     try:
         dataset = DATASETS.build(leaf)
         infos = [dataset.get_data_info(place) for place in range(len(dataset))]
@@ -172,8 +179,6 @@ def _of_boxes(data: Any, model: Any) -> Trained:
         return found
     names = dataset.metainfo['classes']
     named = getattr(dataset, 'cat2label', {})
-    is_coco = leaf['type'].rpartition('.')[2] == 'CocoDataset'
-    file = json.loads((Path(leaf.get('data_root', '')) / leaf['ann_file']).read_text()) if is_coco else {}
     in_file = {named[one['id']]: str(one['name']) for one in file.get('categories', ()) if one['id'] in named}
     found.boxes = boxes_of(infos)
     for info in infos:
@@ -186,6 +191,29 @@ def _of_boxes(data: Any, model: Any) -> Trained:
     if is_coco:
         found.faults += _renamed(file, named, names)
     return _checked(found)
+
+
+def names_in(file: Any) -> Dict[Any, str]:
+    """Annotation of a COCO file -> name of its category, as far as ids are unique."""
+    named = {str(one.get('id')): str(one.get('name')) for one in file.get('categories', ())}
+    ids = Counter(str(one.get('id')) for one in file.get('annotations', ()))
+    return {
+        str(one['id']): named[str(one['category_id'])]
+        for one in file.get('annotations', ())
+        if ids[str(one.get('id'))] == 1 and str(one.get('category_id')) in named
+    }
+
+
+def names_of_voc(root: Path) -> Dict[Any, str]:
+    """Object, by its file, the number of objects there and its place among them -> its name."""
+    found = {}
+    for path in root.rglob('*.xml'):
+        try:
+            names = [one.findtext('name') or '' for one in ElementTree.parse(path).iter('object')]
+        except ElementTree.ParseError:  # a file that is cut off
+            continue
+        found.update({(path.stem, len(names), place): name for place, name in enumerate(names)})
+    return found
 
 
 def boxes_of(infos: Iterable[Mapping[str, Any]]) -> Dict[str, List[Sequence[float]]]:
@@ -249,6 +277,7 @@ def _without_config(path: Path, options: Mapping[str, Any]) -> Trained:
         if first <= label < facts.num_classes:
             found.counts[facts.name_of(label) or str(label)] = count
     found.boxes = _boxes_alone(path, facts)
+    found.names = names_of_voc(path) if path.is_dir() else names_in(json.loads(path.read_text(encoding='utf-8')))
     return _checked(found)
 
 

@@ -13,7 +13,6 @@ WITHOUT: Dict[str, str] = {
     'mask_files: milesial/Pytorch-UNet#311': 'MG136: blended labels are to be exported anew',
     'mask_files: CVAT colours': 'MG120: the colours of the classes are not known, or are no exact colours',
     'mask_files: COCO panoptic PNGs': 'MG120: the colours of the classes are not known, or are no exact colours',
-    'mask_files: probabilities': 'MG123: a threshold or a rounding that only the writer of the files knows',
     'mask_files: other size': 'MG130: files are to be drawn again in the size of their photographs',
     'mask_files: EXIF': 'MG130: files are to be drawn again in the size of their photographs',
     'mask_files: transposed': 'MG130: files are to be drawn again in the size of their photographs',
@@ -41,5 +40,4 @@ WITHOUT: Dict[str, str] = {
     'third_round: rotated with averaging': 'MG136: blended labels are to be exported anew',
     'third_round: one picture of another size': 'MG175: boxes were drawn on other pictures',
     'reports: mmdetection#2972': 'MG109: what the boxes should be is known to the annotator alone',
-    'reports: pytorch/pytorch#53959': 'MG123: a threshold or a rounding that only the writer of the files knows',
 }

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Dict
 
 import pytest
+from warm import TORCHRUN, run
 
 from mmguard.tools.explain.explained import Explanation, explain_text
 
@@ -42,14 +41,11 @@ class Net(torch.nn.Module):
 def explained(folder: Path, body: str, seconds: int = 60, more: Dict[str, str] = {}) -> Explanation:  # noqa: B006
     script = folder / 'train.py'
     script.write_text(BEGIN.replace('SECONDS', str(seconds)) + textwrap.dedent(body))
-    command = [sys.executable, '-m', 'torch.distributed.run', '--standalone', '--nproc_per_node=2', str(script)]
     environment = {**os.environ, 'OMP_NUM_THREADS': '1', 'GLOO_SOCKET_IFNAME': 'lo', **more}
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, timeout=240, check=False
-    )
-    found = explain_text([done.stdout])
-    assert found is not None, done.stdout.decode()
-    assert found.signature is not None, done.stdout.decode()
+    done = run(TORCHRUN, '--standalone', '--nproc_per_node=2', str(script), environment=environment)
+    found = explain_text([done.output])
+    assert found is not None, done.output
+    assert found.signature is not None, done.output
     return found
 
 
@@ -136,8 +132,8 @@ def test_processes_that_were_spawned(tmp_path: Path) -> None:
             """
         )
     )
-    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    found = explain_text([done.stdout])
+    done = run(script.read_text(), name=str(script))
+    found = explain_text([done.output])
     assert found is not None
     assert found.signature is not None
     assert found.signature.code == 'MG413'
@@ -169,8 +165,8 @@ def test_a_worker_of_the_loader(tmp_path: Path, body: str, code: str) -> None:
             """
         )
     )
-    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    found = explain_text([done.stdout])
+    done = run(script.read_text(), name=str(script))
+    found = explain_text([done.output])
     assert found is not None
-    assert found.signature is not None, done.stdout.decode()
+    assert found.signature is not None, done.output
     assert found.signature.code == code

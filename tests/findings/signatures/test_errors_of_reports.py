@@ -316,6 +316,23 @@ OPEN = {
 
 #: The labels are right, and a version of the framework is at fault.
 VERSIONS = {
+    'pytorch/pytorch#15508, a newer text': (
+        'torch before 1.0.1',
+        raised(
+            'IndexError: Target 255 is out of bounds.',
+            ('t.py', 'F.cross_entropy(x, y, ignore_index=255, reduction="mean")'),
+        ),
+    ),
+    'PaddlePaddle/PaddleSeg#1499, a newer text': (
+        'Paddle before 2.2',
+        raised("ValueError: Target(255) is out of class_dimension's upper bound(18)"),
+    ),
+    'PaddlePaddle/PaddleSeg#1499, weights': (
+        'PaddleSeg 2.3',
+        raised(
+            "ValueError: input's class_dimension(19) should equal to weight's class_dimension(256) when weight is provided"
+        ),
+    ),
     'pytorch/pytorch#15508': (
         'torch before 1.0.1',
         raised(
@@ -375,6 +392,15 @@ SAID = {
     ),
     'ArgoHA/D-FINE-seg#4': ('predictions are NaN', raised('AssertionError', GIOU)),
     'roboflow/rf-detr#413': ('raw ids', f'{SCATTER}\n' + raised(ASSERT, MATCHER)),
+    'divamgupta/image-segmentation-keras#117': (
+        'cv2.imread reads its colours',
+        raised('AssertionError: The pixel values of seg image are out of range: 128 found while n_classes is 12'),
+    ),
+    'keras, the background not counted': (
+        'one too small',
+        raised('AssertionError: The pixel values of seg image are out of range: 12 found while n_classes is 12'),
+    ),
+    'ArgoHA/D-FINE-seg#4, what to do': ('Lower the learning rate', raised('AssertionError', GIOU)),
     'open-edge-platform/geti#3264': (
         'another ignore_index',
         raised('ValueError: The highest label in `target` should be smaller than `num_classes`.'),
@@ -416,6 +442,8 @@ def test_a_version_that_refuses_right_labels_stands_first(name: str) -> None:
     [
         'ValueError: Expected 0 <= label_value < class_dimension(10), but got [0] <= label_value <= [10]',
         "ValueError: Target(Tensor(shape=[1], [102])) is out of class_dimension's upper bound(12)",
+        "ValueError: Target(19) is out of class_dimension's upper bound(18)",
+        'IndexError: Target 254 is out of bounds. F.cross_entropy(x, y, ignore_index=255)',
         "ValueError: input's class_dimension(5) must equal to weight's class_dimension(4) when weight is provided",
         "RuntimeError: Assertion `cur_target >= 0 && cur_target < n_classes' failed.  at /pytorch/ClassNLLCriterion.c:93",
     ],

@@ -62,6 +62,7 @@ RAISED_ON_DEVICES = [
     ('MG412', 'RuntimeError: CUDA error: no kernel image is available for execution on the device'),
     ('MG412', 'RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU'),
     ('MG422', 'RuntimeError: Detected the following values in `target`: tensor([0, 1, 255]) but expected only [0, 1].'),
+    ('MG422', 'RuntimeError: Detected more unique values in `target` than expected. Expected only 8 but found 9 in `target`.'),
     ('MG443', 'FloatingPointError: Loss became infinite or NaN at iteration=17!'),
     ('MG452', "AssertionError: loss log variables are different across GPUs!\nrank 0 len(log_vars): 5 keys: loss"),
     ('MG453', 'RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint'

@@ -277,7 +277,7 @@ REMAP: Dict[str, Asked] = {
 }
 ORDINARY: Dict[str, Asked] = {
     'nobody said who trains': Asked(
-        'fine for most', ('MG138',), json_alone(FIFTEEN, 15), first=('Nothing is to be changed',)
+        'fine for most', ('MG138',), json_alone(FIFTEEN, 15), first=('With positions nothing is to be changed',)
     ),
     **{
         f'near: {framework}': Asked('renumbered', (), ids_of(json_alone(FIFTEEN, 15), framework))

@@ -56,6 +56,15 @@ def of_ids(ids: Sequence[int], files: int = 12, each_has: int = 9, shift: int = 
     return [scene([int(v) + shift for v in random.permutation(ids)[:each_has]], number) for number in range(files)]
 
 
+def wide_ids(number: int, classes: int) -> Build:
+    """Files of 16 bits that hold ``number`` ids, and all bits where there is none."""
+    random = np.random.default_rng(0)
+    drawn = [np.kron(random.integers(0, number, (12, 16)), np.ones((6, 6))).astype(np.uint16) for _ in range(14)]
+    for label in drawn:
+        label[:2] = 65535
+    return masks(drawn, classes)
+
+
 def renamed_cityscapes(classes: Any) -> Build:
     return masks([scene([*CITYSCAPES_IDS, 0, 1, 4], n) for n in range(6)], classes)
 
@@ -266,6 +275,34 @@ KNOWN_IDS: Dict[str, Kind] = {
         (),
         ('65: 255',),
     ),
+    'Mapillary, 65 classes, one of which no file holds': Kind(
+        '65 is unlabelled in Mapillary Vistas; 1 never occurs',
+        ('MG102',),
+        masks([scene([0, *range(2 + k % 6, 65, 6), 65], k) for k in range(12)], 65),
+        (),
+        ('65: 255',),
+    ),
+    'Mapillary 1.2 for 19 classes': Kind(
+        'its numbers mean other classes, below 19, too',
+        ('MG107',),
+        masks(of_ids(range(66), 14, 12), 19),
+        ('Mapillary Vistas 1.2', 'no label is right'),
+        ('label_map=',),
+        ('num_classes=66',),
+    ),
+    'Mapillary 1.2, plus 1, for 19 classes': Kind(
+        'the same shifted', ('MG107',), masks(of_ids(range(1, 67), 14, 12), 19), ('Mapillary Vistas 1.2',)
+    ),
+    'Mapillary 2.0 for 65 classes': Kind(
+        'the numbers of another version', ('MG107',), masks(of_ids(range(124), 20, 30), 65), ('Mapillary Vistas 2.0',)
+    ),
+    'ADE20K full for 847 classes': Kind(
+        '847 classes need more than 8 bits', ('MG122',), wide_ids(847, 847), ('ADE20K full', 'do not fit'), ('int64',)
+    ),
+    'ADE20K full for 150 classes': Kind(
+        '847 numbers for 150 classes', ('MG122',), wide_ids(847, 150), ('ADE20K full',)
+    ),
+    'near: 66 classes of Mapillary': Kind('all right', ('MG100',), masks(of_ids(range(66), 14, 12), 66)),
     'near: 171 train ids': Kind('all right', ('MG100',), masks(of_ids(range(171), 24, 12), 171)),
     'near: 182 classes of somebody else': Kind(
         'a list of 182 with nothing missing', ('MG100',), masks(of_ids(range(182), 24, 12), 182)

@@ -47,6 +47,13 @@ def noisy_binary(rng: np.random.Generator, case: int) -> np.ndarray:
     return np.clip(np.where(label == blurred, label, blurred), 0, 255).astype(np.uint8)
 
 
+def soft_vessels(rng: np.random.Generator, case: int) -> np.ndarray:
+    """Every gray level from 0 to 255."""
+    y, x = np.mgrid[:64, :64]
+    away = np.abs(y - 32 - 10 * np.sin(x / 8.0 + case))
+    return np.clip(255 - away * 18 + rng.normal(0, 6, away.shape), 0, 255).astype(np.uint8)
+
+
 SITUATIONS: Dict[str, Situation] = {
     # ---- images in the folder of labels
     'CT in labelsTr': Situation(
@@ -102,6 +109,13 @@ SITUATIONS: Dict[str, Situation] = {
         volumes({'background': 0, 'cell': 1}, noisy_binary, 5, ending='.png', images=flat_photo),
         (),
         ('intensities',),
+    ),
+    'a mask drawn in all gray levels': Situation(
+        'vessels with soft borders of many pixels, two classes declared',
+        ('MG185', 'MG196'),
+        volumes({'background': 0, 'vessel': 1}, soft_vessels, ending='.png', images=flat_photo),
+        ('(seg > 127)', 'without loss'),
+        ('Do not map',),
     ),
     # ---- numbers and names
     'heart ids, 0..7 declared': Situation(

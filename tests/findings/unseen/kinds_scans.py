@@ -31,6 +31,7 @@ KINDS: Dict[str, Situation] = {
         'DiceLoss trains on ignored pixels',
         ('MG243',),
         seg_config(IGNORED, FIVE, with_losses(CE, DICE)),
+        ('TverskyLoss',),
         ('GuardedLoss',),
     ),
     'DiceLoss alone, ignore_index written': Situation(
@@ -53,9 +54,9 @@ KINDS: Dict[str, Situation] = {
         ('MG100',),
         seg_config(IGNORED, FIVE, with_losses(CE, dict(type='TverskyLoss', loss_name='loss_tversky'))),
     ),
-    'near: guarded DiceLoss, void': Situation(
-        'the guard leaves them out',
-        ('MG100',),
+    'guarded DiceLoss, void': Situation(
+        'the guard is transparent for ignored pixels: they are trained on as by the loss in it',
+        ('MG243',),
         seg_config(IGNORED, FIVE, with_losses(CE, dict(type='GuardedLoss', loss=DICE))),
     ),
     'empty images, GridHead': Situation(

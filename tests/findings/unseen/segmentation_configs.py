@@ -114,7 +114,7 @@ SITUATIONS: Dict[str, Situation] = {
         seg_config(
             scenes(range(5), 6, border=VOID), FIVE, seg_model(5, dict(loss_decode={**CE, 'class_weight': [1.0] * 5}))
         ),
-        ('GuardedCrossEntropyLoss', 'Labels are right'),
+        ('GuardedCrossEntropyLoss', 'labels are right'),
     ),
     'the -1 workaround': Situation(
         'ignore_index=-1 against the crash of class weights',

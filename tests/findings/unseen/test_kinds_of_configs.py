@@ -9,10 +9,10 @@ import pytest
 from kinds_configs import KINDS, ConfigKind
 from situation import write_config
 
+from mmguard.compat.stack import base_source
 from mmguard.config.changes import changed
 from mmguard.config.read import read_config
 from mmguard.findings import Finding, diagnose
-from mmguard.stack import base_source
 
 CASES = [pytest.param(kind, id=name) for name, kind in KINDS.items()]
 

@@ -8,6 +8,9 @@ from typing import List
 import kinds_boxes
 import kinds_classes
 import kinds_fresh
+import kinds_fresh_2_boxes
+import kinds_fresh_2_maps
+import kinds_fresh_3_files
 import pytest
 from kinds_classes import Asked
 from situation import findings_of
@@ -16,7 +19,17 @@ from mmguard.config.read import read_config
 from mmguard.findings import Finding
 from mmguard.findings.engine import diagnose
 
-KINDS = {**kinds_classes.KINDS, **kinds_boxes.KINDS, **kinds_fresh.FILES, **kinds_fresh.AFTER}
+KINDS = {
+    **kinds_classes.KINDS,
+    **kinds_boxes.KINDS,
+    **kinds_fresh.FILES,
+    **kinds_fresh.AFTER,
+    **kinds_fresh_2_boxes.BOXES,
+    **kinds_fresh_2_boxes.AFTER,
+    **kinds_fresh_2_maps.MAPS,
+    **kinds_fresh_2_maps.AFTER,
+    **kinds_fresh_3_files.FILES,
+}
 #: Nothing is wrong, or nothing is known to be.
 FINE = ('MG100',)
 

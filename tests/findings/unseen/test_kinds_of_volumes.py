@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from kinds_fresh import VOLUMES
+from kinds_fresh_2_maps import VOLUMES as MORE_VOLUMES
+from kinds_fresh_3_files import VOLUMES as VOLUMES_3
 from kinds_nnunet import SITUATIONS as WRITTEN
 from situation import findings_of
 
 from mmguard.findings import Finding
 
-SITUATIONS = {**WRITTEN, **VOLUMES}
+SITUATIONS = {**WRITTEN, **VOLUMES, **MORE_VOLUMES, **VOLUMES_3}
 
 
 def said(finding: Finding) -> str:

@@ -14,7 +14,7 @@ from this_stack import base_line
 
 import mmguard
 from mmguard.cli import main
-from mmguard.stack import config_file
+from mmguard.compat.stack import config_file
 from mmguard.tools.apply.overlay import overlay_text
 from mmguard.tools.apply.written import without_scopes
 

@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from masks_of_255 import binary_masks
 from mmengine.config import Config
 from mmengine.registry import init_default_scope
-from PIL import Image
 
 from mmguard.cli import main
 
@@ -124,20 +123,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, capsys: Any, arguments: 
 
 def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
     """Masks of 0 and 255: only the labels show it, and the map stands in the pipeline then."""
-    for folder in ('images', 'masks'):
-        (tmp_path / folder).mkdir()
-    for number in range(4):
-        mask = np.zeros((32, 32), np.uint8)
-        mask[8:20, 8 + number : 24] = 255
-        Image.fromarray(mask).save(tmp_path / f'masks/{number}.png')
-        Image.new('RGB', (32, 32)).save(tmp_path / f'images/{number}.jpg')
-    data = dict(
-        type='BaseSegDataset',
-        data_root=str(tmp_path),
-        data_prefix=dict(img_path='images', seg_map_path='masks'),
-        metainfo=dict(classes=('ground', 'house')),
-        pipeline=[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='PackSegInputs')],
-    )
+    data = binary_masks(tmp_path)
     head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
     config = written(
         tmp_path,
@@ -152,6 +138,32 @@ def test_an_edit_of_a_scan_is_written_too(tmp_path: Path, capsys: Any) -> None:
     assert main(['apply', str(config), '-o', str(out), '--scan', *options, '--edit', '1', '--quiet']) == 0
     guard = Config.fromfile(out).train_dataloader.dataset.pipeline[2]
     assert (guard.type, guard.label_map) == ('GuardSegLabels', {255: 1})
+    assert main(['scan', str(out)]) == 0
+
+
+def test_two_edits_of_one_pipeline_are_both_in_it(tmp_path: Path, capsys: Any) -> None:
+    """MG103 puts a label map behind the loading of the validation, another edit a guard at its end."""
+    parts = dict(default_scope='mmseg')
+    for split in ('train', 'val'):
+        parts[f'{split}_dataloader'] = dict(batch_size=2, dataset=binary_masks(tmp_path, split))
+    loss = dict(type='GuardedCrossEntropyLoss')
+    head = dict(type='FCNHead', num_classes=2, loss_decode=loss)
+    parts.update(model=dict(type='EncoderDecoder', decode_head=head), val_evaluator=dict(type='IoUMetric'))
+    config = written(tmp_path, ''.join(f'{key} = {part!r}\n' for key, part in parts.items()))
+    assert main(['scan', str(config)]) == 1
+    said = capsys.readouterr().out.split('\n\n')
+    numbers = [next(part for part in said if code in part).split('do: [')[1][0] for code in ('MG103', 'MG230')]
+    out = tmp_path / 'out.py'
+    words = [word for number in numbers for word in ('--edit', number)]
+    assert main(['apply', str(config), '-o', str(out), '--scan', *words, '--quiet']) == 0, capsys.readouterr()
+    steps = Config.fromfile(out).val_dataloader.dataset.pipeline
+    assert [step.type.rpartition('.')[2] for step in steps] == [
+        'LoadImageFromFile',
+        'LoadAnnotations',
+        'GuardSegLabels',
+        'PackSegInputs',
+        'GuardSegLabels',
+    ]
     assert main(['scan', str(out)]) == 0
 
 

@@ -10,8 +10,8 @@ import pytest
 from mmengine.config import Config
 
 import mmguard
+from mmguard.compat.stack import config_file
 from mmguard.config.classes import name_of
-from mmguard.stack import config_file
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 
 ROOT = osp.join(osp.dirname(__file__), '..', '..', '..', 'configs')
@@ -214,6 +214,16 @@ def test_losses_of_boxes_stay_without_a_word() -> None:
     assert guarded.tree['model']['bbox_head']['loss_bbox'] == config.model.bbox_head.loss_bbox
     loss = plain(guarded.tree['model']['bbox_head']['loss_cls'])
     assert loss == dict(type='GuardedLoss', loss='FocalLoss', use_sigmoid=True, gamma=2.0, alpha=0.25, loss_weight=1.0)
+
+
+@pytest.mark.parametrize('name', ['ssd/ssd300_coco.py', 'free_anchor/freeanchor_r50_fpn_1x_coco.py'])
+def test_heads_without_a_loss_object_are_named(name: str) -> None:
+    guarded = guard_tree(tree_of(stock(f'mmdet::{name}')))
+    (line,) = guarded.left
+    assert line.startswith('model.bbox_head: ')
+    assert 'without a loss object: GuardInstanceLabels in the pipeline is its only guard' in line
+    assert 'loss_cls' not in guarded.tree['model']['bbox_head']
+    assert sum('GuardInstanceLabels' in change for change in guarded.changed) >= 3
 
 
 def test_losses_left_to_the_defaults_of_a_head_are_spelled_and_guarded() -> None:

@@ -306,6 +306,14 @@ CASES = [
         (f'{TRAIN}.metainfo.label_map',),
         'GuardSegLabels',
     ),
+    Case('MG212', PSPNET, {f'{TRAIN}.label_map': {7: 0}}, (f'{TRAIN}.label_map',), 'GuardSegLabels'),
+    Case(
+        'MG212',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [LOAD[0], {**LOAD[1], 'label_map': {7: 0}}, pack()]},
+        (f'{TRAIN}.pipeline[1].label_map',),
+        'GuardSegLabels',
+    ),
     Case(
         'MG213',
         PSPNET,
@@ -456,6 +464,13 @@ CASES = [
         "ann_file='data/coco/mine/val.json'",
     ),
     Case(
+        'MG229',
+        FASTER_RCNN_VOC,
+        {'val_dataloader.dataset.metainfo': dict(classes=('crack', 'rust'))},
+        ('val_dataloader.dataset.data_prefix.sub_data_root',),
+        "type='XMLDataset'",
+    ),
+    Case(
         'MG230',
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], 'test_evaluator': None},
@@ -567,6 +582,15 @@ SILENT = [
     ('MG227', RETINANET, {}),
     ('MG228', SEESAW, {}),
     ('MG229', PANOPTIC, {}),
+    ('MG229', FASTER_RCNN_VOC, {}),
+    (
+        'MG229',
+        FASTER_RCNN_VOC,
+        {
+            'val_dataloader.dataset.metainfo': dict(classes=('crack',)),
+            'val_dataloader.dataset.data_prefix.sub_data_root': 'cracks/',
+        },
+    ),
     ('MG229', RETINANET, {'val_dataloader.dataset.data_root': 'data//coco'}),
     ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL}),
     ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL_OF_TWO}),

@@ -53,6 +53,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 @pytest.mark.skipif(os.name == 'nt', reason='process groups are a matter of POSIX')
+@pytest.mark.same_everywhere
 def test_ctrl_c_leaves_nothing_behind(folder):
     process = start(folder, 20)
     log = folder / 'runs' / 'stock.txt'

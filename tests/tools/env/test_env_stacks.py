@@ -6,10 +6,10 @@ from typing import Any, Dict, List
 
 import pytest
 
+from mmguard.compat.stack import folder_of
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.finding import ERROR, WARNING
-from mmguard.stack import folder_of
 from mmguard.tools.env.limits import accepted_mmcv, declared_mmcv
 from mmguard.tools.env.table import OK, Line, table
 
@@ -103,7 +103,7 @@ def test_limits_are_read_where_the_frameworks_that_are_here_say_them() -> None:
 def test_the_stack_that_is_here_is_named_alike_everywhere() -> None:
     from this_stack import IS_ONEDL
 
-    from mmguard.stack import is_onedl
+    from mmguard.compat.stack import is_onedl
     from mmguard.tools.env.facts import gather
 
     (line,) = [line for line in table(gather(try_imports=False), []) if line.name == 'stack']

@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from warm import run
 
 from mmguard.cli import main
 from mmguard.tools.explain.explained import Explanation, explain_text
@@ -266,8 +267,7 @@ def test_a_real_program_is_explained(tmp_path: Path) -> None:
             """
         )
     )
-    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    found = explain_text([done.stdout])
+    found = explain_text([run(script.read_text(), name=str(script)).output])
     assert found is not None
     assert found.signature is not None
     assert found.signature.code == 'MG413'

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import textwrap
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Callable, Dict
 
 import pytest
+from warm import TORCHRUN, run
 
 from mmguard.tools.explain.explained import explain_text
 
@@ -47,8 +45,6 @@ log.info('class  IoU  Acc: road 77.1 88.0, person nan nan; best mIoU 0.5')
 """
 BARS = """
 import sys
-import time
-import torch
 
 for epoch in range(3):
     for step in range(200):
@@ -110,19 +106,12 @@ NNUNET = (
 def output_of(source: str, *launcher: str) -> str:
     with TemporaryDirectory() as folder:
         script = Path(folder, 'train.py')
-        script.write_text(textwrap.dedent(source))
+        script.write_text(source)
         environment = {**os.environ, 'OMP_NUM_THREADS': '1', 'GLOO_SOCKET_IFNAME': 'lo'}
-        done = subprocess.run(
-            [sys.executable, *launcher, str(script), folder],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            timeout=240,
-            check=False,
-        )
-    text = done.stdout.decode()
-    assert done.returncode == 0, text
-    return text
+        program = [TORCHRUN, *launcher, str(script)] if launcher else [source, folder]
+        done = run(*program, name=str(script), environment=environment)
+    assert done.returncode == 0, done.output
+    return done.output
 
 
 @lru_cache(maxsize=None)
@@ -133,7 +122,7 @@ def log_of(kind: str) -> str:
         pytest.importorskip('mmengine')
         return output_of(MMENGINE)
     if kind == 'torchrun':
-        return output_of(RANKS, '-m', 'torch.distributed.run', '--standalone', '--nproc_per_node=2')
+        return output_of(RANKS, '--standalone', '--nproc_per_node=2')
     return output_of({'plain': PLAIN, 'bars': BARS}[kind])
 
 

@@ -10,6 +10,7 @@ from typing import Any, Dict, List
 
 import numpy as np
 import pytest
+from masks_of_255 import binary_masks
 from PIL import Image
 
 from mmguard.cli import main
@@ -237,3 +238,29 @@ def test_a_folder_of_label_maps_is_written_and_scanned_again(
             assert sorted(set(np.asarray(image).ravel().tolist())) == [0, 1]
     assert len(list((tmp_path / 'out').glob('*.png'))) == 6
     assert run('scan', tmp_path / 'out', '--num-classes', 2) == 0
+
+
+def test_masks_of_another_kind_bring_their_ending_into_the_config(tmp_path: Path, capsys: Any) -> None:
+    """MG136 of masks stored as JPEG: the copies are PNG, so the config must list other names (mmsegmentation#1338)."""
+    pytest.importorskip('mmseg')
+    loaders = ''
+    for split in ('train', 'val'):
+        data = binary_masks(tmp_path, split, 64, '_m.jpg')
+        loaders += f'{split}_dataloader = {dict(batch_size=2, dataset=data)!r}\n'
+    head = dict(type='FCNHead', num_classes=2, loss_decode=dict(type='CrossEntropyLoss'))
+    model = dict(type='EncoderDecoder', decode_head=head)
+    config, edited, out = tmp_path / 'config.py', tmp_path / 'edited.py', tmp_path / 'out'
+    config.write_text(f"default_scope = 'mmseg'\nmodel = {model!r}\n{loaders}")
+    number = first_number(config, 'files', capsys)
+    assert run('apply', config, '-o', edited, '--scan', '--edit', number, '--quiet') == 0
+    assert (
+        f'[{number}]: the label files, which `mmguard fix {config} --out DIR --edit {number}`'
+        in capsys.readouterr().out
+    )
+    assert run('fix', config, '-o', out, '--edit', number) == 0
+    assert f'`mmguard apply {config} -o OUT.py --scan --edit {number}`' in capsys.readouterr().out
+    for place, split in (('1', 'train'), ('2', 'val')):
+        (out / place).rename(out / split)
+    (tmp_path / 'masks').rename(tmp_path / 'originals')
+    out.rename(tmp_path / 'masks')
+    assert run('scan', edited) == 0, capsys.readouterr()

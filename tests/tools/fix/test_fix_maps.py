@@ -274,3 +274,36 @@ def test_a_long_label_map_is_read_from_a_file(tmp_path: Path) -> None:
     table.write_text(json.dumps({'11': 2}), encoding='utf-8')
     assert run(tmp_path / 'labels', '--out', tmp_path / 'out', '--num-classes', 3, '--label-map', table) == 0
     np.testing.assert_array_equal(stored(tmp_path / 'out' / 'a.png'), np.where(LABEL == 11, 2, LABEL))
+
+
+def test_images_beside_label_maps_are_none_of_them(tmp_path: Path) -> None:
+    gray = encoded(np.full((4, 4), 200, dtype=np.uint8))  # a photograph in gray could be a label map
+    root = tmp_path / 'set'
+    for name, data in {'images/a.png': gray, 'labels/a.png': encoded(LABEL)}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    assert run(root, '-o', tmp_path / 'out', '--num-classes', 11) == 0
+    assert sorted(contents(tmp_path / 'out')) == ['labels/a.png', 'manifest.json']
+
+    mixed = tmp_path / 'mixed'
+    mixed.mkdir()
+    (mixed / 'a.png').write_bytes(gray)
+    (mixed / 'a_seg.png').write_bytes(encoded(LABEL))
+    assert run(mixed, '-o', tmp_path / 'out2', '--num-classes', 11, '--suffix', '_seg.png') == 0
+    assert sorted(contents(tmp_path / 'out2')) == ['a_seg.png', 'manifest.json']
+    assert run(mixed, '-o', tmp_path / 'out3', '--num-classes', 11, '--suffix', '_none.png') == 2
+
+
+def test_an_edit_says_which_of_the_files_it_is_for(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    mixed = tmp_path / 'mixed'
+    mixed.mkdir()
+    colours = np.zeros((4, 4, 3), dtype=np.uint8)
+    colours[:2] = 128, 0, 0
+    for n in range(3):
+        (mixed / f'{n}.png').write_bytes(encoded(np.full((4, 4), 200, dtype=np.uint8)))
+        (mixed / f'{n}_seg.png').write_bytes(encoded(colours))
+    said = ('--num-classes', '2', '--suffix', '_seg.png')
+    assert main(['scan', str(mixed), *said]) == 1
+    assert '--suffix _seg.png. Then' in ' '.join(capsys.readouterr().out.split())
+    assert run(mixed, '-o', tmp_path / 'out', *said, '--edit', '1') == 0
+    assert sorted(contents(tmp_path / 'out')) == [*(f'{n}_seg.png' for n in range(3)), 'manifest.json']

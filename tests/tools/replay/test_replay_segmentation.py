@@ -19,7 +19,7 @@ from this_stack import IS_ONEDL
 from torch.nn import SyncBatchNorm
 
 from mmguard.cli import main
-from mmguard.stack import config_file
+from mmguard.compat.stack import config_file
 from mmguard.tools.replay.network import build_model
 
 pytestmark = pytest.mark.slow

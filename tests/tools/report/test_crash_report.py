@@ -130,7 +130,10 @@ def test_losses_that_were_filled_are_a_finding_of_a_run_that_ended_well(tmp_path
     (tmp_path / 'label_guard.jsonl').write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
     page = tmp_path / 'page.html'
     assert main(['report', str(tmp_path), '--html', str(page)]) == 0
-    assert capsys.readouterr().out.count('rank 1 had no loss_mask in 2 iterations; filled with zeros') == 1
+    out = capsys.readouterr().out
+    assert out.count('rank 1 had no loss_mask in 2 iterations; filled with zeros') == 1
+    assert 'train: no label was counted' in out
+    assert '0 files' not in out
     assert 'lacked a loss first in iteration 3' in page.read_text()
     (finding,) = as_json(capsys, str(tmp_path))['findings']
     assert (finding['code'], finding['files']) == ('MG306', ['a.jpg'])

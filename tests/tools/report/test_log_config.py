@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces import LabelSpaces, from_config
+from mmguard.labels.spaces import LabelSpaces
 from mmguard.tools.report.log_config import data_roots, has_hook, read_config
 
 TEXT = """

@@ -18,11 +18,11 @@ from PIL import Image
 
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import Edit
+from mmguard.text.visible import visible
 from mmguard.tools.report import html
-from mmguard.tools.report.html import page
-from mmguard.tools.report.page import Box, Section, WorstFile, write_scan_page
+from mmguard.tools.report.html import page, write_scan_page
+from mmguard.tools.report.page import Box, Section, WorstFile
 from mmguard.tools.report.plots import binned
-from mmguard.visible import visible
 
 HOSTILE = (
     '<script>alert(1)</script>.png',

@@ -15,7 +15,8 @@ from PIL import Image
 
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import Edit
-from mmguard.tools.report.page import Box, Section, WorstFile, write_scan_page
+from mmguard.tools.report.html import write_scan_page
+from mmguard.tools.report.page import Box, Section, WorstFile
 
 CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 

@@ -9,7 +9,7 @@ import pytest
 
 from mmguard import Tally
 from mmguard.cli import main
-from mmguard.tally_log import TallyLog
+from mmguard.log.tally_log import TallyLog
 
 
 @pytest.mark.parametrize('places', [[3], [3, 4], [1, 30], [999, 20_000]], ids=str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -19,6 +20,7 @@ from mmguard.errors import CannotRun
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.sources.config import split_sets
 from mmguard.tools.scan.target import CannotScan, plan_of
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
@@ -169,6 +171,15 @@ def test_what_cannot_be_opened_is_reported_and_the_rest_is_scanned(
         plan_of(config, ScanOptions(splits=('val',)))
 
 
+def test_what_a_storage_needs_is_named(five: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, 'petrel_client', None)
+    (five / 'list.txt').write_text('0\n')
+    remote = custom(five, ann_file=str(five / 'list.txt'))
+    remote.update(data_root=None, data_prefix=dict(img_path='s3://bucket/img', seg_map_path='s3://bucket/ann'))
+    with pytest.raises(CannotScan, match=r'file backend of the config needs a package: .*petrel'):
+        plan_of(write_config(five, train_dataloader=loader(remote)), ScanOptions())
+
+
 def test_a_config_that_ships_is_read(cityscapes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / 'data').mkdir()
     (tmp_path / 'data' / 'cityscapes').symlink_to(cityscapes)  # where that config has it
@@ -184,3 +195,11 @@ def test_a_config_that_is_none(tmp_path: Path) -> None:
     (tmp_path / 'broken.py').write_text('model = dict(')
     with pytest.raises(CannotRun, match=r'broken\.py cannot be loaded: SyntaxError'):
         plan_of(str(tmp_path / 'broken.py'), ScanOptions())
+
+
+def test_a_split_may_have_several_loaders() -> None:
+    loaders = [dict(dataset=dict(type='A')), 5, dict(batch_size=1), dict(dataset=[dict(type='B'), dict(type='A')])]
+    found = split_sets(dict(train_dataloader=dict(dataset=dict(type='C')), val_dataloader=loaders, test_dataloader=7))
+    assert [(one.name, one.config['type']) for one in found] == [
+        ('train', 'C'), ('val 1 of 3, val 3 of 3', 'A'), ('val 2 of 3', 'B'),
+    ]  # fmt: skip

@@ -41,6 +41,7 @@ FOLDERS: Dict[str, Any] = {
     'gray in colours': ([Image.fromarray(np.dstack([LABEL] * 3))], dict(colours={(v, v, v): 2 - v for v in range(3)})),
     '16 bits': ([Image.fromarray(LABEL.astype(np.uint16) * 300)], dict(label_map={300: 1, 600: 2})),
     'negative': ([Image.fromarray(LABEL.astype(np.int32) - 1)], dict(label_map={-1: 255})),
+    'fractions of 255': ([Image.fromarray(LABEL / np.float32(255))], dict(scale=255.0)),
     'threshold': ([Image.fromarray(LABEL * 120), palette(LABEL * 120)], dict(threshold=127)),
 }
 
@@ -48,7 +49,7 @@ FOLDERS: Dict[str, Any] = {
 def written(folder: Path, images: Any, ending: str = '.png') -> Path:
     folder.mkdir()
     for number, image in enumerate(images):
-        kept = '.tif' if image.mode.startswith('I') and ending == '.png' else ending
+        kept = '.tif' if image.mode[0] in 'IF' and ending == '.png' else ending
         image.save(folder / f'{number}{kept}')
     return folder
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -12,7 +13,8 @@ import pytest
 from label_files import BLOCKS, write
 
 from mmguard.cli import main
-from mmguard.tools.scan.sources.loader import SAMPLE
+from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.sources.loader import SAMPLE, ask_loader
 
 #: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.
 OWN_LOADERS = """
@@ -220,3 +222,17 @@ def test_a_split_without_label_maps(split: str, code: int, tmp_path: Path, capsy
     reported = scan(capsys, config)
     assert reported['code'] == code
     assert any('3 images have no label map' in note for note in reported['notes']) == (split == 'test')
+
+
+def test_what_mmseg_warns_of_is_not_said_for_every_edit(tmp_path: Path) -> None:
+    """Its loader warns where it is built, and each edit that is tried builds one."""
+    for number in range(2):
+        write(tmp_path / f'img/{number}.jpg', np.zeros((*BLOCKS.shape, 3), np.uint8))
+        write(tmp_path / f'ann/{number}.png', BLOCKS)
+    infos = [dict(img_path='', seg_map_path=str(tmp_path / f'ann/{n}.png'), seg_fields=[]) for n in range(2)]
+    for info in infos:
+        info.update(reduce_zero_label=False, label_map=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        facts = ask_loader(infos, [dict(type='LoadAnnotations', reduce_zero_label=False)], MapSettings(5))
+    assert (facts.files, facts.unknown) == (2, '')

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Sequence
 import pytest
 
 from mmguard.cli import main
-from mmguard.labels.numbering import FRAMEWORKS, IDS, POSITIONS, titles
+from mmguard.labels.numbering import COCO_IDS, FRAMEWORKS, IDS, POSITIONS, titles
 
 RENUMBERING = [name for name, framework in FRAMEWORKS.items() if framework.labels == POSITIONS]
 TAKING_IDS = [name for name, framework in FRAMEWORKS.items() if framework.labels == IDS]
@@ -44,8 +44,14 @@ def test_without_a_framework_both_are_judged_and_nobody_gets_an_error(
     assert codes(reported) == ['MG138'], 'no verdict that the labels are fine: that depends on who trains'
     [finding] = reported['findings']
     assert finding['severity'] == 'info'
-    assert f'Fine where categories are renumbered ({titles(POSITIONS)})' in finding['cause']
-    assert f'wrong where category_id is the label ({titles(IDS)})' in finding['cause']
+    assert finding['cause'].startswith('Category id 3 is out of range of num_classes=3 where category_id is the label')
+    assert f'({titles(IDS)}, loops of your own)' in finding['cause']
+    assert f'fine where categories are renumbered ({titles(POSITIONS)})' in finding['cause']
+    first, *_, last = finding['edits']
+    assert first['question'].startswith('Does the training take ids as labels'), 'before any answer'
+    assert first['question'].endswith('With positions nothing is to be changed. With ids:')
+    assert '--renumber 0' in first['text']
+    assert 'Nothing is to be changed' in last['text']
     assert '3 would be out of range (4 annotations)' in finding['evidence']
     assert '--framework NAME' in finding['advice']
     assert '--labels positions' in finding['advice']
@@ -53,12 +59,19 @@ def test_without_a_framework_both_are_judged_and_nobody_gets_an_error(
     assert 'num_classes=4' in finding['advice']
 
 
+def test_the_raw_ids_of_coco_are_called_so(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    [finding] = scan(capsys, write(tmp_path / 'a.json', COCO_IDS), '--num-classes', 80)['findings']
+    assert finding['cause'].startswith('These are raw ids of COCO, 1..90 with gaps. Category ids 80, 81')
+    [finding] = scan(capsys, write(tmp_path / 'b.json', range(1, 81)), '--num-classes', 80)['findings']
+    assert 'raw ids' not in finding['cause']
+
+
 def test_the_screen_and_the_page_say_both_too(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     page = tmp_path / 'page.html'
     assert main(['scan', str(write(tmp_path / 'a.json', [1, 2, 3])), '--html', str(page)]) == 0
     shown = capsys.readouterr().out
     for text in (shown, page.read_text(encoding='utf-8')):
-        assert 'Fine where categories are renumbered' in text
+        assert 'fine where categories are renumbered' in text.replace('\n', ' ')
         assert 'RT-DETR' in text
         assert 'Your labels are fine' not in text
 
@@ -126,6 +139,20 @@ def test_labels_says_what_a_switch_of_the_framework_changed(tmp_path: Path, caps
     assert codes(remapped) == ['MG100'], 'remap_mscoco_category'
     assert codes(scan(capsys, path, '--labels', 'positions', '--num-classes', 3)) == ['MG100']
     assert codes(scan(capsys, path, '--labels', 'ids', '--num-classes', 3))[0] == 'MG138'
+
+
+def test_an_id_that_no_category_has_comes_before_the_shift_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    path = write(tmp_path / 'a.json', [1, 2])
+    data = json.loads(path.read_text())
+    data['annotations'][5]['category_id'] = 3
+    path.write_text(json.dumps(data))
+    for words in ([], ['--labels', 'ids']):
+        reported = scan(capsys, path, '--num-classes', 2, *words)
+        assert codes(reported)[:2] == ['MG149', 'MG138']
+        assert reported['findings'][0]['files'] == ['3.jpg: annotation 5']
+        assert 'MG115' not in codes(reported), '1..3 are no classes that count from 1'
 
 
 def test_ids_from_0_are_fine_for_everybody(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -1,4 +1,7 @@
-"""The rules. One rule, one file; adding one touches this list alone."""
+"""The rules that read a config. One rule, one file; adding one touches this list alone.
+
+Imports what findings may; no rules but its own.
+"""
 
 from typing import List, Type
 

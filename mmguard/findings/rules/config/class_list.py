@@ -10,7 +10,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.usual_edits import with_list
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class ClassList(ConfigRule):

@@ -9,7 +9,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import ConfigRule
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class ClassWeightLength(ConfigRule):

@@ -31,7 +31,8 @@ class EmptyImagesDetr(ConfigRule):
             return
         for dataset in datasets(config):
             filters = dataset.config.get('filter_cfg')
-            keeps = not isinstance(filters, dict) or not filters.get('filter_empty_gt', False)
+            usual = dataset.is_a('BaseVideoDataset')  # mmdet's videos leave out frames without an object
+            keeps = not (filters.get('filter_empty_gt', usual) if isinstance(filters, dict) else usual)
             if dataset.split == 'train' and keeps:
                 yield self.at(
                     dataset.at('filter_cfg'),

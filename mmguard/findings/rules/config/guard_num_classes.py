@@ -7,7 +7,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
-from mmguard.words import plural
+from mmguard.text.words import plural
 
 
 class GuardNumClasses(ConfigRule):

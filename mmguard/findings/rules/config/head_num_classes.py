@@ -9,7 +9,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Facts
 from mmguard.findings.usual_edits import heads_or_list
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: How many of what a head counts.
 NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of stuff', 'kinds of stuff')}
@@ -40,7 +40,7 @@ class HeadNumClasses(ConfigRule):
                 count.path,
                 count.value,
                 f'{count.head.name} has {counted(count.value, one, many)}, the data set {expected}: '
-                f'{classes_path(dataset)}.',
+                f'{classes_path(dataset)}.{_beside(config, expected)}',
                 f'Write {count.path.rsplit(".", 1)[-1]}={expected}{_weights_too(count.head)}, or correct the class '
                 f'list.',
             )
@@ -69,6 +69,13 @@ def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
                 continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
             yield count, expected, dataset
             break
+
+
+def _beside(config: ReadConfig, expected: int) -> str:
+    """Of the right number where no head reads it."""
+    if config.data.get('num_classes') != expected:
+        return ''
+    return f' `num_classes = {expected}` at the top level of the config has no effect: no head reads it.'
 
 
 def _weights_too(head: Part) -> str:

@@ -12,7 +12,7 @@ from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Facts
 from mmguard.findings.usual_edits import set_ignore_index, without_first
 from mmguard.findings.views import knows_classes
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class IgnoredClass(ConfigRule):

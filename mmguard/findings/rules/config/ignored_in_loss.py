@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Any, Dict, Iterator
 
-from mmguard.config.guards import is_guarded
-from mmguard.config.parts import losses
+from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import guarded
 
 #: Losses of mmseg that train on ignored pixels, whatever their ignore_index is, and as what.
 TRAINS_ON = {
@@ -28,7 +27,10 @@ class IgnoredInLoss(ConfigRule):
         "mmseg's DiceLoss leaves out the *channel* of that number, its HuasdorffDisstanceLoss sets such pixels to "
         'class 0: the model learns that there is nothing where the labels say nothing.'
     )
-    advice = "Write `dict(type='GuardedLoss', loss=dict(type='DiceLoss', ...))`, which leaves ignored pixels out."
+    advice = (
+        "Write `dict(type='TverskyLoss', alpha=0.5, beta=0.5)`, which is Dice of softmax scores, and has a mask for "
+        'ignored pixels. Or take another loss: nothing outside of this one can leave them out.'
+    )
     severity = WARNING
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -50,20 +52,33 @@ class IgnoredInLoss(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for loss in losses(config):
-            if loss.scope != 'mmseg' or loss.name not in TRAINS_ON or is_guarded(loss):
+            if loss.scope != 'mmseg' or loss.name not in TRAINS_ON or loss.owner is None:
                 continue
-            if loss.owner is None or loss.key != 'loss_decode' or loss.owner.is_a('STDCHead'):
+            # A guard takes out invalid pixels; with ignored ones it does what the loss in it does.
+            outer = loss.path[: -len('.loss')] if loss.key == 'loss' else loss.path
+            if outer.rsplit('.', 1)[-1].split('[')[0] != 'loss_decode' or loss.owner.is_a('STDCHead'):
                 continue
-            if loss.name == 'DiceLoss':
-                edits = [
-                    guarded(config, [loss.path], f"Write `type='GuardedLoss', loss=dict(type={loss.name!r}, ...)`.")
-                ]
-            else:
-                edits = []
             yield self.at(
                 loss.at('type'),
                 loss.config['type'],
                 f'{loss.name} at {loss.path} trains on ignored pixels: {TRAINS_ON[loss.name]}.',
-                advice=None if edits else 'Take another loss: nothing outside of it can leave these pixels out.',
-                edits=edits,
+                edits=list(_tversky(loss, loss.owner, outer)),
             )
+
+
+def _tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
+    """mmseg's loss that is Dice with these two weights, of softmax scores, and has a mask for ignored pixels."""
+    if loss.name != 'DiceLoss' or (head.get('out_channels') or head.get('num_classes') or 1) < 2:
+        return
+    scope = 'mmseg.' if str(loss.config['type']).startswith('mmseg.') else ''
+    kept: Dict[str, Any] = {key: loss.config[key] for key in ('loss_weight', 'loss_name') if key in loss.config}
+    written: Dict[str, Any] = {
+        'type': f'{scope}TverskyLoss',
+        'alpha': 0.5,
+        'beta': 0.5,
+        **kept,
+        'ignore_index': head.get('ignore_index', 255),
+    }
+    text = f'Write `type={written["type"]!r}, alpha=0.5, beta=0.5, ignore_index={written["ignore_index"]}` at {path}.'
+    question = '' if loss.get('use_sigmoid') is False else 'May the scores of a pixel be a softmax over the classes?'
+    yield Edit(text, ASKS if question else SAFE, question, ((path, written),))

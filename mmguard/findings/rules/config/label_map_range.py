@@ -4,7 +4,9 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Optional
 
 from mmguard.config.changes import REMOVED
+from mmguard.config.classes import takes
 from mmguard.config.head_classes import classes_in, counts
+from mmguard.config.label_spaces import from_config
 from mmguard.config.parts import Part, datasets, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
@@ -27,7 +29,12 @@ class LabelMapRange(ConfigRule):
         'What a label_map writes is what the loss sees: a value beyond the classes ends the run. MMSegmentation works '
         'its label_map out of the class names and overwrites one that is written in metainfo.'
     )
-    advice = 'Map to 0 .. num_classes - 1, or to ignore_index. GuardSegLabels(label_map=...) takes a map of your own.'
+    at_a_guard = (
+        'A map of your own is an argument of the guard: directly after LoadAnnotations, in the pipelines of train and '
+        "val, `dict(type='GuardSegLabels', num_classes=..., label_map={...})`; of boxes "
+        "`dict(type='GuardInstanceLabels', num_classes=..., label_map={...})`."
+    )
+    advice = f'Map to 0 .. num_classes - 1, or to ignore_index. {at_a_guard}'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in datasets(config):
@@ -39,6 +46,21 @@ class LabelMapRange(ConfigRule):
                     f'{dataset.name} overwrites it: labels stay as they are in the files.',
                     edits=_at_a_guard(config, metainfo['label_map'], dataset.at('metainfo.label_map')),
                 )
+        misplaced = [
+            part
+            for part in [*datasets(config), *transforms(config)]
+            if part.says('label_map') and part.cls is not None and not takes(part.cls, 'label_map')
+        ]
+        for part in misplaced:
+            label_map = part.config['label_map']
+            places = [one.at('label_map') for one in misplaced if one.config['label_map'] == label_map]
+            yield self.at(
+                part.at('label_map'),
+                label_map,
+                f'{part.name} takes no label_map: it ends in a TypeError when it is built.',
+                self.at_a_guard,
+                edits=_at_a_guard(config, label_map, *places),
+            )
         for transform in transforms(config):
             found = transform.config.get('label_map')
             classes = _classes(transform, config)
@@ -95,13 +117,17 @@ class LabelMapRange(ConfigRule):
         return 0.95 if labels.values and set(labels.values) <= set(wrong.values()) else 0.6
 
 
-def _at_a_guard(config: ReadConfig, label_map: Any, place: str) -> List[Edit]:
+def _at_a_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edit]:
+    if from_config(config).pixels is None:
+        return []
     try:
         table = {int(raw): int(label) for raw, label in label_map.items()}
     except (AttributeError, TypeError, ValueError):
         return []
     edit = map_labels(Facts(config=config), table, SAFE)
-    return [replace(edit, config=((place, REMOVED), *edit.config))]
+    removed = [(place, REMOVED) for place in places]
+    # The edit writes whole pipelines, with what stood in them; what it adds there comes behind the place.
+    return [replace(edit, config=(*edit.config, *removed))]
 
 
 def _classes(transform: Part, config: ReadConfig) -> Optional[int]:

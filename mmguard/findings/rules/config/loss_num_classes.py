@@ -8,7 +8,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class LossNumClasses(ConfigRule):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator
 
+from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.config.class_weights import class_weights
 from mmguard.config.read import ReadConfig
 from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
@@ -10,7 +11,6 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Facts
 from mmguard.findings.usual_edits import guarded, set_ignore_index
-from mmguard.stack import ignored_labels_weigh
 
 
 class NegativeIgnoreIndex(ConfigRule):

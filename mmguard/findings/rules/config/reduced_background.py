@@ -22,7 +22,10 @@ class ReducedBackground(ConfigRule):
         'reduce_zero_label makes 0 the ignored label and moves every other label down by one. If 0 is the background '
         'and the background is a class, it is never trained, all classes are one off and the last one never occurs.'
     )
-    advice = 'Write reduce_zero_label=False, or take the background out of the list (and out of num_classes).'
+    advice = (
+        'Write reduce_zero_label=False in the data set, and in LoadAnnotations where it says it, too; or take the '
+        'background out of the list (and out of num_classes).'
+    )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in datasets(config):

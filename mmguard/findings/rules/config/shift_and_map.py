@@ -5,13 +5,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional
 
+from mmguard.compat.stack import distributions_of
 from mmguard.config.parts import datasets
 from mmguard.config.read import ReadConfig
-from mmguard.files import temporary_folder
+from mmguard.files.whole import temporary_folder
 from mmguard.findings.config_facts import label_map_of
 from mmguard.findings.finding import ERROR, INFO, Finding
 from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.stack import distributions_of
 
 #: What the trial loads, and what becomes of it: 2 is shifted to 1, and mapped, or mapped and shifted.
 _STORED, _MAP, _SHIFTED_FIRST = 2, {1: 3, 2: 9}, 3

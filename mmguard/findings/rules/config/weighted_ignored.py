@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.config.class_weights import class_weights
+from mmguard.config.ignored import ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
 from mmguard.findings.facts import LabelFacts
@@ -10,7 +12,6 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.usual_edits import guarded
 from mmguard.findings.views import is_whole, trained
-from mmguard.stack import ignored_labels_weigh
 
 
 class WeightedIgnored(ConfigRule):
@@ -27,7 +28,7 @@ class WeightedIgnored(ConfigRule):
     )
     advice = (
         "Write type='GuardedCrossEntropyLoss' with the same arguments, and `custom_imports = dict(imports=['mmguard'], "
-        'allow_failed_imports=False)`. Labels are right, and ignored pixels belong there. The labels need no change.'
+        'allow_failed_imports=False)`. The labels need no change: ignored pixels belong there.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -51,8 +52,8 @@ class WeightedIgnored(ConfigRule):
             yield self.at(
                 loss.at('class_weight'),
                 weights,
-                f'The loss looks up class_weight[{ignored}] for every ignored pixel: there is no such entry, and the '
-                f'run ends. The labels are right.',
+                f'The loss looks up class_weight[{ignored}] for every ignored pixel{_padded(config, ignored)}: there '
+                f'is no such entry, and the run ends. The labels are right.',
                 edits=edits,
             )
 
@@ -62,3 +63,9 @@ class WeightedIgnored(ConfigRule):
         if is_whole(labels):
             return 0.95 if labels.ignore_index in trained(labels) else 0.5  # padding brings some
         return 0.85
+
+
+def _padded(config: ReadConfig, ignored: int) -> str:
+    """What adds ignored pixels to label maps that hold none."""
+    fills = [place.path for place in ignored_labels(config) if place.role == 'fill' and place.value == ignored]
+    return f' (also of label maps that hold none: {fills[0]} fills with {ignored})' if fills else ''

@@ -17,7 +17,7 @@ class WrapperMetainfo(ConfigRule):
 
     code = 'MG203'
     blames_labels = True
-    explains = ('MG140', 'MG201', 'MG202', 'MG204')
+    explains = ('MG102', 'MG107', 'MG108', 'MG140', 'MG201', 'MG202', 'MG204')
     summary = 'metainfo (or classes) stands at a data set that wraps another one.'
     why = (
         'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset take no class list: building '

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.failures import REPORT_IT
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import EnvironmentRule
+from mmguard.text.failures import REPORT_IT
 
 
 class LossFails(EnvironmentRule):

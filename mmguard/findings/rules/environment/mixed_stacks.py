@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Iterator
 
+from mmguard.compat.stack import STACKS, install_words, stacks_among
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.environment import EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import NEWEST
 from mmguard.findings.rule import EnvironmentRule
-from mmguard.stack import STACKS, install_words, stacks_among
 
 
 class MixedStacks(EnvironmentRule):

@@ -6,7 +6,7 @@ from mmguard.findings.environment import EnvironmentFacts, is_within, line_of
 from mmguard.findings.finding import Finding
 from mmguard.findings.installing import limits_in_words, mmcv_again
 from mmguard.findings.rule import EnvironmentRule
-from mmguard.words import plural
+from mmguard.text.words import plural
 
 #: The first mmcv of mmengine.
 _FIRST = '2.0.0dev0'

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Iterator, List, Optional, Tuple
 
+from mmguard.compat.stack import STACKS, stacks_among
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import NEWEST, to_install
 from mmguard.findings.rule import EnvironmentRule
-from mmguard.stack import STACKS, stacks_among
 
 
 class NotInstalled(EnvironmentRule):

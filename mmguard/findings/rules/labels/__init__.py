@@ -1,4 +1,7 @@
-"""The causes that files, counts and configs can show. One cause, one file; adding one touches this list alone."""
+"""The causes that files, counts and configs can show. One cause, one file; adding one touches this list alone.
+
+Imports what findings may; no rules but its own.
+"""
 
 from typing import List, Type
 
@@ -62,6 +65,7 @@ from mmguard.findings.rules.labels.void_not_ignored import VoidNotIgnored
 from mmguard.findings.rules.labels.volumes import VOLUME_RULES
 from mmguard.findings.rules.labels.wider_than_8_bits import WiderThanEightBits
 from mmguard.findings.rules.labels.wrong_records import WrongRecords
+from mmguard.findings.rules.labels.yolo import YOLO_RULES
 
 DATA_RULES: List[Type[Rule]] = [
     LabelsFine,
@@ -112,6 +116,7 @@ DATA_RULES: List[Type[Rule]] = [
     BackgroundListed,
     OutputsNeverTrained,
     CocoIdsLookedUp,
+    *YOLO_RULES,
     InstanceMaps,
     MixedConventions,
     BoxesAsCorners,

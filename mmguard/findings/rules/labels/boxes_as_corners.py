@@ -8,12 +8,15 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, share
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: A few slips may be neither.
 NEARLY_ALL = 0.98
 #: Of good boxes some lie near the upper left, where width and height exceed x and y; of a few boxes perhaps all.
 ENOUGH = 8
+
+#: Two corners, x first or y (TensorFlow). Where both fit, on square images, the first is meant.
+ORDERS = {'corners': 'x1, y1, x2, y2', 'rows': 'y1, x1, y2, x2'}
 
 
 class BoxesAsCorners(DataRule):
@@ -23,10 +26,10 @@ class BoxesAsCorners(DataRule):
     explains = ('MG109', 'MG146', 'MG152')
     kinds = ('instances',)
     needs = ('annotations',)
-    summary = 'bbox seems to hold two corners (x1, y1, x2, y2); COCO wants x, y, width, height.'
+    summary = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
     why = 'Every box is too large and reaches beyond its image. Training runs, and learns boxes that are all wrong.'
     advice = (
-        'Convert them: `x1, y1, x2, y2 = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and '
+        'Convert them: `{corners} = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and '
         '`ann["area"] = (x2 - x1) * (y2 - y1)`. Do not clip the boxes at the edge of the image: that hides it.'
     )
 
@@ -42,21 +45,29 @@ class BoxesAsCorners(DataRule):
         # Above the boxes outside of their images, which it explains.
         if not found.over_edge and not found.box_examples.get('box_outside'):
             return 0.0
-        return 0.96 if share(self._fitting(facts), found.annotations) >= NEARLY_ALL else 0.0
+        return 0.96 if self._order(facts) else 0.0
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        question = 'Are they x1, y1, x2, y2 (compare one box with its image)?'
-        yield from rewrite(self, facts, 'makes x1, y1, x2 - x1, y2 - y1 of them', ASKS, question, boxes='corners')
+        if facts.labels is not None and self._order(facts.labels):
+            order = self._order(facts.labels)
+            question = f'Are they {ORDERS[order]} (compare one box with its image)?'
+            yield from rewrite(self, facts, 'makes x1, y1, x2 - x1, y2 - y1 of them', ASKS, question, boxes=order)
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         return (
-            f'{self._fitting(facts):,} of {counted(found.annotations, "box")} lie inside their image when '
-            f'read as corners; as x, y, width, height {found.over_edge:,} end outside'
+            f'{found.inside_as.get(self._order(facts), 0):,} of {counted(found.annotations, "box")} lie inside their '
+            f'image when read as corners; as x, y, width, height {found.over_edge:,} end outside'
         )
 
-    def _fitting(self, facts: LabelFacts) -> int:
-        return annotations_of(facts).inside_as.get('corners', 0)
+    def _order(self, facts: LabelFacts) -> str:
+        """The order of the four numbers by which nearly all boxes lie inside; empty: none."""
+        found = annotations_of(facts)
+        fit = [name for name in ORDERS if share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL]
+        return max(fit, key=lambda name: found.inside_as[name], default='')
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        return {'corners': ORDERS[self._order(facts) or 'corners']}
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {}

@@ -9,7 +9,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class CategoriesLeftOut(DataRule):
@@ -31,11 +31,12 @@ class CategoriesLeftOut(DataRule):
         return 0.45 if self._names(facts) else 0.0
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and facts.config is not None:
+        if facts.labels is not None:
             slips = self._slips(facts.labels)
             if slips:
                 asked = f'Is {listing(f"{slip!r} a slip for {name!r}" for slip, name in slips.items())}?'
                 yield from rewrite(self, facts, 'corrects it', ASKS, asked, rename=slips)
+        if facts.labels is not None and facts.config is not None:
             question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too (else nothing is to do)?'
             yield learn(facts, self._all(facts.labels), ASKS, question)
 

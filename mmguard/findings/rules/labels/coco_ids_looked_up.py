@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
+from mmguard.config.detr_yaml import fits_table, is_remapped
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.labels.numbering import COCO_IDS, IDS
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class CocoIdsLookedUp(DataRule):
@@ -18,6 +19,7 @@ class CocoIdsLookedUp(DataRule):
     explains = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
     kinds = ('instances',)
     needs = ('annotations',)
+    looks_at = ('labels', 'config')
     summary = 'Labels are looked up in the table of the 80 ids of COCO, and the categories of the file are others.'
     why = (
         'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
@@ -26,6 +28,23 @@ class CocoIdsLookedUp(DataRule):
     )
     advice = 'Write `remap_mscoco_category: False`. Labels are then the ids: num_classes is the highest id + 1.'
     otherwise = 'Write `remap_mscoco_category: False`, number the categories from 0, and num_classes is their number.'
+
+    written = (
+        'remap_mscoco_category: True looks labels up among the 80 ids of COCO, and num_classes is {number}: the data '
+        'are others than COCO, so the labels are those of other classes, or a KeyError.'
+    )
+
+    without_files = (
+        'Write `remap_mscoco_category: False`. Labels are then the ids: `mmguard scan CONFIG.yml` reads them, and says '
+        'which num_classes they need.'
+    )
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        if facts.labels is not None:
+            yield from super().find(facts)
+        elif facts.config is not None and is_remapped(facts.config.data) and not fits_table(facts.config.file):
+            number = facts.config.data['num_classes']
+            yield self.found(self.written.format(number=number), f'num_classes: {number}', self.without_files)
 
     def likelihood(self, facts: LabelFacts) -> float:
         if annotations_of(facts).labelled_by != 'COCO ids':

@@ -10,6 +10,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import renumbered, shifted, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rules.labels.yolo.base import counted_from_zero
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, is_whole, trained
 
 
@@ -17,7 +18,7 @@ class CountsFromOne(DataRule):
     """Labels 1..N where 0..N-1 are meant."""
 
     code = 'MG115'
-    explains = ('MG102', 'MG107')
+    explains = ('MG102', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     needs = ('histogram',)
     summary = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
@@ -50,6 +51,7 @@ class CountsFromOne(DataRule):
         labels = facts.labels
         if labels is None or labels.kind != 'pixels':
             yield from self._without_first(facts)
+            yield from counted_from_zero(self, facts)
             return
         most = max(ids_of(trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)

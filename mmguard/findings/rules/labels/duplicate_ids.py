@@ -30,6 +30,11 @@ class DuplicateIds(DataRule):
         '"categories". num_classes stays.'
     )
 
+    one_image = 'Two JSON of Labelme name the same image.'
+    labelme = (
+        'Open the two: a JSON that was copied still names the image of the other. Write its own into `imagePath` '
+        '(`imageData` may hold the other, too), or join their shapes.'
+    )
     otherwise = (
         'Merge the files again, and number images and categories anew while they are apart: which of two images with '
         'one id an annotation belongs to, a merged file does not say.'
@@ -42,7 +47,7 @@ class DuplicateIds(DataRule):
         return 0.7 if self._parts(facts) else 0.0
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None:
+        if facts.labels is None or annotations_of(facts.labels).format == 'labelme':
             return
         found = annotations_of(facts.labels)
         if found.duplicate_names and not found.duplicate_category_ids:
@@ -58,7 +63,11 @@ class DuplicateIds(DataRule):
             yield from rewrite(self, facts, 'numbers the annotations anew, `ann["id"] = i + 1`', SAFE)
 
     def advise(self, facts: LabelFacts) -> str:
-        return self.names if annotations_of(facts).duplicate_names else self.advice
+        found = annotations_of(facts)
+        return self.names if found.duplicate_names else self.labelme if found.format == 'labelme' else self.advice
+
+    def summarise(self, facts: LabelFacts) -> str:
+        return self.one_image if annotations_of(facts).format == 'labelme' else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))

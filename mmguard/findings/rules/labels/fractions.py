@@ -1,7 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Iterable, Iterator, List
+
+from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.rule import DataRule
+from mmguard.findings.finding import Finding
+from mmguard.findings.map_edits import converted_files
+from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import listing, maps_of
 
 TOLERANCE = 1e-4
@@ -20,12 +26,28 @@ class Fractions(DataRule):
         'with nearest, and save integers: `np.round(label * 255).astype(np.uint8)` where they are k/255.'
     )
 
+    in_code = 'ToTensor is for images: masks become tensors with `torch.as_tensor(np.array(mask)).long()`.'
+
     def likelihood(self, facts: LabelFacts) -> float:
         maps = maps_of(facts)
         if maps.fractions or maps.loaded_otherwise.get('truncated'):
             return 0.97
         small = maps.forms.get('float', 0) and maps.raw and max(maps.raw) <= 1 < facts.num_classes - 1
         return 0.85 if small else 0.0
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        fractions = {} if labels is None else maps_of(labels).fractions
+        if _are_of_255(fractions):
+            question = 'Were the numbers of the classes divided by 255?'
+            for edit in converted_files(facts, 'Write them anew, times 255', ASKS, question, scale=255):
+                yield replace(edit, text=f'{edit.text} {self.in_code}')
+        if labels is not None and labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
+            question = 'Is each value how likely the object is there?'
+            yield from converted_files(facts, 'Write them anew, with a threshold', ASKS, question, threshold=0.5)
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return maps_of(facts).form_examples.get('float', [])
 
     def evidence(self, facts: LabelFacts) -> str:
         maps = maps_of(facts)
@@ -34,6 +56,12 @@ class Fractions(DataRule):
         texts = [f'{maps.forms.get("float", 0):,} float files']
         if values:
             texts.append(f'values {listing(f"{value:.5g}" for value in values)}')
-            if all(0 < s < 255 and abs(s - round(s)) < 255 * TOLERANCE for s in scaled):
+            if _are_of_255(values):
                 texts.append(f'which are {listing(f"{round(s)}/255" for s in scaled)}')
         return ', '.join(texts)
+
+
+def _are_of_255(fractions: Iterable[float]) -> bool:
+    """Whether all are k / 255."""
+    scaled = [value * 255 for value in fractions]
+    return bool(scaled) and all(0 < s < 255 and abs(s - round(s)) < 255 * TOLERANCE for s in scaled)

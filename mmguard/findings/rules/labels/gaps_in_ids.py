@@ -5,6 +5,7 @@ from typing import Dict, Iterator, List
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
+from mmguard.findings.known_sets import VOID_BEHIND
 from mmguard.findings.map_edits import renumbered, splits_of
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import as_map, ids_of, is_rare, is_whole, listing, trained
@@ -29,10 +30,18 @@ class GapsInIds(DataRule):
         if not is_whole(facts) or len(ids) < 2 or min(facts.values) < 0 or ids[-1] >= 1000:
             return 0.0
         full = len(ids) == facts.num_classes
+        ignored = facts.ignore_index is not None and facts.histogram.get(facts.ignore_index, 0) > 0
+        if (
+            ignored
+            and len(ids) < len({*ids, facts.ignore_index} & set(range(ids[0], ids[-1] + 1))) == ids[-1] - ids[0] + 1
+        ):
+            return 0.0  # what is ignored fills the gap
         if not full or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
             return 0.0
+        # Void behind the last class of a known set, and one class that no file holds.
         # Rare: the last class does not occur, and the id behind the gap is a slip. Far away: no numbering at all.
-        return 0.5 if is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else 0.93
+        void_behind = ids[-1] == facts.num_classes and facts.num_classes in VOID_BEHIND
+        return 0.5 if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else 0.93
 
     only_edits = True
     otherwise = (

@@ -5,6 +5,7 @@ from typing import Dict, Iterator
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
+from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import ids_of, is_whole, knows_classes, trained
@@ -52,6 +53,8 @@ class GrayLevels(DataRule):
     def _are_ids(self, facts: LabelFacts) -> bool:
         """Whether the values are 0..N without a gap, and void: classes that go on behind the last, and no picture."""
         ids = ids_of(trained(facts))
+        if is_whole(facts) and set_of_numbers(ids)[0]:
+            return True
         return is_whole(facts) and len(ids) < BRIGHT and ids == set(range(len(ids))) and set(facts.values) <= ids
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:

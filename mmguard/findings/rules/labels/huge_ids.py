@@ -32,9 +32,9 @@ class HugeIds(DataRule):
         f"that does (mmdet's CocoDataset). {place}"
     )
     pixels = (
-        'Files of instance or panoptic ids were taken for label maps. Cityscapes: use *_gtFine_labelTrainIds.png, '
-        "`seg_map_suffix='_gtFine_labelTrainIds.png'`, not *_instanceIds.png. COCO panoptic: "
-        'ids are R + 256 G + 65536 B, their category stands in segments_info of the JSON. Else renumber the ids to '
+        'Files of instance or panoptic ids were taken for label maps. Of Cityscapes use *_gtFine_labelTrainIds.png, '
+        "`seg_map_suffix='_gtFine_labelTrainIds.png'`, not *_instanceIds.png; in COCO panoptic (ids are "
+        'R + 256 G + 65536 B) the category stands in segments_info of the JSON. Else renumber the ids to '
         '0..{last} when the files are written.'
     )
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List
+from typing import Dict, Iterable, Iterator, List
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
@@ -10,7 +10,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, config_of, label_share, listing
 from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, titles
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: From here on ids are none that a model could have outputs for.
 _MOST = 1000
@@ -36,8 +36,13 @@ class IdsAsLabels(DataRule):
         'Give the model the highest id + 1, for its num_classes counts the background: `num_classes={enough}`.'
     )
     unknown = (
-        f'Fine where categories are renumbered ({titles(POSITIONS)}); wrong where category_id is the label '
-        f'({titles(IDS)}).'
+        '{raw}{beyond} out of range of num_classes={num_classes} where category_id is the label '
+        f'({titles(IDS)}, loops of your own); fine where categories are renumbered ({titles(POSITIONS)}).'
+    )
+    raw = 'These are raw ids of COCO, 1..90 with gaps. '
+    which = (
+        f'Does the training take ids as labels ({titles(IDS)}, loops of your own) or positions ({titles(POSITIONS)})? '
+        'With positions nothing is to be changed. With ids:'
     )
     unknown_advice = (
         'Say who trains: `--framework NAME`, or `--labels positions`, `--labels ids`. Where ids are labels, '
@@ -63,7 +68,7 @@ class IdsAsLabels(DataRule):
         if self._is_background(facts):
             return 0.97
         if facts.values:
-            known = set(facts.values) <= set(ids) and ids[-1] < _MOST
+            known = set() < set(facts.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
             return 0.96 * label_share(facts) if known and ids != list(range(len(ids))) else 0.0
         return 0.9 if found.classes_counted and facts.num_classes > len(ids) + found.min_label else 0.0
 
@@ -94,14 +99,18 @@ class IdsAsLabels(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:
             return
-        first, ids = annotations_of(facts.labels).min_label, self._ids(facts.labels)
+        if annotations_of(facts.labels).labelled_by != 'unknown':
+            yield from self._for_ids(facts, facts.labels, '')
+            return
+        for place, edit in enumerate(self._for_ids(facts, facts.labels, 'Are ids the labels? ')):
+            asked = edit.question[len('Are ids the labels? ') :]
+            yield edit if place else replace(edit, question=f'{self.which} {asked}'.strip())
+        text = 'Nothing is to be changed: say so, `--labels positions`, or `--framework NAME`.'
+        yield Edit(text, ASKS, f'Are positions the labels ({titles(POSITIONS)})?', options=(('labels', POSITIONS),))
+
+    def _for_ids(self, facts: Facts, labels: LabelFacts, takes_ids: str) -> Iterator[Edit]:
+        first, ids = annotations_of(labels).min_label, self._ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
-        takes_ids = ''
-        if annotations_of(facts.labels).labelled_by == 'unknown':
-            takes_ids = 'Does it take category_id as the label? '
-            text = 'Nothing is to be changed: say so, `--labels positions`, or `--framework NAME`.'
-            question = f'Does what you train with renumber the categories ({titles(POSITIONS)})?'
-            yield Edit(text, ASKS, question, options=(('labels', POSITIONS),))
         why = f'numbers the categories from {first}, in their order'
         for edit in (
             ()
@@ -110,7 +119,7 @@ class IdsAsLabels(DataRule):
         ):
             if not first:
                 edit = replace(edit, text=f'{edit.text}{_OWN_IDS}')
-            if self._is_background(facts.labels):
+            if self._is_background(labels):
                 enough = len(ids) + first
                 text = f'{edit.text} Count the background: `num_classes={enough}`.'
                 edit = replace(edit, text=text, options=(('num_classes', enough),))
@@ -118,10 +127,10 @@ class IdsAsLabels(DataRule):
         if set(ids) == set(COCO_IDS) and not first:
             text = 'These are the ids of COCO: write `remap_mscoco_category: True` (RT-DETR, D-FINE, DEIM).'
             yield Edit(text, ASKS, f'{takes_ids}Has what you train with this switch?', options=(('labels', COCO),))
-        if not self._is_background(facts.labels) and ids[-1] < _MOST:
+        if not self._is_background(labels) and ids[-1] < _MOST:
             text = f'Give the model the highest id + 1: `num_classes={ids[-1] + 1}`.{"" if first else _OWN_IDS}'
-            question = '' if contiguous else f'{takes_ids}Shall the ids stay as they are?'
-            yield Edit(text, SAFE if contiguous else ASKS, question, options=(('num_classes', ids[-1] + 1),))
+            question = takes_ids.strip() if contiguous else f'{takes_ids}Shall the ids stay as they are?'
+            yield Edit(text, ASKS if question else SAFE, question, options=(('num_classes', ids[-1] + 1),))
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         first, ids = annotations_of(facts).min_label, self._ids(facts)
@@ -130,6 +139,8 @@ class IdsAsLabels(DataRule):
         enough = ids[-1] + 1
         return {
             'ids': listing(ids),
+            'raw': self.raw if self._are_raw(ids) else '',
+            'beyond': _are(self._beyond(facts)),
             'number': counted(len(ids), 'category'),
             'first': first,
             'renumber': f'renumber the ids in the JSON to {first}..{first + len(ids) - 1}, `{label_of}`',
@@ -157,5 +168,14 @@ class IdsAsLabels(DataRule):
         counts = {number: instances.get(str(number), 0) for number in self._ids(facts)}
         return {number: n for number, n in counts.items() if n and not 0 <= number < facts.num_classes}
 
+    def _are_raw(self, ids: List[int]) -> bool:
+        """Whether they are COCO's own, with its gaps, perhaps not all: of so many others some would be in the gaps."""
+        return len(ids) > len(COCO_IDS) / 2 and set(ids) <= set(COCO_IDS) and ids[-1] > len(ids)
+
     def _is_background(self, facts: LabelFacts) -> bool:
         return 0 in facts.values and annotations_of(facts).min_label > 0
+
+
+def _are(ids: Iterable[int]) -> str:
+    ids = list(ids)
+    return f'{"Category id" if len(ids) == 1 else "Category ids"} {listing(ids)} {"is" if len(ids) == 1 else "are"}'

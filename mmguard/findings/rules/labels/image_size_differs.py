@@ -42,9 +42,8 @@ class ImageSizeDiffers(DataRule):
     )
 
     tagged = (
-        'An EXIF tag turns the images, and the sizes in the annotations are those of what is stored: mmcv and '
-        'detectron2 heed the tag, who annotated did not, and the boxes lie elsewhere. Look at one image with its '
-        'boxes. If they fit it as it is stored, write the images without the tag: '
+        'An EXIF tag turns the images in mmcv and detectron2, and the annotations have the sizes of what is stored: '
+        'look at one image with its boxes. If they fit it as it is stored, write the images without the tag: '
         '`Image.fromarray(np.asarray(Image.open(path))).save(path)`. If they fit it as it is shown, correct width and '
         'height in the annotations.'
     )

@@ -17,7 +17,13 @@ from mmguard.findings.views import (
     trained,
 )
 from mmguard.labels.numbering import COCO_IDS
-from mmguard.words import counted
+from mmguard.text.words import counted
+
+#: Of files whose reader is not known, whatever else is found.
+OF_PALETTES = (
+    "The files are palette PNGs: cv2.imread would read their colours, `.convert('L')` the brightness of these, "
+    '`np.array(Image.open(path))` reads labels.'
+)
 
 
 class LabelsFine(Verdict):
@@ -30,9 +36,9 @@ class LabelsFine(Verdict):
     why = 'Whatever is wrong, changing labels, num_classes or ignore_index would only hide it.'
     #: Where training looks like a matter of labels all the same: what shows it, the likeliest first.
     of_config = (
-        '`mmguard trace CONFIG` shows what the pipeline makes of them. A run that hangs, or dies on several ranks: '
-        '`RankGuardHook`. A metric that looks wrong: the classes and ignore_index of the evaluator. '
-        'A loss of nan: the learning rate, fp16.{ignored}{overflow}{order}'
+        '`mmguard trace CONFIG` shows what the pipeline makes of them. For a run that hangs, or dies on several '
+        'ranks, there is `RankGuardHook`; for a metric that looks wrong the classes and ignore_index of the evaluator; '
+        'for a loss of nan the learning rate, fp16.{ignored}{overflow}{order}'
     )
     of_maps = (
         'Look at what your own code makes of them: resizing that is not nearest, void that the loss does not ignore. '
@@ -56,10 +62,7 @@ class LabelsFine(Verdict):
         ' {share:.3g} % of the pixels are {void}: each loss and metric needs `ignore_index={void}`, own code '
         '`valid = label != {void}` before it makes one-hot vectors or looks up weights.'
     )
-    palette = (
-        " The files are palette PNGs: cv2.imread would read their colours, `.convert('L')` the brightness of these, "
-        '`np.array(Image.open(path))` reads labels.'
-    )
+    palette = f' {OF_PALETTES}'
 
     #: What a confusion matrix multiplies, `num_classes * label + prediction`, must fit the type of the label.
     overflow = (

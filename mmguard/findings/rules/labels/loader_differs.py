@@ -5,7 +5,7 @@ from typing import Dict, List, Tuple
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.rule import DataRule
 from mmguard.findings.views import listing
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 _FEW = 2
 

@@ -11,7 +11,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.wrong_records import NO_FOLDER
 from mmguard.findings.views import annotations_of, listing
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class MissingImages(DataRule):
@@ -26,6 +26,14 @@ class MissingImages(DataRule):
         "Check the folder, `data_prefix=dict(img='train2017/')`, against file_name in the JSON (a folder in both is "
         'one too many), or remove the entries.'
     )
+
+    labelme = (
+        '`imagePath` is relative to its JSON: was the JSON moved without its image, or the image renamed? '
+        '`--images DIR` looks for all of them in one folder. (Files that hold their image need no other.)'
+    )
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.labelme if annotations_of(facts).format == 'labelme' else self.advice
 
     def likelihood(self, facts: LabelFacts) -> float:
         found = annotations_of(facts)

@@ -33,9 +33,10 @@ class NamesNearlyEqual(DataRule):
             return
         found, names = annotations_of(facts.labels), facts.labels.class_names
         rename: Dict[str, str] = {}
+        listed = facts.config is not None or found.left_out_names
         for group in self._pairs(facts.labels):
-            # The name of the class list where a config has one, else the usual one.
-            kept = next((name for name in group if facts.config is not None and name in names), '')
+            # The name of the class list where there is one, else the usual one.
+            kept = next((name for name in group if listed and name in names), '')
             kept = kept or max(group, key=lambda name: self._number(found, name)).strip()
             rename.update({name: kept for name in group if name != kept})
         question = f'Is each of {", ".join(map(repr, rename))} the same class as {listing(set(rename.values()))}?'
@@ -62,7 +63,7 @@ class NamesNearlyEqual(DataRule):
     def _pairs(self, facts: LabelFacts) -> List[List[str]]:
         found = annotations_of(facts)
         names = dict.fromkeys(map(str, found.categories.values()))
-        if found.format == 'voc':  # its categories are the class list; what the files say is counted
+        if found.format in ('voc', 'labelme'):  # its categories are the class list; what the files say is counted
             names = dict.fromkeys(name for name, number in found.instances_of.items() if number)
         alike: Dict[str, List[str]] = {}
         for name in names:

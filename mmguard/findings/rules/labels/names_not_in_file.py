@@ -117,7 +117,11 @@ class NamesNotInFile(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         missing, names = self._missing(facts)
         path = next((path for path, listed in class_lists(facts).items() if listed == names), 'metainfo.classes')
-        return f'{len(missing)} of {len(names)} names in {path}: {listing(map(repr, missing))}'
+        empty = len(missing) == len(names) and not any(facts.histogram.values())
+        left = (
+            '; not one object is left, and no image where `filter_empty_gt` leaves out those without' if empty else ''
+        )
+        return f'{len(missing)} of {len(names)} names in {path}: {listing(map(repr, missing))}{left}'
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {}

@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, share
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: A box of a pixel at the origin may occur; a set of them not.
 NEARLY_ALL, ENOUGH = 0.9, 3

@@ -21,7 +21,7 @@ from mmguard.findings.views import (
     stored,
     trained,
 )
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: Share of the pixels; so many classes and files there are at least.
 NEARLY_ALL, MANY, SEVERAL_FILES = 0.75, 4, 5

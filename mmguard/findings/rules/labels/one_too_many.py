@@ -8,6 +8,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
 from mmguard.findings.map_edits import more_classes, renumbered, shifted
 from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rules.labels.yolo.base import without_labels
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import is_whole, label_share, maps_of, share, trained
 
@@ -30,13 +31,15 @@ class OneTooMany(DataRule):
         'count from 1.'
     )
     advice = (
-        'Either {num_classes} is void: map it to the ignored label, `label_map={{{num_classes}: {void}}}`. Or '
+        'Either {num_classes} is void: directly after LoadAnnotations, in the pipelines of train and val, write '
+        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={{{num_classes}: {void}}})`. Or "
         'the labels count from 1: `reduce_zero_label=True` if 0 is unlabelled, else shift them. Or a class (often the '
         'background) is missing in the list: add it and write `num_classes={more}` in every head.'
     )
     #: Where 0 is there, in numbers, and so a class.
     from_zero = (
-        'Either {num_classes} is void: map it to the ignored label, `label_map={{{num_classes}: {void}}}`. Or a class '
+        'Either {num_classes} is void: directly after LoadAnnotations, in the pipelines of train and val, write '
+        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={{{num_classes}: {void}}})`. Or a class "
         '(often the background, 0) is missing in the list: add it and write `num_classes={more}` in every head. Or 0 '
         'means unlabelled and the classes are 1..{num_classes}: `reduce_zero_label=True`.'
     )
@@ -46,7 +49,7 @@ class OneTooMany(DataRule):
         'head lacks: {extra}.'
     )
     instances = (
-        'With `num_classes={num_classes}` labels are 0..{last}. Either a class is missing in the list: add it and '
+        'With `num_classes={num_classes}` labels are 0..{last}; if a class is missing in the list, add it and '
         'write `num_classes={more}` in every head. Or the labels (category ids) count from 1: subtract 1. Or an '
         "annotation holds a slip: correct it, or leave it out with `dict(type='GuardInstanceLabels', "
         "num_classes={num_classes}, on_invalid='drop')`."
@@ -72,6 +75,7 @@ class OneTooMany(DataRule):
             yield set_num_classes(facts, beyond + 1, SAFE)
         elif labels.kind != 'pixels' or beyond == 1:
             yield more_classes(facts, beyond + 1, lacks)
+            yield from without_labels(self, facts)
         else:
             yield from self._of_pixels(facts, labels, more_classes(facts, beyond + 1, lacks))
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from mmguard.findings.edits import SAFE, Edit
@@ -73,6 +74,8 @@ class OrderDiffers(DataRule):
         path, names, ordered = displaced
         wrong = [f'label {i} is {b!r} in the file, {a!r} in {path}' for i, (a, b) in enumerate(zip(names, ordered))]
         texts = '; the file lists its ids as texts are sorted: 1, 10, 2' if _sorted_as_texts(facts) else ''
+        if ordered == sorted(ordered) and _by_number(names):
+            texts = '; the file lists its names as texts are sorted, the config by the numbers in them'
         return listing([text for text, a, b in zip(wrong, names, ordered) if a != b], 3) + texts
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
@@ -102,6 +105,13 @@ class OrderDiffers(DataRule):
                 other = dict(zip(here, there))  # one of the files that are trained together
                 return path, names, [other.get(name, name) for name in names]
         return None
+
+
+def _by_number(names: List[str]) -> bool:
+    """Whether names that differ in a number stand in its order."""
+    parts = [re.fullmatch(r'(.*?)(\d+)(.*)', name) for name in names]
+    keys = [(part[1], int(part[2]), part[3]) for part in parts if part]
+    return len(keys) == len(names) and keys == sorted(keys)
 
 
 def _sorted_as_texts(facts: LabelFacts) -> bool:

@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class OrphanAnnotations(DataRule):

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Tuple
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
+from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import converted_files, more_classes, renumbered, splits_of, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rules.labels.yolo.base import without_labels
 from mmguard.findings.views import VOID, as_map, config_of, ids_of, is_rare, is_whole, listing, share, trained
 
 #: Values that fill more of the files than this are not void.
@@ -25,13 +27,13 @@ class OutOfRange(DataRule):
         'that runs and learns something wrong.'
     )
     advice = (
-        'Look at the files: labels must be 0..{last} or the ignored value. A value that means nothing is an annotation '
-        'slip: correct it, or leave it out with `label_map={ignored}`. A class is listed in metainfo.classes and '
-        'counted in num_classes of every head. Another numbering is written as label_map, value: class.'
+        'Look at the files: labels must be 0..{last} or the ignored value. A slip of the annotator is corrected, or '
+        'left out with `label_map={ignored}`; a class is listed in metainfo.classes and counted in num_classes of '
+        'every head. Another numbering is written as label_map, value: class.'
     )
     instances = (
         'Look at the annotations: labels must be 0..{last}. A slip is corrected, or left out with '
-        "`dict(type='GuardInstanceLabels', num_classes={num_classes}, on_invalid='drop')`. A class is listed in "
+        "`dict(type='GuardInstanceLabels', num_classes={num_classes}, on_invalid='drop')`; a class is listed in "
         'metainfo.classes and counted in num_classes of every head. Another numbering is written as label_map, '
         'label: class.'
     )
@@ -43,18 +45,27 @@ class OutOfRange(DataRule):
         '{void}}}`, one entry each.'
     )
 
+    numbered = (
+        'These are as many numbers as {known} has, {known_number}: those below {num_classes} mean other classes '
+        'than yours, so no label is right, not even a valid one. Write a whole table from its numbers to your classes: '
+        "`label_map={{number: class, '*': {void}}}`. Who trains its own classes counts all {known_number} of them."
+    )
+
     otherwise = (
         'Look at the files named above: is the value a slip, void, or a class? What fills much of the pixels is a '
         'class that the config does not count, or another numbering.'
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        return 0.3
+        return 0.95 if self._known(facts)[0] else 0.3
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None or labels.kind != 'pixels':
+            yield from without_labels(self, facts)
             return
+        if self._known(labels)[0]:
+            return  # which class a number is, only the table of both lists says
         seen = sorted(labels.values)
         void = VOID if labels.ignore_index is None else labels.ignore_index
         lacking = _not_in_map(labels)
@@ -95,6 +106,8 @@ class OutOfRange(DataRule):
     def advise(self, facts: LabelFacts) -> str:
         if facts.kind == 'instances':
             return self.instances
+        if self._known(facts)[0]:
+            return self.numbered
         return self.many if self._continues(facts) else self.advice
 
     def _continues(self, facts: LabelFacts) -> bool:
@@ -103,10 +116,25 @@ class OutOfRange(DataRule):
         whole = is_whole(facts) and ids == set(range(len(ids)))
         return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
 
+    def _known(self, facts: LabelFacts) -> Tuple[str, int]:
+        """A well-known data set whose numbers the files hold, and how many they are; the head has far fewer classes."""
+        title, number = (
+            set_of_numbers(ids_of(trained(facts))) if is_whole(facts) and facts.kind == 'pixels' else ('', 0)
+        )
+        return (title, number) if len(facts.values) > 2 else ('', 0)
+
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         void = 255 if facts.ignore_index is None else facts.ignore_index
         most = max(ids_of(trained(facts)), default=0)
-        return {'number': most + 1, 'most': most, 'ignored': as_map(dict.fromkeys(facts.values, void), 8)}
+        known, known_number = self._known(facts)
+        return {
+            'known': known,
+            'known_number': known_number,
+            'void': void,
+            'number': most + 1,
+            'most': most,
+            'ignored': as_map(dict.fromkeys(facts.values, void), 8),
+        }
 
 
 def _not_in_map(facts: LabelFacts) -> List[int]:

@@ -7,12 +7,14 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, has_config
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: Numbers of outputs that frameworks have where nobody says another.
 DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
 #: Outputs beyond the labels, at the least: one more is the background or "no object".
 ENOUGH, HALF = 2, 0.5
+#: Said where labels are positions, as they are in detectron2.
+IN_DETECTRON2 = ' (detectron2: MODEL.RETINANET.NUM_CLASSES for RetinaNet, MODEL.ROI_HEADS.NUM_CLASSES for R-CNN)'
 
 
 class OutputsNeverTrained(DataRule):
@@ -30,8 +32,8 @@ class OutputsNeverTrained(DataRule):
         'names of another data set.'
     )
     advice = (
-        'Write `num_classes={needed}` where the model reads it (detectron2: MODEL.RETINANET.NUM_CLASSES for RetinaNet, '
-        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN), and look whether a checkpoint brings its own.'
+        f'Write `num_classes={{needed}}` where the model reads it{IN_DETECTRON2}, and look whether a checkpoint brings '
+        'its own.'
     )
     otherwise = 'Count the categories of all files of the training together: num_classes is their number.'
 
@@ -47,6 +49,7 @@ class OutputsNeverTrained(DataRule):
         if facts.labels is not None:
             needed = self._needed(facts.labels)
             text = self.advice.format(needed=needed)
+            text = text.replace(IN_DETECTRON2, '') if _by_id(facts.labels) else text
             question = 'Are these all categories of the training?'
             yield Edit(text, ASKS, question, options=(('num_classes', needed),))
 
@@ -62,5 +65,8 @@ class OutputsNeverTrained(DataRule):
 
     def _needed(self, facts: LabelFacts) -> int:
         found = annotations_of(facts)
-        by_id = found.labelled_by == 'category id'
-        return max(found.categories, default=0) + 1 if by_id else len(found.categories)
+        return max(found.categories, default=0) + 1 if _by_id(facts) else len(found.categories)
+
+
+def _by_id(facts: LabelFacts) -> bool:
+    return annotations_of(facts).labelled_by == 'category id'

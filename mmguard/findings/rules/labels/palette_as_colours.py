@@ -1,13 +1,13 @@
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterator, Sequence
+from typing import AbstractSet, Dict, FrozenSet, Iterator, Sequence
 
 from mmguard.config.parts import transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.map_edits import converted_files, renumbered, stored_in_all
-from mmguard.findings.palettes import voc_colour
+from mmguard.findings.palettes import GRAYS_OF, voc_colour
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import MANY_CHANNELS, VOID, as_map, ids_of, is_whole, listing, maps_of, stored, trained
 
@@ -16,17 +16,11 @@ _COLOURS = [voc_colour(label) for label in range(1, 64)]
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
 #: One channel of the first 64 colours, beside 0.
 FEW = frozenset({64, 128, 192})
-GRAY_OF = [0.299 * r + 0.587 * g + 0.114 * b for r, g, b in _COLOURS[:21]]
-#: Gray -> label: rounded as OpenCV and Pillow do, or cut off as older ones did. Where two labels share a gray (1 and
-#: 16: 38), the first is meant more often.
-LABEL_OF: Dict[int, int] = {}
-for _label, _gray in enumerate(GRAY_OF, 1):
-    LABEL_OF.setdefault(round(_gray), _label)
-for _label, _gray in enumerate(GRAY_OF, 1):
-    LABEL_OF.setdefault(int(_gray), _label)
-GRAYS: FrozenSet[int] = frozenset(LABEL_OF)
+GRAYS: FrozenSet[int] = frozenset(GRAYS_OF['VOC (labelme)'])
 #: Of the first six labels: what makes the grays of VOC unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
+#: So many grays of another palette make that one unmistakable.
+UNMISTAKABLE = 4
 
 
 class PaletteReadAsColours(DataRule):
@@ -38,7 +32,7 @@ class PaletteReadAsColours(DataRule):
     summary = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     black = 'The palette of the files is all black: what reads indices sees labels, what reads colours sees 0 alone.'
     grays = 'The files hold the gray of the colours of a palette: its indices are gone.'
-    batch = 'The values look like colours of a palette (VOC, labelme), read in place of its indices: {levels}.'
+    batch = 'The values look like the colours of a palette ({name}), or their gray, in place of its indices: {levels}.'
     why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
     advice = (
         "Read them with Pillow: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in own code "
@@ -65,11 +59,11 @@ class PaletteReadAsColours(DataRule):
         invalid = set(facts.values) - {VOID}
         if not invalid or not seen:
             return 0.0
-        coloured = seen <= CHANNELS or (seen <= GRAYS and len(seen) >= 2)
+        coloured = seen <= CHANNELS or (bool(_palette_of(seen)) and len(seen) >= 2)
         # The files say that the indices behind are others.
         if palette and coloured and not invalid <= set(stored(facts)):
             return 0.95
-        if seen <= GRAYS and len(seen & FIRST_GRAYS) >= 2:
+        if _palette_of(seen):
             return 0.94
         # Of one class there is one gray; whoever numbers by hand does not choose 38.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
@@ -103,9 +97,12 @@ class PaletteReadAsColours(DataRule):
                     'index images'
                 )
             yield from converted_files(facts, text, SAFE)
-        elif ids - {0} <= GRAYS:
-            table = {value: LABEL_OF[value] for value in sorted(ids - {0})}
-            yield from renumbered(facts, table, ASKS, 'Were they drawn in the palette of VOC (labelme), and made gray?')
+        elif ids - {0} and (ids - {0} <= GRAYS or _palette_of(ids - {0})):
+            name = _palette_of(ids - {0}) or 'VOC (labelme)'
+            table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}
+            if 0 in ids and name != 'VOC (labelme)':
+                table[0] = VOID
+            yield from renumbered(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
 
     def summarise(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
@@ -133,11 +130,15 @@ class PaletteReadAsColours(DataRule):
 
     def _is_gray(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)
-        return bool(maps.forms) and not maps.forms.get('palette8') and ids_of(stored(facts)) - {0} <= GRAYS
+        return bool(maps.forms) and not maps.forms.get('palette8') and bool(_pairs(facts))
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
-        pairs = {value: LABEL_OF[value] for value in sorted(ids_of(stored(facts))) if value in LABEL_OF}
-        return {'pairs': as_map(pairs), 'levels': listing(sorted(ids_of(trained(facts))))}
+        levels = ids_of(trained(facts))
+        return {
+            'pairs': as_map(_pairs(facts)),
+            'levels': listing(sorted(levels)),
+            'name': _palette_of(levels - {0}) or 'VOC (labelme)',
+        }
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values
@@ -152,3 +153,18 @@ class PaletteReadAsColours(DataRule):
         if maps.loaded_otherwise.get('colours'):
             texts.append(f'{maps.loaded_otherwise["colours"]:,} files that the loader reads as colours')
         return '; '.join(texts)
+
+
+def _palette_of(seen: AbstractSet[int]) -> str:
+    """The palette that values are unmistakably the grays of; empty: none."""
+    if seen <= GRAYS and len(seen & FIRST_GRAYS) >= 2:
+        return 'VOC (labelme)'
+    others = [name for name, table in GRAYS_OF.items() if seen <= set(table) and len(seen) >= UNMISTAKABLE]
+    return others[0] if others else ''
+
+
+def _pairs(facts: LabelFacts) -> Dict[int, int]:
+    """Gray -> label, of the palette that all values are of."""
+    seen = ids_of(stored(facts)) - {0}
+    table = GRAYS_OF[_palette_of(seen) or 'VOC (labelme)']
+    return {value: table[value] for value in sorted(seen)} if seen <= set(table) else {}

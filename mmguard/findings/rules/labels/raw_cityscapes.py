@@ -15,6 +15,8 @@ from mmguard.findings.views import VOID, ids_of, is_whole, knows_classes, listin
 MANY_IDS = 15
 #: Share of the pixels below which ids are nearly never drawn.
 RARE = 0.05
+#: Of the invalid values: gray levels hold some that are ids, too.
+MOSTLY = 0.5
 #: The highest id.
 LAST = 33
 
@@ -42,11 +44,13 @@ class RawCityscapesIds(DataRule):
         if not facts.values:
             return 0.0 if knows_classes(facts) else self._unsaid(facts)
         raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
+        share = len(raw) / len(facts.values)
         if facts.num_classes > 33 or not any(value >= 20 for value in raw):
             return 0.0
-        share = len(raw) / len(facts.values)
         if named_like(facts, '_labelids'):
             return 0.98 * share
+        if share < MOSTLY:
+            return 0.0
         if facts.num_classes == 19:
             return share * (0.95 if len(raw) >= 2 else 0.6)
         ids = ids_of(trained(facts))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Sequence
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
@@ -9,7 +9,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import both, more_classes, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import reduce_zero_label
-from mmguard.findings.views import VOID, config_of, ids_of, is_whole, maps_of, share, subtracts_one, trained
+from mmguard.findings.views import VOID, config_of, ids_of, is_whole, maps_of, number_of, share, subtracts_one, trained
 
 #: A share of 0 beyond this is a background that somebody drew on purpose.
 MUCH = 0.4
@@ -41,16 +41,16 @@ class ReduceZeroHidesClass(DataRule):
                 return 0.0
             # As many names as values without 0: the list was made for the shift, whatever the head says.
             if len(facts.class_names) == max(raw) < facts.num_classes and not background:
-                return 0.75 if self._ignored(facts) >= MUCH else 0.0
+                return 0.75 if self._drawn(facts) >= MUCH else 0.0
             if max(raw) == facts.num_classes - 1:
                 return 0.96
             if max(raw) < facts.num_classes and background:
                 return 0.93
-            return 0.75 if self._ignored(facts) >= MUCH else 0.0
+            return 0.75 if self._drawn(facts) >= MUCH else 0.0
         if is_whole(facts):
             if facts.num_classes - 1 in trained(facts) or facts.values:
                 return 0.0
-            return 0.9 if background else 0.7 if self._ignored(facts) >= MUCH else 0.0
+            return 0.9 if background else 0.7 if self._drawn(facts) >= MUCH else 0.0
         return 0.6 if background and tuple(names) != LOVEDA and not facts.values else 0.0
 
     otherwise = (
@@ -80,6 +80,9 @@ class ReduceZeroHidesClass(DataRule):
         raw = maps_of(facts).raw
         return VOID in raw and max(ids_of(raw), default=0) == facts.num_classes - 1
 
+    def explained(self, facts: LabelFacts) -> Sequence[str]:
+        return self.explains if self.severity_of(facts) == 'error' else ()
+
     def words(self, facts: LabelFacts) -> Dict[str, int]:
         raw = ids_of(maps_of(facts).raw)
         return {'enough': max(raw) + 1 if raw else facts.num_classes}
@@ -103,6 +106,12 @@ class ReduceZeroHidesClass(DataRule):
             if is_whole(facts) and last not in trained(facts):
                 texts.append(f'the last class, {last}, never occurs in training')
         return '; '.join(texts)
+
+    def _drawn(self, facts: LabelFacts) -> float:
+        """The same, without files that hold nothing else: tiles beyond the edge of a map say nothing of a class."""
+        maps = maps_of(facts)
+        empty = share(max(number_of(maps, 'all_void'), maps.void_files), facts.files)
+        return max(0.0, self._ignored(facts) - empty) / (1 - empty) if empty < 1 else self._ignored(facts)
 
     def _ignored(self, facts: LabelFacts) -> float:
         """Share of the pixels that are 0 in the files."""

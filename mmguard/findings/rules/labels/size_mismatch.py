@@ -5,7 +5,7 @@ from typing import List
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rule import DataRule
 from mmguard.findings.views import maps_of, number_of
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class SizeMismatch(DataRule):
@@ -20,8 +20,9 @@ class SizeMismatch(DataRule):
         '`cv2.resize(label, (width, height), interpolation=cv2.INTER_NEAREST)`.'
     )
     turned = (
-        'Height and width are swapped: the image is turned by its EXIF tag, or the array was written transposed. Write '
-        'the images upright, `ImageOps.exif_transpose(image).save(path)`, or the labels with `label.T`.'
+        'Height and width are swapped. If the image has an EXIF tag, `Image.open(path).getexif().get(274)`, loaders '
+        'turn it, and the label was drawn on what is stored: save the image without the tag, '
+        '`Image.fromarray(np.array(Image.open(path))).save(path)`. If not, the label was written transposed: `label.T`.'
     )
 
     def likelihood(self, facts: LabelFacts) -> float:

@@ -10,7 +10,7 @@ from mmguard.findings.map_edits import converted_files, splits_of, stored_in_all
 from mmguard.findings.palettes import CITYSCAPES, VOC, Colour
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import MANY_CHANNELS, VOID, as_map, knows_classes, listing, maps_of, named_like
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: Colours that the advice lists.
 FEW_COLOURS = 6
@@ -23,7 +23,7 @@ class StoredAsColours(DataRule):
     """More than one channel."""
 
     code = 'MG120'
-    explains = ('MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136')
+    explains = ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136')
     needs = ('maps',)
     summary = 'Label files have more than one channel ({forms}): colours, not class indices.'
     why = (

@@ -8,7 +8,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import listing, maps_of, stored, trained
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class StretchedBits(DataRule):

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, List, Sequence
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing, share
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: From this share of the annotations on it is the list of categories that is wrong.
 MANY = 0.2
@@ -18,6 +18,8 @@ class UnnamedCategories(DataRule):
     """Category ids that ``categories`` does not name."""
 
     code = 'MG149'
+    #: Where ids are labels, one that no category has makes 1..N look like 1..N+1.
+    explains = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'Annotations use category ids that the file does not name: {ids}.'
@@ -34,7 +36,18 @@ class UnnamedCategories(DataRule):
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
-        return 0.9 if annotations_of(facts).unnamed else 0.0
+        found = annotations_of(facts)
+        if not found.unnamed:
+            return 0.0
+        return 0.965 if self._are_beyond(facts) else 0.9
+
+    def explained(self, facts: LabelFacts) -> Sequence[str]:
+        return self.explains if self._are_beyond(facts) else ()
+
+    def _are_beyond(self, facts: LabelFacts) -> bool:
+        return annotations_of(facts).labelled_by == 'category id' and bool(
+            set(facts.values) & set(annotations_of(facts).unnamed)
+        )
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:
@@ -61,6 +74,9 @@ class UnnamedCategories(DataRule):
         found = annotations_of(facts)
         ids = sorted(found.unnamed)
         return {'ids': listing(ids), 'first': ids[0] if ids else 0, 'least': min(found.categories, default=1)}
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return annotations_of(facts).unnamed_examples
 
     def evidence(self, facts: LabelFacts) -> str:
         unnamed = annotations_of(facts).unnamed

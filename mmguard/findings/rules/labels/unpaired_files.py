@@ -8,7 +8,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.label_places import set_places
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import has_config, listing, maps_of, number_of
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class UnpairedFiles(DataRule):

@@ -32,15 +32,15 @@ class UnusableBoxes(DataRule):
     advice = (
         "{parts} Leave them out while training with `dict(type='GuardInstanceLabels', num_classes={num_classes}, "
         'check_boxes=True)`. If there are many, check the format: COCO stores x, y, width, height, VOC and OpenImages '
-        'two corners; OpenImages divides by the image size, COCO and VOC do not. If the files are right, a transform '
+        'two corners; OpenImages divides by the image size, COCO and VOC do not; if the files are right, a transform '
         'moved the boxes: the image that they belong to is missing.'
     )
 
     many = (
-        'So many are no slips: look at the convention before you delete any. COCO stores x, y (upper left corner), '
-        'width, height; VOC and OpenImages two corners; YOLO the centre, divided by the size of the image. Or the '
-        'boxes were drawn on images of another scale, or width and height of the images are swapped: '
-        '`sx = width_on_disk / width_annotated` tells. Draw one image with its boxes. {parts}'
+        'So many are no slips: draw one image with its boxes before you delete any. COCO stores x, y (upper left '
+        'corner), width, height; VOC and OpenImages two corners; YOLO the centre, divided by the size of the image. Or '
+        'the boxes belong to images of another scale, or with width and height swapped: '
+        '`sx = width_on_disk / width_annotated`.'
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
@@ -59,7 +59,8 @@ class UnusableBoxes(DataRule):
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         ranked = sorted(self._boxes(facts).items(), key=lambda item: -item[1])
-        return {'parts': ' '.join(PART[reason] for reason, _ in ranked if reason in PART)}
+        # The most frequent alone: a screen takes three sentences.
+        return {'parts': next((PART[reason] for reason, _ in ranked if reason in PART), '')}
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {}

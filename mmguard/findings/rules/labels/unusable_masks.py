@@ -1,13 +1,20 @@
 from __future__ import annotations
 
-from typing import ClassVar, Dict, List
+from typing import ClassVar, Dict, Iterator, List
 
+from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING
-from mmguard.findings.rule import DataRule
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing
-from mmguard.words import counted
+from mmguard.text.words import counted
 
+#: Of COCO panoptic.
+AREA = 'the area of a segment is not the number of its pixels'
+#: Of Labelme.
+POLYGON = 'a polygon has fewer than 3 points'
+THIN = 'a point or a line encloses no area'
 SHORT = 'a polygon has fewer than 6 numbers, or an odd count'
 
 
@@ -38,14 +45,36 @@ class UnusableMasks(DataRule):
         'swapped, or was the image resized?',
         'the counts of an RLE do not add up to its size': 'Encode it anew with `pycocotools.mask.encode`, '
         '`rle["counts"].decode()`.',
+        POLYGON: "Labelme's own converters stop at a polygon of two clicks (AssertionError: Polygon must have points "
+        'more than 2): draw it anew, or delete the shape.',
+        'a rectangle or circle is not of 2 points': 'A rectangle is two corners, a circle its centre and a point on '
+        'it: draw them anew.',
+        'a mask is missing, or not as large as its corners say': 'The "mask" of a shape is a PNG of the box that its '
+        'two points span, both included: save it anew in Labelme.',
+        THIN: "Points and lines are of use for keypoints and lanes alone: Labelme's converters draw them 10 pixels "
+        'wide. Give points the group_id of their object, delete what is left over, or draw outlines.',
+        'a panoptic PNG holds ids without an entry in segments_info': 'Pixels of an id that the JSON does not list are '
+        'no segment: mmdet leaves them void. Write PNG and JSON with the same tool, in one go (`panopticapi`).',
+        'a segment has no pixel in its PNG': 'The segment was drawn over, or its id was written otherwise than '
+        'R + 256 G + 65536 B (BGR of OpenCV?): write the PNG anew, or delete the entry.',
+        AREA: 'Count them: `np.bincount(ids.ravel())[segment["id"]]`; the evaluation goes by the PNG.',
+        'a panoptic PNG has another size than its image': 'Resize it with NEAREST, or take the images as they were '
+        'annotated.',
+        'a segment id stands twice in an image': 'Both entries get all pixels of that id: give each segment its own.',
         'an RLE is empty': 'Delete objects without a pixel.',
     }
 
     def likelihood(self, facts: LabelFacts) -> float:
         return 0.88 if annotations_of(facts).mask_faults else 0.0
 
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        found = annotations_of(facts.labels) if facts.labels is not None else None
+        if found is not None and found.format == 'labelme' and THIN not in found.mask_faults:
+            question = 'May these shapes go, with the objects that they stand for?'
+            yield from rewrite(self, facts, 'leaves them out', ASKS, question)
+
     def severity_of(self, facts: LabelFacts) -> str:
-        return WARNING if set(annotations_of(facts).mask_faults) == {SHORT} else ERROR
+        return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA} else ERROR
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         faults = annotations_of(facts).mask_faults

@@ -5,10 +5,10 @@ from typing import Dict, Iterator
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
-from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS
+from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS, set_of_numbers
 from mmguard.findings.map_edits import converted_files, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import as_map, has_config, listing, maps_of, named_like
+from mmguard.findings.views import VOID, as_map, has_config, listing, maps_of, named_like
 
 #: All bits of 16.
 WHITE = 65535
@@ -28,6 +28,11 @@ class WiderThanEightBits(DataRule):
         '0..{last} if any is larger than 255.'
     )
 
+    many = (
+        '{num_classes} classes do not fit into 8 bits, and LoadAnnotations of mmseg keeps no more, whatever decodes '
+        "the files: read them with a transform of your own that sets `results['gt_seg_map'] = "
+        'np.array(Image.open(path)).astype(np.int64)` and makes {white} the ignored value.'
+    )
     white = (
         'White of 16 bits is the foreground of a mask that was drawn to be looked at: save it with 8 bits, as 0 and 1, '
         '`Image.fromarray((mask > 0).astype(np.uint8)).save(path)`.'
@@ -62,6 +67,8 @@ class WiderThanEightBits(DataRule):
             return self.negative
         if set(raw) == {0, WHITE}:
             return self.white
+        if facts.num_classes > VOID and not self._factor(facts):
+            return self.many
         return self.instance if self._factor(facts) else self.advice
 
     otherwise = (
@@ -94,7 +101,7 @@ class WiderThanEightBits(DataRule):
             yield from converted_files(facts, text, ASKS, question, label_map=table)
 
     def words(self, facts: LabelFacts) -> Dict[str, int]:
-        return {'factor': self._factor(facts)}
+        return {'factor': self._factor(facts), 'white': WHITE}
 
     def _factor(self, facts: LabelFacts) -> int:
         """What the class is multiplied by: 1000 in Cityscapes, 256 in KITTI; 0: by nothing that is known."""
@@ -116,6 +123,8 @@ class WiderThanEightBits(DataRule):
         wide = {value: value % 256 for value in sorted(maps.raw) if value > 255}
         if wide:
             texts.append(f'as stored, and as loaded: {as_map(wide, 6)}')
+            known, number = set_of_numbers(set(maps.raw) - {VOID, WHITE})
+            texts += [f'as many numbers as {known} has, {number}'] * bool(known)
         elif maps.raw:
             texts.append(f'values as stored: {listing(sorted(maps.raw))}')
         return '; '.join(texts) or f'{maps.loaded_otherwise.get("wrapped", 0):,} files are loaded modulo 256'

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Dict, Iterator, List
 
-from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
@@ -52,6 +52,10 @@ class WrongRecords(DataRule):
         'has no "': 'A COCO file has "images", "annotations" and "categories"; other JSON must be converted first.',
         'tags are in an XML namespace': 'Remove `xmlns="..."` and the prefixes of the tags: mmdet asks for '
         '`object`, not for `{namespace}object`.',
+        'a shape has no label': 'A shape without a name is no object of any class: name it in Labelme, or delete it.',
+        'a shape is of a kind': 'Labelme has polygon, rectangle, circle, point, line, linestrip and mask.',
+        'imagePath': 'Write the path of the image, relative to the JSON: `data["imagePath"] = "a.jpg"`.',
+        'imageHeight': 'Write the size of the image, or null for both: Labelme looks for itself then.',
         'the size is': 'Write the size of the image: `width, height = Image.open(path).size`.',
     }
 
@@ -65,6 +69,9 @@ class WrongRecords(DataRule):
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
             why = 'makes numbers of texts in ids and "bbox", a text of "name" where it is a number, and drops the rest'
             yield from rewrite(self, facts, why, SAFE)
+        if facts.labels is not None and annotations_of(facts.labels).format == 'labelme':
+            question = 'May the shapes that cannot be read go, with the objects that they stand for?'
+            yield from rewrite(self, facts, 'leaves them out', ASKS, question)
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         reasons = self._reasons(facts)

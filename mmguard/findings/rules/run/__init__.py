@@ -1,4 +1,7 @@
-"""The rules about a run and its ranks. One rule, one file; adding one touches this list alone."""
+"""The rules about a run and its ranks. One rule, one file; adding one touches this list alone.
+
+Imports what findings may; no rules but its own.
+"""
 
 from typing import List, Type
 

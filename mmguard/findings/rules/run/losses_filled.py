@@ -5,7 +5,7 @@ from typing import Iterator
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import NAMED, Facts, RunRule
 from mmguard.findings.run import RunFacts, in_one_line
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class LossesFilled(RunRule):

@@ -1,4 +1,7 @@
-"""Photo-like street scenes with label maps, drawn from a seed."""
+"""Photo-like street scenes with label maps, drawn from a seed.
+
+Imports nothing else of mmguard.
+"""
 
 from mmguard.tools.demo.street.scene import street_scene
 

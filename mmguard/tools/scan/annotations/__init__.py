@@ -1,7 +1,11 @@
-"""What annotation files hold: COCO and LVIS JSON, VOC XML, OpenImages csv, and the data sets of mmdet's configs."""
+"""What annotation files hold: COCO and LVIS JSON, VOC XML, OpenImages csv, Labelme, and data sets of mmdet's configs.
+
+Imports what a scan may.
+"""
 
 from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.datasets import datasets_of_config, scan_dataset, scan_detection_config
+from mmguard.tools.scan.annotations.labelme import scan_labelme
 from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.annotations.voc import scan_voc
 
@@ -10,6 +14,7 @@ __all__ = [
     'scan_coco',
     'scan_dataset',
     'scan_detection_config',
+    'scan_labelme',
     'scan_openimages',
     'scan_voc',
 ]

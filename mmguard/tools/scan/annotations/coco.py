@@ -10,12 +10,14 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
+from mmguard.text.words import counted
 from mmguard.tools.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, judged
 from mmguard.tools.scan.annotations.coco_records import ABSENT, NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
 from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.loader import Sample, samples_of_coco
+from mmguard.tools.scan.annotations.panoptic import describe_segments, folder_beside
 from mmguard.tools.scan.annotations.table import (
     EXAMPLES,
     LARGEST_SIDE,
@@ -28,7 +30,7 @@ from mmguard.tools.scan.annotations.table import (
     repeated,
     side_by_side,
 )
-from mmguard.words import counted
+from mmguard.tools.storage.files import FILES, Files
 
 #: Beyond it an id is none that could be a label: a text, or nothing at all.
 LARGEST_LABEL = 1 << 53
@@ -65,6 +67,8 @@ def scan_coco(
     ask: Optional[Callable[[List[Sample]], LoaderFacts]] = None,
     masks: bool = False,
     maps: Optional[Tuple[str, str]] = None,
+    files: Files = FILES,
+    segments: Optional[str] = None,
 ) -> LabelFacts:
     """Reads a file of COCO's format (LVIS, Objects365, panoptic, ...) and says what is in it. Never raises for what
     the file holds: that is in ``facts.annotations.unreadable``.
@@ -92,6 +96,9 @@ def scan_coco(
         masks (bool): Whether masks are read, too: ``annotations.mask_faults`` says what is wrong with them.
         maps (tuple[str, str], optional): Folder of the label maps that are loaded beside them, and how they end; given,
             missing ones are looked for.
+        files (Files): What reads them all.
+        segments (str, optional): Folder of the PNG of a panoptic file; with ``masks`` all of them are compared with it,
+            else some. Empty: none. Default: the folder beside the file that has its name, if there is one.
 
     Returns:
         LabelFacts: ``kind='instances'``. Histogram and values count what training sees: no crowds, nothing that the
@@ -100,7 +107,7 @@ def scan_coco(
     faults = Faults()
     path = os.fspath(path)
     source = os.path.basename(path) or path
-    coco = read_coco(path, source, faults, bool(by_url), masks)
+    coco = read_coco(path, source, faults, bool(by_url), masks, files)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     numbering = _number(coco, class_names, lvis, labels, framework)
     annotations.labelled_by = numbering.by
@@ -115,12 +122,16 @@ def scan_coco(
         _describe_masks(coco, table, annotations)
     if images is not None:
         names = [name for name in coco.images.name if name]
-        annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
+        annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults, files)
         annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            os.fspath(images), coco.images.name, coco.images.sizes
+            os.fspath(images), coco.images.name, coco.images.sizes, files
         )
+    if coco.panoptic and not files.is_far(path):
+        folder = folder_beside(path) if segments is None else segments
+        if folder:
+            describe_segments(path, folder, masks, annotations, faults, source)
     if maps is not None:
-        _look_for_maps(coco, *maps, faults)
+        _look_for_maps(coco, *maps, faults, files)
     samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
     del coco  # half of the memory, and not needed for counting
     if num_classes is None:
@@ -253,6 +264,8 @@ def _describe_categories(
         number = coco.ids.original(code)
         if isinstance(number, int) and code != ABSENT:
             annotations.unnamed[number] = count
+            rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
+            annotations.unnamed_examples += _places_of(coco, table, rows)
         elif code != ABSENT:
             faults.add('category_id names no category', f'{source}: {number!r}, {counted(count, "annotation")}')
     if class_names is None:
@@ -278,15 +291,22 @@ def _describe_masks(coco: CocoFile, table: Table, annotations: AnnotationFacts) 
     for code in np.unique(codes[codes > 0]).tolist():
         rows = np.flatnonzero(codes == code)
         annotations.mask_faults[MASK_FAULTS[code]] = len(rows)
-        annotations.mask_examples[MASK_FAULTS[code]] = [
-            f'{table.images[int(table.image[row])]}: annotation {coco.ids.original(int(coco.annotations.id[row]))}'
-            for row in rows[:EXAMPLES].tolist()
-        ]
+        annotations.mask_examples[MASK_FAULTS[code]] = _places_of(coco, table, rows)
 
 
-def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
+def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
+    """Image and id of some annotations."""
+    places = []
+    for row in rows[:EXAMPLES].tolist():
+        image, code = int(table.image[row]), int(coco.annotations.id[row])
+        named = f'annotation {coco.ids.original(code)}' if code != ABSENT else f'entry {row} of "annotations"'
+        places.append(f'{table.images[image] if image >= 0 else "an image that is not listed"}: {named}')
+    return places
+
+
+def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults, files: Files) -> None:
     names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
-    for name in missing_files(folder, names, faults)[1]:
+    for name in missing_files(folder, names, faults, files)[1]:
         faults.add('with_seg=True, and the label map of an image is not there', os.path.join(folder, name))
 
 

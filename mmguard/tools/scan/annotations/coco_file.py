@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import os
-import stat
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Iterator, List, Set, Tuple
+from typing import Any, Iterator, List, Set, Tuple
 
 from mmguard.tools.scan.annotations.coco_records import (
     TYPES,
@@ -26,6 +24,7 @@ from mmguard.tools.scan.annotations.coco_records import (
 )
 from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.json_stream import Batch, JsonFault, Stream
+from mmguard.tools.storage.files import FILES, Files
 
 KEYS = ('images', 'annotations', 'categories')
 
@@ -51,7 +50,9 @@ class CocoFile:
     without_isthing: int = 0
 
 
-def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
+def read_coco(
+    path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False, files: Files = FILES
+) -> CocoFile:
     """Reads a file; never raises.
 
     Args:
@@ -60,12 +61,13 @@ def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, mask
         faults (Faults): Takes everything that cannot be read.
         by_url (bool): Images are named by ``coco_url``.
         masks (bool): Whether masks are read.
+        files (Files): What reads it.
     """
     coco = CocoFile()
     parts: List[AnnotationColumns] = []
     seen: Set[str] = set()
     try:
-        with open_regular(path) as file, _without_collection():
+        with files.open(path) as file, _without_collection():
             types = {**dict.fromkeys(KEYS, Any), **(TYPES_WITH_MASKS if masks else TYPES)}
             for batch in Stream(file, types, lambda what, at: _add(faults, what, source, at)):
                 if batch.first == 0:
@@ -95,18 +97,6 @@ def _without_collection() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-
-
-def open_regular(path: str) -> BinaryIO:
-    """Opens a file for reading.
-
-    Raises:
-        OSError: There is none, it may not be read, or it is a folder, a pipe or a device (which could block for ever).
-    """
-    mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode):
-        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is no regular file')
-    return open(path, 'rb')
 
 
 def _add(faults: Faults, what: str, source: str, at: str) -> None:

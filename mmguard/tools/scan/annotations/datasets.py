@@ -7,16 +7,20 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
+from mmguard.config.classes import metainfo_of_class
+from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.labels.spaces import from_config
-from mmguard.tools.scan.annotations.coco import scan_coco
+from mmguard.tools.scan.annotations.coco import MIN_SIZE, scan_coco
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.loader import Sample, ask_dataset
 from mmguard.tools.scan.annotations.merge import merged
 from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
 from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.storage.backend_files import files_of
+from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.urls import entered, in_the_place, is_url
 
 SPLITS = ('train', 'val', 'test')
 
@@ -29,7 +33,8 @@ class DetDataset:
         path (str): Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
         type (str): Its type.
         family (str): ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-            ``'openimages'``, or ``''`` where its files are of a format that cannot be scanned.
+            ``'openimages'``, ``'video'`` (COCO with videos), or ``''`` where its files are of a format that cannot be
+            scanned.
         root (str): ``data_root``.
         ann_file (str): The annotations, joined with the root.
         images (str): Folder of the images (VOC: ``sub_data_root``), joined with the root.
@@ -51,6 +56,11 @@ class DetDataset:
     test_mode: bool = False
     settings: Dict[str, Any] = field(default_factory=dict)
     masks: bool = False
+
+    @property
+    def files(self) -> Files:
+        """What reads its files."""
+        return files_of(self.settings.get('backend_args'), self.images if is_url(self.images) else self.ann_file)
 
 
 def scan_detection_config(
@@ -79,7 +89,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset'
+            f'LVISDataset, XMLDataset (VOC), OpenImagesDataset and BaseVideoDataset (YouTube-VIS, MOT challenge)'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -106,7 +116,8 @@ def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> Labe
 
 
 def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
-    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
+    usual = MIN_SIZE if dataset.family == 'video' else 0
+    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or usual)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
@@ -128,7 +139,16 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         ask=partial(_ask, dataset) if ask else None,
         masks=dataset.masks and ask,
         maps=_maps_of(dataset) if ask else None,
+        files=dataset.files if ask else FILES,
+        segments=_segments_of(dataset) if ask else '',
     )
+
+
+def _segments_of(dataset: DetDataset) -> str:
+    """Where the PNG of a panoptic data set lie; empty where it names no folder."""
+    prefix = dataset.settings.get('data_prefix')
+    folder = prefix.get('seg') if isinstance(prefix, Mapping) else None
+    return _join(dataset.root, folder) if dataset.family == 'panoptic' and isinstance(folder, str) else ''
 
 
 def _maps_of(dataset: DetDataset) -> Optional[Tuple[str, str]]:
@@ -192,7 +212,7 @@ def _leaves(path: str, settings: Mapping) -> Iterator[Tuple[str, Mapping]]:
 
 def _dataset(path: str, settings: Dict[str, Any], masks: bool) -> DetDataset:
     kind = settings.get('type', '')
-    name = kind if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
+    name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
     cls = _class_of(kind)
     family = _family_of(cls)
     root = str(settings.get('data_root') or '')
@@ -206,7 +226,7 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool) -> DetDataset:
         root=root,
         ann_file=_join(root, settings.get('ann_file') or ''),
         images=_join(root, folder if isinstance(folder, str) else ''),
-        class_names=_classes(settings.get('metainfo'), cls),
+        class_names=_classes(settings.get('metainfo'), cls, settings.get('dataset_version')),
         filter_cfg=dict(settings.get('filter_cfg') or {}),
         test_mode=bool(settings.get('test_mode')),
         settings=settings,
@@ -217,6 +237,8 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool) -> DetDataset:
 def _class_of(kind: Any) -> Any:
     if not isinstance(kind, str):
         return kind
+    if not kind:  # which the registry does not take
+        return None
     import mmdet.datasets  # noqa: F401  registers them
     from mmdet.registry import DATASETS
 
@@ -233,6 +255,7 @@ def _family_of(cls: Any) -> str:
         ('LVISV05Dataset', 'lvis'),
         ('CocoPanopticDataset', 'panoptic'),
         ('CocoDataset', 'coco'),
+        ('BaseVideoDataset', 'video'),
         ('XMLDataset', 'voc'),
         ('OpenImagesChallengeDataset', ''),
         ('OpenImagesDataset', 'openimages'),
@@ -242,10 +265,10 @@ def _family_of(cls: Any) -> str:
     return ''
 
 
-def _classes(metainfo: Any, cls: Any) -> Optional[List[str]]:
+def _classes(metainfo: Any, cls: Any, version: Any) -> Optional[List[str]]:
     names = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
     if names is None:
-        names = (getattr(cls, 'METAINFO', None) or {}).get('classes')
+        names = metainfo_of_class(cls, version).get('classes')
     if isinstance(names, str):  # the name of a file; else classes=('cat') without its comma
         if not os.path.isfile(names):
             return [names]
@@ -255,26 +278,35 @@ def _classes(metainfo: Any, cls: Any) -> Optional[List[str]]:
 
 def _join(root: str, path: Any) -> str:
     path = path if isinstance(path, str) else ''
-    return os.path.join(root, path) if root else path
+    return entered(os.path.join(root, path) if root and not is_url(path) else path)
 
 
 def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
     faults = Faults()
-    lines = read_list(dataset.ann_file, dataset.ann_file, faults)
+    files = dataset.files if ask else FILES
+    lines = read_list(dataset.ann_file, dataset.ann_file, faults, files)
     folders = [
         dataset.settings.get(key) or usual
         for key, usual in (('img_subdir', 'JPEGImages'), ('ann_subdir', 'Annotations'))
     ]
     # Names are relative to the data root, as in mmguard's log.
-    inside = os.path.relpath(dataset.images, dataset.root) if dataset.root else ''
-    root = dataset.root or dataset.images
+    root = entered(dataset.root) or dataset.images
+    inside = in_the_place(dataset.images, root, '')
     listed = images_of_list(lines, '' if inside == '.' else inside, *folders)
     smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
     facts = scan_voc_files(
-        root, listed, num_classes, dataset.class_names or [], min_size, smallest, images=ask, faults=faults
+        root,
+        listed,
+        num_classes,
+        dataset.class_names or [],
+        min_size,
+        smallest,
+        images=ask,
+        faults=faults,
+        files=dataset.files,
     )
     assert isinstance(facts.annotations, AnnotationFacts)
-    facts.annotations.sources = [os.path.normpath(dataset.images)]
+    facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]
     if ask and lines and not faults and not facts.values and not facts.reasons:
         facts.loader = _ask(dataset, [Sample(line, f'{line}\n') for line in spread(lines)])
     return facts

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import warnings
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES
+from mmguard.tools.scan.fetched import HEAD
+from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.storage.ahead import ahead
+from mmguard.tools.storage.files import FILES, Content, Files
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
 LOOKED_AT = 200
@@ -21,7 +27,7 @@ Size = Tuple[int, int]
 
 
 def other_sizes(
-    root: str, names: Sequence[str], sizes: np.ndarray
+    root: str, names: Sequence[str], sizes: np.ndarray, files: Files = FILES
 ) -> Tuple[int, List[Tuple[str, Size, Size]], List[str]]:
     """Compares the size of images, spread evenly over the list, with that in the annotations.
 
@@ -29,6 +35,7 @@ def other_sizes(
         root (str): The folder that the names are relative to.
         names (sequence of str): (M,) the files.
         sizes (np.ndarray): (M, 2), height and width as they are stated; what is not above 0 is not known.
+        files (Files): What reads them.
 
     Returns:
         tuple[int, list, list]: How many were compared (none without pillow), (file, size on disk, size stated) of those
@@ -37,10 +44,12 @@ def other_sizes(
     if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow, too
         return 0, [], []
     compared, found, turned = 0, [], []
-    for place in np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist():
-        if not names[place] or not (np.isfinite(sizes[place]).all() and (sizes[place] > 0).all()):
-            continue
-        shown = _shown(os.path.join(root, names[place]))
+    some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
+    known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
+    paths = [os.path.join(root, names[place]) for place in known]
+    far = ahead(partial(files.content, path, None, HEAD) for path in paths if files.is_far(path))
+    for place, path in zip(known, paths):
+        shown = _shown(path, next(far), files) if files.is_far(path) else _shown(path)
         if shown is not None:
             own, orientation = shown
             if orientation in _CHANGED:
@@ -52,17 +61,20 @@ def other_sizes(
     return compared, found, turned
 
 
-def _shown(path: str) -> Optional[Tuple[Size, int]]:
+def _shown(path: str, head: Optional[Content] = None, files: Files = FILES) -> Optional[Tuple[Size, int]]:
     """As :func:`shown_size`, of a file, and its EXIF orientation (1: upright); ``None`` where it cannot be read."""
     from PIL import Image
 
     try:
-        if not os.path.isfile(path):  # opening a pipe would wait for ever
+        if head is None and not os.path.isfile(path):  # opening a pipe would wait for ever
             return None
-        with warnings.catch_warnings(), Image.open(path, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
+        file: Any = path if head is None else io.BytesIO(head.data)
+        with warnings.catch_warnings(), Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
             warnings.simplefilter('ignore')
             return shown_size(image), _orientation(image)
     except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
+        if head is not None and len(head.data) == HEAD:  # its size is further behind
+            return _shown(path, files.content(path, head.stamp), files)
         return None
 
 
@@ -77,13 +89,14 @@ def _orientation(image: Any) -> int:
     return found if isinstance(found, int) else 1
 
 
-def missing_files(root: str, names: Sequence[str], faults: Faults) -> Tuple[int, List[str]]:
-    """Compares a list of files with the disk.
+def missing_files(root: str, names: Sequence[str], faults: Faults, files: Files = FILES) -> Tuple[int, List[str]]:
+    """Compares a list of files with what its folders hold.
 
     Args:
         root (str): The folder that the names are relative to.
         names (sequence of str): The files.
         faults (Faults): Takes folders that cannot be looked into.
+        files (Files): What looks into them.
 
     Returns:
         tuple[int, list[str]]: How many are missing, and the first of them, with what is there instead where only the
@@ -95,21 +108,25 @@ def missing_files(root: str, names: Sequence[str], faults: Faults) -> Tuple[int,
     count = 0
     first: List[str] = []
     for folder, listed in by_folder.items():
-        there = _files_in(os.path.join(root, folder), faults)
+        there = _files_in(os.path.join(root, folder) if folder else root, faults, files)
+        if there is None:
+            continue
         missing = [name for name in listed if os.path.basename(name) not in there]
         count += len(missing)
         if missing and len(first) < EXAMPLES:
-            alike = {os.path.splitext(name)[0].lower(): name for name in there}
+            alike = {os.path.splitext(name)[0].lower(): name for name in there if is_image_name(name)}
             for name in missing[: EXAMPLES - len(first)]:
                 other = alike.get(os.path.splitext(os.path.basename(name))[0].lower())
                 first.append(f'{name} (there is {other})' if other else name)
     return count, first
 
 
-def _files_in(folder: str, faults: Faults) -> set:
+def _files_in(folder: str, faults: Faults, files: Files) -> Optional[Set[str]]:
+    """The names in a folder; ``None`` where nobody lists them."""
+    if not files.can_list(folder):
+        return None
     try:
-        with os.scandir(folder) as entries:
-            return {entry.name for entry in entries}
+        return files.names_in(folder)
     except FileNotFoundError:
         faults.add('there is no such folder of images', folder)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name

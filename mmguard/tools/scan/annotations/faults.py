@@ -36,7 +36,12 @@ class Faults:
         if len(places) < NAMED:
             places.append(where)
         else:
-            self._more[what] = self._more.get(what, 0) + 1
+            self.count(what, 1)
+
+    def count(self, what: str, more: int) -> None:
+        """Counts faults whose places are not named."""
+        if more:
+            self._more[what] = self._more.get(what, 0) + more
 
     def to_dict(self) -> Dict[str, List[str]]:
         """What is wrong -> places, the last one telling how many are not named."""

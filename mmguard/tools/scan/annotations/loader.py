@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Sequenc
 
 import numpy as np
 
-from mmguard.failures import words_of
-from mmguard.files import temporary_folder
+from mmguard.files.whole import temporary_folder
 from mmguard.findings.facts import LabelFacts, LoaderFacts
+from mmguard.text.failures import words_of
 from mmguard.tools.scan.annotations.coco_file import CocoFile
 from mmguard.tools.scan.sources.loader import spread
 

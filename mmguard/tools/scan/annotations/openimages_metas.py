@@ -7,9 +7,9 @@ from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.plain_pickle import RefusedName, load_plain_pickle
-from mmguard.tools.scan.annotations.coco_file import open_regular
+from mmguard.files.plain_pickle import RefusedName, load_plain_pickle
 from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.tools.storage.files import open_regular
 
 #: File name, height, width.
 Meta = Tuple[str, float, float]

@@ -220,7 +220,11 @@ def _describe_convention(
         if table.shows_size:
             sizes = second - first  # as they are written: width and height
             unit = ((first >= 0) & (first <= 1) & (sizes > 0) & (sizes <= 1)).all(axis=1)
-            others = {'corners': (first, sizes), 'centres': (first - sizes / 2, first + sizes / 2)}
+            others = {
+                'corners': (first, sizes),
+                'rows': (first[:, ::-1], sizes[:, ::-1]),
+                'centres': (first - sizes / 2, first + sizes / 2),
+            }
         else:
             # VOC's fractions are cut off when they are read, and one is taken from them.
             unit = ((table.corners >= -1) & (table.corners <= 0)).all(axis=1)

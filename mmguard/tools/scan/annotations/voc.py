@@ -9,13 +9,13 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.tools.scan.annotations.coco_file import open_regular
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, UNLISTED, WRONG_SIZE, Table, facts_of
-from mmguard.tools.scan.annotations.voc_xml import VocFile, read_voc
+from mmguard.tools.scan.annotations.voc_xml import VocFile, read_regular, read_voc
 from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.storage.files import FILES, Files
 
 
 class VocImage(NamedTuple):
@@ -84,15 +84,16 @@ def scan_voc_files(
     images: bool = True,
     minus_one: int = 1,
     faults: Optional[Faults] = None,
+    files: Files = FILES,
 ) -> LabelFacts:
     """As :func:`scan_voc`, of the files that are listed."""
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
-    for image in listed:
-        file = read_voc(os.path.join(root, image.xml), image.xml, faults, minus_one)
+    for image, text in zip(listed, files.readers([os.path.join(root, image.xml) for image in listed], read_regular)):
+        file = read_voc(text, image.xml, faults, minus_one)
         if file is not None:
-            read.append((image, _sized(root, image, file, faults)))
+            read.append((image, _sized(root, image, file, faults, files)))
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
     names = list(sorted(found) if class_names is None else class_names)
     table = _table(read, names, sorted(found), bbox_min_size)
@@ -108,10 +109,12 @@ def scan_voc_files(
     boxless = int((~table.boxed).sum())
     annotations.without_key = {'object.bndbox': boxless} if boxless else {}
     if images:
-        annotations.missing, annotations.missing_files = missing_files(root, [image.name for image in listed], faults)
+        annotations.missing, annotations.missing_files = missing_files(
+            root, [image.name for image in listed], faults, files
+        )
         names_read = [image.name for image, _ in read]
         annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            root, names_read, table.sizes
+            root, names_read, table.sizes, files
         )
     for name in names:
         annotations.instances_of.setdefault(name, 0)
@@ -121,10 +124,10 @@ def scan_voc_files(
     return facts
 
 
-def read_list(path: str, source: str, faults: Faults) -> List[str]:
+def read_list(path: str, source: str, faults: Faults, files: Files = FILES) -> List[str]:
     """The lines of a list of images, as mmengine reads it."""
     try:
-        with open_regular(path) as file:
+        with files.open(path) as file:
             text = file.read()
         lines = text.decode('utf-8').split('\n')
         return lines if lines[-1] else lines[:-1]
@@ -145,15 +148,14 @@ def images_of_list(lines: Iterable[str], folder: str, image_folder: str, xml_fol
 
 def _data_sets(root: str, faults: Faults) -> List[str]:
     """Folders below the root that hold annotations, relative to it; '' is the root itself."""
-    if os.path.isdir(os.path.join(root, 'Annotations')):
+    if FILES.is_folder(os.path.join(root, 'Annotations')):
         return ['']
     try:
-        with os.scandir(root) as entries:
-            below = sorted(entry.name for entry in entries if entry.is_dir())
+        below = [entry.name for entry in FILES.entries(root) if entry.is_folder]
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', root)
         return []
-    named = [name for name in below if os.path.isdir(os.path.join(root, name, 'Annotations'))]
+    named = [name for name in below if FILES.is_folder(os.path.join(root, name, 'Annotations'))]
     if named or _has_xml(root):
         return named or ['']
     return [name for name in below if _has_xml_beside_images(os.path.join(root, name))] or ['']
@@ -169,6 +171,8 @@ def is_voc(folder: str) -> bool:
 def _folders_in(folder: str, most: int = 20) -> List[str]:
     """The first folders in a folder: VOCdevkit has one for each year."""
     try:
+        if FILES.is_far(folder):
+            return [f'{folder}/{entry.name}' for entry in FILES.entries(folder) if entry.is_folder][:most]
         with os.scandir(folder) as entries:
             return sorted(entry.path for _, entry in zip(range(1000), entries) if entry.is_dir())[:most]
     except (OSError, ValueError):
@@ -188,6 +192,8 @@ def _has_xml_beside_images(folder: str) -> bool:
 
 def _first_files(folder: str) -> List[str]:
     try:
+        if FILES.is_far(folder):
+            return [entry.name for entry in FILES.entries(folder)[:1000]]
         with os.scandir(folder) as entries:
             return [entry.name for _, entry in zip(range(1000), entries)]
     except (OSError, ValueError):
@@ -196,7 +202,7 @@ def _first_files(folder: str) -> List[str]:
 
 def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage]:
     index = os.path.join(folder, 'ImageSets', 'Main', f'{split}.txt')
-    if not os.path.exists(os.path.join(root, index)):
+    if not FILES.exists(os.path.join(root, index)):
         return []  # VOC2012 has no test list
     lines = read_list(os.path.join(root, index), index, faults)
     # Lists of one class have a second column, 1 or -1; mmdet's have not.
@@ -205,11 +211,11 @@ def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage
 
 def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     annotations = os.path.join(folder, 'Annotations')
-    bare = not os.path.isdir(os.path.join(root, annotations))
+    bare = not FILES.is_folder(os.path.join(root, annotations))
     xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))
     try:
-        with os.scandir(os.path.join(root, xml_folder)) as entries:
-            stems = sorted(entry.name[:-4] for entry in entries if entry.name.lower().endswith('.xml'))
+        names = FILES.names_in(os.path.join(root, xml_folder) if xml_folder else root)
+        stems = sorted(name[:-4] for name in names if name.lower().endswith('.xml'))
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', xml_folder or root)
         return []
@@ -218,13 +224,14 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     return images_of_list(stems, '', image_folder, xml_folder)
 
 
-def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
+def _sized(root: str, image: VocImage, file: VocFile, faults: Faults, files: Files) -> VocFile:
     """With the size of the image itself where the file does not tell it, as mmdet does."""
     if file.size is None:
         from PIL import Image
 
         try:
-            with Image.open(os.path.join(root, image.name)) as opened:
+            path = os.path.join(root, image.name)
+            with Image.open(files.open(path) if files.is_far(path) else path) as opened:
                 height, width = shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
         except Exception as error:  # a damaged file raises what it likes

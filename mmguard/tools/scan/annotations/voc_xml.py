@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from xml.parsers import expat
 
-from mmguard.tools.scan.annotations.coco_file import open_regular
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.tools.storage.files import open_regular
 
 #: An annotation of one image is a few kilobytes.
 LARGEST = 64 << 20
@@ -18,6 +18,10 @@ _WANTED |= {('object', 'bndbox', side) for side in SIDES}
 _LEADING = {path[:depth] for path in _WANTED for depth in (1, 2, 3)}
 #: What ElementTree puts between a namespace and a tag.
 _BEHIND_NAMESPACE = '}'
+
+
+#: Returns the content of a file, or raises an OSError.
+Text = Callable[[], bytes]
 
 
 class VocObject(NamedTuple):
@@ -47,19 +51,24 @@ class VocFile(NamedTuple):
     objects: List[VocObject]
 
 
-def read_voc(path: str, source: str, faults: Faults, minus_one: int = 1) -> Optional[VocFile]:
+def read_regular(path: str) -> bytes:
+    """A file of a disk, as far as one is read at all."""
+    with open_regular(path) as file:
+        return file.read(LARGEST + 1)
+
+
+def read_voc(read: Text, source: str, faults: Faults, minus_one: int = 1) -> Optional[VocFile]:
     """Reads a file; never raises. Entities are not followed: a file that declares one is not read at all.
 
     Args:
-        path (str): The file.
+        read (callable): Returns its text.
         source (str): How messages name it.
         faults (Faults): Takes what is wrong; ``None`` is returned where that is all of it.
         minus_one (int): What mmdet takes from each corner.
     """
     reader = _Reader()
     try:
-        with open_regular(path) as file:
-            text = file.read(LARGEST + 1)
+        text = read()
         if len(text) > LARGEST:
             faults.add(f'is larger than {LARGEST >> 20} MiB', source)
             return None

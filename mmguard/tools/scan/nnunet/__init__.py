@@ -1,1 +1,4 @@
-"""nnU-Net's raw data sets: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes of NIfTI and other forms."""
+"""nnU-Net's raw data sets: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes of NIfTI and other forms.
+
+Imports what a scan may.
+"""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Dict, Iterator, List, Sequence, Tuple
 
@@ -13,12 +12,13 @@ import numpy as np
 
 from mmguard.findings import volumes as kinds
 from mmguard.findings.volumes import CaseFault
+from mmguard.text.words import counted
 from mmguard.tools.scan.names import printable
 from mmguard.tools.scan.nnunet.places import describe_slices
 from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, is_whole
 from mmguard.tools.scan.nnunet.spec import MSD, DatasetSpec
 from mmguard.tools.scan.nnunet.voxels import FRACTIONS, INF, NAN
-from mmguard.words import counted
+from mmguard.tools.storage.urls import absolute
 
 Fault = Tuple[str, CaseFault]
 
@@ -136,7 +136,10 @@ class Judge:
             f'{"more than " if label.left_out else ""}{counted(len(label.values), "value")}, most often '
             f'{", ".join(frequent)}; {label.unlike / label.pairs:.0%} of neighbouring voxels differ'
         )
-        return self._fault(record, label, said, label.voxels)
+        fault = self._fault(record, label, said, label.voxels)
+        ends = sorted(label.values, key=float)
+        fault.values = {value: label.values[value] for value in (ends[0], ends[-1])}
+        return fault
 
     def _fractions(self, record: CaseRecord, label: FileRecord) -> CaseFault:
         broken = {value: count for value, count in label.values.items() if not is_whole(value)}
@@ -181,7 +184,7 @@ class Judge:
         return CaseFault(printable(record.case), self.name_of(file.path), detail, voxels)
 
     def name_of(self, path: str) -> str:
-        return printable(path, os.path.abspath(self.root))
+        return printable(path, absolute(self.root))
 
     def _slices(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
         if not file.has_turns:

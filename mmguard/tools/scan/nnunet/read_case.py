@@ -12,7 +12,7 @@ from mmguard.tools.scan.nnunet.readers.choose import open_volume
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead
 from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, digest_of
 from mmguard.tools.scan.nnunet.voxels import count_labels, count_not_finite
-from mmguard.tools.scan.read import stamp_of
+from mmguard.tools.storage.files import FILES
 
 _CHANNEL = len('_0000')
 
@@ -27,7 +27,7 @@ def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRec
     """
     record = CaseRecord(item.path, item.case, reader, digest_of(expected))
     if reader == 'Tiff3DIO':
-        record.spacing_files = [stamp_of(path) for path in spacing_files(item)]
+        record.spacing_files = [FILES.stamp_of(path) for path in spacing_files(item)]
     if item.has_label:
         record.label = _read(item.path, reader, True, expected)
     record.images = [_read(path, reader, False, expected) for path in item.images]
@@ -45,7 +45,7 @@ def _aside(path: str, is_label: bool) -> str:
 
 
 def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
-    record = FileRecord(path, stamp_of(path))
+    record = FileRecord(path, FILES.stamp_of(path))
     itemsize = 1
     try:
         with ExitStack() as stack:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mmguard.console import Console, Table, Text
 from mmguard.findings.volumes import VolumeFacts
+from mmguard.text.console import Console, Table, Text
 from mmguard.tools.scan.names import printable
 
 #: Rows on the screen; the JSON holds all.

@@ -11,7 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.words import counted, plural
+from mmguard.text.words import counted, plural
+from mmguard.tools.storage.files import FILES
 
 #: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
@@ -72,8 +73,8 @@ def read_spec(path: str) -> DatasetSpec:
         return dict(pairs)
 
     try:
-        with open(path, encoding='utf-8-sig') as file:
-            content = json.load(file, object_pairs_hook=keep)
+        with FILES.open(path) as file:
+            content = json.loads(file.read().decode('utf-8-sig'), object_pairs_hook=keep)
         if _is_deep(content):
             raise ValueError(f'nested more than {_DEEPEST} levels deep')
     except (OSError, ValueError, RecursionError) as error:
@@ -264,8 +265,8 @@ def _listed(values: List[int]) -> str:
 def is_raw_dataset(folder: str) -> bool:
     """Whether a folder is one of nnU-Net's raw data sets: dataset.json beside imagesTr, or labels, as it has them."""
     path = os.path.join(folder, 'dataset.json')
-    if not os.path.isfile(path):
+    if not FILES.is_file(path):
         return False
-    if any(os.path.isdir(os.path.join(folder, name)) for name in ('imagesTr', 'labelsTr')):
+    if any(FILES.is_folder(os.path.join(folder, name)) for name in ('imagesTr', 'labelsTr')):
         return True
     return bool(set(read_spec(path).content) & {'channel_names', 'numTraining', 'regions_class_order'})

@@ -1,1 +1,4 @@
-"""Where label maps come from: a folder, or the data sets of a config."""
+"""Where label maps come from: a folder, or the data sets of a config.
+
+Imports what a scan may.
+"""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional
+from types import MappingProxyType
+from typing import Iterator, List, Mapping, Optional
 
 from mmguard.findings.facts import LoaderFacts
 from mmguard.tools.scan.record import MapItem
@@ -28,6 +29,8 @@ class MapSource:
         self.root = root
         #: Where its label maps lie.
         self.folder = root or ''
+        #: How their names end, where other images lie beside them.
+        self.suffix = ''
         self.class_names = class_names or []
         #: What was noticed while the files were listed: partners that are missing, folders that cannot be read.
         self.noticed = MapSummary(settings)
@@ -46,6 +49,14 @@ class MapSource:
         """About how many there are, for the progress bar; ``None`` where counting would take long."""
         return None
 
-    def ask_loader(self) -> Optional[LoaderFacts]:
-        """What the framework's own loader makes of a few of the files; ``None`` where none is known."""
+    def sample(self) -> List[str]:
+        """A few of the files, for a trial."""
+        return []
+
+    def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
+        """What the framework's own loader makes of a few of the files; ``None`` where none is known.
+
+        Args:
+            copies (dict[str, str]): File -> what is read in its place.
+        """
         return None

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import copy
-import os
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LoaderFacts
+from mmguard.text.words import counted
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings, as_pairs
 from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.loader import ask_loader, spread
-from mmguard.words import counted
+from mmguard.tools.storage.backend_files import files_of
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import common_folder, entered
 
 SPLITS = ('train', 'val', 'test')
+#: What a loader says of where files are read; the second as it was called before.
+_READERS = ('backend_args', 'file_client_args')
 _Pipeline = List[Mapping[str, Any]]
 
 
@@ -35,10 +41,11 @@ def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> Lis
     """The data sets of the splits, each once, wrappers (concatenated, repeated, mixed) taken off."""
     found: List[SplitSet] = []
     for split in splits:
-        loader = config.get(f'{split}_dataloader')
-        if not loader or not loader.get('dataset'):
-            continue
-        leaves = list(_leaves(loader['dataset'], []))
+        loaders = config.get(f'{split}_dataloader')
+        # A loop of several data sets takes a loader for each.
+        listed = loaders if isinstance(loaders, (list, tuple)) else [loaders]
+        wanted = [one['dataset'] for one in listed if isinstance(one, Mapping) and one.get('dataset')]
+        leaves = list(_leaves(wanted, []))
         for number, (leaf, pipeline) in enumerate(leaves):
             name = split if len(leaves) == 1 else f'{split} {number + 1} of {len(leaves)}'
             # A test split that is the validation again needs no second reading.
@@ -79,18 +86,34 @@ class _Loading(NamedTuple):
     loader: str
     backend: str
     guard_map: Tuple[Tuple[int, int], ...]
+    #: ``backend_args`` of the loaders of label maps and of images.
+    labels_by: Optional[Mapping[str, Any]]
+    images_by: Optional[Mapping[str, Any]]
 
 
 def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
+    labels_by = images_by = None
     for transform in pipeline:
         name = type_name(transform)
         if not loader and name.startswith('Load') and 'Annotation' in name:
             loader = name
             backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
+            labels_by = _reader_of(transform)
+        elif images_by is None and name.startswith('LoadImage'):
+            images_by = _reader_of(transform)
         elif name == 'GuardSegLabels' and not guard_map:
             guard_map = as_pairs(transform.get('label_map'))
-    return _Loading(loader, backend, guard_map)
+    return _Loading(loader, backend, guard_map, labels_by, images_by)
+
+
+def _from_disk(pipeline: Sequence[Mapping[str, Any]]) -> _Pipeline:
+    """The transforms as they read copies."""
+    return [{key: value for key, value in step.items() if key not in _READERS} for step in pipeline]
+
+
+def _reader_of(transform: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
+    return next((transform[key] for key in _READERS if transform.get(key)), None)
 
 
 def type_name(part: Any) -> str:
@@ -121,6 +144,16 @@ class ConfigSource(MapSource):
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
         loading = _loading(split.pipeline)
+        # Pairs of names: the rest of what the class lists would take ten times the memory.
+        self._files = [
+            MapItem(
+                entered(str(info['seg_map_path'])),
+                None if info.get('img_path') is None else entered(str(info['img_path'])),
+            )
+            for info in dataset.data_list
+            if info.get('seg_map_path')
+        ]
+        first = self._files[0] if self._files else MapItem('')
         settings = MapSettings(
             num_classes=num_classes or len(classes) or 256,
             ignore_index=ignore_index,
@@ -128,17 +161,17 @@ class ConfigSource(MapSource):
             label_map=as_pairs(getattr(dataset, 'label_map', None)),
             guard_map=loading.guard_map,
             backend=loading.backend,
+            files=files_of(loading.labels_by, first.path),
+            image_files=files_of(loading.images_by, first.image or ''),
         )
+        settings.files.check(first.path)
         root = getattr(dataset, 'data_root', None)
         super().__init__(split.name, settings, None if root is None else str(root), classes)
-        # Pairs of names: the rest of what the class lists would take ten times the memory.
-        self._files = [
-            MapItem(str(info['seg_map_path']), None if info.get('img_path') is None else str(info['img_path']))
-            for info in dataset.data_list
-            if info.get('seg_map_path')
-        ]
         if self._files:
-            self.folder = os.path.commonpath([os.path.dirname(os.path.abspath(item.path)) for item in self._files])
+            self.folder = common_folder([item.path for item in self._files])
+            ending = str(getattr(dataset, 'seg_map_suffix', None) or '')
+            # The ending of a kind of file alone says nothing, and a copy is a PNG.
+            self.suffix = ending if not ending.startswith('.') else ''
         if not dataset.data_list:
             raise ValueError(f'it lists no file: {_places(dataset)}')
         labelled = [place for place, info in enumerate(dataset.data_list) if info.get('seg_map_path')]
@@ -168,8 +201,17 @@ class ConfigSource(MapSource):
     def count(self) -> Optional[int]:
         return len(self._files)
 
-    def ask_loader(self) -> Optional[LoaderFacts]:
-        return ask_loader(self._sampled, self._pipeline, self.settings, self.root)
+    def sample(self) -> List[str]:
+        return [str(info['seg_map_path']) for info in self._sampled]
+
+    def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
+        infos = [
+            {**info, 'seg_map_path': copies.get(str(info['seg_map_path']), info['seg_map_path'])}
+            for info in self._sampled
+        ]
+        if not copies or self.settings.files is FILES:
+            return ask_loader(infos, self._pipeline, self.settings, self.root)
+        return ask_loader(infos, _from_disk(self._pipeline), replace(self.settings, files=FILES), self.root)
 
 
 def _places(dataset: Any) -> str:

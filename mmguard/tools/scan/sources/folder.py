@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from typing import Iterator, List, Optional, Set
 
+from mmguard.tools.scan.arrays import ARRAY_ENDINGS, is_array_name
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.folders import is_image_name, names_in, walk
+from mmguard.tools.scan.sources.folders import Folder, files_in, is_image_name, walk
+from mmguard.tools.scan.sources.layout import label_and_image_folders
+from mmguard.tools.scan.sources.loader import SAMPLE
 from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
 from mmguard.tools.scan.sources.pairing import Partners
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute, below, in_the_place
 
 #: Of data sets that keep several kinds of label files side by side: which one is trained on.
 TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
@@ -34,18 +40,20 @@ class FolderSource(MapSource):
     def __init__(
         self, root: str, settings: MapSettings, images: Optional[str] = None, suffix: Optional[str] = None
     ) -> None:
-        whole = os.path.abspath(root)
-        super().__init__(root, settings, root=whole if os.path.isdir(whole) else os.path.dirname(whole))
+        whole = absolute(root)
+        self._is_folder = FILES.is_folder(whole)
+        super().__init__(root, settings, root=whole if self._is_folder else os.path.dirname(whole))
         self._target = whole
-        self.folder = whole if os.path.isdir(whole) else ''  # of one file nobody writes the others anew
+        self.folder = whole if self._is_folder else ''  # of one file nobody writes the others anew
         for folder in (root, images):
-            if folder is not None and not os.path.exists(folder):
+            if folder is not None and not FILES.exists(folder):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
-        self.images = None if images is None else os.path.abspath(images)
+        self.images = None if images is None else absolute(images)
         self.suffix = self._chosen_suffix() if suffix is None else suffix
+        self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDINGS) or self._has_arrays_alone()
 
     def _chosen_suffix(self) -> str:
-        for _folder, names in self._folders(quiet=True):
+        for _folder, names, _stamps in self._folders(quiet=True):
             for ending in TRAINED_ENDINGS:
                 chosen = [name for name in names if name.endswith(ending)]
                 if chosen and len(chosen) < sum(map(is_image_name, names)):
@@ -55,9 +63,9 @@ class FolderSource(MapSource):
                 break
         return ''
 
-    def _folders(self, quiet: bool = False) -> Iterator[tuple]:
-        if not os.path.isdir(self._target):
-            yield os.path.split(self._target)
+    def _folders(self, quiet: bool = False) -> Iterator[Folder]:
+        if not self._is_folder:
+            yield Folder(os.path.dirname(self._target), [os.path.basename(self._target)])
             return
 
         def tell(folder: str, error: OSError) -> None:
@@ -67,19 +75,31 @@ class FolderSource(MapSource):
         yield from walk(self._target, tell)
 
     def _labels(self, names: List[str]) -> List[str]:
-        return [name for name in names if is_image_name(name) and name.endswith(self.suffix)]
+        is_label = is_array_name if self._are_arrays else is_image_name
+        return [name for name in names if is_label(name) and name.endswith(self.suffix)]
+
+    def _has_arrays_alone(self) -> bool:
+        """Whether the label maps are those of numpy: what is in ``images`` beside them is no label."""
+        for folder, names, _stamps in self._folders(quiet=True):
+            if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/') and any(
+                map(is_image_name, names)
+            ):
+                return False
+            if any(map(is_array_name, names)):
+                return True
+        return False
 
     def found_instead(self) -> Optional[List[str]]:
         """Where there is no label map, the other files, as far as they were looked at; ``None`` where there is one."""
         others: List[str] = []
         closed: List[str] = []
         photos = False
-        if not os.path.isdir(self._target):
+        if not self._is_folder:
             return None
-        for folder, names in walk(self._target, lambda folder, error: closed.append(folder)):
+        for folder, names, _stamps in walk(self._target, lambda folder, error: closed.append(folder)):
             if self._labels(names):
                 # Where the labels are texts, what lies in images/ are the images.
-                if 'images' not in os.path.relpath(folder, self._target).split(os.sep):
+                if 'images' not in below(folder, self._target).replace(os.sep, '/').split('/'):
                     return None
                 photos = True
                 continue
@@ -89,27 +109,31 @@ class FolderSource(MapSource):
         return others
 
     def items(self) -> Iterator[MapItem]:
-        if not os.path.isdir(self._target):
+        if not self._is_folder:
             yield MapItem(self._target)
             return
         visited: Set[str] = set()
-        for folder, names in self._folders():
+        for folder, names, stamps in self._folders():
             partners = None
             images = self.images
             if images is not None:
-                images = os.path.normpath(os.path.join(images, os.path.relpath(folder, self._target)))
-                partners = Partners([name for name in names_in(images) if is_image_name(name)])
+                images = in_the_place(folder, self._target, images)
+                beside = files_in(images)
+                partners = Partners([name for name in beside.names if is_image_name(name)])
             previous = ''
             for name in self._labels(names):
                 stem = os.path.splitext(name)[0]
                 if stem == previous:
                     self.noticed.duplicates.add(os.path.join(folder, stem))
                 previous = stem
-                image = None
-                if partners is not None and images is not None:
-                    # Without a partner: the name that it should have.
-                    image = os.path.join(images, partners.of(stem) or f'{stem}.*')
-                yield MapItem(os.path.join(folder, name), image)
+                path = os.path.join(folder, name)
+                if partners is None or images is None:
+                    yield MapItem(path, stamp=stamps.get(name))
+                    continue
+                partner = partners.of(stem)
+                # Without a partner: the name that it should have.
+                image = os.path.join(images, partner or f'{stem}.*')
+                yield MapItem(path, image, stamps.get(name), beside.stamps.get(partner))
             if partners is not None and images is not None:
                 visited.add(images)
                 for name in partners.without_label():
@@ -117,13 +141,33 @@ class FolderSource(MapSource):
         if self.images is not None:
             self._notice_folders_without_labels(self.images, visited)
 
+    def sample(self) -> List[str]:
+        files = (
+            os.path.join(folder, name) for folder, names, _ in self._folders(quiet=True) for name in self._labels(names)
+        )
+        return list(islice(files, SAMPLE))
+
     def _notice_folders_without_labels(self, images: str, visited: Set[str]) -> None:
-        for folder, names in walk(images, lambda folder, error: None):
+        for folder, names, _stamps in walk(images, lambda folder, error: None):
             if folder not in visited:
                 for name in filter(is_image_name, names):
                     self.noticed.missing_labels.add(os.path.join(folder, name))
 
     def count(self) -> Optional[int]:
-        if not os.path.isdir(self._target):
+        if not self._is_folder:
             return 1
-        return sum(len(self._labels(names)) for _folder, names in self._folders(quiet=True))
+        if FILES.is_far(self._target):
+            return None  # a thousand names take a request
+        return sum(len(self._labels(names)) for _folder, names, _stamps in self._folders(quiet=True))
+
+
+def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
+    """The label maps that a scan of a folder reads, images beside them left out.
+
+    Args:
+        root (str): The folder of a data set, or of its label maps.
+        suffix (str, optional): As for :class:`FolderSource`.
+    """
+    folders = label_and_image_folders(root)
+    source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
+    return [item.path for item in source.items()]

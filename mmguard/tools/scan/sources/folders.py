@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterator, List, Set, Tuple
+from typing import Callable, Iterator, List, Mapping, NamedTuple, Set, Tuple
+
+from mmguard.tools.storage.files import FILES, Entry, Stamp
 
 #: Endings of files that can be label maps.
 IMAGE_ENDINGS = (
@@ -23,7 +25,25 @@ IMAGE_ENDINGS = (
 )
 
 
-def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[str, List[str]]]:
+#: A server may list a folder in itself; nobody lays out labels deeper than this.
+_DEEPEST = 32
+
+
+class Folder(NamedTuple):
+    """The files of a folder.
+
+    Attributes:
+        path (str): The folder.
+        names (list[str]): What is in it and no folder, sorted.
+        stamps (dict[str, tuple]): Of far files, where the listing says them.
+    """
+
+    path: str
+    names: List[str]
+    stamps: Mapping[str, Stamp] = {}
+
+
+def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
     """Goes through a folder and those in it, links followed, none twice.
 
     Args:
@@ -31,8 +51,11 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[
         on_error (callable): Called with a folder that cannot be read, and why.
 
     Yields:
-        tuple: A folder and the sorted names in it that are no folders.
+        Folder: One after the other.
     """
+    if FILES.is_far(root):
+        yield from _walk_far(root, on_error)
+        return
     seen: Set[Tuple[int, int]] = set()
     waiting = [root]
     while waiting:
@@ -52,16 +75,37 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Tuple[
             continue
         files.sort()
         folders.sort(reverse=True)
-        yield folder, files
+        yield Folder(folder, files)
         waiting += [os.path.join(folder, name) for name in folders]
 
 
-def names_in(folder: str) -> List[str]:
-    """The sorted names in a folder; none where it cannot be read."""
+def _walk_far(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = FILES.entries(folder)
+        except OSError as error:
+            on_error(folder, error)
+            continue
+        yield _files_of(folder, entries)
+        if folder.count('/') - root.count('/') < _DEEPEST:
+            waiting += [f'{folder}/{entry.name}' for entry in reversed(entries) if entry.is_folder]
+
+
+def _files_of(folder: str, entries: List[Entry]) -> Folder:
+    files = [entry for entry in entries if not entry.is_folder]
+    return Folder(folder, [file.name for file in files], {file.name: file.stamp for file in files if file.stamp})
+
+
+def files_in(folder: str) -> Folder:
+    """The files of a folder; none where it cannot be read."""
     try:
-        return sorted(os.listdir(folder))
+        if FILES.is_far(folder):
+            return _files_of(folder, FILES.entries(folder))
+        return Folder(folder, sorted(os.listdir(folder)))
     except OSError:
-        return []
+        return Folder(folder, [])
 
 
 def is_image_name(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import replace
 from random import Random
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
@@ -10,13 +11,14 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 import numpy as np
 
 from mmguard.config.classes import name_of
-from mmguard.failures import words_of
 from mmguard.findings.facts import LoaderFacts
 from mmguard.labels.space import value_counts
+from mmguard.text.failures import words_of
 from mmguard.tools.scan.names import printable
 from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.storage.urls import entered, masked
 
 #: So many files are decoded once more: the scan must not take longer for it.
 SAMPLE = 4
@@ -54,7 +56,9 @@ def ask_loader(
         root (str, optional): Files are named relative to it.
     """
     try:
-        steps = _up_to_the_loader(pipeline)
+        with warnings.catch_warnings():  # each edit that is tried would say them again
+            warnings.simplefilter('ignore')
+            steps = _up_to_the_loader(pipeline)
     except Exception as error:  # a class of the user's may raise anything
         return LoaderFacts(unknown=f'its pipeline cannot be built ({words_of(error, 160)})')
     if not steps:
@@ -69,7 +73,7 @@ def ask_loader(
 def _compare(
     facts: LoaderFacts, info: Mapping[str, Any], steps: Sequence[Step], settings: MapSettings, root: Optional[str]
 ) -> None:
-    path = str(info['seg_map_path'])
+    path = entered(str(info['seg_map_path']))
     record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
     if record.fault:
         return  # another rule names the files that cannot be read
@@ -84,7 +88,7 @@ def _compare(
             results = step(results)
         loaded = value_counts(np.asarray(results['gt_seg_map']))
     except Exception as error:  # as above
-        facts.failed[name] = words_of(error, 240)
+        facts.failed[name] = masked(words_of(error, 240))
         return
     facts.files += 1
     if loaded != counted:

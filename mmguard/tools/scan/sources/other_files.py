@@ -7,6 +7,8 @@ import re
 from collections import Counter
 from typing import Sequence
 
+from mmguard.tools.storage.files import FILES
+
 #: So many files are looked at: a folder is mostly of one kind.
 ENOUGH = 200
 
@@ -41,8 +43,8 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
         )
     if looks_like_yolo(files):
         return (
-            'It looks like labels of YOLO (.txt, a class and a box per line), which are not read: export them as a '
-            'COCO JSON and scan that'
+            'It looks like labels of YOLO (.txt, a class and a box per line): name the folder that holds nothing but '
+            'them and their images, or the data.yaml'
         )
     if ending == '.json':
         return f'Here is JSON: a file of COCO or LVIS is named itself, e.g. {first}'
@@ -56,8 +58,8 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
 def words_of_json(file: str, ended_early: bool = False) -> str:
     """What a JSON that holds no image, annotation or category is; empty where it cannot be read (to its end)."""
     try:
-        with open(file, encoding='utf-8') as opened:
-            head = opened.read(_HEAD).lstrip()
+        with FILES.open(file) as opened:
+            head = opened.read(_HEAD).decode(errors='replace').lstrip()
     except (OSError, ValueError):
         return ''
     keys = list(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
@@ -68,7 +70,7 @@ def words_of_json(file: str, ended_early: bool = False) -> str:
     if not head.startswith('{'):
         return ''
     if 'shapes' in keys:
-        return 'It looks like a file of LabelMe, one per image: they have to be converted to one COCO JSON'
+        return 'It looks like a file of Labelme, but "shapes" is no list'
     if {'images', 'annotations', 'categories'} & set(keys):
         return '' if ended_early else 'It is a COCO file without images, annotations and categories'
     return f'It is no COCO file: {"its keys are " + ", ".join(keys[:6]) if keys else "it is an empty object"}'
@@ -87,9 +89,7 @@ def looks_like_yolo(files: Sequence[str]) -> bool:
 
 def _is_yolo(file: str) -> bool:
     try:
-        if not os.path.isfile(file):  # a pipe would wait for ever
-            return False
-        with open(file, 'rb') as opened:
+        with FILES.open(file) as opened:  # of a pipe it waits for nothing
             return _YOLO.match(opened.read(4096)) is not None
     except OSError:
         return False

@@ -19,7 +19,13 @@ from pycocotools import mask as encoder
 from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rules.labels.unusable_masks import UnusableMasks
-from mmguard.tools.scan.annotations import datasets_of_config, scan_coco, scan_detection_config
+from mmguard.tools.scan.annotations import (
+    datasets_of_config,
+    labelme_json,
+    panoptic,
+    scan_coco,
+    scan_detection_config,
+)
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, Rle, mask_column
 
 _, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY = MASK_FAULTS
@@ -134,7 +140,10 @@ def test_images_behind_the_annotations(tmp_path: Path) -> None:
 
 
 def test_every_fault_has_advice() -> None:
-    assert set(UnusableMasks.part) == set(MASK_FAULTS[1:])
+    of_labelme = {labelme_json.SHORT, labelme_json.OTHER_POINTS, labelme_json.NO_MASK, labelme_json.NO_AREA}
+    names = ('NO_ENTRY', 'NO_PIXEL', 'OTHER_AREA', 'OTHER_SIZE', 'TWICE')
+    of_segments = {getattr(panoptic, name) for name in names}
+    assert set(UnusableMasks.part) == {*MASK_FAULTS[1:], *of_labelme, *of_segments}
 
 
 @given(

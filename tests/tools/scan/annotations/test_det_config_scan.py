@@ -122,6 +122,8 @@ def test_data_sets_of_unknown_formats_are_named(tmp_path: Path) -> None:
     assert places == ['train_dataloader.dataset.datasets[1]']
     with pytest.raises(ValueError, match='can be scanned: CrowdHumanDataset'):
         scan_detection_config(loader(odd))
+    with pytest.raises(ValueError, match='can be scanned: one without a type'):
+        scan_detection_config(loader(dict(data_root='x', ann_file='y')))
     with pytest.raises(ValueError, match="no data set for 'val'"):
         scan_detection_config(loader(odd), 'val')
     with pytest.raises(ValueError, match="split must be one of 'train', 'val', 'test'"):

@@ -1,4 +1,7 @@
-"""Causes in data sets of volumes (nnU-Net)."""
+"""Causes in data sets of volumes (nnU-Net).
+
+Imports what findings may; no rules but its own.
+"""
 
 from typing import List, Type
 

@@ -8,7 +8,7 @@ from mmguard.findings.edits import MANUAL, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rule import DataRule
 from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: So rare beside the next number a value is a slip of it.
 _SLIP = 0.01

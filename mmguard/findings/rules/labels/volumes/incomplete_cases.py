@@ -5,7 +5,7 @@ from typing import Dict, List, Tuple
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class IncompleteCases(VolumeCause):

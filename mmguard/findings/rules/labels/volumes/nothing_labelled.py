@@ -9,7 +9,7 @@ from mmguard.findings.rule import DataRule
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import BACKGROUND_ONLY, IGNORED_ONLY
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class NothingLabelled(VolumeCause):

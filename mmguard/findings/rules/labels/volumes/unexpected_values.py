@@ -18,7 +18,7 @@ from mmguard.findings.rules.labels.volumes.base import (
 )
 from mmguard.findings.views import as_map, listing, share
 from mmguard.findings.volumes import UNEXPECTED
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 #: Up to this share of the voxels a value is a slip rather than a class.
 RARE = 1e-4
@@ -35,7 +35,7 @@ class UnexpectedValues(VolumeCause):
     summary = 'Label files hold values that dataset.json does not declare: {listed}.'
     why = 'Preprocessing takes them over; in training they index beyond the classes: a device-side assert on a GPU.'
     advice = (
-        'Valid are {valid}. Look at the slices named. A slip is corrected where it lies; a class, or the ignored '
+        'Valid are {valid}: look at the slices named. A slip is corrected where it lies; a class, or the ignored '
         'label, is added to `"labels"` in dataset.json. Do not make background of what is not looked at: a structure '
         'would be trained as nothing.'
     )

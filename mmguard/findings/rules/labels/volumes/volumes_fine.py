@@ -7,7 +7,7 @@ from mmguard.findings.rule import Verdict
 from mmguard.findings.rules.labels.volumes.base import volumes_of
 from mmguard.findings.views import listing
 from mmguard.findings.volumes import CONVERSIONS
-from mmguard.words import counted
+from mmguard.text.words import counted
 
 
 class VolumesFine(Verdict):

@@ -1,1 +1,4 @@
-"""Readers of volumes: what nnU-Net would see of a file, in one pass, in bounded memory where the form allows."""
+"""Readers of volumes: what nnU-Net would see of a file, in one pass, in bounded memory where the form allows.
+
+Imports nothing of a scan.
+"""

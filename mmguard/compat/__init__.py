@@ -1,0 +1,4 @@
+"""Where releases of torch, and OpenMMLab and its forks, differ.
+
+Imports nothing else of mmguard.
+"""

@@ -1,0 +1,105 @@
+"""Data sets as MMDetection 2.x and MMSegmentation 0.x write them, in the words of their successors."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from mmguard.config.classes import class_of, default_of, name_of
+from mmguard.config.parts import LOADERS
+from mmguard.config.read import ReadConfig
+
+#: Settings of mmseg's data sets that have kept their names.
+_KEPT = ('type', 'data_root', 'img_suffix', 'seg_map_suffix', 'ignore_index', 'pipeline', 'test_mode')
+
+
+def with_loaders(read: ReadConfig) -> ReadConfig:
+    """The same config with ``train_dataloader`` and its like for ``data=dict(train=...)``; of today's, itself.
+
+    It names the same files and classes, so that whoever reads data sets needs to know one generation only. Nobody
+    writes it, or shows a path of it.
+    """
+    if not read.is_old:
+        return read
+    notes: List[str] = []
+    loaders = {
+        loader: dict(dataset=_set_of(read.data['data'][split], read.scope, split, notes))
+        for split, loader in LOADERS.items()
+        if isinstance(read.data['data'].get(split), (dict, list, tuple))
+    }
+    data = {key: value for key, value in read.data.items() if key != 'data'}
+    return ReadConfig({**loaders, **data, 'default_scope': read.scope}, read.file, [*read.notes, *dict.fromkeys(notes)])
+
+
+def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any]:
+    """A data set, its wrappers kept."""
+    if isinstance(old, (list, tuple)):
+        return dict(type='ConcatDataset', datasets=[_set_of(one, scope, split, notes) for one in old])
+    inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
+    if inner is not None:
+        return {**old, inner: _inside(old[inner], inner, scope, split, notes)}
+    several = [key for key in ('ann_file', 'img_prefix', 'img_dir', 'ann_dir', 'split') if _is_list(old.get(key))]
+    if several:
+        count = max(len(old[key]) for key in several)
+        parts = [
+            {**old, **{key: old[key][min(at, len(old[key]) - 1)] for key in several if old[key]}} for at in range(count)
+        ]
+        return _set_of(parts, scope, split, notes)
+    leaf = dict(old, type=_type_of(old, scope, notes))
+    return _of_maps(leaf) if scope == 'mmseg' else _of_boxes(leaf, split)
+
+
+def _inside(value: Any, key: str, scope: str, split: str, notes: List[str]) -> Any:
+    if key == 'datasets' and _is_list(value):
+        return [_set_of(one, scope, split, notes) for one in value]
+    return _set_of(value, scope, split, notes)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _type_of(old: Dict[str, Any], scope: str, notes: List[str]) -> Any:
+    """Its type, where today's framework has it, too; else what reads files of this kind."""
+    kind = old.get('type')
+    if class_of(kind, 'DATASETS', scope) is not None:
+        return kind
+    lists_xml = str(old.get('ann_file')).endswith('.txt')
+    usual = 'BaseSegDataset' if scope == 'mmseg' else 'XMLDataset' if lists_xml else 'CocoDataset'
+    if name_of(kind) != 'CustomDataset':
+        notes.append(f'{name_of(kind)} is not installed: its files are read as those of {usual}')
+    return usual
+
+
+def _of_boxes(old: Dict[str, Any], split: str) -> Dict[str, Any]:
+    is_voc = str(old.get('ann_file')).endswith('.txt')
+    prefix = {'sub_data_root' if is_voc else 'img': old.get('img_prefix') or ''}
+    if isinstance(old.get('seg_prefix'), str):
+        prefix['seg'] = old['seg_prefix']
+    filters: Dict[str, Any] = dict(filter_empty_gt=old.get('filter_empty_gt', True), min_size=32)
+    if is_voc and old.get('min_size'):
+        filters['bbox_min_size'] = old['min_size']
+    kept = {key: old[key] for key in ('type', 'data_root', 'ann_file', 'img_subdir', 'ann_subdir') if old.get(key)}
+    new: Dict[str, Any] = dict(
+        kept, data_prefix=prefix, filter_cfg=filters, test_mode=split != 'train', pipeline=old.get('pipeline') or []
+    )
+    return _named(new, old)
+
+
+def _of_maps(old: Dict[str, Any]) -> Dict[str, Any]:
+    kept = {key: old[key] for key in _KEPT if old.get(key) is not None}
+    places = dict(img_path=old.get('img_dir') or '', seg_map_path=old.get('ann_dir') or '')
+    new = dict(kept, data_prefix=places, ann_file=old.get('split') or '')
+    steps = [one for one in old.get('pipeline') or () if isinstance(one, dict)]
+    loaders = [one for one in steps if name_of(one.get('type')) == 'LoadAnnotations']
+    if not loaders:  # a validation set had a loader beside its pipeline
+        new['pipeline'] = [dict(type='LoadAnnotations'), *steps]
+    # In training the loader alone decided, and in the evaluation the data set.
+    usual = False if loaders else default_of(class_of(old['type'], 'DATASETS', 'mmseg'), 'reduce_zero_label')
+    new['reduce_zero_label'] = (loaders[0] if loaders else old).get('reduce_zero_label', usual) is True
+    return _named(new, old)
+
+
+def _named(new: Dict[str, Any], old: Dict[str, Any]) -> Dict[str, Any]:
+    """With the classes of the config, where it names them."""
+    said = {key: old[key] for key in ('classes', 'palette') if old.get(key) is not None}
+    return {**new, 'metainfo': said} if said else new

@@ -1,0 +1,59 @@
+"""What causes in texts of YOLO share: they rest on a list of rows, or files, that show it."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Dict, Iterator, List
+
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.file_edits import rewrite
+from mmguard.findings.rule import DataRule, Facts, Rule
+from mmguard.findings.views import annotations_of, listing
+from mmguard.findings.yolo import YoloFacts
+from mmguard.text.words import counted
+
+
+def yolo_of(facts: LabelFacts) -> YoloFacts:
+    return annotations_of(facts).yolo or YoloFacts()
+
+
+def without_labels(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """Rows whose class there is not are left out, where the labels are texts of YOLO."""
+    labels = facts.labels
+    if labels is not None and annotations_of(labels).yolo is not None:
+        question = f'Does class {listing(sorted(labels.values))} stand for nothing that is to be found?'
+        yield from rewrite(rule, facts, 'leaves these rows out', ASKS, question, num_classes=labels.num_classes)
+
+
+def counted_from_zero(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """One is taken from every class id, where the labels are texts of YOLO."""
+    labels = facts.labels
+    if labels is not None and annotations_of(labels).yolo is not None:
+        table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
+        question = 'Is the first name that of the labels 1?'
+        yield from rewrite(rule, facts, 'takes 1 from each', ASKS, question, label_map=table)
+
+
+class YoloRule(DataRule):
+    """A mistake that a list in ``YoloFacts`` shows."""
+
+    kinds = ('instances',)
+    needs = ('annotations',)
+    #: The key of that list.
+    fault: ClassVar[str]
+    certainty: ClassVar[float] = 0.9
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return self.certainty if self.count(facts) else 0.0
+
+    def count(self, facts: LabelFacts) -> int:
+        return yolo_of(facts).counts.get(self.fault, 0)
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return f'{self.count(facts):,} of {counted(yolo_of(facts).rows, "row")}'
+
+    def files(self, facts: LabelFacts) -> List[str]:
+        return yolo_of(facts).faults.get(self.fault, [])
+
+    def values(self, facts: LabelFacts) -> Dict[int, int]:
+        return {}

@@ -1,0 +1,50 @@
+"""What a scan saw in the texts of a data set of YOLO."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Dict, List, Optional, Tuple
+
+#: Kinds of faults, as keys of ``YoloFacts.faults``.
+ROWS = 'rows'
+BEYOND = 'beyond'
+OTHER_TASK = 'other task'
+TWICE = 'twice'
+NO_IMAGE = 'no image'
+NO_LABEL = 'no label'
+DECLARED = 'declared'
+#: Of single files alone: ids of no class, and what cannot be opened.
+CLASS = 'class'
+UNREADABLE = 'unreadable'
+
+#: What the rows of a set are.
+BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'keypoints'
+
+
+@dataclass
+class YoloFacts:
+    """What a scan saw in texts of YOLO, and in the data.yaml that leads to them.
+
+    Args:
+        task (str): What most rows are: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.
+        rows (int): Rows that are not blank, readable or not.
+        kpt_shape (tuple, optional): Points, and numbers of each, as data.yaml says.
+        faults (dict[str, list[str]]): Kind, as above -> ``'labels/a.txt: line 3: what'`` of the first.
+        counts (dict[str, int]): Kind -> how many.
+        reasons (dict[str, int]): Why rows cannot be read -> how many.
+        in_pixels (int): Rows with a coordinate above 2, which is no slip of rounding.
+        left_out (int): Images that ultralytics leaves out of the training because of a row, with all of their rows.
+        files (dict[str, list[str]]): Kind, as above, ``'class'`` and ``'unreadable'`` -> every file that shows it.
+        images (int): Images that were found; 0: nobody knows where they are.
+    """
+
+    task: str = BOXES
+    rows: int = 0
+    kpt_shape: Optional[Tuple[int, int]] = None
+    faults: Dict[str, List[str]] = field(default_factory=dict)
+    counts: Dict[str, int] = field(default_factory=dict)
+    reasons: Dict[str, int] = field(default_factory=dict)
+    in_pixels: int = 0
+    left_out: int = 0
+    files: Dict[str, List[str]] = field(default_factory=dict)
+    images: int = 0

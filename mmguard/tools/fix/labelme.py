@@ -1,0 +1,130 @@
+"""Corrects JSON of Labelme: names, shapes that give no object, and points outside of the image."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+
+from mmguard.text.words import counted
+from mmguard.tools.fix.boxes import clamped, fault_of, shortest
+from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.options import FixOptions, NotCorrected
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.labelme import LISTS, NO_CLASS, is_other_file
+from mmguard.tools.scan.annotations.labelme_json import NO_AREA, Shape, shape_of
+from mmguard.tools.scan.sources.folders import is_image_name
+
+_INF = float('inf')
+#: Kinds whose points may be moved one by one.
+_BY_POINT = ('polygon', 'rectangle', 'rotation')
+
+
+def plan_of_labelme(
+    target: Path, options: FixOptions
+) -> Tuple[List[Tuple[str, str]], Callable[[bytes, str], Corrected], FrozenSet[str]]:
+    """The files with their names in the copy, what corrects one, and which of them are images."""
+    names = [target.name]
+    root = target if target.is_dir() else target.parent
+    if target.is_dir():
+        names = [
+            os.path.relpath(os.path.join(place, name), target) for place, _, files in os.walk(target) for name in files
+        ]
+        names = [name for name in sorted(names) if _belongs(name) or _is_own(os.path.join(target, name))]
+    beside = frozenset(name for name in names if not name.lower().endswith('.json'))
+    return [(str(root / name), name) for name in names], lambda data, _: correct_labelme(data, options), beside
+
+
+def _is_own(path: str) -> bool:
+    return path.lower().endswith('.json') and not is_other_file(path)
+
+
+def _belongs(name: str) -> bool:
+    return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
+
+
+def correct_labelme(data: bytes, options: FixOptions) -> Corrected:
+    """Corrects a file; one that is right stays as it is written.
+
+    Args:
+        data (bytes): The file.
+        options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
+
+    Raises:
+        NotCorrected: It is damaged.
+    """
+    if options.boxes not in ('', 'either', 'corners') or options.scale is not None or options.sizes == 'scaled':
+        raise NotCorrected('--boxes and --scale are of other formats: Labelme has points in pixels')
+    try:
+        record = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NotCorrected(f'unreadable: {type(error).__name__}: {str(error)[:120]}') from error
+    if not isinstance(record, dict):
+        raise NotCorrected('no file of Labelme')
+    if not isinstance(record.get('shapes'), list):
+        raise NotCorrected('no file of Labelme: it has no list "shapes"')
+    counts: Counter = Counter()
+    if options.sizes and record.get('imageHeight') != record.get('imageWidth'):
+        record['imageHeight'], record['imageWidth'] = record.get('imageWidth'), record.get('imageHeight')
+        counts['width and height swapped'] += 1
+    size = _size(record)
+    kept, values = [], Counter()  # type: List[Any], Counter
+    for place, shape in enumerate(record['shapes']):
+        why = _corrected(shape, place, size, options, counts)
+        if why:
+            counts[f'dropped ({why})'] += 1
+            values[str(shape.get('label') if isinstance(shape, dict) else shape)[:60]] += 1
+        else:
+            kept.append(shape)
+    counts = +counts
+    if not counts:
+        return Corrected(data, '.json', [], {}, {})
+    record['shapes'] = kept
+    words = [
+        what if what.startswith('width') else f'{counted(number, "shape")} {what}' for what, number in counts.items()
+    ]
+    text = json.dumps(record, ensure_ascii=False, indent=2)
+    # Half a character can stand in JSON as an escape alone.
+    return Corrected(text.encode('utf-8', 'backslashreplace'), '.json', words, dict(values), dict(counts))
+
+
+def _size(record: Dict[str, Any]) -> Tuple[float, float]:
+    """Width and height; infinite where the file does not say."""
+    sides = [record.get('imageWidth'), record.get('imageHeight')]
+    width, height = (float(side) if type(side) is int and side > 0 else _INF for side in sides)
+    return width, height
+
+
+def _corrected(
+    record: Any, place: int, size: Tuple[float, float], options: FixOptions, counts: Counter
+) -> Optional[str]:
+    """Changes a shape, in place; why it cannot stay."""
+    shape = shape_of(record, place, '', Faults())
+    if shape is None:
+        return 'cannot be read'
+    name = options.rename.get(shape.label, shape.label)
+    if name != shape.label:
+        record['label'] = name
+        counts['renamed'] += 1
+    if options.classes is not None and name not in (*options.classes, *NO_CLASS):
+        return 'label'
+    if shape.fault:
+        return None if shape.fault == NO_AREA else 'no area'
+    return _clamped(record, shape, size, counts)
+
+
+def _clamped(record: Any, shape: Shape, size: Tuple[float, float], counts: Counter) -> Optional[str]:
+    width, height = size
+    left, top, right, bottom = shape.corners
+    corners = (left, top, right, bottom)
+    if fault_of(corners, width, height):
+        return 'box'
+    if clamped(corners, width, height) == corners or shape.kind not in _BY_POINT:
+        return None
+    record['points'] = [
+        [shortest(float(min(max(x, 0), width))), shortest(float(min(max(y, 0), height)))] for x, y in record['points']
+    ]
+    counts['clamped'] += 1
+    return None

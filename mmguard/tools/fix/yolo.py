@@ -1,0 +1,195 @@
+"""Corrects texts of YOLO: rows that cannot be read, lie outside of the image, or stand there twice."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Set, Tuple
+
+from mmguard.labels.space import OTHERS
+from mmguard.text.words import counted
+from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
+from mmguard.tools.scan.yolo.rows import BOX, SLACK, fault_of, row_of
+from mmguard.tools.scan.yolo.sets import yolo_sets
+
+#: How rows may be written, to convert them: as ``--boxes`` has it.
+WRITTEN = ('pixels', 'pixel-corners', 'around')
+_MARK = b'\xef\xbb\xbf'
+_WORDS = {'mark': 'byte order mark cut', 'cut': 'cut behind the box', 'clipped': 'clamped', 'mapped': 'mapped'}
+_PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
+Size = Tuple[int, int]
+
+
+@dataclass
+class YoloFiles:
+    """The files of a target.
+
+    Args:
+        folder (Path): What is copied.
+        texts (dict[str, str]): Text, relative to it -> its image; empty where that is not known.
+        kpt_shape (tuple, optional): As data.yaml says.
+    """
+
+    folder: Path
+    texts: Dict[str, str] = field(default_factory=dict)
+    kpt_shape: Optional[Tuple[int, int]] = None
+
+
+def yolo_files(target: Path) -> Optional[YoloFiles]:
+    """What belongs to a folder, or a data.yaml, of YOLO; ``None`` where it is none.
+
+    Raises:
+        CannotCorrect: Texts that it leads to lie in another folder.
+    """
+    sets = yolo_sets(str(target))
+    if not sets:
+        return None
+    if target.is_file() and target.suffix.lower() == '.txt':
+        raise CannotCorrect(f'{target}: of texts of YOLO name the folder, or its data.yaml')
+    found = YoloFiles(target if target.is_dir() else target.parent, kpt_shape=sets[0].declared.kpt_shape)
+    folder = os.path.join(os.path.abspath(found.folder), '')
+    for one in sets:
+        for text, image in one.listing().texts:
+            if not text.startswith(folder):
+                raise CannotCorrect(f'{text}, to which {target} leads, lies outside of {found.folder}')
+            found.texts[text[len(folder) :]] = image
+    return found
+
+
+def correct_data_yaml(data: bytes, ending: str) -> Corrected:
+    """A data.yaml without ``path``: its folder is that of the copy then, and not that of the originals."""
+    fresh = _PATH.sub(b'', data)
+    changes = ['path left out: the folder of this file'] if fresh != data else []
+    return Corrected(fresh, ending, changes, {}, {})
+
+
+def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]], image: str) -> Corrected:
+    """Corrects the rows of a text; one that is right stays as it is written.
+
+    Args:
+        data (bytes): The text.
+        options (FixOptions): Which ids become which, how rows are written, and how many classes there are.
+        kpt_shape (tuple, optional): Points and numbers of each, where rows have keypoints.
+        image (str): Its image, where its size is needed.
+
+    Raises:
+        NotCorrected: The size of the image is needed, and it cannot be opened.
+    """
+    if options.boxes and options.boxes not in WRITTEN:
+        raise NotCorrected(f'--boxes of texts of YOLO is one of {", ".join(WRITTEN)}, got {options.boxes}')
+    size = _size_of(image) if options.boxes.startswith('pixel') else (1, 1)
+    counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
+    lines: List[bytes] = []
+    seen: Set[Tuple[float, ...]] = set()
+    values: Counter = Counter()
+    for line in data[len(_MARK) if counts['mark'] else 0 :].splitlines():
+        words = line.split()
+        if not words:
+            continue
+        kept, row = _corrected(words, options, kpt_shape, size, counts)
+        if not kept:
+            values[words[0].decode('utf-8', 'replace')] += 1
+            continue
+        _, key = row_of(kept, kpt_shape)
+        if key in seen:
+            counts['dropped (twice)'] += 1
+            continue
+        seen.add(key)
+        lines.append(row)
+    changed = +counts
+    if not changed:
+        return Corrected(data, '.txt', [], {}, {})
+    words_of = [f'{counted(number, "row")} {_WORDS.get(what, what)}' for what, number in changed.items()]
+    return Corrected(b''.join(row + b'\n' for row in lines), '.txt', words_of, dict(values), dict(changed))
+
+
+def _corrected(
+    words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], size: Size, counts: Counter
+) -> Tuple[List[float], bytes]:
+    """The numbers of a row, and how it is written; no numbers: it is dropped."""
+    before = sum(counts.values())
+    if len(words) == BOX + 1 and kpt_shape is None:
+        words = words[:BOX]
+        counts['cut'] += 1
+    try:
+        values = [*map(float, words)]
+    except ValueError:
+        values = []
+    if not values or fault_of(values, kpt_shape):
+        counts['dropped (cannot be read)'] += 1
+        return [], b''
+    label = int(values[0])
+    values[0] = options.label_map.get(label, options.label_map.get(OTHERS, label))
+    counts['mapped'] += values[0] != label
+    if options.num_classes is not None and not 0 <= values[0] < options.num_classes:
+        counts['dropped (label)'] += 1
+        return [], b''
+    if options.boxes:
+        values = _converted(values, options.boxes, kpt_shape, size)
+        counts['converted'] += len(values) != len(words) or options.boxes != 'around'
+    values = _clamped(values, kpt_shape, counts)
+    if not values:
+        counts['dropped (without area)'] += 1
+        return [], b''
+    if sum(counts.values()) == before:
+        return values, b' '.join(words)
+    return values, ' '.join([str(int(values[0])), *(f'{number:.8g}' for number in values[1:])]).encode()
+
+
+def _converted(values: List[float], how: str, kpt_shape: Optional[Tuple[int, int]], size: Size) -> List[float]:
+    height, width = size
+    is_box = len(values) == BOX or kpt_shape is not None
+    if how == 'around':
+        return values if is_box else [values[0], *_as_box(values[1::2], values[2::2])]
+    if is_box and how == 'pixel-corners':
+        values = [values[0], *_as_box(values[1:BOX:2], values[2:BOX:2]), *values[BOX:]]
+    first = BOX if is_box else 1
+    scaled = [*values[:first], *values[first:]]
+    for place in range(1, BOX if is_box else 1):
+        scaled[place] /= width if place % 2 else height
+    step = kpt_shape[1] if kpt_shape is not None else 2
+    for place in range(first, len(values), step):
+        scaled[place] /= width
+        scaled[place + 1] /= height
+    return scaled
+
+
+def _as_box(xs: Sequence[float], ys: Sequence[float]) -> List[float]:
+    left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
+    return [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top]
+
+
+def _clamped(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
+    """Moves what lies outside of the image to its edge; nothing where no area is left."""
+    (_, left, top, right, bottom, *_), _ = row_of(values, kpt_shape)
+    is_box = len(values) == BOX or kpt_shape is not None
+    points = values[BOX:] if is_box else values[1:]
+    step = kpt_shape[1] if kpt_shape is not None else 2
+    outside = min(left, top) < -SLACK or max(right, bottom) > 1 + SLACK
+    outside = outside or any(not -SLACK <= one <= 1 + SLACK for n, one in enumerate(points) if n % step < 2)
+    if outside:
+        counts['clipped'] += 1
+        left, top, right, bottom = (min(max(side, 0.0), 1.0) for side in (left, top, right, bottom))
+        points = [min(max(one, 0.0), 1.0) if n % step < 2 else one for n, one in enumerate(points)]
+        box = [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top] if is_box else []
+        values = [values[0], *box, *points]
+    return values if right > left and bottom > top else []
+
+
+def _size_of(image: str) -> Size:
+    """Height and width of an image, as it is shown."""
+    from PIL import Image
+
+    from mmguard.tools.scan.annotations.disk import shown_size
+
+    if not image:
+        raise NotCorrected('its image is not there, and with it the size to divide by')
+    try:
+        with Image.open(image) as opened:
+            return shown_size(opened)
+    except Exception as error:  # a damaged file raises what it likes
+        raise NotCorrected(f'its image cannot be opened: {type(error).__name__}: {str(error)[:200]}') from error

@@ -1,0 +1,294 @@
+"""Labelme: a folder of JSON, one for each image."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
+from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.labelme_json import (
+    NO_AREA,
+    NO_CORNERS,
+    LabelmeFile,
+    Shape,
+    is_of_others,
+    read_labelme,
+    size_of_data,
+)
+from mmguard.tools.scan.annotations.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of
+from mmguard.tools.scan.sources.folders import is_image_name, walk
+from mmguard.tools.storage.files import open_regular
+
+#: Names that Labelme's own converters keep for what is no class.
+NO_CLASS = ('__ignore__', '_background_')
+#: Lists of classes, in the folder or above it.
+LISTS = ('labels.txt', 'classes.txt')
+#: So many files of a folder are looked at to tell what it is, and so many JSON of them.
+_FILES, _OPENED = 2000, 20
+#: So many times as many label maps as JSON, and it is a folder of label maps.
+_STRAY = 10
+#: Of a larger JSON the first bytes say what it is.
+_HEAD = 1 << 16
+
+
+class _Read(NamedTuple):
+    """A file that was read: its name, relative to the root, what it holds, and the objects that its shapes are."""
+
+    name: str
+    file: LabelmeFile
+    objects: List[Shape]
+
+
+def is_labelme(target: str) -> bool:
+    """Whether a target is a JSON of Labelme, or a folder of which at least half of the JSON are."""
+    if os.path.isfile(target):
+        return target.lower().endswith('.json') and is_labelme_file(target)
+    found: List[str] = []
+    images: List[str] = []
+    seen = 0
+    for folder, names, _ in walk(target, lambda *_: None):
+        seen += len(names)
+        found += [os.path.join(folder, name) for name in names if name.lower().endswith('.json')]
+        images += [os.path.join(folder, name) for name in names if is_image_name(name)]
+        if seen > _FILES:
+            break
+    if _STRAY * len(found) < len(images) and not _is_photo(images[0]):
+        return False  # label maps, and what is left of how they were drawn
+    some = found[:_OPENED]
+    return bool(some) and 2 * sum(map(is_labelme_file, some)) >= len(some)
+
+
+def _is_photo(path: str) -> bool:
+    try:
+        from PIL import Image
+
+        with Image.open(path) as opened:
+            return opened.mode not in ('1', 'L', 'P', 'I', 'I;16')
+    except Exception:  # a damaged file raises what it likes
+        return True
+
+
+def is_labelme_file(path: str) -> bool:
+    """Whether a JSON is of Labelme."""
+    record = _beginning(path)
+    return isinstance(record, dict) and isinstance(record.get('shapes'), list)
+
+
+def is_other_file(path: str) -> bool:
+    """Whether a JSON is sound, and of something else."""
+    return is_of_others(_beginning(path))
+
+
+def _beginning(path: str) -> Any:
+    """What a JSON holds; of a large one which of Labelme's keys stand in its beginning. ``None``: it is damaged."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+        if len(head) < _HEAD:
+            return json.loads(head)
+    except (OSError, ValueError, RecursionError):
+        return None
+    is_object = head.lstrip()[:1] == b'{'
+    return {'shapes': []} if is_object and b'"shapes"' in head else {'': 0} if is_object else None
+
+
+def read_classes(path: str) -> List[str]:
+    """The names of a class list, a line each."""
+    with open_regular(path) as file:
+        return [line.strip() for line in file.read().decode('utf-8-sig').splitlines() if line.strip()]
+
+
+def classes_beside(target: str) -> Tuple[str, List[str]]:
+    """The class list in a folder, or in the one above, and its names; empty where there is none that can be read."""
+    folder = os.path.abspath(target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target)))
+    for place in (folder, os.path.dirname(folder)):
+        for name in LISTS:
+            path = os.path.join(place, name)
+            try:
+                names = read_classes(path)
+            except (OSError, ValueError):
+                continue
+            if names:
+                return path, names
+    return '', []
+
+
+def scan_labelme(
+    target: str,
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    images: Optional[str] = None,
+    home: Optional[str] = None,
+    look: bool = True,
+) -> LabelFacts:
+    """Reads the JSON of a folder. Never raises for what the files hold.
+
+    Labels are positions in ``class_names``; objects of other names are in ``annotations.left_out``. Without it the
+    names that occur, in the order of the alphabet, are the classes. Shapes of one label and ``group_id`` are one
+    object, as in Labelme's own converters.
+
+    Args:
+        target (str): The folder, or one JSON.
+        num_classes (int, optional): Classes of the head. Default: as many as there are names.
+        class_names (sequence of str, optional): The classes; ``__ignore__`` and ``_background_`` are none.
+        images (str, optional): Folder of the images. Default: where ``imagePath`` leads.
+        home (str, optional): Where the files lay when their images were beside them. Default: where they are.
+        look (bool): Whether images are looked for.
+
+    Returns:
+        LabelFacts: ``kind='instances'``; ``files`` are JSON files.
+
+    Raises:
+        ValueError: There is not one shape, and nothing wrong.
+    """
+    faults = Faults()
+    root = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
+    listed = _listed(root, faults) if os.path.isdir(target) else [os.path.basename(target)]
+    images_root = os.path.abspath(images or (root if home is None or not os.path.isdir(home) else home))
+    read: List[_Read] = []
+    for name in listed:
+        file = read_labelme(os.path.join(root, name), name, faults)
+        if file is not None:
+            image = '' if not file.image else _image_of(name, file.image, images is not None)
+            file = _sized(file._replace(image=image), images_root, name, faults if look else None)
+            read.append(_Read(name, file, _objects(file.shapes)))
+    found = Counter(shape.label for one in read for shape in one.objects)
+    if not found and not faults:
+        raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
+    given = sorted(found) if class_names is None else class_names
+    names = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
+    annotations = AnnotationFacts(format='labelme', labelled_by='class list', sources=[target])
+    annotations.classes_counted = num_classes is None and class_names is None
+    table = _table(read, names, sorted(set(found) | set(names)), annotations)
+    annotations.categories = dict(enumerate(names))
+    annotations.unused = [name for name in names if name not in found]
+    known = {*names, *NO_CLASS}
+    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in known}
+    paths = [one.file.image for one in read]
+    annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
+    if look:
+        needed = [one.file.image for one in read if one.file.image and not one.file.data]
+        annotations.missing, annotations.missing_files = missing_files(images_root, needed, faults)
+        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
+            images_root, paths, table.sizes
+        )
+    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    # Numbers are pixels, in the order that Labelme writes: only the image may be turned.
+    annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
+    annotations.inside_unit = 0
+    # A file that was saved without a shape says that nothing is there.
+    annotations.images_without_target -= sum(not one.file.shapes for one in read)
+    annotations.unreadable = faults.to_dict()
+    return facts
+
+
+def _listed(root: str, faults: Faults) -> List[str]:
+    names = []
+
+    def refused(folder: str, error: OSError) -> None:
+        faults.add(f'the folder cannot be read: {error.strerror or error}', folder)
+
+    for folder, files, _ in walk(root, refused):
+        names += [
+            os.path.relpath(os.path.join(folder, name), root)
+            for name in files
+            if name.lower().endswith('.json') and not name.startswith('.')
+        ]
+    return sorted(names)
+
+
+def _image_of(name: str, image: str, in_folder: bool) -> str:
+    """The image of a file, relative to the root, or to the folder that the user names."""
+    if in_folder:
+        return os.path.basename(image.replace('\\', '/'))
+    return os.path.normpath(os.path.join(os.path.dirname(name), image))
+
+
+def _sized(file: LabelmeFile, root: str, name: str, faults: Optional[Faults]) -> LabelmeFile:
+    """With the size of its image where the file does not say it; without the embedded image."""
+    size = file.size
+    if size is None and faults is not None:
+        from PIL import Image
+
+        try:
+            if file.data:
+                size = size_of_data(file.data)
+            else:
+                path = os.path.join(root, file.image)
+                if os.path.isfile(path):
+                    with Image.open(path) as opened:
+                        height, width = shown_size(opened)
+                    size = float(height), float(width)
+        except Exception as error:  # a damaged file raises what it likes
+            faults.add('cannot be read: the image, and the file has no size', f'{name}: {str(error)[:120]}')
+    return file._replace(size=size, data='yes' if file.data else '')
+
+
+def _objects(shapes: Sequence[Shape]) -> List[Shape]:
+    """Shapes of one label and group as one object; keypoints of a group that has an area belong to that."""
+    areas = {shape.group for shape in shapes if shape.group is not None and not shape.fault}
+    found: Dict[Tuple[object, object], Shape] = {}
+    for shape in shapes:
+        if shape.fault == NO_AREA and shape.group in areas:
+            continue
+        grouped = shape.group is not None and not shape.fault
+        key = (shape.label, shape.group) if grouped else (None, shape.place)
+        if key in found:
+            (a, b, c, d), (left, top, right, bottom) = found[key].corners, shape.corners
+            found[key] = found[key]._replace(corners=(min(a, left), min(b, top), max(c, right), max(d, bottom)))
+        else:
+            found[key] = shape
+    return list(found.values())
+
+
+def _table(
+    read: Sequence[_Read], names: Sequence[str], categories: Sequence[str], annotations: AnnotationFacts
+) -> Table:
+    label_of = {name: label for label, name in enumerate(names)}
+    place_of = {name: place for place, name in enumerate(categories)}
+    rows: List[Tuple[int, Shape]] = []
+    for number, one in enumerate(read):
+        for shape in one.objects:
+            rows.append((number, shape._replace(corners=_inside(shape, one.file.size))))
+            if shape.fault:
+                annotations.mask_faults[shape.fault] = annotations.mask_faults.get(shape.fault, 0) + 1
+                examples = annotations.mask_examples.setdefault(shape.fault, [])
+                if len(examples) < EXAMPLES:
+                    examples.append(f'{one.name}: shapes[{shape.place}], {shape.label!r}')
+    label = np.array([label_of.get(shape.label, -1) for _, shape in rows], np.int64)
+    unboxed = np.array([bool(shape.fault) for _, shape in rows], bool)
+    none = np.array([shape.label in NO_CLASS for _, shape in rows], bool)
+    return Table(
+        images=[one.name for one in read],
+        sizes=np.array([one.file.size or (NO_NUMBER, NO_NUMBER) for one in read], float).reshape(-1, 2),
+        categories=list(categories),
+        image=np.array([number for number, _ in rows], np.int64),
+        category=np.array([place_of[shape.label] for _, shape in rows], np.int64),
+        label=label,
+        corners=np.array([shape.corners for _, shape in rows], float).reshape(-1, 4),
+        boxed=~unboxed,
+        ignored=none,
+        left_out={UNLISTED: (label < 0) & ~none, 'no box': unboxed},
+        judged=(label >= 0) & ~unboxed,
+        shows_size=False,
+    )
+
+
+def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
+    """The corners of a shape, less what is no slip: a fraction of a pixel, and the parts of a circle outside."""
+    if shape.fault or size is None:
+        return NO_CORNERS if shape.fault else shape.corners
+    height, width = size
+    left, top, right, bottom = shape.corners
+    slack = max(right - left, bottom - top) / 2 if shape.kind == 'circle' else EDGE
+    left, top = (0.0 if -slack <= side < 0 else side for side in (left, top))
+    right = width if width < right <= width + slack else right
+    bottom = height if height < bottom <= height + slack else bottom
+    return left, top, right, bottom

@@ -1,0 +1,1 @@
+"""Labels of YOLO: a text per image, a row per object, coordinates as fractions of the image."""

@@ -1,0 +1,172 @@
+"""What a data.yaml, or the list of names beside the labels, declares."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from mmguard.config.recognized import NotPlain, data_of, read_text
+from mmguard.tools.scan.annotations.faults import short
+from mmguard.tools.storage.files import open_regular
+
+SPLITS = ('train', 'val', 'test')
+#: Lists of names, one a line, as darknet and labelling tools write them.
+NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
+#: More classes have no names.
+_MOST = 100_000
+#: Of more names in a folder the data.yaml is named itself.
+_LOOKED_AT = 5000
+#: More bytes have no list of names.
+_LARGEST = 8 << 20
+#: What a config of another program has beside names.
+_OTHERS = ('_base_', 'model', '__include__', 'DATASET', 'MODEL', '_BASE_')
+
+
+@dataclass
+class Declared:
+    """What is declared.
+
+    Args:
+        file (str): The data.yaml, or the list of names; empty: there is none.
+        root (str): The folder that its paths are relative to.
+        names (list[str]): By class id; empty: nobody names them.
+        num_classes (int, optional): ``nc``, or as many as there are names.
+        kpt_shape (tuple, optional): Points, and numbers of each.
+        splits (dict[str, list[str]]): Split -> folders and lists of images, as they are written.
+        faults (list[str]): What ultralytics stops at.
+    """
+
+    file: str = ''
+    root: str = ''
+    names: List[str] = field(default_factory=list)
+    num_classes: Optional[int] = None
+    kpt_shape: Optional[Tuple[int, int]] = None
+    splits: Dict[str, List[str]] = field(default_factory=dict)
+    faults: List[str] = field(default_factory=list)
+
+
+def is_data_yaml(path: str) -> bool:
+    """Whether a file is a data.yaml: it has names, or their number, and says where images are."""
+    data = _data(path)
+    if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
+        return False
+    return bool({'names', 'nc'} & set(data)) and bool({*SPLITS, 'validation'} & set(data))
+
+
+def data_yaml_in(folder: str) -> str:
+    """The data.yaml of a folder; empty where there is none. Where several are, data.yaml before the others."""
+    try:
+        with os.scandir(folder) as entries:  # a folder of label maps may hold a million files
+            some = [entry.name for entry in islice(entries, _LOOKED_AT)]
+    except OSError:
+        return ''
+    names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
+    paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
+    return next(filter(is_data_yaml, paths[:20]), '')
+
+
+def _data(path: str) -> Any:
+    if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
+        return None
+    text = read_text(path)
+    try:
+        return None if text is None else data_of(text, '.yml')
+    except (NotPlain, ValueError, RecursionError, MemoryError, ImportError):
+        return None
+
+
+def read_data_yaml(path: str) -> Declared:
+    """Reads a data.yaml for which :func:`is_data_yaml` holds. Nothing in it is run, nothing is downloaded."""
+    data = dict(_data(path))
+    if 'val' not in data and 'validation' in data:  # as ultralytics does
+        data['val'] = data['validation']
+    said = Declared(path, _root(data.get('path'), path))
+    names, why = _names(data.get('names'))
+    said.names = names
+    said.faults += [why] if why else []
+    count = data.get('nc')
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= _MOST):
+        said.faults.append(f'nc is {short(count)}, no number of classes')
+        count = None
+    if names and count is not None and count != len(names):
+        said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
+    said.num_classes = len(names) or count
+    twice = sorted({name for name in names if names.count(name) > 1})[:5] if len(set(names)) < len(names) else []
+    said.faults += [f'the name {short(name)} stands for several classes' for name in twice]
+    missing = [split for split in ('train', 'val') if not data.get(split)]
+    said.faults += [f'it names no {split}, which ultralytics asks for' for split in missing]
+    said.kpt_shape = _keypoints(data, said)
+    for split in SPLITS:
+        paths = data.get(split)
+        listed = paths if isinstance(paths, list) else [paths] if paths else []
+        said.splits[split] = [one for one in listed if _is_path(one)]
+        said.faults += [f'{split} holds {short(one)}, no path' for one in listed if not _is_path(one)]
+    return said
+
+
+def _root(written: Any, path: str) -> str:
+    """The folder that paths are relative to. Ultralytics looks in the working directory and where it keeps data sets;
+    this looks beside the data.yaml, too."""
+    beside = os.path.dirname(os.path.abspath(path))
+    if not _is_path(written):
+        return beside
+    places = (written, os.path.join(beside, written), os.path.join(beside, os.path.basename(written.rstrip('/\\'))))
+    return os.path.abspath(next(filter(os.path.isdir, places), beside))
+
+
+def _is_path(written: Any) -> bool:
+    return isinstance(written, str) and bool(written) and '\0' not in written
+
+
+def _names(written: Any) -> Tuple[List[str], str]:
+    """The names by class id, and what is wrong with them."""
+    if isinstance(written, list):
+        return [str(name) for name in written[:_MOST]], ''
+    if not isinstance(written, Mapping):
+        return [], '' if written is None else f'names is {short(written)}, neither a list nor a table'
+    try:
+        by_id = {int(key): str(name) for key, name in written.items()}
+    except (TypeError, ValueError):
+        return [], 'a key of names is no number'
+    if sorted(by_id) != list(range(len(by_id))):
+        ids = ', '.join(map(str, sorted(by_id)[:8]))
+        return [], f'the keys of names are {ids}: they must be 0 to {len(by_id) - 1}'
+    return [by_id[number] for number in range(len(by_id))], ''
+
+
+def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, int]]:
+    shape, flips = data.get('kpt_shape'), data.get('flip_idx')
+    if shape is None:
+        return None
+    whole = isinstance(shape, list) and len(shape) == 2 and all(type(number) is int for number in shape)
+    if not whole or not 0 < shape[0] < _MOST or shape[1] not in (2, 3):
+        said.faults.append(f'kpt_shape is {short(shape)}: it must be the number of keypoints, and 2 or 3')
+        return None
+    if isinstance(flips, list) and flips and sorted(map(str, flips)) != sorted(map(str, range(shape[0]))):
+        said.faults.append(f'flip_idx is {short(flips)}: it must hold 0 to {shape[0] - 1}, each once')
+    return shape[0], shape[1]
+
+
+def names_beside(folder: str) -> Declared:
+    """The list of names in a folder of labels, in its ``labels``, or in the folder around it."""
+    around = os.path.dirname(os.path.abspath(folder))
+    for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
+        for name in known:
+            path = os.path.join(place, name)
+            names = _name_list(path)
+            if names:
+                return Declared(path, folder, names, len(names))
+    return Declared(root=folder)
+
+
+def _name_list(path: str) -> List[str]:
+    try:
+        with open_regular(path) as file:
+            lines = file.read(_LARGEST).decode('utf-8-sig').splitlines()
+    except (OSError, ValueError):
+        return []
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return [line.strip() for line in lines[:_MOST]]

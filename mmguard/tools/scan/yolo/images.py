@@ -1,0 +1,65 @@
+"""Whether an image can be opened: what its first bytes and its last ones say."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import warnings
+from typing import BinaryIO, Optional
+
+from mmguard.tools.storage.files import open_regular
+
+#: Ultralytics takes no smaller ones.
+SMALLEST = 10
+TOO_SMALL = f'cannot be trained on: an image below {SMALLEST} pixels'
+NO_END = 'is damaged: a JPEG without its end mark, which ultralytics writes anew, over the file'
+_DAMAGED = 'cannot be decoded'
+_START, _END = b'\xff\xd8', b'\xff\xd9'
+#: Segments of a JPEG that hold its size: all frames, but not what lies between their numbers.
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_MOST_SEGMENTS = 1000
+_FORMATS = ('JPEG', 'MPO', 'PNG', 'BMP', 'TIFF', 'WEBP')
+
+
+def image_fault(path: str) -> str:
+    """What is wrong with an image; empty: nothing that can be seen without decoding it.
+
+    A JPEG is judged by its segments, other formats by pillow, where that is installed.
+    """
+    try:
+        with open_regular(path) as file:
+            if file.read(2) == _START:
+                side = _side_of_jpeg(file)
+                if side is not None:
+                    file.seek(-2, os.SEEK_END)
+                    return TOO_SMALL if side < SMALLEST else '' if file.read(2) == _END else NO_END
+    except (OSError, ValueError) as error:
+        return f'cannot be opened: {getattr(error, "strerror", None) or error}'
+    return _fault_by_pillow(path) if importlib.util.find_spec('PIL') is not None else ''
+
+
+def _side_of_jpeg(file: BinaryIO) -> Optional[int]:
+    """The shorter side, from the header; ``None`` where it is not as it should be."""
+    for _ in range(_MOST_SEGMENTS):
+        head = file.read(4)
+        if len(head) < 4 or head[0] != 0xFF:
+            return None
+        if head[1] in _FRAMES:
+            size = file.read(5)
+            return min(size[1] << 8 | size[2], size[3] << 8 | size[4]) if len(size) == 5 else None
+        file.seek((head[2] << 8 | head[3]) - 2, os.SEEK_CUR)
+    return None
+
+
+def _fault_by_pillow(path: str) -> str:
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            with Image.open(path, formats=_FORMATS) as image:
+                side = min(image.size)
+                image.verify()
+    except Exception:  # a damaged file raises what it likes
+        return _DAMAGED
+    return TOO_SMALL if side < SMALLEST else ''

@@ -1,0 +1,187 @@
+"""Which text belongs to which image, as ultralytics finds it: in place of the last folder ``images`` one ``labels``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
+from mmguard.tools.scan.yolo.declared import NAME_LISTS
+from mmguard.tools.storage.files import open_regular
+
+#: Texts beside labels that are none.
+_NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
+_LARGEST_LIST = 1 << 30
+
+
+class TextItem(NamedTuple):
+    """A text to read, and its image.
+
+    Attributes:
+        number (int): Its place in the data set.
+        path (str): The text; empty: the image has none.
+        image (str): Empty: nobody knows where it is.
+    """
+
+    number: int
+    path: str
+    image: str
+
+
+@dataclass
+class Listing:
+    """The texts and images of a data set.
+
+    Args:
+        texts (list[tuple[str, str]]): Text, and its image or nothing.
+        bare (list[str]): Images without a text.
+        without_image (Examples): Texts that no image belongs to.
+        faults (Faults): What could not be listed.
+        missing (list[str]): What a list names and the disk lacks.
+        images (int): How many there are.
+    """
+
+    texts: List[Tuple[str, str]] = field(default_factory=list)
+    bare: List[str] = field(default_factory=list)
+    without_image: Examples = field(default_factory=Examples)
+    faults: Faults = field(default_factory=Faults)
+    missing: List[str] = field(default_factory=list)
+    images: int = 0
+
+    def items(self) -> Iterator[TextItem]:
+        """What is to be read, texts first."""
+        number = -1
+        for number, (text, image) in enumerate(self.texts):
+            yield TextItem(number, text, image)
+        for place, image in enumerate(self.bare, number + 1):
+            yield TextItem(place, '', image)
+
+
+def list_images(places: Sequence[str]) -> Listing:
+    """What belongs to folders of images, and to lists of them (.txt)."""
+    listing = Listing()
+    for place in places:
+        if os.path.isdir(place):
+            for folder, names, _ in walk(place, lambda at, error: listing.faults.add(_unreadable(error), at)):
+                images = [name for name in names if is_image_name(name)]
+                texts = label_folder(folder)
+                if images or texts != folder:
+                    _pair(listing, folder, images, texts, files_in(texts).names)
+        else:
+            _list_file(listing, place)
+    return listing
+
+
+def list_texts(root: str, images: Optional[str] = None) -> Listing:
+    """What belongs to the texts in a folder and those in it.
+
+    Args:
+        root (str): The folder, or one text.
+        images (str, optional): Folder of the images, laid out alike.
+    """
+    listing = Listing()
+    if os.path.isfile(root):
+        listing.texts.append((root, ''))
+        return listing
+    visited = set()
+    others = []
+    for folder, names, _ in walk(root, lambda at, error: listing.faults.add(_unreadable(error), at)):
+        if _texts(names, set()):
+            beside = folder if any(map(is_image_name, names)) else image_folder(folder)
+            if images is not None:
+                beside = os.path.normpath(os.path.join(images, os.path.relpath(folder, root)))
+            found = names if beside == folder else files_in(beside).names
+            known = [name for name in found if is_image_name(name)]
+            if known or (beside != folder and os.path.isdir(beside)):
+                _pair(listing, beside, known, folder, names)
+            else:  # nobody knows where the images are
+                listing.texts += [(os.path.join(folder, name), '') for name in sorted(_texts(names, set()))]
+            visited.add(beside)
+        elif any(map(is_image_name, names)) and label_folder(folder) != folder:
+            others.append((folder, [name for name in names if is_image_name(name)]))
+    for folder, names in others:
+        if folder not in visited:
+            _pair(listing, folder, names, label_folder(folder), [])
+    return listing
+
+
+def label_folder(folder: str) -> str:
+    """Where ultralytics looks for the texts of the images in a folder."""
+    return _instead(folder, 'images', 'labels')
+
+
+def image_folder(folder: str) -> str:
+    """Where the images of the texts in a folder lie."""
+    return _instead(folder, 'labels', 'images')
+
+
+def _instead(folder: str, old: str, new: str) -> str:
+    parts = folder.split(os.sep)
+    if old not in parts:
+        return folder
+    place = len(parts) - 1 - parts[::-1].index(old)
+    return os.sep.join([*parts[:place], new, *parts[place + 1 :]])
+
+
+def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
+    """Adds the images of a folder with their texts, and the texts that are left."""
+    stem_of = {name.rpartition('.')[0]: name for name in images}
+    there = _texts(names, set(stem_of))
+    for name in images:
+        text = f'{name.rpartition(".")[0]}.txt'
+        if text in there:
+            listing.texts.append((os.path.join(texts, text), os.path.join(folder, name)))
+        else:
+            listing.bare.append(os.path.join(folder, name))
+    listing.images += len(images)
+    for text in sorted(name for name in there if name[:-4] not in stem_of):
+        listing.texts.append((os.path.join(texts, text), ''))
+        listing.without_image.add(os.path.join(texts, text))
+
+
+def _texts(names: Sequence[str], stems: set) -> set:
+    """The labels among the names of a folder."""
+    return {
+        name
+        for name in names
+        if name.endswith('.txt')
+        and (name[:-4] in stems or not (name in _NO_LABELS or name.lower().startswith('readme') or name[0] == '.'))
+    }
+
+
+def _list_file(listing: Listing, path: str) -> None:
+    """The images that a list names. As in ultralytics ``./`` is the folder of the list."""
+    try:
+        with open_regular(path) as file:
+            lines = file.read(_LARGEST_LIST).decode('utf-8').splitlines()
+    except UnicodeDecodeError:
+        listing.faults.add('the list of images is not UTF-8', path)
+        return
+    except (OSError, ValueError) as error:
+        listing.faults.add(f'the list of images cannot be read: {getattr(error, "strerror", None) or error}', path)
+        return
+    by_folder: Dict[str, List[str]] = {}
+    beside = os.path.dirname(os.path.abspath(path))
+    for line in lines:
+        image = line.strip()
+        if is_image_name(os.path.basename(image)) and '\0' not in image:
+            folder, name = os.path.split(image)
+            by_folder.setdefault(folder, []).append(name)
+    for folder, names in by_folder.items():
+        # A relative folder is that of the working directory; one beside the list is meant as often.
+        places = [os.path.join(beside, folder)] if folder.startswith('.') else [folder, os.path.join(beside, folder)]
+        at = os.path.normpath(next(filter(os.path.isdir, places), places[-1]))
+        there = set(files_in(at).names)
+        listed = [name for name in dict.fromkeys(names) if name in there]
+        listing.missing += [os.path.join(at, name) for name in names if name not in there]
+        texts = label_folder(at)
+        stems = {name.rpartition('.')[0] for name in listed}
+        # Of a folder that is split by lists the other texts belong to another list.
+        _pair(listing, at, listed, texts, [name for name in files_in(texts).names if name[:-4] in stems])
+
+
+def _unreadable(error: OSError) -> str:
+    return f'the folder cannot be read: {error.strerror or error}'

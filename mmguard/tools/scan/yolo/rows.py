@@ -1,0 +1,125 @@
+"""The rows of one text, as ultralytics reads them."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+
+import numpy as np
+
+from mmguard.tools.scan.annotations.faults import short
+from mmguard.tools.scan.examples import Examples
+
+#: What ultralytics lets pass for rounding, on either side of [0, 1].
+SLACK = 0.01
+#: No fraction of an image: it was written in pixels.
+PIXELS = 2.0
+#: What a row shows beside its numbers, added up.
+IS_BEYOND, IS_IN_PIXELS, IS_TWICE = 1, 2, 4
+#: Columns of a box, and of an oriented one: the class and two, or four, points.
+BOX, CORNERS = 5, 9
+#: From here on whole numbers are no longer exact.
+_LARGEST_ID = 2**53
+
+#: Of a row: place of its file, line, class, two corners, columns, what it shows.
+Row = Tuple[float, ...]
+COLUMNS = 9
+
+
+class TextRows(NamedTuple):
+    """What some texts hold.
+
+    Attributes:
+        rows (list[Row]): The rows that can be read.
+        refused (dict[str, Examples]): Why others cannot -> (place of the file, line, the row).
+        refused_in (set[int]): The places of their files.
+    """
+
+    rows: List[Row]
+    refused: Dict[str, Examples]
+    refused_in: Set[int]
+
+
+def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], into: TextRows) -> None:
+    """Reads a text.
+
+    Args:
+        text (bytes): It.
+        number (int): The place of its file.
+        kpt_shape (tuple, optional): Points and numbers of each, where rows have keypoints.
+        into (TextRows): Takes its rows.
+    """
+    seen: Set[Tuple[float, ...]] = set()
+    for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
+        if not words:
+            continue
+        try:
+            values = [*map(float, words)]
+            why = fault_of(values, kpt_shape)
+        except ValueError:
+            values, why = [], _no_number(words[0])
+        if why:
+            shown = short(b' '.join(words[:8]).decode('utf-8', 'replace'))
+            into.refused.setdefault(why, Examples()).add((number, line, shown))
+            into.refused_in.add(number)
+            continue
+        row, key = row_of(values, kpt_shape)
+        flags = row[-1] + (IS_TWICE if key in seen else 0)
+        seen.add(key)
+        into.rows.append((number, line, *row[:-1], flags))
+
+
+def _no_number(first: bytes) -> str:
+    if first.startswith(b'\xef\xbb\xbf'):
+        return 'the text begins with a byte order mark: ultralytics reads no number there'
+    return 'something in the row is no number'
+
+
+def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
+    """Why a row cannot be read; empty where it can."""
+    width = len(values)
+    if kpt_shape is not None:
+        wanted = BOX + kpt_shape[0] * kpt_shape[1]
+        if width != wanted:
+            return f'the row has not the {wanted} columns of kpt_shape={list(kpt_shape)}'
+    elif width == BOX + 1:
+        return 'the row has 6 columns: behind a box there is nothing, no confidence either'
+    elif width < BOX:
+        return 'the row has fewer than 5 columns'
+    elif width % 2 == 0:
+        return 'the number of columns is even: an outline has a class, and pairs of numbers'
+    # A sum is not finite where one of the numbers is not.
+    if not isfinite(sum(values)):
+        return 'a number is nan or infinite'
+    if values[0] % 1 or abs(values[0]) > _LARGEST_ID:
+        return 'the class id is no whole number'
+    return ''
+
+
+def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Tuple[Row, Tuple[float, ...]]:
+    """Class, corners, columns and what it shows; and what makes it the same as another one."""
+    label, width = values[0], len(values)
+    if width == BOX or kpt_shape is not None:
+        _, x, y, w, h = values[:BOX]
+        corners = (x - w / 2, y - h / 2, x + w / 2, y + h / 2)
+        points = values[1:]
+        if kpt_shape is not None:
+            # Ultralytics looks at the points alone. A third number says whether a point is seen.
+            keypoints = values[BOX:]
+            points = [*values[1:BOX], *keypoints[0 :: kpt_shape[1]], *keypoints[1 :: kpt_shape[1]]]
+        key = tuple(values)
+    else:
+        points = values[1:]
+        xs, ys = points[0::2], points[1::2]
+        corners = (min(xs), min(ys), max(xs), max(ys))
+        key = (label, *corners)  # it compares the boxes around outlines
+    low, high = min(points), max(points)
+    flags = IS_BEYOND if low < -SLACK or high > 1 + SLACK else 0
+    if high > PIXELS:
+        flags += IS_IN_PIXELS
+    return (label, *corners, width, flags), key
+
+
+def as_columns(rows: List[Row]) -> np.ndarray:
+    """float64 (N, 9)."""
+    return np.array(rows, float).reshape(-1, COLUMNS)

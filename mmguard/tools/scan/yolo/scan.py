@@ -1,0 +1,232 @@
+"""From the texts of a data set to the facts."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Callable, Dict, List, Optional, Set, Tuple
+
+import numpy as np
+
+from mmguard.findings import yolo
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.yolo import YoloFacts
+from mmguard.labels.instances import LABEL_REASON
+from mmguard.tools.scan.annotations.faults import NAMED
+from mmguard.tools.scan.annotations.table import EXAMPLES, Table, facts_of, side_by_side
+from mmguard.tools.scan.chunks import in_chunks
+from mmguard.tools.scan.engine import Mapper, scan_here
+from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.yolo.declared import Declared
+from mmguard.tools.scan.yolo.listing import Listing
+from mmguard.tools.scan.yolo.rows import BOX, COLUMNS, CORNERS, IS_BEYOND, IS_IN_PIXELS, IS_TWICE, SLACK
+from mmguard.tools.scan.yolo.settings import TextSettings, TextsRead
+
+#: Texts that make a task: a tenth of a millisecond each.
+_PER_TASK = 512
+
+
+def scan_texts(
+    listing: Listing,
+    declared: Declared,
+    root: str,
+    num_classes: Optional[int] = None,
+    mapper: Mapper = scan_here,
+    on_files: Callable[[int], None] = lambda files: None,
+) -> LabelFacts:
+    """Reads the texts of a data set of YOLO, and the heads of its images. Never raises for what they hold.
+
+    Args:
+        listing (Listing): The texts and images.
+        declared (Declared): Names, number of classes, keypoints.
+        root (str): Files are named relative to it.
+        num_classes (int, optional): Classes of the head. Default: what is declared, else what the texts need.
+        mapper (callable): Where they are read.
+        on_files (callable): Called with the number of files done since the last call.
+
+    Returns:
+        LabelFacts: ``kind='instances'``; examples show fractions, as the texts do.
+
+    Raises:
+        ValueError: There is nothing to read.
+    """
+    found = _Found(listing, root)
+    settings = TextSettings(declared.kpt_shape)
+    # The mappers hand over what they are given, and the settings know what to do with it.
+    for result in mapper(in_chunks(listing.items(), lambda: _PER_TASK), settings):  # type: ignore[arg-type]
+        read: TextsRead = result  # type: ignore[assignment]
+        found.add(read)
+        on_files(read.items)
+    columns = found.columns()
+    if not len(columns) and not found.refused and not found.faults and not listing.faults:
+        raise ValueError(f'nothing was read: {len(listing.texts):,} texts without a row, {listing.images:,} images')
+    facts = _facts(found, columns, declared, num_classes)
+    assert facts.annotations is not None
+    facts.annotations.yolo = _about_rows(found, columns, declared, facts)
+    for what, one in sorted(found.faults.items()):
+        for number, of_image in one.first:
+            listing.faults.add(what, found.name(number, of_image))
+        listing.faults.count(what, one.count - len(one.first))
+    facts.annotations.unreadable = listing.faults.to_dict()
+    return facts
+
+
+class _Found:
+    """What the tasks found, in the order in which the files are listed, whichever comes first."""
+
+    def __init__(self, listing: Listing, root: str) -> None:
+        self.listing = listing
+        self._root = os.path.join(root, '')
+        self._parts: List[np.ndarray] = []
+        self.refused: Dict[str, Examples] = {}
+        self.refused_in: Set[int] = set()
+        self.faults: Dict[str, Examples] = {}
+        self.faulty: Set[Tuple[int, bool]] = set()
+
+    def add(self, result: TextsRead) -> None:
+        self._parts.append(result.columns)
+        self.refused_in |= result.refused_in
+        self.faulty |= result.faulty
+        for own, others in ((self.refused, result.refused), (self.faults, result.faults)):
+            for what, one in others.items():
+                own.setdefault(what, Examples(NAMED)).merge(one)
+
+    def columns(self) -> np.ndarray:
+        parts, self._parts = self._parts, []
+        whole = np.concatenate([*parts, np.empty((0, COLUMNS))])
+        order = np.argsort(whole[:, 0], kind='stable')
+        return whole if (order[1:] > order[:-1]).all() else whole[order]
+
+    def short(self, path: str) -> str:
+        """A path relative to the root."""
+        return path[len(self._root) :] if path.startswith(self._root) else path
+
+    def name(self, number: int, of_image: bool = False) -> str:
+        """The file of a place."""
+        texts = self.listing.texts
+        if number >= len(texts):
+            return self.short(self.listing.bare[number - len(texts)])
+        return self.short(texts[number][1 if of_image else 0])
+
+    def lines(self, columns: np.ndarray, flags: np.ndarray) -> List[str]:
+        """``'labels/a.txt: line 3: 0 0.5 ...'`` of the first rows."""
+        return [f'{self.name(int(row[0]))}: line {int(row[1])}: {_shown(row)}' for row in columns[flags][:NAMED]]
+
+
+def _shown(row: np.ndarray) -> str:
+    """A row as the class, and the two corners around it."""
+    corners = ', '.join(f'{number:.6g}' for number in row[3:7])
+    return f'class {int(row[2])}, {corners}'
+
+
+def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: Optional[int]) -> LabelFacts:
+    """What is said of annotations in any format."""
+    label = columns[:, 2].astype(np.int64)
+    classes = num_classes or declared.num_classes
+    counted = classes is None
+    if classes is None:
+        classes = max(int(label.max(initial=0)) + 1, 1)
+    # Of a class that nobody names the number stands for it.
+    names = declared.names or [str(number) for number in range(min(classes, 1 << 16))]
+    annotations = AnnotationFacts(format='yolo', labelled_by='class list', classes_counted=counted)
+    annotations.categories = dict(enumerate(names))
+    known = (label >= 0) & (label < len(names))
+    beyond, twice = ((columns[:, 8].astype(int) & flag) > 0 for flag in (IS_BEYOND, IS_TWICE))
+    table = Table(
+        images=[found.short(text) for text, _ in found.listing.texts],
+        sizes=np.ones((len(found.listing.texts), 2)),
+        categories=names,
+        image=columns[:, 0].astype(np.int64),
+        category=np.where(known, label, -1),
+        label=label,
+        corners=side_by_side(*columns[:, 3:7].T),
+        boxed=~beyond,
+        ignored=np.zeros(len(label), bool),
+        left_out={'beyond the image': beyond, 'the same row again': twice},
+        judged=~beyond,
+        shows_size=False,
+    )
+    facts = facts_of(table, classes, declared.names, annotations)
+    # These are about pixels: an edge of one is no fraction, and a box around everything is none of VOC's.
+    annotations.inside_as, annotations.inside_unit, annotations.all_zero, annotations.inside_now = {}, 0, 0, 0
+    left, top, right, bottom = table.corners.T
+    low = ~beyond & ((left < -SLACK) | (top < -SLACK))
+    high = ~beyond & ~low & ((right > 1 + SLACK) | (bottom > 1 + SLACK))
+    annotations.negative_boxes = annotations.below_minus_one = int(low.sum())
+    annotations.over_edge = int(high.sum())
+    invalid = (label < 0) | (label >= classes)
+    no_area = (right <= left) | (bottom <= top)
+    examples = {
+        'negative': low,
+        'over_edge': high,
+        LABEL_REASON: invalid & ~beyond & ~no_area,
+        'box_no_area': no_area & ~beyond,
+    }
+    annotations.box_examples = {
+        reason: found.lines(columns, flags)[:EXAMPLES] for reason, flags in examples.items() if flags.any()
+    }
+    annotations.images_without_target = annotations.images_kept_empty = 0  # ultralytics trains on backgrounds
+    listing = found.listing
+    annotations.missing = len(listing.missing)
+    annotations.missing_files = [found.short(path) for path in listing.missing[:EXAMPLES]]
+    annotations.images = max(annotations.images, listing.images + annotations.missing)
+    return facts
+
+
+def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: LabelFacts) -> YoloFacts:
+    """What only this format has."""
+    listing = found.listing
+    widths, flags = columns[:, 7].astype(int), columns[:, 8].astype(int)
+    boxes = widths == BOX
+    refused = sum(one.count for one in found.refused.values())
+    about = YoloFacts(_task_of(widths, declared), len(columns) + refused, declared.kpt_shape)
+    about.images, about.in_pixels = listing.images, int(((flags & IS_IN_PIXELS) > 0).sum())
+    about.reasons = {
+        why: one.count for why, one in sorted(found.refused.items(), key=lambda item: (-item[1].count, item[0]))
+    }
+    others = boxes if about.task in (yolo.OUTLINES, yolo.CORNERS) else ~boxes & (about.task == yolo.BOXES)
+    kinds = {
+        yolo.BEYOND: (flags & IS_BEYOND) > 0,
+        yolo.OTHER_TASK: others,
+        yolo.TWICE: (flags & IS_TWICE) > 0,
+    }
+    for kind, shown in kinds.items():
+        if shown.any():
+            about.counts[kind], about.faults[kind] = int(shown.sum()), found.lines(columns, shown)
+    rows = [(at, line, why, row) for why, one in found.refused.items() for at, line, row in one.first]
+    before: Counter = Counter()
+    ranked = []
+    for at, line, why, row in sorted(rows):  # every text once, before one of them takes all places
+        ranked.append((before[at], at, line, f'{found.name(at)}: line {line}: {why}: {row}'))
+        before[at] += 1
+    named = [text for *_, text in sorted(ranked)[:NAMED]]
+    bare = [found.short(path) for path in listing.bare[:NAMED]]
+    alone = [found.short(path) for path in listing.without_image.first]
+    for kind, count, places in (
+        (yolo.ROWS, refused, named),
+        (yolo.NO_LABEL, len(listing.bare), bare),
+        (yolo.NO_IMAGE, listing.without_image.count, alone),
+        (yolo.DECLARED, len(declared.faults), [f'{found.short(declared.file)}: {why}' for why in declared.faults]),
+    ):
+        if count:
+            about.counts[kind], about.faults[kind] = count, places
+    label = columns[:, 2]
+    kinds[yolo.CLASS] = (label < 0) | (label >= facts.num_classes)
+    holders = {kind: set(columns[shown, 0].astype(int).tolist()) for kind, shown in kinds.items()}
+    holders[yolo.ROWS] = found.refused_in
+    about.left_out = len(holders[yolo.ROWS] | holders[yolo.BEYOND] | holders[yolo.CLASS])
+    about.files = {kind: [found.name(number) for number in sorted(some)] for kind, some in holders.items() if some}
+    if found.faulty:
+        about.files[yolo.UNREADABLE] = [found.name(*one) for one in sorted(found.faulty)]
+    return about
+
+
+def _task_of(widths: np.ndarray, declared: Declared) -> str:
+    """What most rows are."""
+    if declared.kpt_shape is not None:
+        return yolo.KEYPOINTS
+    outlines = widths != BOX
+    if 2 * int(outlines.sum()) <= len(widths):
+        return yolo.BOXES
+    # An oriented box has four points, and so have all others of its set.
+    return yolo.CORNERS if (widths[outlines] == CORNERS).all() else yolo.OUTLINES

@@ -1,0 +1,144 @@
+"""The data sets of YOLO that a target names."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Callable, List, Optional, Sequence
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.tools.scan.engine import Mapper, scan_here
+from mmguard.tools.scan.sources.folders import is_image_name, walk
+from mmguard.tools.scan.sources.other_files import looks_like_yolo
+from mmguard.tools.scan.yolo.declared import SPLITS, Declared, data_yaml_in, is_data_yaml, names_beside, read_data_yaml
+from mmguard.tools.scan.yolo.listing import Listing, list_images, list_texts
+from mmguard.tools.scan.yolo.scan import scan_texts
+from mmguard.tools.storage.files import open_regular
+
+#: So many folders, and files of each, are looked at before a target is said to be none.
+_FOLDERS, _FILES = 50, 200
+
+
+@dataclass
+class YoloSet:
+    """One data set.
+
+    Args:
+        name (str): A split, or what the user named.
+        target (str): What the user named: a folder, a data.yaml, a list of images or a text.
+        root (str): Files are named relative to it.
+        declared (Declared): Names, number of classes, keypoints.
+        places (list[str], optional): Folders and lists of images. ``None``: what lies in the root.
+        images (str, optional): Folder of the images, where the user said so.
+        notes (list[str]): What the user should know of it.
+    """
+
+    name: str
+    target: str
+    root: str
+    declared: Declared
+    places: Optional[List[str]] = None
+    images: Optional[str] = None
+    notes: List[str] = field(default_factory=list)
+
+    def listing(self) -> Listing:
+        return list_texts(self.root, self.images) if self.places is None else list_images(self.places)
+
+    def read(
+        self,
+        num_classes: Optional[int] = None,
+        mapper: Mapper = scan_here,
+        on_files: Callable[[int], None] = lambda files: None,
+    ) -> LabelFacts:
+        """Reads it, see :func:`scan_texts`."""
+        root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
+        facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
+        assert facts.annotations is not None
+        facts.annotations.sources = [self.target]
+        return facts
+
+
+def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
+    """The data sets that a target names; none where it is no target of YOLO.
+
+    Args:
+        target (str): A data.yaml, a folder with one, a folder of texts, a list of images, or one text.
+        splits (list[str]): Of a data.yaml.
+        images (str, optional): Folder of the images of a folder of texts.
+    """
+    if os.path.isdir(target):
+        file = data_yaml_in(target)
+        if file:
+            return _declared_sets(target, read_data_yaml(file), splits)
+        root = os.path.abspath(target)
+        return [_bare_set(target, root, names_beside(root), images)] if _has_texts(root) else []
+    if is_data_yaml(target):
+        return _declared_sets(target, read_data_yaml(target), splits)
+    root = os.path.abspath(target)
+    if not target.lower().endswith('.txt'):
+        return []
+    if _lists_images(root):
+        declared = names_beside(os.path.dirname(root))
+        found = YoloSet(target, target, os.path.dirname(root), declared, [root])
+        return [_with_note(found)]
+    return [_bare_set(target, root, names_beside(os.path.dirname(root)), None)] if looks_like_yolo([root]) else []
+
+
+def _bare_set(target: str, root: str, declared: Declared, images: Optional[str]) -> YoloSet:
+    return _with_note(
+        YoloSet(target, target, root, declared, None, None if images is None else os.path.abspath(images))
+    )
+
+
+def _with_note(found: YoloSet) -> YoloSet:
+    if found.declared.file:
+        found.notes.append(f'labels of YOLO, names: {found.declared.file}')
+    else:
+        found.notes.append('labels of YOLO without names: every class id counts as a class, but for --num-classes')
+    return found
+
+
+def _declared_sets(target: str, declared: Declared, splits: Sequence[str]) -> List[YoloSet]:
+    found: List[YoloSet] = []
+    for split in splits:
+        places = [_place(declared, path) for path in declared.splits.get(split, [])]
+        same = next((one for one in found if places and one.places == places), None)
+        if same is not None:
+            same.name += f', {split}'
+        elif places:
+            found.append(YoloSet(split, target, declared.root, declared, places))
+    for one in found[:1]:
+        one.notes.append(f'labels of YOLO, as {declared.file} says')
+    return found
+
+
+def _place(declared: Declared, path: str) -> str:
+    """Where a folder or list of images lies; as ultralytics does, ``../`` is left out where it leads to nothing."""
+    roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
+    ways = [path, path[3:]] if path.startswith('../') else [path]
+    places = [os.path.normpath(os.path.join(root, way)) for root in roots for way in ways]
+    return next(filter(os.path.exists, places), places[0])
+
+
+def _has_texts(root: str) -> bool:
+    """Whether texts of rows lie in a folder, and no other labels."""
+    texts: List[str] = []
+    for number, (folder, names, _) in enumerate(walk(root, lambda at, error: None)):
+        beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
+        here = [name for name in names if name.endswith('.txt')]
+        paired = [name for name in here if name[:-4] in beside]
+        if beside and not paired and 'images' not in os.path.relpath(folder, root).split(os.sep):
+            return False  # label maps, as far as anybody can tell
+        texts += [os.path.join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
+        if number >= _FOLDERS or len(texts) >= _FILES:
+            break
+    return bool(texts) and looks_like_yolo(texts)
+
+
+def _lists_images(path: str) -> bool:
+    try:
+        with open_regular(path) as file:
+            lines = file.read(1 << 14).decode('utf-8', 'replace').splitlines()
+    except (OSError, ValueError):
+        return False
+    return any(is_image_name(os.path.basename(line.strip())) for line in lines[:20])

@@ -1,0 +1,108 @@
+"""Files as a config's file backend of mmengine reads them: petrel (ceph), http, lmdb, memcached, or one's own."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from functools import partial
+from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple
+from urllib.request import Request, urlopen
+
+from mmguard.errors import CannotRun
+from mmguard.text.failures import words_of
+from mmguard.tools.storage.files import FILES, WEB, Files
+from mmguard.tools.storage.systems import Entry, Object, Stamp, size_of, stamp_of
+from mmguard.tools.storage.tried import tried
+from mmguard.tools.storage.urls import is_url, with_secrets
+
+_LOCAL = ('local', 'disk')
+_SECONDS = 60
+
+
+def files_of(arguments: Optional[Mapping[str, Any]], example: str) -> Files:
+    """What reads the files of a part of a config.
+
+    Args:
+        arguments (dict, optional): Its ``backend_args`` (or ``file_client_args``, as they were called before).
+        example (str): The path of one file: without arguments its prefix says which backend reads it.
+    """
+    backend = (arguments or {}).get('backend')
+    if backend in _LOCAL or (not arguments and not is_url(example)):
+        return FILES
+    return BackendFiles({} if arguments is None else dict(arguments))
+
+
+class BackendFiles(Files):
+    """Reads every file through a backend of mmengine.
+
+    Args:
+        arguments (dict): ``backend_args``; empty: the prefix of a path says it.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        self._arguments = dict(arguments)
+
+    def is_far(self, path: str) -> bool:
+        return bool(self._arguments) or is_url(path)
+
+    def look_at(self, path: str) -> Optional[Object]:
+        """Backends know neither size nor version; servers of HTTP are asked."""
+        if not self.is_far(path):
+            return super().look_at(path)
+        if not path.startswith(WEB):
+            return Object(False, -1, None)
+        return tried(partial(_head, with_secrets(path)), path)
+
+    def check(self, path: str) -> None:
+        if self.is_far(path):
+            self._backend(path)
+
+    def can_list(self, folder: str) -> bool:
+        return not self.is_far(folder) or hasattr(self._backend(folder), 'list_dir_or_file')
+
+    def open(self, path: str) -> BinaryIO:
+        if not self.is_far(path):
+            return super().open(path)
+        return io.BytesIO(tried(partial(self._whole, path, None, None), path))
+
+    def _list(self, folder: str) -> List[Entry]:
+        backend, place = self._backend(folder), with_secrets(folder)
+        files = [Entry(name, False) for name in backend.list_dir_or_file(place, list_dir=False)]
+        return sorted(files + [Entry(name, True) for name in backend.list_dir_or_file(place, list_file=False)])
+
+    def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
+        data = bytes(self._backend(path).get(with_secrets(path)))
+        if stamp is not None and 0 <= stamp[0] != len(data):
+            raise OSError(errno.EIO, f'{len(data):,} of {stamp[0]:,} bytes came')
+        return data
+
+    def _key(self, folder: str) -> str:
+        return f'{self._said()} {folder}'
+
+    def _said(self) -> str:
+        return repr(sorted(self._arguments.items(), key=str))
+
+    def _backend(self, path: str) -> Any:
+        prefix = path.partition('://')[0] if is_url(path) and not self._arguments else ''
+        key = (self._said(), prefix, os.getpid())
+        if key not in _backends:
+            from mmengine.fileio import get_file_backend
+
+            try:
+                _backends[key] = get_file_backend(path, backend_args=self._arguments or None)
+            except ImportError as error:
+                raise CannotRun(f'the file backend of the config needs a package: {error}') from error
+            except Exception as error:  # arguments of a config may be anything
+                raise CannotRun(f'the file backend of the config cannot be used: {words_of(error)}') from error
+        return _backends[key]
+
+
+#: Of this process: connections and open data bases do not survive a fork.
+_backends: Dict[Tuple[str, str, int], Any] = {}
+
+
+def _head(url: str) -> Object:
+    with urlopen(Request(url, method='HEAD'), timeout=_SECONDS) as answer:
+        headers = answer.headers
+    return Object(False, size_of(headers), stamp_of(headers))

@@ -1,0 +1,264 @@
+"""Files by their path: on a disk of this machine, or behind a URL."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import tempfile
+from collections import OrderedDict
+from functools import partial
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+
+from mmguard.tools.storage import systems
+from mmguard.tools.storage.ahead import ahead
+from mmguard.tools.storage.systems import Entry, Object, Stamp
+from mmguard.tools.storage.tried import tried
+from mmguard.tools.storage.urls import held_secrets, hold_secrets, is_url
+
+#: What is larger is fetched in parts of this size, to a temporary file.
+_PART = 16 << 20
+#: Listings of folders that are kept: a target is looked at from several sides before it is read.
+_KEPT = 8
+
+WEB = ('http://', 'https://')
+
+_listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
+
+
+class Content(NamedTuple):
+    """What was read of a file.
+
+    Attributes:
+        data (bytes): Its content, or the beginning of it.
+        stamp (tuple, optional): Its size and version.
+        error (OSError, optional): Why it cannot be read.
+    """
+
+    data: bytes = b''
+    stamp: Optional[Stamp] = None
+    error: Optional[OSError] = None
+
+
+class Files:
+    """Reads files where their paths say: from the disk, and through fsspec where a path is a URL.
+
+    It goes to other processes and machines, and takes along what they need to read the same URLs.
+    """
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**vars(self), '_secrets': held_secrets()}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        hold_secrets(state.pop('_secrets'))
+        vars(self).update(state)
+
+    def is_far(self, path: str) -> bool:
+        """Whether reading takes a request, which others may be made beside."""
+        return is_url(path)
+
+    def look_at(self, path: str) -> Optional[Object]:
+        """What lies there; ``None`` where there is nothing.
+
+        Raises:
+            OSError: It cannot be looked at.
+        """
+        try:
+            if self.is_far(path):
+                return tried(partial(systems.look_at, path), path)
+            status = os.stat(path)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
+                return None
+            raise
+        return Object(stat.S_ISDIR(status.st_mode), status.st_size, (status.st_size, status.st_mtime_ns))
+
+    def check(self, path: str) -> None:
+        """Raises :class:`CannotRun` where a package is missing that such a file takes."""
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path) if not self.is_far(path) else self.look_at(path) is not None
+
+    def is_folder(self, path: str) -> bool:
+        if not self.is_far(path):
+            return os.path.isdir(path)
+        found = self.look_at(path)
+        return found is not None and found.is_folder
+
+    def is_file(self, path: str) -> bool:
+        if not self.is_far(path):
+            return os.path.isfile(path)
+        found = self.look_at(path)
+        return found is not None and not found.is_folder
+
+    def has_file(self, path: str) -> bool:
+        """As :meth:`is_file`, of one of many: far folders are listed instead."""
+        if not self.is_far(path):
+            return os.path.isfile(path)
+        folder, _, name = path.rpartition('/')
+        try:
+            self.entries(folder)
+        except FileNotFoundError:
+            return False
+        found = _listings[self._key(folder)].get(name)
+        return found is not None and not found.is_folder
+
+    def stamp_of(self, path: str) -> Optional[Stamp]:
+        """Size and version, which is the time of change on a disk; ``None`` where there is no such file."""
+        try:
+            found = self.look_at(path)
+        except (OSError, ValueError):
+            return None
+        return None if found is None else found.stamp
+
+    def entries(self, folder: str) -> List[Entry]:
+        """What a folder holds, by name.
+
+        Raises:
+            OSError: It cannot be listed.
+        """
+        if not self.is_far(folder):
+            with os.scandir(folder) as entries:
+                return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
+        key = self._key(folder)
+        if key not in _listings:
+            _listings[key] = {entry.name: entry for entry in tried(partial(self._list, folder), folder)}
+        _listings.move_to_end(key)
+        while len(_listings) > _KEPT:
+            _listings.popitem(last=False)
+        return list(_listings[key].values())
+
+    def names_in(self, folder: str) -> Set[str]:
+        """The names of what a folder holds; raises as :meth:`entries` does."""
+        if self.is_far(folder):
+            return {entry.name for entry in self.entries(folder)}
+        with os.scandir(folder) as entries:
+            return {entry.name for entry in entries}
+
+    def can_list(self, folder: str) -> bool:
+        """Whether what a folder holds can be known at all: a server of HTTP may keep that to itself."""
+        try:
+            return not folder.startswith(WEB) or bool(self.entries(folder))
+        except OSError:
+            return False
+
+    def content(self, path: str, stamp: Optional[Stamp] = None, most: Optional[int] = None) -> Content:
+        """Reads a far file; never raises. A body that is shorter than the file is asked for again.
+
+        Args:
+            path (str): The file.
+            stamp (tuple, optional): What a listing said of it.
+            most (int, optional): So many bytes from its beginning are enough.
+        """
+        try:
+            if stamp is None:
+                stamp = self._listed_stamp(path) or self._stamp(path)
+            try:
+                return Content(tried(partial(self._whole, path, stamp, most), path), stamp)
+            except OSError as error:
+                now = self._stamp(path) if error.errno == errno.EIO else stamp
+                if now == stamp:
+                    raise
+                # Written anew since it was listed.
+                return Content(tried(partial(self._whole, path, now, most), path), now)
+        except OSError as error:
+            return Content(error=error)
+
+    def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
+        """What reads each of many files, or raises why not; of far ones the next ones are on the way.
+
+        Args:
+            paths (list[str]): The files, all far or none.
+            read (callable): Reads one of a disk.
+        """
+        if paths and self.is_far(paths[0]):
+            return (partial(_data, content) for content in ahead(partial(self.content, path) for path in paths))
+        return (partial(read, path) for path in paths)
+
+    def open(self, path: str) -> BinaryIO:
+        """Opens a regular file for reading.
+
+        Raises:
+            OSError: There is none, it may not be read, or it is a folder, a pipe or a device (which could block for
+                ever).
+        """
+        if not self.is_far(path):
+            return open_regular(path)
+        found = self.look_at(path)
+        if found is not None and found.is_folder:
+            raise OSError(0, 'it is a folder')
+        if found is None or found.size <= _PART:
+            content = self.content(path, None if found is None else found.stamp)
+            return io.BytesIO(_data(content))
+        file = tempfile.TemporaryFile()  # noqa: SIM115  whoever asked closes it
+        for part in ahead(
+            partial(tried, partial(self._part, path, start, min(start + _PART, found.size)), path)
+            for start in range(0, found.size, _PART)
+        ):
+            file.write(part)
+        file.seek(0)
+        return file  # type: ignore[return-value]
+
+    def _listed_stamp(self, path: str) -> Optional[Stamp]:
+        folder, _, name = path.rpartition('/')
+        entry = _listings.get(self._key(folder), {}).get(name)
+        return None if entry is None else entry.stamp
+
+    def _stamp(self, path: str) -> Optional[Stamp]:
+        found = self.look_at(path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return found.stamp
+
+    def _key(self, folder: str) -> str:
+        return folder
+
+    def _list(self, folder: str) -> List[Entry]:
+        """One request, as are the two below."""
+        return systems.list_folder(folder)
+
+    def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
+        size = -1 if stamp is None else stamp[0]
+        if most is not None and (size < 0 or size > most):
+            return self._part(path, 0, most)
+        data = systems.read_bytes(path)
+        if 0 <= size != len(data):
+            raise OSError(errno.EIO, f'{len(data):,} of {size:,} bytes came')
+        return data
+
+    def _part(self, path: str, start: int, end: int) -> bytes:
+        data = systems.read_bytes(path, start, end)
+        if len(data) < end - start:
+            raise OSError(errno.EIO, f'{len(data):,} of {end - start:,} bytes came')
+        return data[: end - start]
+
+
+FILES = Files()
+
+
+def forget_listings() -> None:
+    """What was listed is listed again: it may have changed since."""
+    _listings.clear()
+    systems.forget_archives()
+
+
+def _data(content: Content) -> bytes:
+    if content.error is not None:
+        raise content.error
+    return content.data
+
+
+def open_regular(path: str) -> BinaryIO:
+    """As :meth:`Files.open`, of a disk."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode):
+        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is no regular file')
+    return open(path, 'rb')
+
+
+def _is_folder(entry: os.DirEntry) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False

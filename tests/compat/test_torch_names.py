@@ -1,0 +1,148 @@
+"""Private names of torch stand in one module, few, and each can be missing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Iterator, List
+
+import pytest
+import torch
+
+import mmguard
+from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
+from mmguard.nn import CrossEntropyLoss
+
+PACKAGE = Path(mmguard.__file__).parent
+COMPAT = 'compat/torch_names.py'
+#: Of the parts that compute: no code that one device runs and another does not.
+COMPUTING = ('detection', 'functional', 'nn')
+
+
+def private_names(source: str) -> List[str]:
+    """Names of torch with a part that begins with an underscore: imported, or reached by attributes."""
+    return [name for name in _names_of_torch(ast.parse(source)) if _is_private(name)]
+
+
+def _is_private(name: str) -> bool:
+    return any(part.startswith('_') and not part.startswith('__') for part in name.split('.')) or '.ops.aten' in name
+
+
+def _names_of_torch(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or '').split('.')[0] == 'torch':
+            yield from (f'{node.module}.{alias.name}' for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split('.')[0] == 'torch')
+        elif isinstance(node, ast.Attribute):
+            name = _dotted(node)
+            if name.split('.')[0] in ('torch', 'forward_ad', 'F'):
+                yield name
+        elif isinstance(node, ast.Call) and _dotted(node.func) in ('getattr', 'hasattr', 'setattr', 'delattr'):
+            owner, name = _dotted(node.args[0]), node.args[1]
+            if owner.split('.')[0] == 'torch' and isinstance(name, ast.Constant):
+                yield f'{owner}.{name.value}'
+
+
+def _dotted(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return f'{_dotted(node.value)}.{node.attr}'
+    return node.id if isinstance(node, ast.Name) else ''
+
+
+def test_private_names_stand_in_one_module() -> None:
+    found = {str(path.relative_to(PACKAGE)): private_names(path.read_text()) for path in PACKAGE.rglob('*.py')}
+    assert len(found) > 100
+    assert {path: names for path, names in found.items() if names and path != COMPAT} == {}
+    assert 0 < len(set(found[COMPAT])) <= 4
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        'import torch._dynamo',
+        'from torch.nn import _reduction',
+        'from torch._subclasses import FakeTensor',
+        'from torch.autograd import forward_ad\nforward_ad._current_level',
+        'import torch\ntorch._C._len_torch_dispatch_stack()',
+        'import torch\ntorch.ops.aten.nll_loss2d_backward',
+        "import torch\ngetattr(torch._C, '_functorch', None)",
+        "import torch\nhasattr(torch, '_dynamo')",
+    ],
+)
+def test_the_check_sees_them(line: str) -> None:
+    assert private_names(line)
+    assert not private_names(
+        'import torch\ntorch.compiler.is_compiling()\ntorch.nn.functional.cross_entropy\nself._counts'
+    )
+
+
+def test_no_branch_on_the_device() -> None:
+    for path in (path for part in COMPUTING for path in (PACKAGE / part).rglob('*.py')):
+        attributes = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        assert not attributes & {'is_cuda', 'is_cpu', 'is_mps', 'is_xpu'}, path
+        assert '.device.type' not in path.read_text(), path
+
+
+#: Name -> how it is taken away in a process of its own, before mmguard is imported.
+TAKEN_AWAY = {
+    'torch.compiler.is_compiling, as before 2.3': "sys.modules['torch.compiler'] = None",
+    'torch._utils.is_compiling, as in 1.13': (
+        "sys.modules['torch.compiler'] = None\nimport torch._utils\nvars(torch._utils).pop('is_compiling', None)"
+    ),
+    'FakeTensor, as in 1.13': "sys.modules['torch._subclasses.fake_tensor'] = None",
+}
+TRAINS = """
+import torch
+from mmguard.nn import CrossEntropyLoss
+from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
+assert not is_compiling() and not is_fake(torch.ones(1)) and outlives_call(torch.ones(1))
+criterion = CrossEntropyLoss()
+logits = torch.randn(4, 3, requires_grad=True)
+for _ in range(2):
+    criterion(logits, torch.tensor([0, 1, 7, 2])).backward()
+print(criterion.tally().total, criterion.tally().skipped, logits.grad[2].abs().sum().item())
+"""
+
+
+@pytest.mark.parametrize('name', TAKEN_AWAY)
+def test_a_name_that_is_missing(name: str) -> None:
+    code = f'import sys, torch\n{TAKEN_AWAY[name]}\n{TRAINS}'
+    ended = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=False, timeout=120)
+    assert ended.stdout == '8 2 0.0\n', ended.stderr
+
+
+def test_what_outlives_a_call() -> None:
+    assert outlives_call(torch.ones(3))
+    assert not outlives_call(torch.ones(3, device='meta'))
+    assert not is_compiling()
+    func = pytest.importorskip('torch.func')
+    seen = []
+    func.vmap(lambda x: (seen.append(outlives_call(x)), x)[1])(torch.ones(2, 3))
+    func.grad(lambda x: (seen.append(outlives_call(x)), x.sum())[1])(torch.ones(3))
+    with pytest.importorskip('torch._subclasses.fake_tensor').FakeTensorMode() as mode:
+        fake = mode.from_tensor(torch.ones(3))
+        seen += [outlives_call(fake), not is_fake(fake)]
+    assert seen == [False] * 4
+
+
+def test_the_counter_of_a_loss_lets_it_be_exported() -> None:
+    """Twice, and between training steps."""
+    export = pytest.importorskip('torch.export').export
+    logits, target = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
+    criterion = CrossEntropyLoss()
+    criterion(logits, target)
+    criterion.eval()
+    for _ in range(2):
+        program = export(criterion, (logits, target))
+    exported = program.module() if hasattr(program, 'module') else program  # torch 2.1 calls the program
+    invalid = torch.tensor([0, 7, 2, 0])
+    torch.testing.assert_close(exported(logits, invalid), criterion(logits, invalid))
+    criterion.train()(logits, invalid)
+    assert (criterion.tally().total, criterion.tally().skipped) == (8, 1)
+    fresh = CrossEntropyLoss()
+    export(fresh, (logits, target))  # in training mode
+    fresh(logits, invalid)
+    assert fresh.tally().total == 4

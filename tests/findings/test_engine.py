@@ -1,0 +1,176 @@
+"""The engine with rules and edits made up for it: which edits hold, and what is said of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Iterator, List, Optional, Sequence, Type
+
+import pytest
+
+from mmguard.config.read import ReadConfig
+from mmguard.findings import RULES
+from mmguard.findings.edits import Edit, Split, holds, remembered, trained_classes
+from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
+from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.rule import DataRule, Facts, Rule
+
+
+class OutOfRange(DataRule):
+    code = 'MG998'
+    summary = 'Values beyond the {num_classes} classes.'
+    advice = 'Look at {values}.'
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        return 0.9
+
+    def edits(self, finding: Finding, facts: Facts) -> Sequence[Edit]:
+        return facts.options.get('edits', ())
+
+
+class TooMany(Rule):
+    """More than 100 labels of class 0, wherever they come from."""
+
+    code = 'MG999'
+    looks_at = ('labels',)
+    advice = 'Take fewer.'
+    severity = WARNING
+
+    def find(self, facts: Facts) -> Iterator[Finding]:
+        if facts.labels is not None and facts.labels.histogram.get(0, 0) > 100:
+            yield self.found('There are too many.', 'class 0', severity=facts.options.get('severity'))
+
+
+RULES_HERE: List[Type[Rule]] = [OutOfRange, TooMany]
+BEFORE = LabelFacts({2: 5}, 2, 255, histogram={0: 10, 1: 10, 2: 5})
+EDIT = Edit('Write it.', question='Is it so?')
+
+
+def is_offered(after: Optional[LabelFacts], before: LabelFacts = BEFORE, edit: Edit = EDIT, **options: Any) -> bool:
+    given = {**options, 'edits': [edit]}
+    (found, *_) = diagnose(before, rules=RULES_HERE, options=given, reread=lambda *_: after)
+    return found.edits == (edit,)
+
+
+CLEAN = replace(BEFORE, values={}, histogram={0: 10, 1: 10})
+
+
+def test_an_edit_holds_where_all_classes_keep_their_labels() -> None:
+    assert is_offered(CLEAN)
+    assert is_offered(replace(CLEAN, histogram={0: 10, 1: 15}))
+    assert is_offered(replace(CLEAN, histogram={0: 10, 1: 10, 2: 5}, num_classes=3))
+    assert not is_offered(None)
+    assert not is_offered(replace(CLEAN, values={2: 1})), 'the finding is still there'
+    assert not is_offered(replace(CLEAN, histogram={}))
+    assert not is_offered(replace(CLEAN, histogram={0: 30}))
+    assert not is_offered(replace(CLEAN, histogram={0: 30, 1: 0}))
+    assert not is_offered(replace(CLEAN, histogram={0: 30, 2: 10}), BEFORE), '2 is no class'
+    assert not is_offered(replace(CLEAN, histogram={0: 30, -1: 10}))
+    assert not is_offered(replace(CLEAN, histogram={0: 10, 1: 9}))
+    # What stands for nothing where the answer is yes may go.
+    assert is_offered(replace(CLEAN, histogram={0: 10}), edit=replace(EDIT, unlabelled=(1,)))
+
+
+def test_an_edit_that_brings_an_error_is_not_offered() -> None:
+    many = replace(CLEAN, histogram={0: 101, 1: 10})
+    assert is_offered(many), 'a warning'
+    assert not is_offered(many, severity=ERROR)
+    assert is_offered(many, replace(BEFORE, histogram={0: 101, 1: 10}), severity=ERROR), 'it was there before'
+    # What rewrites files must not even bring a warning.
+    assert not is_offered(many, edit=replace(EDIT, files=(('a', ()),)))
+
+
+def test_other_files_or_misread_ones_are_compared_by_what_they_hold() -> None:
+    maps = MapFacts(raw={0: 4, 1: 4}, sources=['a.png'])
+    before = replace(BEFORE, maps=maps)
+    assert not is_offered(replace(CLEAN, histogram={0: 1}, maps=maps), before)
+    assert is_offered(replace(CLEAN, histogram={0: 1}, maps=replace(maps, sources=['b.png'])), before)
+    assert not is_offered(replace(CLEAN, histogram={}, maps=replace(maps, sources=['b.png'])), before)
+    misread = replace(BEFORE, maps=replace(maps, loaded_otherwise={'a.png': 1}))
+    assert is_offered(replace(CLEAN, histogram={0: 4, 1: 4}, maps=maps), misread)
+    assert not is_offered(replace(CLEAN, histogram={0: 4, 1: 3}, maps=maps), misread)
+
+
+def test_an_edit_must_be_right_in_the_other_splits() -> None:
+    """A split without the finding must not train on more than before, either."""
+
+    def held(before: LabelFacts, after: LabelFacts) -> bool:
+        facts = Facts(before, reread=lambda *_: after)
+        (finding,) = diagnose(BEFORE, rules=[OutOfRange])
+        return holds(EDIT, finding, [Split(facts, [])], RULES_HERE)
+
+    assert held(CLEAN, CLEAN)
+    assert not held(CLEAN, replace(CLEAN, histogram={0: 10, 1: 11}))
+    assert held(CLEAN, replace(CLEAN, histogram={0: 10, 1: 11}, num_classes=3))
+    assert held(CLEAN, replace(CLEAN, histogram={0: 10, 1: 11}, ignore_index=None))
+    assert not held(CLEAN, replace(CLEAN, values={2: 1}))
+    assert held(replace(CLEAN, kind='instances'), replace(CLEAN, kind='instances', histogram={0: 10, 1: 11}))
+    bad = Facts(CLEAN, reread=lambda *_: replace(CLEAN, histogram={0: 10}))
+    options = {'edits': [EDIT]}
+    for others in ((), (bad,)):
+        (found,) = diagnose(BEFORE, rules=RULES_HERE, options=options, reread=lambda *_: CLEAN, others=others)
+        assert found.edits == (() if others else (EDIT,))
+
+
+def test_of_edits_that_ask_the_same_the_first_is_offered_and_advice_is_made_of_them() -> None:
+    edits = [replace(EDIT, number=n, text=f'Write {n}.', question=q) for n, q in ((1, 'A?'), (2, 'A?'), (3, 'B?'))]
+    (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: CLEAN)
+    assert [edit.number for edit in found.edits] == [1, 3]
+    assert found.advice == 'A? Write 1. Or: B? Write 3.'
+    (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: None)
+    assert (found.edits, found.advice) == ((), Rule.otherwise)
+    (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits})
+    assert (found.edits, found.advice) == ((), 'Look at 2.'), 'nobody can look again'
+    (found,) = diagnose(BEFORE, rules=[OutOfRange], reread=lambda *_: CLEAN)
+    assert (found.edits, found.advice, found.cause) == ((), 'Look at 2.', 'Values beyond the 2 classes.')
+
+
+def test_labels_are_read_again_once_for_each_edit() -> None:
+    asked: List[Any] = []
+
+    def reread(*of: Any) -> LabelFacts:
+        asked.append(of)
+        return BEFORE
+
+    config = ReadConfig({'a': 1})
+    again = remembered(reread)
+    for files in ((), (), (('a', ()),)):
+        assert again(config, {'x': 1}, files) is BEFORE
+    assert asked == [(config, {'x': 1}, ()), (config, {'x': 1}, (('a', ()),))]
+    again(ReadConfig({'a': 2}), {'x': 1}, ())
+    again(None, {'x': 1}, ())
+    again(None, {'x': 2}, ())
+    assert len(asked) == 5
+
+
+def test_what_teaches_a_class() -> None:
+    facts = LabelFacts({3: 1, 1: 2}, 3, 2, histogram={-1: 1, 0: 4, 1: 2, 2: 9, 3: 1})
+    assert trained_classes(facts) == {0: 4}
+    facts.annotations = AnnotationFacts(usable={0: 0, 2: 7})
+    assert trained_classes(replace(facts, ignore_index=None)) == {2: 7}
+
+
+def test_a_finding_names_files_by_what_they_hold() -> None:
+    maps = MapFacts(examples={2: ['two.png'], 7: ['seven.png', 'both.png'], 8: ['both.png']})
+    files = OutOfRange().files(LabelFacts({2: 1}, 2, maps=maps))
+    assert files == ['two.png']
+    assert OutOfRange().files(LabelFacts({2: 1}, 2, maps=maps, stored={2: [7, 8]})) == ['seven.png', 'both.png']
+    boxes = AnnotationFacts(box_examples={'label': ['a.xml']})
+    assert OutOfRange().files(LabelFacts({2: 1}, 2, annotations=boxes)) == ['a.xml']
+    assert OutOfRange().files(LabelFacts({}, 2, annotations=boxes)) == []
+
+
+def test_rules_are_chosen_by_code_or_its_beginning() -> None:
+    usual = chosen_rules()
+    assert [rule for rule in RULES if not rule.on_request] == usual
+    assert chosen_rules(everything=True) == RULES
+    assert [rule.code for rule in chosen_rules(['MG107'])] == ['MG107']
+    begins = chosen_rules(['MG10', 'MG201'])
+    assert {rule.code[:4] for rule in begins} == {'MG10', 'MG20'}
+    assert {rule.code for rule in begins if rule.code.startswith('MG20')} == {'MG201'}
+    assert chosen_rules(['MG10'], ['MG107']) == [rule for rule in chosen_rules(['MG10']) if rule.code != 'MG107']
+    codes = [{rule.code, *rule.aliases} for rule in chosen_rules(ignore=['MG1'])]
+    assert codes
+    assert not any(code.startswith('MG1') for of_rule in codes for code in of_rule)
+    with pytest.raises(ValueError, match=r'^no rule has the code MG777, MG9; there are MG2\d\d, '):
+        chosen_rules(['MG107', 'MG777'], ['MG9'])

@@ -1,0 +1,98 @@
+"""What a finding says beside its cause: what has no effect, what adds to it, what is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from situation import coco_data, coco_json, faster, findings_of, numbered, seg_data, seg_model, some_boxes, write_config
+from this_stack import IS_ONEDL
+
+from mmguard.cli import main
+from mmguard.config.read import ReadConfig
+from mmguard.findings import Finding, diagnose
+
+MMDET = pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
+
+
+def found_in(**config: Any) -> Dict[str, Finding]:
+    return {finding.code: finding for finding in diagnose(config=ReadConfig(config))}
+
+
+def loader(dataset: Any) -> Dict[str, Any]:
+    return dict(batch_size=2, dataset=dataset)
+
+
+def six(head: int, **more: Any) -> Dict[str, Finding]:
+    data = loader(seg_data(Path('data'), tuple('abcdef')))
+    return found_in(default_scope='mmseg', model=seg_model(head), train_dataloader=data, **more)
+
+
+@pytest.mark.skipif(IS_ONEDL, reason='needs mmseg')
+def test_a_num_classes_that_no_head_reads() -> None:
+    assert '`num_classes = 6` at the top level of the config has no effect' in six(150, num_classes=6)['MG201'].cause
+    assert 'no effect' not in six(150, num_classes=150)['MG201'].cause
+    assert 'no effect' not in six(150)['MG201'].cause
+
+
+@pytest.mark.skipif(IS_ONEDL, reason='needs mmseg')
+def test_padding_that_adds_ignored_pixels() -> None:
+    loss = dict(type='CrossEntropyLoss', class_weight=[1.0] * 6)
+    model = seg_model(6, dict(loss_decode=loss))
+    found = found_in(default_scope='mmseg', model=model)['MG214']
+    assert 'model.data_preprocessor.seg_pad_val fills with 255' in found.cause
+    del model['data_preprocessor']
+    assert 'fills' not in found_in(default_scope='mmseg', model=model)['MG214'].cause
+
+
+@MMDET
+def test_a_class_list_that_leaves_nothing(tmp_path: Path) -> None:
+    coco_json(tmp_path / 'train/ann.json', numbered('cat', 'dog'), some_boxes([1, 2], 3))
+
+    def scan(*names: str) -> List[Finding]:
+        data = loader(coco_data(tmp_path, names))
+        config = dict(default_scope='mmdet', model=faster(len(names)), train_dataloader=data)
+        return findings_of(lambda root: write_config(root, **config), tmp_path)
+
+    first = scan('Katze', 'Hund')[0]
+    assert first.code == 'MG140'
+    assert 'not one object is left' in first.evidence
+    first = scan('cat', 'Hund')[0]
+    assert first.code == 'MG140'
+    assert 'is left' not in first.evidence
+
+
+@MMDET
+def test_a_list_that_stayed_at_the_wrapper_is_one_fault(tmp_path: Path) -> None:
+    """Nothing beside it advises a head of as many classes as the type has."""
+    coco_json(tmp_path / 'train/ann.json', {24: 'person', 25: 'rider'}, some_boxes([24, 25], 3))
+    inner = dict(coco_data(tmp_path, None), type='CityscapesDataset')
+    outer = dict(type='RepeatDataset', times=8, dataset=inner, metainfo=dict(classes=('person',)))
+    config = dict(default_scope='mmdet', model=faster(1), train_dataloader=loader(outer))
+    found = findings_of(lambda root: write_config(root, **config), tmp_path)
+    assert [one.code for one in found if one.severity == 'error'] == ['MG203']
+
+
+def test_check_reads_the_switch_of_detr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    included, path = tmp_path / 'own.yml', tmp_path / 'rtdetr.yml'
+    path.write_text("__include__: ['own.yml']\n", encoding='utf-8')
+    for number, remaps, code in ((5, True, 1), (5, False, 0), (80, True, 0)):
+        included.write_text(f'num_classes: {number}\nremap_mscoco_category: {remaps}\n', encoding='utf-8')
+        assert main(['check', str(path)]) == code
+        assert ('MG162' in capsys.readouterr().out) == bool(code)
+
+
+def test_check_and_scan_agree_on_the_switch_of_detr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ids that COCO has as well give the labels that are meant, as long as none of its gaps is among them."""
+    path = tmp_path / 'own.yml'
+    path.write_text(
+        'num_classes: 8\nremap_mscoco_category: True\n'
+        f'train_dataloader:\n  dataset:\n    ann_file: {tmp_path}/ann.json\n',
+        encoding='utf-8',
+    )
+    for ids, code in ((range(1, 9), 0), (range(8), 1), (range(2, 10), 1)):
+        coco_json(tmp_path / 'ann.json', {number: f'class {number}' for number in ids}, some_boxes(list(ids), 3))
+        for command in ('check', 'scan'):
+            assert main([command, str(path)]) == code, (command, ids)
+            assert ('MG162' in capsys.readouterr().out) == bool(code)

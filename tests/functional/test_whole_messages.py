@@ -1,0 +1,157 @@
+"""Every message of the arithmetic in full: ``messages.txt`` holds a line for each of the calls below.
+
+A message that is meant to change is changed there, too: that is where it is read as its users do.
+"""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any, Callable, List
+
+import pytest
+import torch
+
+from mmguard.functional import (
+    binary_cross_entropy_with_logits,
+    check_target,
+    cross_entropy,
+    mask_cross_entropy,
+    sigmoid_cross_entropy,
+    softmax_cross_entropy,
+)
+
+MAP = torch.zeros(2, 3, 4, 5)
+LABEL = torch.zeros(2, 4, 5, dtype=torch.long)
+ROWS = torch.zeros(6, 3)
+NAN = float('nan')
+
+
+def labels(*values: float, dtype: Any = torch.long) -> torch.Tensor:
+    """A map of two images, with these values first."""
+    flat = [*values, *[values[-1]] * (40 - len(values))]
+    return torch.tensor(flat, dtype=dtype).reshape(2, 4, 5)
+
+
+def sums_of_all(logits: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    return (logits * (target.unsqueeze(1) + 1)).sum()
+
+
+SHAPES = [
+    (MAP, torch.zeros(2, 3, 4, 5).long()),
+    (torch.zeros(6), torch.zeros(6).long()),
+    (MAP, LABEL.unsqueeze(1)),
+    (MAP, LABEL.unsqueeze(-1)),
+    (MAP, LABEL.float()),
+    (MAP, torch.zeros(2, 4, 5, 3).long()),
+    (MAP, torch.zeros(2, 4, 5, 4).long()),
+    (torch.zeros(2, 7, 4, 5), torch.zeros(2, 4, 5, 3).long()),
+    (MAP, torch.zeros(2, 4, 5, 2).long()),
+    (MAP, torch.zeros(2, 7, 4, 5)),
+    (MAP, torch.zeros(2, 8, 10).long()),
+    (MAP, torch.zeros(2, 5, 4).long()),
+    (MAP, torch.zeros(3, 4, 5).long()),
+    (MAP[:1], LABEL[0]),
+    (MAP[0], LABEL[0]),
+    (ROWS, torch.zeros(7).long()),
+    (MAP.movedim(1, -1), LABEL),
+    (torch.zeros(3), torch.zeros(6).long()),
+    (MAP, torch.tensor(0)),
+    (torch.tensor(1.0), torch.tensor(0)),
+    (MAP.long(), LABEL),
+    (LABEL, MAP),
+    (MAP, 3),
+]
+ROWS_OF_TARGETS = [
+    [[0.2, 0.3, 0.5], [1, 1, 0], [0, 0, 0], [NAN, 0, 1], [-1, 1, 1], [0, 1, 0]],
+    [[0, 255, 0], [255, 0, 0]],
+    [[1, 1, 0], [0, 1, 1]],
+    [[0, 0, 0], [0, 1, 0]],
+    [[-1, 3, 2], [0, 1, 0]],
+    [[0.5, 0.25, 0.5], [0, 1, 0]],
+]
+UNIT = [[0, 255], [0, 3, 255], [-1, 0], [0, 7], [0.5, 1.5], [NAN, 1]]
+
+CALLS: List[Callable[[], Any]] = [
+    *[lambda one=one: cross_entropy(*one) for one in SHAPES],
+    *[lambda one=one: check_target(*one) for one in SHAPES],
+    *[lambda one=one: softmax_cross_entropy(*one) for one in SHAPES[:19]],
+    *[lambda one=one: sigmoid_cross_entropy(*one) for one in SHAPES[:19]],
+    *[lambda one=one: binary_cross_entropy_with_logits(*one) for one in [*SHAPES[:19], (ROWS[:, :1], ROWS[:, 0])]],
+    *[
+        lambda rows=rows: cross_entropy(torch.zeros(len(rows), 3), torch.tensor(rows).float(), on_invalid='raise')
+        for rows in ROWS_OF_TARGETS
+    ],
+    *[
+        lambda rows=rows: check_target(torch.zeros(len(rows), 3), torch.tensor(rows).float())
+        for rows in ROWS_OF_TARGETS
+    ],
+    *[
+        lambda unit=unit: check_target(torch.zeros(len(unit)), torch.tensor(unit).float(), kind='multilabel')
+        for unit in UNIT
+    ],
+    *[
+        lambda given=given: check_target(MAP, labels(*given))
+        for given in ([0, 1, 2], [1, 2, 3], [0, 255], [0, 1], [0], [-100], [0, 1, 2, 7, 9], [1, 2, -1])
+    ],
+    *[
+        lambda given=given: check_target(MAP, labels(*given), ignore_index=255)
+        for given in ([0, 1, 2, 255], [0, 255], [255], [0, 1, 1, 255])
+    ],
+    *[
+        lambda given=given: check_target(MAP, labels(*given, dtype=torch.float32))
+        for given in ([0, 1, 2], [0, 1 / 255, 2 / 255], [0.5, 1.5], [NAN, 1])
+    ],
+    lambda: check_target(MAP, labels(0, 1, 2), ignore_index=1),
+    lambda: check_target(MAP, labels(0, 1, 2), weight=torch.ones(4)),
+    lambda: check_target(MAP, labels(0, 1, 2), weight=torch.ones(19)),
+    lambda: check_target(MAP, LABEL.unsqueeze(1) + 7, weight=torch.ones(4)),
+    lambda: check_target(MAP[:, :1], LABEL),
+    lambda: check_target(MAP, LABEL, kind='x'),
+    lambda: check_target(MAP, labels(0, 1, 255), ignore_index=255, loss=sums_of_all),
+    lambda: check_target(MAP[:, 0], labels(0, 255).float(), ignore_index=255, kind='multilabel'),
+    lambda: cross_entropy(MAP, MAP.softmax(1), ignore_index=255),
+    lambda: cross_entropy(MAP, LABEL, label_smoothing=1.5),
+    lambda: cross_entropy(MAP, LABEL, reduction='avg'),
+    lambda: cross_entropy(MAP, LABEL, on_invalid='skip'),
+    lambda: cross_entropy(MAP, LABEL, ignore_index=255.0),
+    lambda: cross_entropy(MAP, labels(0, 7, 7, 9, 0), on_invalid='raise'),
+    lambda: binary_cross_entropy_with_logits(MAP, MAP, pos_weight=torch.ones(3)),
+    lambda: softmax_cross_entropy(MAP, LABEL, torch.ones(2, 4)),
+    lambda: softmax_cross_entropy(MAP, LABEL, class_weight=torch.ones(4)),
+    lambda: softmax_cross_entropy(MAP, LABEL, reduction='sum', avg_factor=3),
+    lambda: softmax_cross_entropy(MAP, LABEL, reduction='x'),
+    lambda: sigmoid_cross_entropy(MAP[:, :1], LABEL[:1]),
+    lambda: check_target(MAP, labels(0, 1, 2, 3, 0), ignore_index=3),
+    lambda: check_target(MAP, LABEL, kind='probabilities'),
+    lambda: check_target(MAP, labels(0, 300 / 255, 1 / 255, dtype=torch.float32)),
+    lambda: cross_entropy(torch.zeros(1, 9), torch.full((1, 9), 0.5), on_invalid='raise'),
+    lambda: cross_entropy(torch.zeros(1, 8), torch.full((1, 8), 0.5), on_invalid='raise'),
+    lambda: mask_cross_entropy(torch.zeros(2, 3, 4, 4), torch.zeros(2, 4, 4), torch.zeros(2)),
+    lambda: binary_cross_entropy_with_logits(ROWS, ROWS + 3, on_invalid='raise'),
+]
+
+
+def words_of(call: Callable[[], Any]) -> str:
+    """What a call returns, warns of and raises, in one line."""
+    said = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        try:
+            returned = call()
+            said += [returned] if isinstance(returned, str) else []
+        except (TypeError, ValueError, RuntimeError, IndexError) as error:
+            said.append(f'{type(error).__name__}: {error}')
+    return ' | '.join([*said, *(f'warned: {one.message}' for one in caught)]).replace('\n', ' ')
+
+
+MESSAGES = (Path(__file__).with_name('messages.txt')).read_text(encoding='utf-8').splitlines()
+
+
+def test_there_is_a_line_for_every_call() -> None:
+    assert len(MESSAGES) == len(CALLS)
+
+
+@pytest.mark.parametrize('number', range(len(CALLS)))
+def test_message(number: int) -> None:
+    assert words_of(CALLS[number]) == MESSAGES[number]

@@ -1,0 +1,17 @@
+"""All configs that ship with mmseg and mmdet: `make test-edits`, not the daily suite."""
+
+from __future__ import annotations
+
+import pytest
+from test_spaces_official import check_models, check_tools, load
+
+from benchmarks.official_configs import shipped_configs
+
+
+@pytest.mark.timeout(3600)
+def test_one_answer_for_all_configs(monkeypatch: pytest.MonkeyPatch) -> None:
+    configs = list(load(shipped_configs()))
+    assert len(configs) > 1_400
+    for official in configs:
+        check_tools(official)
+    assert check_models(configs, monkeypatch) > 100

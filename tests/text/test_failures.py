@@ -1,0 +1,138 @@
+"""Whatever a command meets, it ends in a line or two and with code 2; --debug shows the traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, List
+
+import pytest
+
+from mmguard.cli import main
+from mmguard.labels.space import LabelRule, value_counts
+from mmguard.text.failures import broken_import, own_failure, words_of
+
+ASSERTS = "assert False, 'MMCV==2.1.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.1.0.'\n"
+LACKS = 'from no_such_package.ops import nms\n'
+WHY = {ASSERTS: 'AssertionError: MMCV==2.1.0', LACKS: "ModuleNotFoundError: No module named 'no_such_package'"}
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Makes a package that does not import, with a config of its scope and a crash record; returns their folder."""
+    pytest.importorskip('mmengine')
+
+    def make(source: str) -> str:
+        (tmp_path / 'mmbroken').mkdir()
+        (tmp_path / 'mmbroken' / '__init__.py').write_text(source)
+        (tmp_path / 'mmbroken' / 'registry.py').write_text('')
+        (tmp_path / 'config.py').write_text(
+            "default_scope = 'mmbroken'\n"
+            "model = dict(type='Net', bbox_head=dict(type='Head', loss_cls=dict(type='CrossEntropyLoss')))\n"
+            "train_dataloader = dict(dataset=dict(type='Data', pipeline=[dict(type='PackDetInputs')]))\n"
+        )
+        (tmp_path / 'crash.json').write_text('{"format": 1, "batches": [{"iter": 1, "samples": [{"path": "a.png"}]}]}')
+        monkeypatch.syspath_prepend(str(tmp_path))
+        return str(tmp_path)
+
+    return make
+
+
+@pytest.mark.parametrize('source', [ASSERTS, LACKS], ids=['asserts', 'lacks'])
+@pytest.mark.parametrize(
+    'words', ['apply {}/config.py -o {}/out.py', 'trace {}/config.py', 'replay {}/config.py {}/crash.json']
+)
+def test_a_framework_that_does_not_import_is_named(broken: Any, source: str, words: str, capsys: Any) -> None:
+    folder = broken(source)
+    assert main(words.replace('{}', folder).split()) == 2
+    shown = capsys.readouterr()
+    (line,) = shown.err.splitlines()
+    assert line.startswith(f'mmguard {words.split()[0]}: mmbroken cannot be imported: {WHY[source]}')
+    assert 'mmguard env' in line
+    assert shown.out == ''
+    assert not Path(folder, 'out.py').exists()
+
+
+def test_a_package_of_the_users_own_is_named_too(broken: Any, capsys: Any) -> None:
+    folder = broken(LACKS)
+    imports = "custom_imports = dict(imports=['mmbroken'], allow_failed_imports=False)\n"
+    Path(folder, 'config.py').write_text(f"{imports}model = dict(type='Net')\n")
+    assert main(['apply', f'{folder}/config.py', '-o', f'{folder}/out.py']) == 2
+    assert f'mmbroken cannot be imported: {WHY[LACKS]}' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('words', [['--debug', 'explain'], ['explain', '--debug'], ['explain']])
+def test_what_nobody_expected_is_said_in_one_line(words: List[str], capsys: Any, monkeypatch: Any) -> None:
+    def run(args: Any) -> int:
+        return value_counts(args)  # type: ignore[return-value]
+
+    monkeypatch.setattr('mmguard.tools.explain.command.run', run)
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert ('Traceback' in said) == ('--debug' in words)
+    line = said.splitlines()[-1]
+    assert line.startswith("mmguard explain: AttributeError: 'Namespace' object has no attribute 'size'. ")
+    assert 'report it in the issue tracker of mmguard' in line
+    assert '--debug' in line
+
+
+def test_a_config_that_exits_does_not_mean_findings(tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip('mmengine')
+    config = tmp_path / 'config.py'
+    config.write_text('import sys\n_base_ = []\nsys.exit(1)\n')
+    assert main(['apply', str(config), '-o', str(tmp_path / 'out.py')]) == 2
+    assert 'SystemExit: 1' in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: Any) -> None:
+    voc = ships(tmp_path / 'voc')
+    (tmp_path / 'file').write_text('')
+    assert main(['scan', voc, '--json', str(tmp_path / 'file' / 'b.json')]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith('mmguard scan: ')
+    assert str(tmp_path / 'file') in said
+
+
+def ships(folder: Path) -> str:
+    """A VOC folder: it is read without any package beside mmguard's own."""
+    folder.mkdir()
+    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>8</xmax><ymax>9</ymax></bndbox>'
+    (folder / 'a.xml').write_text(
+        '<annotation><size><width>32</width><height>32</height></size><object><name>ship</name>'
+        f'<difficult>0</difficult>{box}</object></annotation>'
+    )
+    return str(folder)
+
+
+@pytest.mark.parametrize('words', [['explain'], ['scan', '{}/voc']], ids=lambda words: words[0])
+def test_a_reader_that_goes_is_no_error(tmp_path: Path, words: List[str]) -> None:
+    """As `| head -1` does: print, and rich's console."""
+    ships(tmp_path / 'voc')
+    reading, writing = os.pipe()
+    os.close(reading)
+    line = [sys.executable, '-m', 'mmguard.cli', *(word.format(tmp_path) for word in words)]
+    done = subprocess.run(line, text=True, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, '')
+
+
+def raised_by(function: Any, *args: Any) -> BaseException:
+    with pytest.raises(BaseException) as caught:
+        function(*args)
+    return caught.value
+
+
+def test_only_what_comes_up_in_mmguard_is_its_own_failure() -> None:
+    assert own_failure(raised_by(value_counts, None)).startswith('mmguard/labels/space.py:')
+    assert own_failure(raised_by(value_counts, None)).endswith(' in value_counts')
+    assert own_failure(raised_by(LabelRule, -1)) == ''  # what it says to its user
+    assert own_failure(raised_by(int, 'a')) == ''
+
+
+def test_an_exception_in_one_line() -> None:
+    assert words_of(ValueError('one\n  two')) == 'ValueError: one two'
+    assert words_of(KeyError()) == 'KeyError'
+    assert words_of(ValueError('a' * 1000)) == f'ValueError: {"a" * 400}'
+    assert broken_import(raised_by(__import__, 'no_such_package')) == ''  # nothing that is there is broken

@@ -1,0 +1,186 @@
+"""COCO panoptic: segments_info beside the PNG. Planted faults are named, clean sets are clean, damage ends no scan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+
+HEIGHT, WIDTH = 34, 32
+
+
+def make(root: Path, images: int = 14, first: int = 70_000, things: int = 2, void: int = 0, crowd: int = 0) -> Path:
+    """A set without a fault: stuff above, things below, each time others."""
+    folder = root / 'panoptic_train'
+    folder.mkdir(parents=True)
+    record: Dict[str, Any] = dict(images=[], annotations=[], categories=[])
+    record['categories'] = [dict(id=n, name=f'class {n}', isthing=int(n < 3)) for n in (1, 2, 5)]
+    for number in range(images):
+        ids = np.zeros((HEIGHT, WIDTH), np.int64)
+        boxes = {first + number: (void, 0, WIDTH, 10)}
+        boxes.update({3 + 300 * n: (6 * n, 10, 6 * n + 5, 20 + n) for n in range(things)})
+        segments = []
+        for place, (segment, (left, top, right, bottom)) in enumerate(boxes.items()):
+            ids[top:bottom, left:right] = segment
+            box, area = [left, top, right - left, bottom - top], (right - left) * (bottom - top)
+            category = 5 if not place else 1 + place % 2
+            is_crowd = int(place == 1 and number < crowd)
+            segments.append(dict(id=segment, category_id=category, iscrowd=is_crowd, bbox=box, area=area))
+        save(folder / f'{number:02d}.png', ids)
+        record['images'].append(dict(id=number, file_name=f'{number:02d}.jpg', height=HEIGHT, width=WIDTH))
+        record['annotations'].append(dict(image_id=number, file_name=f'{number:02d}.png', segments_info=segments))
+    (root / 'panoptic_train.json').write_text(json.dumps(record))
+    return root / 'panoptic_train.json'
+
+
+def save(path: Path, ids: np.ndarray) -> None:
+    channels = np.stack([ids % 256, ids // 256 % 256, ids // 65536], axis=-1)
+    Image.fromarray(channels.astype(np.uint8)).save(path)
+
+
+def scanned(path: Path, out: Path, *options: str) -> Tuple[int, Dict[str, str], Dict[str, Any]]:
+    """The exit code, code -> evidence of its finding, and the facts."""
+    code = main(['scan', str(path), '--json', str(out), *options])
+    (dataset,) = json.loads(out.read_text())['datasets']
+    notes = ('MG100', 'MG138')
+    found = {one['code']: one['evidence'] for one in dataset['findings'] if one['code'] not in notes}
+    return code, found, dataset['facts']['annotations']
+
+
+def test_planted_faults_are_named_with_their_png(tmp_path: Path) -> None:
+    path = make(tmp_path)
+    folder, record = tmp_path / 'panoptic_train', json.loads(path.read_text())
+    (folder / '00.png').unlink()
+    blank = np.zeros((HEIGHT, WIDTH), np.int64)
+    ids = blank.copy()
+    ids[:10], ids[10:20, :5], ids[10:21, 6:11] = 70_001, 3, 303
+    ids[23, 30:] = 9_000_000
+    save(folder / '01.png', ids)  # two pixels of no segment
+    record['annotations'][2]['segments_info'][1]['id'] = 4  # listed as 4, drawn as 3
+    record['annotations'][3]['segments_info'][0]['area'] = 99
+    save(folder / '04.png', np.where(np.arange(HEIGHT * 8)[:, None] < 10, 70_004, 0))  # of another size
+    record['annotations'][5]['segments_info'][2]['id'] = 3  # twice
+    Image.fromarray(blank.astype(np.uint8)).save(folder / '06.png')  # gray
+    (folder / '07.png').write_bytes((folder / '07.png').read_bytes()[:60])
+    record['annotations'][8]['segments_info'][0]['category_id'] = 77
+    record['annotations'][9]['file_name'] = '10.png'
+    record['annotations'][11]['segments_info'][0]['id'] = '70011'
+    del record['annotations'][12]['file_name']
+    channels = np.asarray(Image.open(folder / '13.png'))
+    Image.fromarray(channels[..., ::-1].copy()).save(folder / '13.png')  # written by OpenCV
+    path.write_text(json.dumps(record))
+    code, found, facts = scanned(path, tmp_path / 'scan.json')
+    assert code == 1
+    examples = {what: ' '.join(places) for what, places in facts['mask_examples'].items()}
+    assert '01.png: id 9000000, 2 pixels' in examples['a panoptic PNG holds ids without an entry in segments_info']
+    assert '02.png: id 3, 50 pixels' in examples['a panoptic PNG holds ids without an entry in segments_info']
+    assert '02.png: id 4' in examples['a segment has no pixel in its PNG']
+    assert '13.png: id 70013' in examples['a segment has no pixel in its PNG']
+    assert '03.png: id 70003, 320 pixels, area 99' in examples['the area of a segment is not the number of its pixels']
+    assert '04.png: 1 x 272, 32 x 34 in the JSON' in examples['a panoptic PNG has another size than its image']
+    assert examples['a segment id stands twice in an image'] == '05.png: id 3'
+    unreadable = {what: ' '.join(places) for what, places in facts['unreadable'].items()}
+    assert unreadable['the PNG of a panoptic image is not there'] == 'panoptic_train/00.png'
+    assert '06.png: L' in unreadable['a panoptic PNG has not three channels of 8 bits']
+    assert any('07.png' in where for what, where in unreadable.items() if what.startswith('cannot be read'))
+    assert (
+        "'10.png', '09.png'"
+        in unreadable['file_name of an annotation is not that of its image as .png, which mmdet opens']
+    )
+    assert 'annotations[11]' in unreadable['the id of a segment is no whole number between 1 and 16777215']
+    assert 'annotations[12]' in unreadable['a panoptic annotation has no file_name of a PNG']
+    assert facts['unnamed'] == {'77': 1}
+    assert {'MG132', 'MG176', 'MG179'} <= set(found)
+
+
+@pytest.mark.parametrize('more', [{}, dict(first=1), dict(things=0), dict(void=7), dict(crowd=3)])
+def test_clean_sets(more: Dict[str, int], tmp_path: Path) -> None:
+    path = make(tmp_path, **more)
+    for options in ([], ['--masks']):
+        assert scanned(path, tmp_path / 'scan.json', *options)[:2] == (0, {})
+
+
+def test_some_are_read_and_all_with_masks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr('mmguard.tools.scan.annotations.panoptic.LOOKED_AT', 5)
+    path = make(tmp_path)
+    save(tmp_path / 'panoptic_train' / '01.png', np.full((HEIGHT, WIDTH), 5))
+    assert scanned(path, tmp_path / 'scan.json')[:2] == (0, {})
+    code, found, facts = scanned(path, tmp_path / 'scan.json', '--masks')
+    assert (code, set(found)) == (1, {'MG179'})
+    assert facts['mask_faults'] == {
+        'a segment has no pixel in its PNG': 3,
+        'a panoptic PNG holds ids without an entry in segments_info': 1,
+    }
+
+
+def test_areas_alone_are_a_warning(tmp_path: Path) -> None:
+    path = make(tmp_path)
+    path.write_text(path.read_text().replace('"area": 320', '"area": 250'))
+    scanned(path, tmp_path / 'scan.json')
+    (dataset,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    assert [(one['code'], one['severity']) for one in dataset['findings'] if one['code'] == 'MG179'] == [
+        ('MG179', 'warning')
+    ]
+
+
+SOUND = b'\x89PNG\r\n\x1a\n'
+DAMAGED: Dict[str, bytes] = {
+    'empty': b'',
+    'blanks': b'   ',
+    'null bytes': bytes(500),
+    'binary': bytes(range(256)),
+    'head alone': SOUND,
+    'no header': SOUND + bytes(40),
+    'text': b'no image',
+    'json': b'{"a": 1}',
+    'jpeg': b'\xff\xd8\xff\xe0' + bytes(20),
+    'gif': b'GIF89a' + bytes(20),
+    'zip': b'PK\x03\x04' + bytes(30),
+}
+#: What stands in the place of an annotation.
+RECORDS: Dict[str, Any] = {
+    'null': None,
+    'a number': 7,
+    'a list': [],
+    'nothing': {},
+    'no segments': dict(image_id=1, file_name='01.png'),
+    'segments of anything': dict(image_id=1, file_name='01.png', segments_info=[None, 1, 'a', [], {}]),
+    'segments are a text': dict(image_id=1, file_name='01.png', segments_info='abc'),
+    'segments are a number': dict(image_id=1, file_name='01.png', segments_info=5),
+    'a name with null': dict(image_id=1, file_name='a\0b.png', segments_info=[]),
+    'a name of anything': dict(image_id=1, file_name=[1], segments_info=[]),
+    'an image of anything': dict(image_id={}, file_name='01.png', segments_info=[]),
+    'ids of anything': dict(
+        image_id=1,
+        file_name='01.png',
+        segments_info=[
+            dict(id=n, category_id=1, bbox=[0, 0, 2, 2], area='x', iscrowd=0) for n in (-1, 1 << 70, 1.5, None)
+        ],
+    ),
+}
+
+
+def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = make(tmp_path, images=30)
+    for number, content in enumerate(DAMAGED.values()):
+        (tmp_path / 'panoptic_train' / f'{number:02d}.png').write_bytes(content)
+    (tmp_path / 'panoptic_train' / '28.png').unlink()
+    (tmp_path / 'panoptic_train' / '28.png').mkdir()
+    code, _, facts = scanned(path, tmp_path / 'scan.json')
+    assert code == 1
+    said = json.dumps(facts['unreadable'])
+    assert [number for number in range(len(DAMAGED)) if f'{number:02d}.png' not in said] == []
+    sound = json.loads(path.read_text())
+    for name, record in RECORDS.items():
+        path.write_text(json.dumps({**sound, 'annotations': [*sound['annotations'][:20], record]}))
+        assert main(['scan', str(path)]) == 1, name
+    path.write_text(path.read_text()[:3000])
+    assert main(['scan', str(path)]) == 1
+    printed = capsys.readouterr()
+    assert 'should not happen' not in printed.out + printed.err

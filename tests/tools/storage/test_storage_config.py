@@ -1,0 +1,80 @@
+"""A config whose file backend is not the disk is scanned through that backend."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+
+pytest.importorskip('mmseg')
+
+from data_sets import write_coco, write_maps
+from servers import http_server
+
+from mmguard.cli import main
+
+_SEG = """
+loading = [dict(type='LoadImageFromFile', backend_args={args}), dict(type='LoadAnnotations', backend_args={args})]
+dataset = dict(type='BaseSegDataset', data_root={root!r}, ann_file={names!r},
+               data_prefix=dict(img_path={images!r}, seg_map_path={labels!r}), img_suffix='.png', seg_map_suffix='.png',
+               metainfo=dict(classes=list('abcdef')), pipeline=loading)
+train_dataloader = dict(batch_size=2, dataset=dataset)
+model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=6))
+"""
+
+
+def scan(config: Path, text: str, root: str) -> Dict[str, Any]:
+    config.write_text(text)
+    out = config.with_suffix('.json')
+    main(['scan', str(config), '--json', str(out), '--processes', '1', '--journal', str(config.with_suffix('.jsonl'))])
+    record: Dict[str, Any] = json.loads(out.read_text().replace(root, 'ROOT'))
+    return record
+
+
+def test_label_maps_are_read_by_the_backend_of_the_loader(tmp_path: Path) -> None:
+    data = tmp_path / 'data'
+    write_maps(data, 16)
+    names = tmp_path / 'names.txt'
+    names.write_text('\n'.join(f'{"train" if n % 4 else "val"}/{n:03d}' for n in range(16) if n != 9) + '\n')
+    found = []
+    with http_server(data) as port:
+        for root, args in ((str(data), None), (f'http://127.0.0.1:{port}', {'backend': 'http'})):
+            text = _SEG.format(root=root, names=str(names), args=args, images=f'{root}/images', labels=f'{root}/labels')
+            found.append(scan(tmp_path / 'config.py', text, root))
+        main(['scan', str(tmp_path / 'config.py'), '--journal', str(tmp_path / 'config.jsonl'), '--resume', '--json',
+              str(tmp_path / 'again.json')])  # fmt: skip
+    assert found[0]['datasets'][0]['facts']['maps']['unreadable']
+    assert json.dumps(found[0], indent=1).split('\n') == json.dumps(found[1], indent=1).split('\n')
+    again = json.loads((tmp_path / 'again.json').read_text())['datasets'][0]
+    assert (again['decoded'], again['reused']) == (0, 15)
+
+
+def test_annotations_are_read_by_a_backend_of_the_users_own(tmp_path: Path) -> None:
+    from mmengine.fileio import BaseStorageBackend, register_backend
+
+    class InMemory(BaseStorageBackend):
+        """Knows names, not files; lists nothing."""
+
+        def get(self, filepath: str) -> bytes:
+            return (tmp_path / filepath.replace('mem:', '')).read_bytes()
+
+        def get_text(self, filepath: str, encoding: str = 'utf-8') -> str:
+            return self.get(filepath).decode(encoding)
+
+    register_backend('in_memory', InMemory, force=True)
+    pytest.importorskip('mmdet')
+    from mmengine import Config
+
+    from mmguard.tools.scan.annotations import scan_detection_config
+
+    write_coco(tmp_path)
+    dataset = dict(type='CocoDataset', ann_file='mem:train.json', data_prefix=dict(img='mem:images'), pipeline=[])
+    classes = dict(metainfo=dict(classes=('cat', 'dog', 'bird')), backend_args=dict(backend='in_memory'))
+    facts = scan_detection_config(Config(dict(train_dataloader=dict(dataset={**dataset, **classes}))), 'train')
+    assert facts.annotations is not None
+    assert facts.annotations.unnamed == {7: 1}
+    assert not facts.annotations.unreadable
+    assert not facts.annotations.missing  # nobody can say what is missing there
+    assert facts.annotations.sizes_compared == 7
