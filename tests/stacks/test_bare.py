@@ -154,3 +154,12 @@ def test_a_benchmark_asks_for_its_own_packages_alone() -> None:
     done = alone('from benchmarks.__main__ import main\nsys.exit(main())', '--only', 'nnunet')
     assert done.returncode == 0, done.stderr
     assert 'nnunetv2, nibabel, SimpleITK is not installed here' in done.stderr
+
+
+def test_every_test_is_collected_with_torch_alone() -> None:
+    """What needs more is named in conftest.py; a new helper that is not ends the run beside torch alone."""
+    options = ['--collect-only', '-qq', '-p', 'no:cacheprovider', '-p', 'no:xdist', '-c', str(ROOT / 'pyproject.toml')]
+    folders = '--rootdir', str(ROOT), str(ROOT / 'tests'), str(ROOT / 'mmguard')
+    code = 'import pytest\nsys.exit(pytest.main(sys.argv[1:]))'
+    done = alone(code, *options, *folders, present='jinja2')  # which comes with torch
+    assert done.returncode == 0, done.stdout[-3000:]
