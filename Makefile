@@ -5,7 +5,8 @@
 #   make test STACK=onedl        the maintained onedl forks of these four
 #   make test STACK=nnunet       nnU-Net
 #   make test STACK=torch        torch and numpy alone
-STACKS := openmmlab lab onedl nnunet torch
+#   make test STACK=family       mmpretrain, mmyolo, mmrotate, mmdet3d beside torch 2.1: tests/family
+STACKS := openmmlab lab onedl nnunet torch family
 STACK ?= openmmlab
 VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
@@ -16,6 +17,7 @@ SELECT ?= all
 # torch's own threads serve one process; test processes side by side get one each.
 WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --select $(SELECT)
+TESTS := $(if $(filter family,$(STACK)),tests/family)
 
 # Reports that were rebuilt: folders with a gen.py each. Where there are none, `make test-edits` goes without.
 CASES ?= ../shared/cases/rebuilt
@@ -26,7 +28,7 @@ demo: setup
 	$(BIN)/mmguard demo
 
 test: setup
-	$(PYTEST)
+	$(PYTEST) $(TESTS)
 
 test-fast: setup
 	$(PYTEST) -m 'not slow'

@@ -96,6 +96,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/storage/data_sets.py',
         'tools/storage/test_*.py',
     ),
+    'mmpretrain': ('family',),
     'distributed': ('tools/scan/on_dask.py', 'tools/scan/test_scan_dask.py'),
     'torchvision': (
         'examples/test_example_mlperf_retinanet.py',

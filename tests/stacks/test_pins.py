@@ -21,6 +21,7 @@ STACKS = {
     'onedl': ('scan', 'dask', 'dev', 'test'),
     'nnunet': ('scan', 'test'),
     'torch': ('test',),
+    'family': ('scan', 'test'),
 }
 
 
@@ -56,7 +57,9 @@ def test_the_stacks_are_apart() -> None:
     assert not {name for name in names['openmmlab'] if name.startswith('onedl-')}
     assert not names['onedl'] & {'mmengine', 'mmcv', 'mmsegmentation', 'mmdet'}
     assert not names['torch'] & {'pillow', 'rich', 'msgspec', 'mmengine', 'onedl-mmengine', 'nnunetv2'}
-    assert len({pins(stack)['torch'] for stack in STACKS if stack != 'lab'}) == 1  # what differs is not torch
+    assert (
+        len({pins(stack)['torch'] for stack in STACKS if stack not in ('lab', 'family')}) == 1
+    )  # what differs is not torch
 
 
 def test_lab_has_an_older_torch_and_numpy_and_the_frameworks_of_openmmlab() -> None:
@@ -69,6 +72,8 @@ def test_lab_has_an_older_torch_and_numpy_and_the_frameworks_of_openmmlab() -> N
 
 def stack_here() -> str:
     found = {normal(str(one.metadata['Name'])) for one in metadata.distributions()}
+    if 'mmpretrain' in found:
+        return 'family'
     if {'mmengine', 'nnunetv2'} <= found:
         return 'lab'
     telling = {'mmengine': 'openmmlab', 'onedl-mmengine': 'onedl', 'nnunetv2': 'nnunet'}
