@@ -176,7 +176,7 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
     if of_detr:
         return 'a config of RT-DETR, D-FINE or DEIM: `mmguard scan` reads it, and the annotation files that it names'
     if 'names' in data and ('train' in data or 'val' in data or 'nc' in data):
-        return 'a data.yaml of YOLO: `mmguard scan` reads it, and the labels that it leads to'
+        return 'a data.yaml (YOLO): `mmguard scan` reads it, and the labels that it leads to'
     if isinstance(data.get('DATASET'), Mapping):
         return (
             'a config of HRNet, PIDNet or their like: scan its label files, with --num-classes N, and call '

@@ -101,7 +101,7 @@ def segmentation(classes: int, **more: Any) -> ConfigFacts:
 
 
 def texts(kind: str, place: str, number: int = 12, labels: Optional[Dict[int, int]] = None, **more: Any) -> LabelFacts:
-    """Facts of texts of YOLO with one kind of fault; ``more``: of ``YoloFacts``."""
+    """Facts of YOLO label files with one kind of fault; ``more``: of ``YoloFacts``."""
     rows = {'rows': 15_000, 'images': FILES, 'faults': {kind: [place]}, 'counts': {kind: number}, **more}
     return instances(_THREE if labels is None else labels, 3, {'format': 'yolo', 'yolo': YoloFacts(**rows)})
 

@@ -142,7 +142,7 @@ class AnnotationFacts:
         mask_faults (dict[str, int]): What is wrong with masks, where they were read -> annotations that a loader does
             not leave out. One fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
-        yolo (YoloFacts, optional): Of the texts of YOLO, what only they have.
+        yolo (YoloFacts, optional): Of YOLO label files, what only they have.
     """
 
     format: str = 'coco'

@@ -1,4 +1,4 @@
-"""What a scan saw in the texts of a data set of YOLO."""
+"""What a scan saw in the label files of a YOLO data set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOXES, OUTLINES, CORNERS, KEYPOINTS = 'boxes', 'outlines', 'oriented boxes', 'ke
 
 @dataclass
 class YoloFacts:
-    """What a scan saw in texts of YOLO, and in the data.yaml that leads to them.
+    """What a scan saw in YOLO label files, and in the data.yaml that leads to them.
 
     Args:
         task (str): What most rows are: ``'boxes'``, ``'outlines'``, ``'oriented boxes'`` or ``'keypoints'``.

@@ -1,4 +1,4 @@
-"""Corrects texts of YOLO: rows that cannot be read, lie outside of the image, or stand there twice."""
+"""Corrects YOLO label files: rows that cannot be read, lie outside of the image, or stand there twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class YoloFiles:
 
     Args:
         folder (Path): What is copied.
-        texts (dict[str, str]): Text, relative to it -> its image; empty where that is not known.
+        texts (dict[str, str]): Label file, relative to it -> its image; empty where that is not known.
         kpt_shape (tuple, optional): As data.yaml says.
     """
 
@@ -43,13 +43,13 @@ def yolo_files(target: Path) -> Optional[YoloFiles]:
     """What belongs to a folder, or a data.yaml, of YOLO; ``None`` where it is none.
 
     Raises:
-        CannotCorrect: Texts that it leads to lie in another folder.
+        CannotCorrect: Label files that it leads to lie in another folder.
     """
     sets = yolo_sets(str(target))
     if not sets:
         return None
     if target.is_file() and target.suffix.lower() == '.txt':
-        raise CannotCorrect(f'{target}: of texts of YOLO name the folder, or its data.yaml')
+        raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
     found = YoloFiles(target if target.is_dir() else target.parent, kpt_shape=sets[0].declared.kpt_shape)
     folder = os.path.join(os.path.abspath(found.folder), '')
     for one in sets:
@@ -68,10 +68,10 @@ def correct_data_yaml(data: bytes, ending: str) -> Corrected:
 
 
 def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]], image: str) -> Corrected:
-    """Corrects the rows of a text; one that is right stays as it is written.
+    """Corrects the rows of a label file; one that is right stays as it is written.
 
     Args:
-        data (bytes): The text.
+        data (bytes): The label file.
         options (FixOptions): Which ids become which, how rows are written, and how many classes there are.
         kpt_shape (tuple, optional): Points and numbers of each, where rows have keypoints.
         image (str): Its image, where its size is needed.
@@ -80,7 +80,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
         NotCorrected: The size of the image is needed, and it cannot be opened.
     """
     if options.boxes and options.boxes not in WRITTEN:
-        raise NotCorrected(f'--boxes of texts of YOLO is one of {", ".join(WRITTEN)}, got {options.boxes}')
+        raise NotCorrected(f'--boxes of YOLO label files is one of {", ".join(WRITTEN)}, got {options.boxes}')
     size = _size_of(image) if options.boxes.startswith('pixel') else (1, 1)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []

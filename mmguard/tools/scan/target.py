@@ -227,7 +227,7 @@ def _labelme_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) 
 
 
 def _yolo_plan(target: str, options: ScanOptions) -> Optional[Plan]:
-    """The texts of YOLO; ``None`` where a target is none of it."""
+    """The YOLO label files; ``None`` where a target has none."""
     from mmguard.tools.scan.yolo.sets import yolo_sets
 
     plan = Plan([], ConfigFacts())

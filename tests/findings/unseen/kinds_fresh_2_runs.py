@@ -81,7 +81,7 @@ TYPED: Dict[str, Typed] = {
         'nothing is wrong with the boxes in its texts, and its photographs are no label maps',
         scanned(yolo, '--num-classes', '2'),
         0,
-        ('labels of YOLO', '8 instances'),
+        ('YOLO labels', '8 instances'),
         ('MG131', 'MG106'),
     ),
     'unreadable: segmentations of 3D Slicer': Typed(

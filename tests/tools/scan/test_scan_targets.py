@@ -24,7 +24,7 @@ NO_CONFIGS = {
     'script.py': (SCRIPT, 'a script'),
     'train.py': (MAIN, 'a script (it imports torch)'),
     'lazy.py': (LAZY, 'detectron2'),
-    'data.yaml': (YOLO, 'a data.yaml of YOLO'),
+    'data.yaml': (YOLO, 'a data.yaml (YOLO)'),
     'faster.yaml': (DETECTRON, 'a config of detectron2'),
     'rtdetr.yml': (RTDETR, 'a config of RT-DETR, D-FINE or DEIM'),
     'pidnet.yaml': (HRNET, 'a config of HRNet, PIDNet or their like: scan its label files'),

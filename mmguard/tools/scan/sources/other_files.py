@@ -43,7 +43,7 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
         )
     if looks_like_yolo(files):
         return (
-            'It looks like labels of YOLO (.txt, a class and a box per line): name the folder that holds nothing but '
+            'It looks like YOLO labels (.txt, a class and a box per line): name the folder that holds nothing but '
             'them and their images, or the data.yaml'
         )
     if ending == '.json':

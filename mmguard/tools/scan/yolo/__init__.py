@@ -1,1 +1,1 @@
-"""Labels of YOLO: a text per image, a row per object, coordinates as fractions of the image."""
+"""YOLO labels: a label file per image, a row per object, coordinates as fractions of the image."""

@@ -1,4 +1,4 @@
-"""Which text belongs to which image, as ultralytics finds it: in place of the last folder ``images`` one ``labels``."""
+"""Which label file belongs to which image: as in ultralytics, ``labels`` stands for the last folder ``images``."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
 from mmguard.tools.scan.yolo.declared import NAME_LISTS
 from mmguard.tools.storage.files import open_regular
 
-#: Texts beside labels that are none.
+#: Text files beside labels that hold none.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
 _LARGEST_LIST = 1 << 30
 
 
 class TextItem(NamedTuple):
-    """A text to read, and its image.
+    """A label file to read, and its image.
 
     Attributes:
         number (int): Its place in the data set.
-        path (str): The text; empty: the image has none.
+        path (str): The label file; empty: the image has none.
         image (str): Empty: nobody knows where it is.
     """
 
@@ -33,12 +33,12 @@ class TextItem(NamedTuple):
 
 @dataclass
 class Listing:
-    """The texts and images of a data set.
+    """The label files and images of a data set.
 
     Args:
-        texts (list[tuple[str, str]]): Text, and its image or nothing.
-        bare (list[str]): Images without a text.
-        without_image (Examples): Texts that no image belongs to.
+        texts (list[tuple[str, str]]): Label file, and its image or nothing.
+        bare (list[str]): Images without a label file.
+        without_image (Examples): Label files that no image belongs to.
         faults (Faults): What could not be listed.
         missing (list[str]): What a list names and the disk lacks.
         images (int): How many there are.
@@ -52,7 +52,7 @@ class Listing:
     images: int = 0
 
     def items(self) -> Iterator[TextItem]:
-        """What is to be read, texts first."""
+        """What is to be read, label files first."""
         number = -1
         for number, (text, image) in enumerate(self.texts):
             yield TextItem(number, text, image)
@@ -76,10 +76,10 @@ def list_images(places: Sequence[str]) -> Listing:
 
 
 def list_texts(root: str, images: Optional[str] = None) -> Listing:
-    """What belongs to the texts in a folder and those in it.
+    """What belongs to the label files in a folder and those in it.
 
     Args:
-        root (str): The folder, or one text.
+        root (str): The folder, or one label file.
         images (str, optional): Folder of the images, laid out alike.
     """
     listing = Listing()
@@ -109,12 +109,12 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
 
 
 def label_folder(folder: str) -> str:
-    """Where ultralytics looks for the texts of the images in a folder."""
+    """Where ultralytics looks for the label files of the images in a folder."""
     return _instead(folder, 'images', 'labels')
 
 
 def image_folder(folder: str) -> str:
-    """Where the images of the texts in a folder lie."""
+    """Where the images of the label files in a folder lie."""
     return _instead(folder, 'labels', 'images')
 
 
@@ -127,7 +127,7 @@ def _instead(folder: str, old: str, new: str) -> str:
 
 
 def _pair(listing: Listing, folder: str, images: Sequence[str], texts: str, names: Sequence[str]) -> None:
-    """Adds the images of a folder with their texts, and the texts that are left."""
+    """Adds the images of a folder with their label files, and the label files that are left."""
     stem_of = {name.rpartition('.')[0]: name for name in images}
     there = _texts(names, set(stem_of))
     for name in images:
@@ -179,7 +179,7 @@ def _list_file(listing: Listing, path: str) -> None:
         listing.missing += [os.path.join(at, name) for name in names if name not in there]
         texts = label_folder(at)
         stems = {name.rpartition('.')[0] for name in listed}
-        # Of a folder that is split by lists the other texts belong to another list.
+        # Of a folder that is split by lists the other label files belong to another list.
         _pair(listing, at, listed, texts, [name for name in files_in(texts).names if name[:-4] in stems])
 
 

@@ -1,4 +1,4 @@
-"""The rows of one text, as ultralytics reads them."""
+"""The rows of one label file, as ultralytics reads them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = 9
 
 
 class TextRows(NamedTuple):
-    """What some texts hold.
+    """What some label files hold.
 
     Attributes:
         rows (list[Row]): The rows that can be read.
@@ -41,7 +41,7 @@ class TextRows(NamedTuple):
 
 
 def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], into: TextRows) -> None:
-    """Reads a text.
+    """Reads a label file.
 
     Args:
         text (bytes): It.
@@ -71,7 +71,7 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
 
 def _no_number(first: bytes) -> str:
     if first.startswith(b'\xef\xbb\xbf'):
-        return 'the text begins with a byte order mark: ultralytics reads no number there'
+        return 'the label file begins with a byte order mark: ultralytics reads no number there'
     return 'something in the row is no number'
 
 

@@ -1,4 +1,4 @@
-"""From the texts of a data set to the facts."""
+"""From the label files of a data set to the facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mmguard.tools.scan.yolo.listing import Listing
 from mmguard.tools.scan.yolo.rows import BOX, COLUMNS, CORNERS, IS_BEYOND, IS_IN_PIXELS, IS_TWICE, SLACK
 from mmguard.tools.scan.yolo.settings import TextSettings, TextsRead
 
-#: Texts that make a task: a tenth of a millisecond each.
+#: Label files that make a task: a tenth of a millisecond each.
 _PER_TASK = 512
 
 
@@ -34,18 +34,18 @@ def scan_texts(
     mapper: Mapper = scan_here,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> LabelFacts:
-    """Reads the texts of a data set of YOLO, and the heads of its images. Never raises for what they hold.
+    """Reads the label files of a YOLO data set, and the heads of its images. Never raises for what they hold.
 
     Args:
-        listing (Listing): The texts and images.
+        listing (Listing): The label files and images.
         declared (Declared): Names, number of classes, keypoints.
         root (str): Files are named relative to it.
-        num_classes (int, optional): Classes of the head. Default: what is declared, else what the texts need.
+        num_classes (int, optional): Classes of the head. Default: what is declared, else what the label files need.
         mapper (callable): Where they are read.
         on_files (callable): Called with the number of files done since the last call.
 
     Returns:
-        LabelFacts: ``kind='instances'``; examples show fractions, as the texts do.
+        LabelFacts: ``kind='instances'``; examples show fractions, as the label files do.
 
     Raises:
         ValueError: There is nothing to read.
@@ -59,7 +59,8 @@ def scan_texts(
         on_files(read.items)
     columns = found.columns()
     if not len(columns) and not found.refused and not found.faults and not listing.faults:
-        raise ValueError(f'nothing was read: {len(listing.texts):,} texts without a row, {listing.images:,} images')
+        counts = f'{len(listing.texts):,} label files without a row, {listing.images:,} images'
+        raise ValueError(f'nothing was read: {counts}')
     facts = _facts(found, columns, declared, num_classes)
     assert facts.annotations is not None
     facts.annotations.yolo = _about_rows(found, columns, declared, facts)
@@ -196,7 +197,7 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
     rows = [(at, line, why, row) for why, one in found.refused.items() for at, line, row in one.first]
     before: Counter = Counter()
     ranked = []
-    for at, line, why, row in sorted(rows):  # every text once, before one of them takes all places
+    for at, line, why, row in sorted(rows):  # every label file once, before one of them takes all places
         ranked.append((before[at], at, line, f'{found.name(at)}: line {line}: {why}: {row}'))
         before[at] += 1
     named = [text for *_, text in sorted(ranked)[:NAMED]]

@@ -1,4 +1,4 @@
-"""The data sets of YOLO that a target names."""
+"""The YOLO data sets that a target names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class YoloSet:
 
     Args:
         name (str): A split, or what the user named.
-        target (str): What the user named: a folder, a data.yaml, a list of images or a text.
+        target (str): What the user named: a folder, a data.yaml, a list of images or a label file.
         root (str): Files are named relative to it.
         declared (Declared): Names, number of classes, keypoints.
         places (list[str], optional): Folders and lists of images. ``None``: what lies in the root.
@@ -62,9 +62,9 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
     """The data sets that a target names; none where it is no target of YOLO.
 
     Args:
-        target (str): A data.yaml, a folder with one, a folder of texts, a list of images, or one text.
+        target (str): A data.yaml, a folder with one, a folder of label files, a list of images, or one label file.
         splits (list[str]): Of a data.yaml.
-        images (str, optional): Folder of the images of a folder of texts.
+        images (str, optional): Folder of the images of a folder of label files.
     """
     if os.path.isdir(target):
         file = data_yaml_in(target)
@@ -92,9 +92,9 @@ def _bare_set(target: str, root: str, declared: Declared, images: Optional[str])
 
 def _with_note(found: YoloSet) -> YoloSet:
     if found.declared.file:
-        found.notes.append(f'labels of YOLO, names: {found.declared.file}')
+        found.notes.append(f'YOLO labels, names: {found.declared.file}')
     else:
-        found.notes.append('labels of YOLO without names: every class id counts as a class, but for --num-classes')
+        found.notes.append('YOLO labels without names: every class id counts as a class, but for --num-classes')
     return found
 
 
@@ -108,7 +108,7 @@ def _declared_sets(target: str, declared: Declared, splits: Sequence[str]) -> Li
         elif places:
             found.append(YoloSet(split, target, declared.root, declared, places))
     for one in found[:1]:
-        one.notes.append(f'labels of YOLO, as {declared.file} says')
+        one.notes.append(f'YOLO labels, as {declared.file} says')
     return found
 
 
@@ -121,7 +121,7 @@ def _place(declared: Declared, path: str) -> str:
 
 
 def _has_texts(root: str) -> bool:
-    """Whether texts of rows lie in a folder, and no other labels."""
+    """Whether label files of rows lie in a folder, and no other labels."""
     texts: List[str] = []
     for number, (folder, names, _) in enumerate(walk(root, lambda at, error: None)):
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}

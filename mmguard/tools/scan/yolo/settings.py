@@ -1,4 +1,4 @@
-"""How texts are read: what a process needs to know."""
+"""How label files are read: what a process needs to know."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mmguard.tools.scan.yolo.listing import TextItem
 from mmguard.tools.scan.yolo.rows import TextRows, add_rows, as_columns
 from mmguard.tools.storage.files import open_regular
 
-#: A text is a few kilobytes.
+#: A label file is a few kilobytes.
 _LARGEST = 64 << 20
 
 
@@ -40,7 +40,7 @@ class TextsRead(NamedTuple):
 
 @dataclass(frozen=True)
 class TextSettings:
-    """What the engine hands to a process together with texts, as ``MapSettings`` with label maps.
+    """What the engine hands to a process together with label files, as ``MapSettings`` with label maps.
 
     Args:
         kpt_shape (tuple, optional): As data.yaml says.
@@ -49,7 +49,7 @@ class TextSettings:
     kpt_shape: Optional[Tuple[int, int]] = None
 
     def scan(self, items: List[TextItem]) -> TextsRead:
-        """One task: reads some texts, and looks at their images."""
+        """One task: reads some label files, and looks at their images."""
         found = TextRows([], {}, set())
         faults: Dict[str, Examples] = {}
         faulty: Set[Tuple[int, bool]] = set()

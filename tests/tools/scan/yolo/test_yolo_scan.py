@@ -1,4 +1,4 @@
-"""Texts of YOLO: planted faults are named with their lines, clean sets are clean, damaged files do not end the scan."""
+"""YOLO label files: planted faults are named with their lines, clean sets are clean, damaged files do not end the scan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small data sets of YOLO."""
+"""Small YOLO data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes in the texts of data sets of YOLO.
+"""Causes in the label files of YOLO data sets.
 
 Imports what findings may; no rules but its own.
 """
@@ -7,19 +7,19 @@ from typing import List, Type
 
 from mmguard.findings.rule import DataRule
 from mmguard.findings.rules.labels.yolo.data_yaml import DataYaml
-from mmguard.findings.rules.labels.yolo.images_without_text import ImagesWithoutText
+from mmguard.findings.rules.labels.yolo.images_without_label_file import ImagesWithoutLabelFile
+from mmguard.findings.rules.labels.yolo.label_files_without_image import LabelFilesWithoutImage
 from mmguard.findings.rules.labels.yolo.no_fractions import NoFractions
 from mmguard.findings.rules.labels.yolo.refused_rows import RefusedRows
 from mmguard.findings.rules.labels.yolo.rows_of_another_task import RowsOfAnotherTask
 from mmguard.findings.rules.labels.yolo.rows_twice import RowsTwice
-from mmguard.findings.rules.labels.yolo.texts_without_image import TextsWithoutImage
 
 YOLO_RULES: List[Type[DataRule]] = [
     RefusedRows,
     NoFractions,
     RowsOfAnotherTask,
     RowsTwice,
-    TextsWithoutImage,
+    LabelFilesWithoutImage,
     DataYaml,
-    ImagesWithoutText,
+    ImagesWithoutLabelFile,
 ]

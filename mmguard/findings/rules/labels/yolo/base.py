@@ -1,4 +1,4 @@
-"""What causes in texts of YOLO share: they rest on a list of rows, or files, that show it."""
+"""What causes in YOLO label files share: each rests on a list of the rows or files that show it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
 
 
 def without_labels(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """Rows whose class there is not are left out, where the labels are texts of YOLO."""
+    """Rows of a class that does not exist are left out, where the labels are YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).yolo is not None:
         question = f'Does class {listing(sorted(labels.values))} stand for nothing that is to be found?'
@@ -26,7 +26,7 @@ def without_labels(rule: Rule, facts: Facts) -> Iterator[Edit]:
 
 
 def counted_from_zero(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """One is taken from every class id, where the labels are texts of YOLO."""
+    """One is taken from every class id, where the labels are YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).yolo is not None:
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}

@@ -19,8 +19,8 @@ class RowsOfAnotherTask(YoloRule):
     certainty = 0.88
     summary = 'Most rows are {task}, others are {other}.'
     why = (
-        'In a text with an outline ultralytics takes every row for one: the centre and the size of a box become two '
-        'points, and what is trained lies elsewhere. Where both occur in a set, it drops all outlines.'
+        'In a label file with an outline ultralytics takes every row for one: the centre and the size of a box become '
+        'two points, and what is trained lies elsewhere. Where both occur in a set, it drops all outlines.'
     )
     advice = (
         'Train on one kind: make boxes of outlines (`mmguard fix ... --boxes around`), or draw the outlines of these '

@@ -11,18 +11,18 @@ from mmguard.findings.yolo import TWICE
 
 
 class RowsTwice(YoloRule):
-    """The same row a second time in a text."""
+    """The same row a second time in a label file."""
 
     code = 'MG166'
     fault = TWICE
     severity = 'warning'
     certainty = 0.6
-    summary = 'Texts hold the same row twice.'
+    summary = 'Label files hold the same row twice.'
     why = (
-        'Ultralytics leaves out the second; others train on both, and count the second as missed. Often a text was '
-        'appended to instead of written anew.'
+        'Ultralytics leaves out the second; others train on both, and count the second as missed. Often a label file '
+        'was appended to instead of written anew.'
     )
-    advice = 'Write each object once: `sort -u` of a text does it.'
+    advice = 'Write each object once: `sort -u` of a label file does it.'
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         yield from rewrite(self, facts, 'leaves the second out', SAFE)

@@ -9,18 +9,18 @@ from mmguard.findings.yolo import NO_IMAGE, NO_LABEL
 MANY = 0.5
 
 
-class ImagesWithoutText(YoloRule):
-    """Images that are trained as background, for they have no text."""
+class ImagesWithoutLabelFile(YoloRule):
+    """Images that are trained as background, for they have no label file."""
 
     code = 'MG169'
     fault = NO_LABEL
     severity = 'info'
     blames_labels = False
     certainty = 0.3
-    summary = 'Images have no text: they are trained as background.'
-    why = 'So they should be where nothing is in them. What a missing text was to label is learnt as background.'
+    summary = 'Images have no label file: they are trained as background.'
+    why = 'So they should be where nothing is in them. What a missing label file was to label is learnt as background.'
     advice = (
-        'Look at a few of them. Is something in them that ought to be found, label it; an empty text '
+        'Look at a few of them. Is something in them that ought to be found, label it; an empty label file '
         'says that nothing is: `touch labels/7.txt`.'
     )
 
