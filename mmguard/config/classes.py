@@ -11,8 +11,9 @@ import warnings
 from functools import lru_cache
 from typing import Any, Dict, Optional, Sequence
 
-#: The frameworks whose registries are asked.
-SCOPES = ('mmseg', 'mmdet')
+#: The frameworks whose registries are asked -> the one whose heads, losses, data sets and samples they share.
+FRAMEWORK_OF = {'mmseg': 'mmseg', 'mmdet': 'mmdet', 'mmyolo': 'mmdet', 'mmpretrain': 'mmpretrain'}
+SCOPES = tuple(FRAMEWORK_OF)
 
 #: What the class is called that is no object.
 BACKGROUND = ('background', '_background_', '__background__', 'bg')

@@ -41,9 +41,9 @@ class Ignored(NamedTuple):
 
 def ignored_labels(config: ReadConfig) -> List[Ignored]:
     """The places of a config, heads first. Of a detector those about stuff maps: instances know no ignored label."""
-    if config.scope == 'mmdet':
+    if config.framework == 'mmdet':
         return _of_detector(config)
-    if config.scope != 'mmseg':
+    if config.framework != 'mmseg':
         return []
     found: List[Ignored] = []
     for head in heads(config):

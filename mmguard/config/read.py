@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
-from mmguard.config.classes import SCOPES, scope_in
+from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
 from mmguard.config.load import load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
@@ -45,7 +45,7 @@ class ReadConfig:
 
     @property
     def scope(self) -> str:
-        """``'mmseg'`` or ``'mmdet'``: the config's ``default_scope``, else what its types say; ``''``: unknown."""
+        """The config's ``default_scope``, else what its types say, as ``'mmdet'``; ``''``: unknown."""
         scope = self.data.get('default_scope')
         if isinstance(scope, str):
             return scope
@@ -58,6 +58,11 @@ class ReadConfig:
         if self.is_old:
             return 'mmseg' if 'decode_head' in self.part('model') else 'mmdet'
         return {'SegDataPreProcessor': 'mmseg', 'DetDataPreprocessor': 'mmdet'}.get(kind, '')
+
+    @property
+    def framework(self) -> str:
+        """``'mmseg'`` or ``'mmdet'``, also of what is built on one of them (mmyolo); ``''``: unknown."""
+        return FRAMEWORK_OF.get(self.scope, '')
 
     @property
     def is_old(self) -> bool:

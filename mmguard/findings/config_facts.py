@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Dict, Union
 
 from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.config.class_weights import class_weights
-from mmguard.config.classes import SCOPES
 from mmguard.config.head_classes import counts
 from mmguard.config.ignored import ignored_labels
 from mmguard.config.one_channel import one_channel_softmax
@@ -27,7 +26,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     read = config if isinstance(config, ReadConfig) else from_mmengine(config)
     sets = datasets(read)
     facts = ConfigFacts(
-        framework=read.scope if read.scope in SCOPES else '',
+        framework=read.framework,
         head_classes={count.path: count.value for count in counts(read)},
         ignore_index={place.path: place.value for place in ignored_labels(read)},
         dataset_classes={classes_path(d): names for d in sets for names in [classes_of(d)] if names is not None},
@@ -41,7 +40,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
     facts.heads = {head.path: head.name for head in heads(read)}
     facts.losses = {loss.path: loss.name for loss in losses(read)}
     for dataset in sets:
-        if dataset.split == 'train' and read.scope == 'mmdet':
+        if dataset.split == 'train' and read.framework == 'mmdet':
             filters = (
                 {'filter_empty_gt': True, **dataset.config} if dataset.is_old else dataset.config.get('filter_cfg')
             )

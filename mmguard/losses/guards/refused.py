@@ -43,4 +43,6 @@ REASONS = {
     'mmseg.KLDivLoss': _NO_LABELS,
     'mmseg.SiLogLoss': _NO_LABELS,
     **{f'mmdet.{name}': reason for reason, names in _OF_MMDET.items() for name in names},
+    'mmyolo.IoULoss': _BOXES,
+    'mmyolo.OksLoss': _BOXES,
 }

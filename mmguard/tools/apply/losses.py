@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
-from mmguard.config.classes import SCOPES, class_of, full_name, name_of
+from mmguard.config.classes import FRAMEWORK_OF, SCOPES, class_of, full_name, name_of
 from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.guards import guarded_loss
 from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
@@ -47,12 +47,12 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
         return Verdict(None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does')
     names = [f'{base.__module__.partition(".")[0]}.{base.__name__}' for base in inspect.getmro(cls)]
     package, _, name = names[0].partition('.')
-    framework = package if package in SCOPES else scope if scope in SCOPES else 'mmseg'
+    framework = FRAMEWORK_OF.get(package) or FRAMEWORK_OF.get(scope, 'mmseg')
     if name == 'CrossEntropyLoss' and package in SCOPES:
         return Verdict(_guarded(loss, framework))
     known = next((n for n in names if n in REASONS or n in GUARD_BY_NAME), None)
     if known in REASONS and REASONS[known] is not USE_OWN_CLASS:
-        harmless = package == 'mmdet' or known in ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
+        harmless = FRAMEWORK_OF.get(package) == 'mmdet' or known in ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
         return Verdict(None, '' if harmless else REASONS[known])
     if known is not None and GUARD_BY_NAME.get(known) is DenseGuard:
         return Verdict(None)

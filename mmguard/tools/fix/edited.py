@@ -114,7 +114,7 @@ def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
         plan (Plan): Of the originals.
         copies (dict[str, Path]): File or folder -> its copy.
     """
-    is_detection = plan.tree is not None and plan.tree.scope == 'mmdet'
+    is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(copies) != {plan.target}:
         return ''
     fresh = plan.again(plan.tree, {}, {original: str(copy) for original, copy in copies.items()})

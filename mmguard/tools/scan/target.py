@@ -311,7 +311,7 @@ def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
-    if read.scope == 'mmdet':
+    if read.framework == 'mmdet':
         return _det_plan(read, today, options, facts)
     plan = Plan([], facts, tree=read)
     pixels = from_options(options.num_classes, options.ignore_index, from_config(read)).pixels

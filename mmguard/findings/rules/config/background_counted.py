@@ -49,7 +49,7 @@ class BackgroundCounted(ConfigRule):
 
 def _one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
     data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
-    for count in counts(config) if config.scope == 'mmdet' else ():
+    for count in counts(config) if config.framework == 'mmdet' else ():
         for dataset, numbers in data:
             expected = numbers.get('things', numbers.get('all'))
             if expected is not None and count.kind == 'all' and count.value == expected + 1:

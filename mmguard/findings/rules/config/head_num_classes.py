@@ -57,15 +57,15 @@ def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
     for count in counts(config):
         for dataset, numbers in data:
             expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
-            if count.kind == 'all' and config.scope == 'mmdet':
+            if count.kind == 'all' and config.framework == 'mmdet':
                 expected = numbers.get('things', expected)
             if expected is None or count.value == expected:
                 continue
             if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
                 continue
-            if config.scope == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
+            if config.framework == 'mmdet' and count.value == expected + 1 and count.kind == 'all':
                 continue  # MG202 says so, and why
-            if count.value == 1 and expected == 2 and config.scope == 'mmseg':
+            if count.value == 1 and expected == 2 and config.framework == 'mmseg':
                 continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
             yield count, expected, dataset
             break

@@ -61,8 +61,12 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part, do: str) -> List[E
     names, expected = classes_of(dataset) or [], classes_of(first) or []
     forgotten = says_classes(first) and not says_classes(dataset)
     # Annotation files name their categories: there the order decides nothing.
-    certain = forgotten or (config.scope == 'mmdet' and sorted(names) == sorted(expected))
-    old = ' (MMDetection 2.x and older: correct voc_classes in class_names.py, too)' if config.scope == 'mmdet' else ''
+    certain = forgotten or (config.framework == 'mmdet' and sorted(names) == sorted(expected))
+    old = (
+        ' (MMDetection 2.x and older: correct voc_classes in class_names.py, too)'
+        if config.framework == 'mmdet'
+        else ''
+    )
     here = Edit(
         f'{do}, that of the training: metainfo=dict(classes={listed(expected)}){old}.',
         SAFE if certain else ASKS,

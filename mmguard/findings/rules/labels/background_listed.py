@@ -80,7 +80,7 @@ def _is_background(name: str) -> bool:
 def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
     """The class lists of a detection config that name it."""
     found = []
-    for dataset in datasets(config) if config is not None and config.scope == 'mmdet' else ():
+    for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = classes_of(dataset) or []
         things = says_classes(dataset) and not dataset.is_a('CocoPanopticDataset', 'BaseSegDataset')
         if things and any(map(_is_background, names)):
