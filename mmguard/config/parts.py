@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.config.classes import MISSING, class_of, default_of, metainfo_of_class, name_of, scope_of
 from mmguard.config.read import ReadConfig
+from mmguard.labels.spaces.heads import HEAD_MODULE
 
 #: Keys of a data loader's config, by split.
 LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
@@ -108,7 +109,7 @@ def model_parts(config: ReadConfig) -> List[Part]:
 
 
 def _is_head(part: Part) -> bool:
-    return part.name.endswith('Head') or part.key.endswith('_head')
+    return part.name.endswith('Head') or part.key.endswith('_head') or part.key == HEAD_MODULE
 
 
 def heads(config: ReadConfig) -> List[Part]:

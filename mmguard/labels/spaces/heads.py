@@ -6,7 +6,8 @@
   but its maps hold things and stuff: it makes one class of all things itself.
 - MaskFormer and Mask2Former of mmdet take things from instances, and stuff from maps where there is any; what a map has
   beyond both is left out, 255 by name. mmseg's heads of these names take classes from maps alone.
-- Heads of boxes, masks and queries index their scores by the label of an instance.
+- Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
+  and the number of classes, in a ``head_module``.
 - Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
   classes look a label up among the names. Both take what the data set lists.
 """
@@ -32,6 +33,8 @@ GROUPS = {
         'glbctx_head',
     ),
 }
+#: What the layers of a head stand under in mmyolo: its classes are counted there.
+HEAD_MODULE = 'head_module'
 #: Below these names there are no labels, others, or those of a model that is not trained.
 ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_model'}
 #: Heads that look a label up among the names of the classes, which come with the data.
@@ -75,7 +78,7 @@ def takes_labels(head: Head) -> bool:
 def group_of(head: Head, kind: str) -> Optional[str]:
     """The name in :data:`GROUPS` that a head stands under."""
     names = names_in(head.path)
-    if not names or not names[-1].endswith('_head'):
+    if not names or not (names[-1].endswith('_head') or names[-1] == HEAD_MODULE):
         return None
     return next((name for name in names if name in GROUPS[kind]), None)
 

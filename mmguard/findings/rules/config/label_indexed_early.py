@@ -14,6 +14,16 @@ BY_LABEL = {
     'MaskFormerHead': 'looks up class_weight[labels]',
     'DINOHead': 'embeds the labels for denoising',
     'OHEMPixelSampler': 'gathers scores by label',
+    'SimOTAAssigner': 'makes one-hot vectors of the labels',
+    'DynamicSoftLabelAssigner': 'makes one-hot vectors of the labels',
+    'TaskAlignedAssigner': 'gathers scores by label',
+    # mmyolo's
+    'YOLOv5Head': 'writes its targets by label',
+    'BatchATSSAssigner': 'makes one-hot vectors of the labels',
+    'BatchDynamicSoftLabelAssigner': 'gathers scores by label',
+    'BatchTaskAlignedAssigner': 'gathers scores by label',
+    'BatchYOLOv7Assigner': 'makes one-hot vectors of the labels',
+    'PoseSimOTAAssigner': 'makes one-hot vectors of the labels',
 }
 
 
@@ -24,7 +34,7 @@ class LabelIndexedEarly(ConfigRule):
     summary = 'Head or sampler uses labels as an index before any loss is called, and no guard stands in the pipeline.'
     why = (
         'An invalid label ends the run there, however well the losses are guarded. Only labels that are sanitized in '
-        'the pipeline protect MaskFormer, Mask2Former, DINO and OHEMPixelSampler.'
+        'the pipeline protect MaskFormer, Mask2Former, DINO, OHEMPixelSampler, the YOLO family and RTMDet.'
     )
     advice = 'Add GuardSegLabels or GuardInstanceLabels after the Pack transform of the training pipeline.'
     severity = INFO
@@ -35,7 +45,7 @@ class LabelIndexedEarly(ConfigRule):
         if not training or any(guards_in(pipeline) for pipeline in training):
             return
         for part, how in _by_label(config):
-            guard = 'GuardSegLabels' if config.scope == 'mmseg' else 'GuardInstanceLabels'
+            guard = 'GuardSegLabels' if config.framework == 'mmseg' else 'GuardInstanceLabels'
             yield self.at(
                 part.at('type'),
                 part.config['type'],
