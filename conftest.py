@@ -87,6 +87,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/test_scan_command.py',
         'tools/scan/test_scan_converted.py',
         'tools/scan/test_scan_engine.py',
+        'tools/scan/test_scan_geotiff.py',
         'tools/scan/test_scan_hostile.py',
         'tools/scan/test_scan_stored.py',
         'tools/scan/test_scan_tried.py',
@@ -96,6 +97,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/storage/data_sets.py',
         'tools/storage/test_*.py',
     ),
+    'rasterio': ('tools/scan/test_scan_rasterio.py',),
     'mmpretrain': ('family',),
     'distributed': ('tools/scan/on_dask.py', 'tools/scan/test_scan_dask.py'),
     'torchvision': (
