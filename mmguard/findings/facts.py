@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.yolo import YoloFacts
@@ -12,6 +12,24 @@ from mmguard.labels.tally import Tally
 
 #: Values that an evidence spells out.
 _FEW = 6
+
+
+class NoData(NamedTuple):
+    """A value that label maps declare as no data (GeoTIFF).
+
+    Attributes:
+        value (int): As stored; -2147483648 stands for NaN, and numbers beyond 32 bits, too.
+        label (int): What training makes of it.
+        pixels (int): How many there are in the files that declare it.
+        files (int): How many files declare and hold it.
+        examples (list[str]): The first of them.
+    """
+
+    value: int
+    label: int
+    pixels: int
+    files: int
+    examples: List[str]
 
 
 @dataclass
@@ -47,6 +65,7 @@ class MapFacts:
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the one file) that were read.
         suffix (str): How the names of those end that were read; empty: all.
+        nodata (list[NoData]): What GeoTIFF declare as no data, and hold.
     """
 
     raw: Dict[int, int] = field(default_factory=dict)
@@ -74,6 +93,7 @@ class MapFacts:
     counts: Dict[str, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)
     suffix: str = ''
+    nodata: List[NoData] = field(default_factory=list)
 
 
 @dataclass

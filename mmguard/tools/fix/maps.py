@@ -13,6 +13,7 @@ from mmguard.text.words import counted
 from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, Unreadable, as_label_map
 from mmguard.tools.scan.arrays import form_of_array, read_array
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
+from mmguard.tools.scan.geotiff import can_read, nodata_of, read_band, without_odd_nodata
 
 #: How files of numpy begin.
 _NUMPY, _ZIP = b'\x93NUMPY', b'PK\x03\x04'
@@ -98,12 +99,15 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     """Values as stored (thresholded, or indices of the listed colours), (H, W), the form, and whether it is a PNG."""
     from PIL import Image
 
-    scale, lossy, is_png, in_colour = 1.0, False, False, False
+    scale, lossy, is_png, in_colour, nodata = 1.0, False, False, False, ''
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
             if data.startswith((_NUMPY, _ZIP)):
                 stored = read_array(io.BytesIO(data), len(data))
+                form = form_of_array(stored)
+            elif can_read(data[:16]) and not _is_decoded(data):
+                stored, nodata = read_band(io.BytesIO(data), len(data))
                 form = form_of_array(stored)
             else:
                 Image.init()
@@ -114,8 +118,10 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                     image.load()
                     in_colour = bool(options.colours) and form in ('rgb', 'rgba')
                     stored = np.asarray(image.convert('RGB') if in_colour else image)
+                    nodata = nodata_of(image)
     except Exception as error:  # a decoder fed with damaged bytes raises what it likes
         raise Unreadable(f'unreadable: {type(error).__name__}: {str(error)[:200]}') from error
+    stored = without_odd_nodata(stored, nodata)
     if in_colour and not lossy:
         return _indices(stored, options.colours), form, is_png
     if options.threshold is not None:
@@ -125,6 +131,16 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
             'compressed with loss (JPEG): its values are no longer what was drawn. Export it again as PNG'
         )
     return _values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
+
+
+def _is_decoded(data: bytes) -> bool:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(io.BytesIO(data)):
+            return True
+    except UnidentifiedImageError:
+        return False
 
 
 def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:

@@ -17,6 +17,7 @@ from mmguard.tools.scan.edges import count_between
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
 from mmguard.tools.scan.fetched import HEAD, Fetched, fetch
 from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
+from mmguard.tools.scan.geotiff import can_read, counted_as, nodata_of, open_geotiff, read_band, without_odd_nodata
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.tools.scan.sizes import can_hold, chunks_fit
@@ -70,8 +71,13 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
             with _opened(item.path, content) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
-                if is_array_name(os.path.basename(item.path)):
-                    stored = _store_array(record, read_array(file, length))
+                by_rasterio = _is_rasterio_needed(file, head)
+                if by_rasterio or is_array_name(os.path.basename(item.path)):
+                    if by_rasterio:
+                        values, nodata = read_band(file, length)
+                    else:
+                        values, nodata = read_array(file, length), ''
+                    stored = _store_array(record, values, nodata)
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
                     return record
@@ -88,6 +94,23 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
             record.fault = fault_of(error, head)
             record.detail = str(error)[:200]
     return record
+
+
+def _is_rasterio_needed(file: BinaryIO, head: bytes) -> bool:
+    """Whether a file is a GeoTIFF that pillow does not decode, and rasterio may."""
+    from PIL import Image, UnidentifiedImageError
+
+    if not can_read(head):
+        return False
+    try:
+        Image.open(file, formats=_known_formats())
+    except UnidentifiedImageError:
+        return True
+    except Exception:  # as above
+        return False
+    finally:
+        file.seek(0)
+    return False
 
 
 def _check_header(image: Any, stored: int) -> None:
@@ -146,6 +169,10 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
         with _opened(record.image, content) as file:
             head = file.read(_HEAD)
             file.seek(0)
+            if _is_rasterio_needed(file, head):  # of many bands
+                with open_geotiff(file) as raster:
+                    record.image_form, record.image_shape = 'other', (raster.height, raster.width)
+                return
             with Image.open(file, formats=_known_formats()) as image:
                 record.image_form = form_of(image)
                 record.image_lossy = is_lossy(image, head)
@@ -167,23 +194,32 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
         # Pillow counts these itself, several times faster than numpy does.
         counts = {value: count for value, count in enumerate(image.histogram()) if count}
         _store_bytes(record, counts, scale)
+        _declare(record, nodata_of(image))
         record.is_black = record.form == 'palette8' and len(counts) > 1 and _is_black(image, counts)
     elif record.form in ('bool', 'gray16', 'gray32', 'float'):
         stored = np.asarray(image)
-        _store_wide(record, stored)
+        _store_wide(record, stored, nodata_of(image))
         return stored
     else:
         _store_colours(record, image)
     return None
 
 
-def _store_array(record: MapRecord, stored: np.ndarray) -> np.ndarray:
+def _declare(record: MapRecord, nodata: str) -> None:
+    """Notes what the file declares as no data, where it holds it."""
+    value = counted_as(nodata)
+    if value in record.raw:
+        record.nodata = str(value)
+
+
+def _store_array(record: MapRecord, stored: np.ndarray, nodata: str) -> np.ndarray:
     """Counts what numpy stored: whoever loads that makes no colours and no brightness of it."""
     record.form, record.shape = form_of_array(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = value_counts(stored.astype(np.uint8))
+        _declare(record, nodata)
     else:
-        _store_wide(record, stored)
+        _store_wide(record, stored, nodata)
     return stored
 
 
@@ -199,8 +235,9 @@ def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> Non
         record.changes.append('colours')
 
 
-def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
+def _store_wide(record: MapRecord, as_stored: np.ndarray, nodata: str) -> None:
     truncated = False
+    stored = without_odd_nodata(as_stored, nodata)
     if record.form == 'float':
         whole = np.nan_to_num(stored, nan=-1.0, posinf=2.0**31, neginf=-(2.0**31)).astype(np.int64)
         cut = stored[whole != stored]
@@ -215,13 +252,14 @@ def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
     wrapped = bool(raw) and not 0 <= min(raw) <= max(raw) <= 255
     record.changes += ['truncated'] * truncated + ['wrapped'] * wrapped
     if truncated or wrapped or len(raw) > MAX_VALUES:
-        record.loaded = value_counts(_as_uint8(stored))
+        record.loaded = value_counts(_as_uint8(as_stored))
     elif record.form == 'bool' and record.backend == 'cv2' and 1 in raw:
         record.changes.append('scaled')  # OpenCV has no bits: 1 becomes 255
     if len(raw) > MAX_VALUES:
         raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
         record.raw_cut = True
     record.raw = raw
+    _declare(record, nodata)
 
 
 def _as_uint8(stored: np.ndarray) -> np.ndarray:

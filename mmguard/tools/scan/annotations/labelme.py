@@ -59,10 +59,10 @@ def is_labelme(target: str) -> bool:
         images += [os.path.join(folder, name) for name in names if is_image_name(name)]
         if seen > _FILES:
             break
-    if _STRAY * len(found) < len(images) and not _is_photo(images[0]):
+    if not found or (_STRAY * len(found) < len(images) and not _is_photo(images[0])):
         return False  # label maps, and what is left of how they were drawn
     some = found[:_OPENED]
-    return bool(some) and 2 * sum(map(is_labelme_file, some)) >= len(some)
+    return 2 * sum(map(is_labelme_file, some)) >= len(some)
 
 
 def _is_photo(path: str) -> bool:
