@@ -7,6 +7,7 @@ library. What is to be seen of imports, or of an interpreter's start, needs a ne
 from __future__ import annotations
 
 import atexit
+import gc
 import multiprocessing
 import os
 import subprocess
@@ -19,7 +20,17 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, NoReturn, Optional, Sequence
 
 #: Those that are not installed are left out.
-IMPORTED = ('torch.distributed', 'torch.nn.parallel', 'mmengine.runner', 'mmseg.apis', 'mmdet.apis', 'mmguard')
+IMPORTED = (
+    'torch.distributed',
+    'torch.nn.parallel',
+    'torch._dynamo',
+    'mmengine.runner',
+    'mmseg.apis',
+    'mmdet.apis',
+    'pkg_resources',
+    'mmguard',
+    'mmguard.findings',
+)
 
 _FORKED: Any = multiprocessing.get_context('forkserver')
 _FORKED.set_forkserver_preload(list(IMPORTED))
@@ -106,6 +117,7 @@ def run(
 
 
 def _run(source: str, arguments: List[str], environment: Dict[str, str], folder: str, output: str) -> NoReturn:
+    gc.freeze()  # what was imported is no garbage, and each data set of mmengine asks for a collection
     multiprocessing.set_start_method(None, force=True)  # of its own processes: as in a new interpreter
     os.environ.clear()
     os.environ.update(environment)
