@@ -10,6 +10,7 @@ from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
+from mmguard.hooks.collated import keep_reports
 from mmguard.hooks.discovery import (
     built_train_loop,
     culprits,
@@ -228,6 +229,7 @@ class LabelGuardHook(Hook):
         first = mode not in self._log.ledgers
         dataset = _dataset_of(runner, mode)
         if first:
+            keep_reports(getattr(runner, f'{mode}_dataloader'))
             _warn_if_counts_are_lost(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
         self._log.begin(mode, valid, list(data_roots_of(dataset)))
