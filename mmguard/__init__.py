@@ -26,6 +26,7 @@ _OF_FRAMEWORKS = {
     'GuardedLoss': 'mmguard.losses',
     'GuardInstanceLabels': 'mmguard.transforms',
     'GuardSegLabels': 'mmguard.transforms',
+    'GuardedPointSegClassMapping': 'mmguard.transforms',
     'guard_config': 'mmguard.tools.apply.guarded',
 }
 

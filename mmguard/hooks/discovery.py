@@ -7,10 +7,12 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set
 
 from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
-from torch import nn
+from torch import Tensor, nn
 
 from mmguard.labels.frames import frames_of
+from mmguard.labels.images import ImageLabelRule
 from mmguard.labels.instances import InstanceRule
+from mmguard.labels.maps import packed_instances, packed_map
 from mmguard.labels.space import LabelRule, LabelSpace
 from mmguard.labels.spaces import Space, of_loss
 from mmguard.log.run_record import space_to_json
@@ -52,16 +54,22 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
         on_invalid (str): Of the loss.
     """
     rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
-    pixels, instances = rules.get('pixels'), rules.get('instances')
     found = by_kind()
     for sample in samples:
-        label = sample.get('gt_sem_seg')
-        data = None if label is None else label.get('data', label.get('sem_seg'))
-        if isinstance(pixels, LabelRule) and data is not None:
-            found['pixels'].append(pixels.sanitize(data.cpu().numpy(), source_of(sample))[1])
-        boxes = sample.get('gt_instances')
-        if isinstance(instances, InstanceRule) and boxes is not None and 'labels' in boxes:
-            found['instances'].append(instances.sanitize(boxes.labels.cpu().numpy(), source=source_of(sample)).tally)
+        for kind, held in (('pixels', packed_map(sample)), ('instances', packed_instances(sample))):
+            rule = rules.get(kind)
+            if held is None or held[1] not in held[0]:
+                continue
+            labels = held[0].get(held[1]).cpu().numpy()
+            if isinstance(rule, LabelRule):
+                found[kind].append(rule.sanitize(labels, source_of(sample))[1])
+            elif isinstance(rule, InstanceRule):
+                found[kind].append(rule.sanitize(labels, source=source_of(sample)).tally)
+        label = sample.get('gt_label')  # of the image; a tensor in mmpretrain
+        if 'instances' in rules and isinstance(label, Tensor):
+            classes = rules['instances'].num_classes
+            rule = ImageLabelRule(classes, on_invalid='clip' if on_invalid == 'clip' else 'ignore')
+            found['instances'].append(rule.sanitize(label.cpu().numpy(), source_of(sample))[1])
     return {kind: [tally for tally in tallies if tally] for kind, tallies in found.items()}
 
 

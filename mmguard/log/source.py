@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, List
 
+from mmguard.labels.origin import file_of
+
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
 
@@ -14,7 +16,7 @@ UNKNOWN = '<unknown>'
 
 def source_of(sample: BaseDataElement) -> str:
     """The file that a sample's labels came from."""
-    return str(sample.get('seg_map_path') or sample.get('img_path') or UNKNOWN)
+    return file_of(sample) or UNKNOWN
 
 
 def relative_to(source: str, roots: List[str]) -> str:

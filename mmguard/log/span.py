@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Sequence
 
+from mmguard.labels.maps import packed_instances
 from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.totals import KINDS, LossCount, added
 
@@ -80,9 +81,8 @@ class Span:
                     total.reasons = (total + tally).reasons
                     span.offending[kind].append(tally)
             span.offending_samples += any(record.values())
-            instances = sample.get('gt_instances')
-            # Without annotations (a test pipeline) they have no field at all.
-            span.empty_images += instances is not None and bool(instances.keys()) and not len(instances)
+            found = packed_instances(sample)
+            span.empty_images += found is not None and not len(found[0])
         span.offending_iterations = int(bool(span))
         return span
 

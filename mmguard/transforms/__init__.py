@@ -4,6 +4,7 @@ Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet when it meets b
 """
 
 from mmguard.transforms.instance_labels import GuardInstanceLabels
+from mmguard.transforms.point_classes import GuardedPointSegClassMapping
 from mmguard.transforms.seg_labels import GuardSegLabels
 
-__all__ = ['GuardInstanceLabels', 'GuardSegLabels']
+__all__ = ['GuardInstanceLabels', 'GuardSegLabels', 'GuardedPointSegClassMapping']

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import Any, Optional, Tuple
 
@@ -63,8 +64,27 @@ def _is_horizontal(box_type: Any) -> bool:
 
 def _faults(boxes: Any, img_shape: Tuple[float, float]) -> np.ndarray:
     """Of rotated, quadrilateral and other boxes, by what every type of box has to offer."""
-    faults = np.zeros(len(boxes), np.int8)
-    faults[~boxes.is_inside(img_shape).numpy()] = OUTSIDE
-    faults[~((boxes.widths > 0) & (boxes.heights > 0) & (boxes.areas > 0)).numpy()] = NO_AREA
+    enclosing = _enclosing(boxes)
+    if enclosing is not None:
+        faults = corner_faults(enclosing, img_shape)
+    else:
+        faults = np.zeros(len(boxes), np.int8)
+        faults[~boxes.is_inside(img_shape).numpy()] = OUTSIDE
+    with warnings.catch_warnings():  # quadrilateral boxes warn that their width is made up
+        warnings.simplefilter('ignore')
+        has_area = (boxes.widths > 0) & (boxes.heights > 0) & (boxes.areas > 0)
+    faults[~has_area.numpy()] = NO_AREA
     faults[~boxes.tensor.flatten(1).isfinite().all(dim=1).numpy()] = NOT_FINITE
     return faults
+
+
+def _enclosing(boxes: Any) -> Optional[np.ndarray]:
+    """(N, 4) corners of the horizontal boxes around others; ``None`` where their type knows no such conversion.
+
+    ``is_inside`` of rotated and quadrilateral boxes asks for the centre, which may lie outside of an image that shows a
+    part of the object.
+    """
+    try:
+        return boxes.convert_to('hbox').tensor.numpy()
+    except AssertionError:  # mmdet's, of a type without a converter
+        return None

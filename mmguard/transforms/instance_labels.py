@@ -1,4 +1,4 @@
-"""The guard of instances: boxes, labels, masks."""
+"""The guard of instances: boxes, labels, masks, and objects in space."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from mmcv.transforms import BaseTransform
 
 from mmguard.labels.frames import frames_of
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
+from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.transforms.boxes import are_few_and_good, box_faults
-from mmguard.transforms.per_instance import appended, check_lengths, keys_of, take, taken
+from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
+from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
+from mmguard.transforms.per_instance import IN_IMAGE, IN_SPACE, appended, check_lengths, keys_of, take, taken
 from mmguard.transforms.record import leave_in_results, leave_in_sample
 
 #: A set, because comparing a dtype of numpy with one of torch is an error.
@@ -31,8 +34,14 @@ class GuardInstanceLabels(BaseTransform):
     instance stay in line, labels become int64, and an image that loses all of them stays usable. Panoptic samples
     want GuardSegLabels beside it.
 
-    Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, or ``data_samples`` with ``gt_instances``. Without them (a
-    test pipeline) nothing happens. Added key: ``label_guard``.
+    Boxes may be of any type of mmdet's (rotated and quadrilateral ones of MMRotate, too), and stay of it. Objects of
+    MMDetection3D, behind Pack3DDetInputs or before it, are removed where others are moved to the ignored instances,
+    which no detector there has; their boxes want finite geometry and sizes above 0. A label of -1, which its data sets
+    write for categories that the class list leaves out, is removed as well, and is no offence.
+
+    Required keys: ``gt_bboxes_labels`` or ``gt_bboxes``, ``gt_labels_3d`` or ``gt_bboxes_3d``, or ``data_samples``
+    with ``gt_instances`` or ``gt_instances_3d``. Without them (a test pipeline) nothing happens. Added key:
+    ``label_guard``.
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)``. mmdet's background, ``num_classes``, is none: an
@@ -72,16 +81,27 @@ class GuardInstanceLabels(BaseTransform):
             dict: The same dict.
         """
         if 'data_samples' not in results:
-            self._sanitize_unpacked(results)
+            objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
+            if objects is not None:
+                self._sanitize_unpacked_objects(results, len(objects))
+            else:
+                self._sanitize_unpacked(results)
             return results
         for sample in frames_of(results['data_samples']):
-            if sample.get('gt_instances', {}).keys():  # without annotations they have no field at all
-                self._sanitize_packed(sample)
+            objects = sample.get('gt_instances_3d', {})
+            boxes = sample.get('gt_instances', {})
+            in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # without annotations they have no field
+            if in_space and in_image and len(objects) != len(boxes):
+                leave_in_sample(sample, 'instances', self._sanitize_packed(sample) + self._sanitize_objects(sample))
+            elif in_space:
+                leave_in_sample(sample, 'instances', self._sanitize_objects(sample))
+            elif in_image:
+                leave_in_sample(sample, 'instances', self._sanitize_packed(sample))
         return results
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> None:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
-        counted = boxes if labels is None else labels
+        counted = _counted(labels, boxes)
         if counted is None:
             return
         source = results.get('img_path')
@@ -108,17 +128,18 @@ class GuardInstanceLabels(BaseTransform):
             index = np.flatnonzero(~sanitized.dropped)
             for key in keys_of(results, len(counted)):
                 results[key] = take(results[key], index)
+        if sanitized.stays is not None:
+            renumber_unpacked(results, sanitized.stays)
         leave_in_results(results, 'instances', sanitized.tally)
 
-    def _sanitize_packed(self, sample: Any) -> None:
+    def _sanitize_packed(self, sample: Any) -> Tally:
         source, extent = sample.get('img_path'), _extent(sample)
         instances, ignored = sample.gt_instances, sample.get('ignored_instances')
         if 'masks' in instances:
             _check_mask_size(instances.masks, sample, source)
         labels, boxes = instances.get('labels'), instances.get('bboxes')
         if not ignored and self._is_clean(labels, boxes, extent):
-            leave_in_sample(sample, 'instances', Tally(len(labels), source=source))
-            return
+            return Tally(len(labels), source=source)
         sanitized = self._sanitized(labels, boxes, extent, None, source)
         if labels is not None and (sanitized.tally.changed or labels.dtype != torch.int64):
             instances.labels = torch.from_numpy(sanitized.labels)
@@ -135,7 +156,62 @@ class GuardInstanceLabels(BaseTransform):
             sample.ignored_instances = moved if ignored is None else appended(ignored, moved)
         if sanitized.stays is not None:
             sample.gt_instances = taken(instances, np.flatnonzero(sanitized.stays))
-        leave_in_sample(sample, 'instances', tally)
+            renumber_packed(sample, sanitized.stays)
+        return tally
+
+    def _sanitize_objects(self, sample: Any) -> Tally:
+        """The objects of a packed sample, and with them their boxes in the image, where they have such."""
+        objects, boxes, source = sample.gt_instances_3d, sample.get('gt_instances', {}), file_of(sample)
+        paired = bool(boxes.keys()) and len(boxes) == len(objects)
+        labels, in_image, found = self._judged(
+            objects.get('labels_3d'),
+            objects.get('bboxes_3d'),
+            boxes.get('labels') if paired else None,
+            len(objects),
+            source,
+        )
+        if labels is not None:
+            objects.labels_3d = torch.from_numpy(labels)
+        if in_image is not None:
+            boxes.labels = torch.from_numpy(in_image)
+        if found.stays is not None:
+            stays = np.flatnonzero(found.stays)
+            sample.gt_instances_3d = taken(objects, stays)
+            if paired:
+                sample.gt_instances = taken(boxes, stays)
+        return found.tally
+
+    def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> None:
+        in_image = _counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
+        paired = in_image is not None and len(in_image) == objects
+        labels, labels_in_image, found = self._judged(
+            results.get('gt_labels_3d'),
+            results.get('gt_bboxes_3d'),
+            results.get('gt_bboxes_labels') if paired else None,
+            objects,
+            file_of(results.get('lidar_points') or results),
+        )
+        if labels is not None:
+            results['gt_labels_3d'] = labels
+        if labels_in_image is not None:
+            results['gt_bboxes_labels'] = labels_in_image
+        if found.stays is not None:
+            index = np.flatnonzero(found.stays)
+            for key in (*IN_SPACE, *(IN_IMAGE if paired else ())):
+                if results.get(key) is not None:
+                    results[key] = take(results[key], index)
+        leave_in_results(results, 'instances', found.tally)
+
+    def _judged(
+        self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
+    ) -> Tuple[Optional[np.ndarray], Optional[np.ndarray], SanitizedObjects]:
+        """The labels in space and in the image, each ``None`` where there are none, and what stays."""
+        raw = np.zeros(objects, np.int64) if labels is None else _class_indices(labels, source)
+        found = sanitize_objects(self.rule, raw, boxes if self.check_boxes else None, None, source)
+        beside = None
+        if in_image is not None:
+            beside, found = sanitize_projected(self.rule, _class_indices(in_image, source), found, raw, source)
+        return None if labels is None else found.labels, beside, found
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
         """The usual image, counted in as few steps as can be: a first call of torch or numpy takes its 10 us."""
@@ -163,6 +239,10 @@ class GuardInstanceLabels(BaseTransform):
             f'{type(self).__name__}(num_classes={rule.num_classes}, on_invalid={rule.on_invalid!r}, '
             f'label_map={rule.label_map or None}, check_boxes={self.check_boxes})'
         )
+
+
+def _counted(labels: Any, boxes: Any) -> Any:
+    return boxes if labels is None else labels
 
 
 def _class_indices(labels: Any, source: Optional[str]) -> np.ndarray:

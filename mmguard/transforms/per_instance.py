@@ -17,6 +17,9 @@ KNOWN = (
     'gt_keypoints_visible',
     'gt_instances_ids',
 )
+#: The fields of mmdet3d's objects, and those of their boxes in the image.
+IN_SPACE = ('gt_bboxes_3d', 'gt_labels_3d', 'attr_labels', 'depths', 'centers_2d')
+IN_IMAGE = ('gt_bboxes', 'gt_bboxes_labels')
 
 
 def check_lengths(results: Dict[str, Any], instances: int, source: Optional[str]) -> None:

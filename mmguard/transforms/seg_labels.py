@@ -1,20 +1,22 @@
-"""The guard of semantic label maps."""
+"""The guard of semantic label maps, and of the labels of points."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels import OTHERS
+from mmguard.labels.maps import POINTS, packed_map
+from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap, LabelRule
 from mmguard.transforms.record import leave_in_results, leave_in_sample
 
 
 class GuardSegLabels(BaseTransform):
-    """Checks and sanitizes the semantic label map, before or after the Pack transform.
+    """Checks and sanitizes the semantic label map, or the labels of points, before or after the Pack transform.
 
     Right after the Pack transform it sees what the loss will see, and its report always reaches the hook. Before it,
     it sanitizes early (``GenerateEdge`` draws no edges around bad pixels); the report then travels if
@@ -22,8 +24,12 @@ class GuardSegLabels(BaseTransform):
     copied. Where a transform mixes several images (``RandomMosaic``), put the guard behind it: the reports of the
     mixed-in images end there.
 
-    Required keys: ``gt_seg_map`` (H, W) of an integer dtype, or ``data_samples`` with ``gt_sem_seg`` (1, H, W).
-    Without either (a test pipeline) nothing happens. Added key: ``label_guard``.
+    Points (MMDetection3D) count as pixels. PointSegClassMapping makes classes of what their files hold, and ends the
+    training at a value that is not in its table: GuardedPointSegClassMapping in its place does not.
+
+    Required keys: ``gt_seg_map`` (H, W) or ``pts_semantic_mask`` (N,) of an integer dtype, or ``data_samples`` with
+    ``gt_sem_seg`` (1, H, W) or ``gt_pts_seg`` (N,). Without any of them (a test pipeline) nothing happens. Added key:
+    ``label_guard``.
 
     Args:
         num_classes (int): Valid labels are ``[0, num_classes)`` and ``ignore_index``.
@@ -59,25 +65,27 @@ class GuardSegLabels(BaseTransform):
         """
         if 'data_samples' in results:
             self._sanitize_packed(results['data_samples'])
-        elif results.get('gt_seg_map') is not None:
-            source = results.get('seg_map_path') or results.get('img_path')
-            label = results['gt_seg_map']
-            _check_map(label, label.shape, source)
-            results['gt_seg_map'], tally = self.rule.sanitize(label, source)
-            leave_in_results(results, 'pixels', tally)
+            return results
+        for key in ('gt_seg_map', POINTS):
+            label = results.get(key)
+            if label is not None:
+                source = file_of(results)
+                _check(label, label.shape, key == POINTS, source)
+                results[key], tally = self.rule.sanitize(label, source)
+                leave_in_results(results, 'pixels', tally)
         return results
 
     def _sanitize_packed(self, sample: Any) -> None:
-        if 'gt_sem_seg' not in sample:
+        found = packed_map(sample)
+        if found is None:
             return
-        field = 'data' if 'data' in sample.gt_sem_seg else 'sem_seg'  # mmseg's name, mmdet's name
-        packed = sample.gt_sem_seg.get(field)
-        source = sample.get('seg_map_path') or sample.get('img_path')
-        label = packed.numpy()
-        _check_map(label, label.shape[1:] if label.shape[:1] == (1,) else label.shape, source)
+        holder, field = found
+        source = file_of(sample)
+        label = holder.get(field).numpy()
+        _check(label, label.shape[1:] if label.shape[:1] == (1,) else label.shape, field == POINTS, source)
         sanitized, tally = self.rule.sanitize(label, source)
         if sanitized is not label:
-            sample.gt_sem_seg.set_field(torch.from_numpy(sanitized), field)
+            holder.set_field(torch.from_numpy(sanitized), field)
         leave_in_sample(sample, 'pixels', tally)
 
     def _label_map(self) -> Optional[Dict[Any, int]]:
@@ -92,9 +100,14 @@ class GuardSegLabels(BaseTransform):
         )
 
 
-def _check_map(label: np.ndarray, shape: tuple, source: Optional[str]) -> None:
-    where = source or 'gt_seg_map'
-    if len(shape) != 2:
+def _check(label: np.ndarray, shape: Tuple[int, ...], of_points: bool, source: Optional[str]) -> None:
+    where = source or (POINTS if of_points else 'gt_seg_map')
+    if of_points and label.ndim != 1:
+        raise ValueError(
+            f'{where}: the labels of the points have shape {tuple(label.shape)}, wanted is (number of points,) with '
+            f'one class index per point. Is seg_3d_dtype of LoadAnnotations3D that of the file?'
+        )
+    if not of_points and len(shape) != 2:
         raise ValueError(
             f'{where}: the label map has shape {tuple(label.shape)}, wanted is (height, width) with one class index '
             f'per pixel. Is it a colour-coded mask? Convert its colours to class indices once and save them as '
