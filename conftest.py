@@ -92,6 +92,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/test_scan_stored.py',
         'tools/scan/test_scan_tried.py',
         'tools/scan/annotations/test_panoptic_png.py',
+        'tools/scan/cityscapes',
         'tools/scan/labelme',
         'tools/scan/yolo',
         'tools/storage/data_sets.py',
@@ -128,6 +129,7 @@ SAME_EVERYWHERE = (
     'tools/report',
     'tools/scan/test_*.py',  # its nnunet/ runs where nibabel is, and that is not beside the first stack
     'tools/scan/annotations',
+    'tools/scan/cityscapes',
     'tools/scan/labelme',
     'tools/scan/sources',
     'tools/scan/yolo',

@@ -81,31 +81,36 @@ def walk(value: Any, path: str) -> Iterator[Tuple[str, Dict[str, Any]]]:
     if isinstance(value, dict):
         yield path, value
         for key, inner in value.items():
-            yield from walk(inner, f'{path}.{key}')
+            if isinstance(inner, (dict, list, tuple)):
+                yield from walk(inner, f'{path}.{key}')
     elif isinstance(value, (list, tuple)):
         for index, inner in enumerate(value):
-            yield from walk(inner, f'{path}[{index}]')
+            if isinstance(inner, (dict, list, tuple)):
+                yield from walk(inner, f'{path}[{index}]')
 
 
-def _model_parts(value: Any, path: str, scope: str, head: Optional[Part] = None) -> Iterator[Part]:
+def _add_model_parts(value: Any, path: str, scope: str, head: Optional[Part], found: List[Part]) -> None:
     """Every dict of the model with a type, its ``owner`` the nearest head around it."""
-    if isinstance(value, (list, tuple)):
+    # Lists that grow, and no path for what holds nothing: a rule asks for all parts, and there are some hundred rules.
+    if isinstance(value, dict):
+        scope = value.get('_scope_', scope)
+        if 'type' in value:
+            part = Part(path, value, scope_of(value['type'], scope), owner=head)
+            found.append(part)
+            head = part if _is_head(part) else head
+        for key, inner in value.items():
+            if isinstance(inner, (dict, list, tuple)):
+                _add_model_parts(inner, f'{path}.{key}', scope, head, found)
+    elif isinstance(value, (list, tuple)):
         for index, inner in enumerate(value):
-            yield from _model_parts(inner, f'{path}[{index}]', scope, head)
-    if not isinstance(value, dict):
-        return
-    scope = value.get('_scope_', scope)
-    here = head
-    if 'type' in value:
-        part = Part(path, value, scope_of(value['type'], scope), owner=head)
-        yield part
-        here = part if _is_head(part) else head
-    for key, inner in value.items():
-        yield from _model_parts(inner, f'{path}.{key}', scope, here)
+            if isinstance(inner, (dict, list, tuple)):
+                _add_model_parts(inner, f'{path}[{index}]', scope, head, found)
 
 
 def model_parts(config: ReadConfig) -> List[Part]:
-    return list(_model_parts(config.part('model'), 'model', config.scope))
+    found: List[Part] = []
+    _add_model_parts(config.part('model'), 'model', config.scope, None, found)
+    return found
 
 
 def _is_head(part: Part) -> bool:
@@ -179,7 +184,9 @@ def classes_of(dataset: Part) -> Optional[List[str]]:
 
 def metainfo_of(dataset: Part) -> Dict[str, Any]:
     """``METAINFO`` of a data set's class."""
-    return metainfo_of_class(dataset.cls, dataset.config.get('dataset_version'))
+    return metainfo_of_class(
+        dataset.cls, dataset.config.get('dataset_version'), dataset.config.get('classwise') is True
+    )
 
 
 def palette_of(dataset: Part) -> List[Tuple[int, int, int]]:

@@ -19,6 +19,8 @@ def rewrite(
         why (str): What it does, as the end of a sentence: 'leaves them out'.
         options: Of the command, as ``FixOptions`` has them.
     """
+    if facts.options.get('suffix'):
+        options['suffix'] = facts.options['suffix']
     yield from rewrite_files(facts, sources(rule, facts), why, applicability, question, **options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+from functools import lru_cache
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
@@ -107,6 +108,7 @@ def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
             yield path, node
 
 
+@lru_cache(maxsize=None)  # reads source
 def defaults_of(cls: Any) -> Dict[str, Any]:
     """Arguments of a class and their defaults, those that ``**kwargs`` hands to its bases included."""
     found: Dict[str, Any] = {}

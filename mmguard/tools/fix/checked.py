@@ -19,11 +19,16 @@ def check_for(ending: str) -> Optional[Check]:
 
 
 def _check_json(path: Path) -> None:
+    from mmguard.tools.scan.annotations.cityscapes import is_cityscapes_file, scan_cityscapes
     from mmguard.tools.scan.annotations.labelme import is_labelme_file, scan_labelme
 
     if is_labelme_file(str(path)):
         with suppress(ValueError):  # an image may well be without a shape
             _check(scan_labelme(str(path), look=False))
+        return
+    if is_cityscapes_file(str(path)):
+        with suppress(ValueError):
+            _check(scan_cityscapes(str(path), look=False))
         return
     from mmguard.tools.scan.annotations.coco import scan_coco
 

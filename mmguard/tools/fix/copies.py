@@ -50,7 +50,7 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 
     Args:
         target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
-            data.yaml of YOLO, or a folder or JSON of Labelme; or the URL of one but YOLO and Labelme.
+            data.yaml of YOLO, or a folder or JSON of Labelme or Cityscapes; or the URL of one of the first three.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
         to_link (callable): Puts images beside their annotations; says whether it did.
@@ -73,10 +73,11 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Correct, FrozenSet[str]]:
     """The label files with their names in the copy, what corrects one, and which of them are images beside them."""
     from mmguard.tools.fix.coco import correct_coco
-    from mmguard.tools.fix.labelme import plan_of_labelme
     from mmguard.tools.fix.maps import correct_map
+    from mmguard.tools.fix.shapes import plan_of_cityscapes, plan_of_labelme
     from mmguard.tools.fix.voc import correct_voc
     from mmguard.tools.fix.yolo import yolo_files
+    from mmguard.tools.scan.annotations.cityscapes import is_cityscapes
     from mmguard.tools.scan.annotations.labelme import is_labelme
     from mmguard.tools.scan.annotations.voc import is_voc
     from mmguard.tools.scan.sources.folder import label_files
@@ -87,6 +88,8 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
     texts = None if is_url(target) or is_voc(target) else yolo_files(Path(target))
     if texts is not None:
         return _plan_of_yolo(texts, options)
+    if not is_url(target) and is_cityscapes(target, options.suffix):
+        return plan_of_cityscapes(Path(target), options)
     if not (is_url(target) or options.suffix or is_voc(target)) and is_labelme(target):
         return plan_of_labelme(Path(target), options)
     if FILES.is_file(target):

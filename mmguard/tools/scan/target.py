@@ -34,6 +34,10 @@ from mmguard.tools.scan.tried import with_copies
 from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
 
+_OF_MAPS = (
+    'polygons of Cityscapes: training reads the *_labelTrainIds.png that are drawn of them (mmseg: '
+    '`python tools/dataset_converters/cityscapes.py data/cityscapes`)'
+)
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
@@ -105,7 +109,8 @@ def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = Mappi
 
     Args:
         target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a VOC folder, a
-            data.yaml or a folder of YOLO, a folder or a JSON of Labelme, a folder of label maps, one label map, a raw
+            data.yaml or a folder of YOLO, a folder or a JSON of Labelme or
+            Cityscapes, a folder of label maps, one label map, a raw
             data set of nnU-Net, or a folder of such.
         options (ScanOptions): What the user says about it.
         copies (dict[str, str]): File that the target names -> what is read in its place.
@@ -138,7 +143,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 
         if is_voc(target):
             return _voc_plan(target, options)
-        here = None if is_url(target) else _yolo_plan(target, options) or _labelme_plan(target, options, copies)
+        here = None if is_url(target) else _yolo_plan(target, options) or _shapes_plan(target, options, copies)
         return here or _folder_plan(target, options)
     if ending in ('.txt', '.yaml', '.yml') and not is_url(target):
         plan = _yolo_plan(target, options)
@@ -147,7 +152,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
     if ending in _CONFIG_ENDINGS and not is_url(target):
         return _config_plan(_read(target), options)
     if ending == '.json':
-        return (None if is_url(target) else _labelme_plan(target, options, copies)) or _coco_plan(target, options)
+        return (None if is_url(target) else _shapes_plan(target, options, copies)) or _coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
         return _folder_plan(target, options)
     raise CannotScan(
@@ -213,14 +218,18 @@ def _voc_plan(target: str, options: ScanOptions) -> Plan:
     return Plan([AnnotationSource(target, read)], ConfigFacts())
 
 
-def _labelme_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:
-    """The JSON of Labelme; ``None`` where a target is none of it."""
+def _shapes_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:
+    """The JSON of Labelme, or of Cityscapes; ``None`` where a target is none of it."""
+    from mmguard.tools.scan.annotations.cityscapes import is_cityscapes, scan_cityscapes
     from mmguard.tools.scan.annotations.labelme import classes_beside, is_labelme, scan_labelme
 
-    if options.suffix or not is_labelme(target):  # of label maps
-        return None
     # A copy may stand elsewhere; the images, and a class list above, are still where they were.
     home = next((original for original, copy in copies.items() if copy == target), target)
+    if is_cityscapes(target, options.suffix):
+        drawn = partial(scan_cityscapes, target, options.num_classes, options.classes, options.images, home)
+        return Plan([AnnotationSource(target, drawn, [_OF_MAPS])], ConfigFacts())
+    if options.suffix or not is_labelme(target):  # of label maps
+        return None
     path, names = ('', list(options.classes)) if options.classes else classes_beside(home)
     read = partial(scan_labelme, target, options.num_classes, names or None, options.images, home)
     return Plan([AnnotationSource(target, read, [f'classes: {path}'] if path else [])], ConfigFacts())

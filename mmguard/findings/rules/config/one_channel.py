@@ -58,6 +58,8 @@ class OneChannelSoftmax(ConfigRule):
 def _ways(config: ReadConfig) -> List[Edit]:
     """Two classes in one channel with a sigmoid, or in two channels with a softmax: in all heads at once."""
     found = one_channel_softmax(config)
+    if not found:
+        return []
     heads = list({loss.owner.path: loss.owner for loss in found if loss.owner is not None}.values())
     # A head beside them that has its sigmoid counts the same classes.
     ones = [count.head for count in counts(config) if count.kind == 'all' and count.value == 1]

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
@@ -44,6 +44,22 @@ class CategoriesLeftOut(DataRule):
         known = self._all(facts)
         names = listing(map(repr, self._names(facts)))
         return {'names': names, 'all': ', '.join(map(repr, known)), 'number': len(known)}
+
+    #: Of Cityscapes.
+    drawn = (
+        'cityscapesscripts stops at a name that is none of its 35: correct it, delete the object, or list the classes '
+        'of your own with `--classes`.'
+    )
+
+    def advise(self, facts: LabelFacts) -> str:
+        return self.drawn if annotations_of(facts).format == 'cityscapes' else self.advice
+
+    def severity_of(self, facts: LabelFacts) -> str:
+        return ERROR if annotations_of(facts).format == 'cityscapes' else self.severity
+
+    def summarise(self, facts: LabelFacts) -> str:
+        unknown = 'Objects have names that Cityscapes does not know: {names}.'
+        return unknown if annotations_of(facts).format == 'cityscapes' else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{counted(n, "annotation")} of {name!r}' for name, n in self._names(facts).items())

@@ -32,8 +32,14 @@ class MissingImages(DataRule):
         '`--images DIR` looks for all of them in one folder. (Files that hold their image need no other.)'
     )
 
+    cityscapes = (
+        'Its name is made of that of the JSON: leftImg8bit/x_leftImg8bit.png for gtFine/x_gtFine_polygons.json. '
+        '`--images DIR` names another folder, laid out alike.'
+    )
+
     def advise(self, facts: LabelFacts) -> str:
-        return self.labelme if annotations_of(facts).format == 'labelme' else self.advice
+        words = {'labelme': self.labelme, 'cityscapes': self.cityscapes}
+        return words.get(annotations_of(facts).format, self.advice)
 
     def likelihood(self, facts: LabelFacts) -> float:
         found = annotations_of(facts)

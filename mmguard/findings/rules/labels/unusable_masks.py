@@ -7,7 +7,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import annotations_of, listing
+from mmguard.findings.views import SHAPES, annotations_of, listing
 from mmguard.text.words import counted
 
 #: Of COCO panoptic.
@@ -46,7 +46,7 @@ class UnusableMasks(DataRule):
         'the counts of an RLE do not add up to its size': 'Encode it anew with `pycocotools.mask.encode`, '
         '`rle["counts"].decode()`.',
         POLYGON: "Labelme's own converters stop at a polygon of two clicks (AssertionError: Polygon must have points "
-        'more than 2): draw it anew, or delete the shape.',
+        'more than 2), cityscapesscripts draws nothing or stops: draw it anew, or delete the shape.',
         'a rectangle or circle is not of 2 points': 'A rectangle is two corners, a circle its centre and a point on '
         'it: draw them anew.',
         'a mask is missing, or not as large as its corners say': 'The "mask" of a shape is a PNG of the box that its '
@@ -69,7 +69,7 @@ class UnusableMasks(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         found = annotations_of(facts.labels) if facts.labels is not None else None
-        if found is not None and found.format == 'labelme' and THIN not in found.mask_faults:
+        if found is not None and found.format in SHAPES and THIN not in found.mask_faults:
             question = 'May these shapes go, with the objects that they stand for?'
             yield from rewrite(self, facts, 'leaves them out', ASKS, question)
 

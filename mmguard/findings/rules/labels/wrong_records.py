@@ -7,7 +7,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import annotations_of, listing
+from mmguard.findings.views import SHAPES, annotations_of, listing
 
 #: Beginnings of what is wrong with a file as a whole: it must be copied or exported anew, not corrected.
 WHOLE_FILE = (
@@ -69,7 +69,7 @@ class WrongRecords(DataRule):
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
             why = 'makes numbers of texts in ids and "bbox", a text of "name" where it is a number, and drops the rest'
             yield from rewrite(self, facts, why, SAFE)
-        if facts.labels is not None and annotations_of(facts.labels).format == 'labelme':
+        if facts.labels is not None and annotations_of(facts.labels).format in SHAPES:
             question = 'May the shapes that cannot be read go, with the objects that they stand for?'
             yield from rewrite(self, facts, 'leaves them out', ASKS, question)
 

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-import numpy as np
-
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
-from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
+from mmguard.findings.facts import LabelFacts
+from mmguard.tools.scan.annotations.disk import shown_size
 from mmguard.tools.scan.annotations.faults import Faults
-from mmguard.tools.scan.annotations.labelme_json import (
-    NO_AREA,
-    NO_CORNERS,
-    LabelmeFile,
-    Shape,
-    is_of_others,
-    read_labelme,
-    size_of_data,
-)
-from mmguard.tools.scan.annotations.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of
+from mmguard.tools.scan.annotations.labelme_json import is_of_others, read_labelme, size_of_data
+from mmguard.tools.scan.annotations.shape_records import ShapeFile
+from mmguard.tools.scan.annotations.shapes import ShapeSet, facts_of_shapes, labels_of
 from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.storage.files import open_regular
 
@@ -38,31 +27,34 @@ _STRAY = 10
 _HEAD = 1 << 16
 
 
-class _Read(NamedTuple):
-    """A file that was read: its name, relative to the root, what it holds, and the objects that its shapes are."""
-
-    name: str
-    file: LabelmeFile
-    objects: List[Shape]
-
-
 def is_labelme(target: str) -> bool:
     """Whether a target is a JSON of Labelme, or a folder of which at least half of the JSON are."""
     if os.path.isfile(target):
         return target.lower().endswith('.json') and is_labelme_file(target)
+    return is_folder_of(target, is_labelme_file)
+
+
+def is_folder_of(folder: str, is_one: Callable[[str], bool], ending: str = '.json', maps: Tuple[str, ...] = ()) -> bool:
+    """Whether at least half of the files of an ending in a folder are of a kind, and it holds no label maps.
+
+    Args:
+        maps (tuple[str]): How the names of label maps end, one of which is enough.
+    """
     found: List[str] = []
     images: List[str] = []
     seen = 0
-    for folder, names, _ in walk(target, lambda *_: None):
+    for place, names, _ in walk(folder, lambda *_: None):
         seen += len(names)
-        found += [os.path.join(folder, name) for name in names if name.lower().endswith('.json')]
-        images += [os.path.join(folder, name) for name in names if is_image_name(name)]
+        if maps and any(name.endswith(maps) for name in names):
+            return False
+        found += [os.path.join(place, name) for name in names if name.lower().endswith(ending)]
+        images += [os.path.join(place, name) for name in names if is_image_name(name)]
         if seen > _FILES:
             break
     if not found or (_STRAY * len(found) < len(images) and not _is_photo(images[0])):
         return False  # label maps, and what is left of how they were drawn
     some = found[:_OPENED]
-    return 2 * sum(map(is_labelme_file, some)) >= len(some)
+    return 2 * sum(map(is_one, some)) >= len(some)
 
 
 def _is_photo(path: str) -> bool:
@@ -150,46 +142,25 @@ def scan_labelme(
     """
     faults = Faults()
     root = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
-    listed = _listed(root, faults) if os.path.isdir(target) else [os.path.basename(target)]
+    names = listed(root, faults) if os.path.isdir(target) else [os.path.basename(target)]
     images_root = os.path.abspath(images or (root if home is None or not os.path.isdir(home) else home))
-    read: List[_Read] = []
-    for name in listed:
+    read: List[ShapeFile] = []
+    for name in names:
         file = read_labelme(os.path.join(root, name), name, faults)
         if file is not None:
             image = '' if not file.image else _image_of(name, file.image, images is not None)
-            file = _sized(file._replace(image=image), images_root, name, faults if look else None)
-            read.append(_Read(name, file, _objects(file.shapes)))
-    found = Counter(shape.label for one in read for shape in one.objects)
+            read.append(_sized(file._replace(image=image), images_root, name, faults if look else None))
+    found = labels_of(read)
     if not found and not faults:
         raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
     given = sorted(found) if class_names is None else class_names
-    names = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
-    annotations = AnnotationFacts(format='labelme', labelled_by='class list', sources=[target])
-    annotations.classes_counted = num_classes is None and class_names is None
-    table = _table(read, names, sorted(set(found) | set(names)), annotations)
-    annotations.categories = dict(enumerate(names))
-    annotations.unused = [name for name in names if name not in found]
-    known = {*names, *NO_CLASS}
-    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in known}
-    paths = [one.file.image for one in read]
-    annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
-    if look:
-        needed = [one.file.image for one in read if one.file.image and not one.file.data]
-        annotations.missing, annotations.missing_files = missing_files(images_root, needed, faults)
-        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            images_root, paths, table.sizes
-        )
-    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
-    # Numbers are pixels, in the order that Labelme writes: only the image may be turned.
-    annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
-    annotations.inside_unit = 0
-    # A file that was saved without a shape says that nothing is there.
-    annotations.images_without_target -= sum(not one.file.shapes for one in read)
-    annotations.unreadable = faults.to_dict()
-    return facts
+    classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
+    known = ShapeSet('labelme', target, classes, NO_CLASS, 'shapes[{}]'.format)
+    return facts_of_shapes(read, known, faults, num_classes, class_names is None, images_root if look else None)
 
 
-def _listed(root: str, faults: Faults) -> List[str]:
+def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:
+    """The files of an ending in a folder and those in it, relative to it."""
     names = []
 
     def refused(folder: str, error: OSError) -> None:
@@ -199,7 +170,7 @@ def _listed(root: str, faults: Faults) -> List[str]:
         names += [
             os.path.relpath(os.path.join(folder, name), root)
             for name in files
-            if name.lower().endswith('.json') and not name.startswith('.')
+            if name.lower().endswith(ending) and not name.startswith('.')
         ]
     return sorted(names)
 
@@ -211,7 +182,7 @@ def _image_of(name: str, image: str, in_folder: bool) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(name), image))
 
 
-def _sized(file: LabelmeFile, root: str, name: str, faults: Optional[Faults]) -> LabelmeFile:
+def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
     """With the size of its image where the file does not say it; without the embedded image."""
     size = file.size
     if size is None and faults is not None:
@@ -229,66 +200,3 @@ def _sized(file: LabelmeFile, root: str, name: str, faults: Optional[Faults]) ->
         except Exception as error:  # a damaged file raises what it likes
             faults.add('cannot be read: the image, and the file has no size', f'{name}: {str(error)[:120]}')
     return file._replace(size=size, data='yes' if file.data else '')
-
-
-def _objects(shapes: Sequence[Shape]) -> List[Shape]:
-    """Shapes of one label and group as one object; keypoints of a group that has an area belong to that."""
-    areas = {shape.group for shape in shapes if shape.group is not None and not shape.fault}
-    found: Dict[Tuple[object, object], Shape] = {}
-    for shape in shapes:
-        if shape.fault == NO_AREA and shape.group in areas:
-            continue
-        grouped = shape.group is not None and not shape.fault
-        key = (shape.label, shape.group) if grouped else (None, shape.place)
-        if key in found:
-            (a, b, c, d), (left, top, right, bottom) = found[key].corners, shape.corners
-            found[key] = found[key]._replace(corners=(min(a, left), min(b, top), max(c, right), max(d, bottom)))
-        else:
-            found[key] = shape
-    return list(found.values())
-
-
-def _table(
-    read: Sequence[_Read], names: Sequence[str], categories: Sequence[str], annotations: AnnotationFacts
-) -> Table:
-    label_of = {name: label for label, name in enumerate(names)}
-    place_of = {name: place for place, name in enumerate(categories)}
-    rows: List[Tuple[int, Shape]] = []
-    for number, one in enumerate(read):
-        for shape in one.objects:
-            rows.append((number, shape._replace(corners=_inside(shape, one.file.size))))
-            if shape.fault:
-                annotations.mask_faults[shape.fault] = annotations.mask_faults.get(shape.fault, 0) + 1
-                examples = annotations.mask_examples.setdefault(shape.fault, [])
-                if len(examples) < EXAMPLES:
-                    examples.append(f'{one.name}: shapes[{shape.place}], {shape.label!r}')
-    label = np.array([label_of.get(shape.label, -1) for _, shape in rows], np.int64)
-    unboxed = np.array([bool(shape.fault) for _, shape in rows], bool)
-    none = np.array([shape.label in NO_CLASS for _, shape in rows], bool)
-    return Table(
-        images=[one.name for one in read],
-        sizes=np.array([one.file.size or (NO_NUMBER, NO_NUMBER) for one in read], float).reshape(-1, 2),
-        categories=list(categories),
-        image=np.array([number for number, _ in rows], np.int64),
-        category=np.array([place_of[shape.label] for _, shape in rows], np.int64),
-        label=label,
-        corners=np.array([shape.corners for _, shape in rows], float).reshape(-1, 4),
-        boxed=~unboxed,
-        ignored=none,
-        left_out={UNLISTED: (label < 0) & ~none, 'no box': unboxed},
-        judged=(label >= 0) & ~unboxed,
-        shows_size=False,
-    )
-
-
-def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
-    """The corners of a shape, less what is no slip: a fraction of a pixel, and the parts of a circle outside."""
-    if shape.fault or size is None:
-        return NO_CORNERS if shape.fault else shape.corners
-    height, width = size
-    left, top, right, bottom = shape.corners
-    slack = max(right - left, bottom - top) / 2 if shape.kind == 'circle' else EDGE
-    left, top = (0.0 if -slack <= side < 0 else side for side in (left, top))
-    right = width if width < right <= width + slack else right
-    bottom = height if height < bottom <= height + slack else bottom
-    return left, top, right, bottom

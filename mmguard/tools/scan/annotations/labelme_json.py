@@ -4,68 +4,37 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import math
 import struct
-from typing import Any, List, NamedTuple, Optional, Tuple
+from typing import Any, Optional, Tuple
 
-from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
+from mmguard.tools.scan.annotations.coco_records import is_writable
 from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.storage.files import open_regular
+from mmguard.tools.scan.annotations.shape_records import (
+    NO_AREA,
+    NO_CORNERS,
+    SHORT,
+    Points,
+    Shape,
+    ShapeFile,
+    around,
+    label_of,
+    points_of,
+    read_json,
+    size_of,
+)
 
-#: With its image in it, a file is some tens of megabytes.
-LARGEST = 512 << 20
 #: Kinds that enclose an area, and how many points the tools of this family take; no more than 0: any number.
 AREAS = {'polygon': (3, 0), 'rectangle': (2, 4), 'circle': (2, 2), 'mask': (2, 2), 'rotation': (4, 4)}
 #: Kinds that do not.
 THIN = ('point', 'points', 'line', 'linestrip')
-#: Why a shape gives no object -> as rule MG179 knows them.
-SHORT = 'a polygon has fewer than 3 points'
+#: Why a shape gives no object, beside what all formats know -> as rule MG179 knows them.
 OTHER_POINTS = 'a rectangle or circle is not of 2 points'
 NO_MASK = 'a mask is missing, or not as large as its corners say'
-NO_AREA = 'a point or a line encloses no area'
 _PNG = b'\x89PNG\r\n\x1a\n'
-Points = List[Tuple[float, float]]
-NO_CORNERS = (float(NO_NUMBER),) * 4
 
 
-class Shape(NamedTuple):
-    """A shape.
-
-    Attributes:
-        place (int): Its place in the file.
-        label (str): Its name.
-        kind (str): Its ``shape_type``.
-        corners (tuple): Those of the box around it, in pixels; ``NO_NUMBER`` throughout where it encloses nothing.
-        group (object): Its ``group_id``: shapes of one label and group are one object.
-        fault (str): Why it gives no object; empty: it does.
-    """
-
-    place: int
-    label: str
-    kind: str
-    corners: Tuple[float, ...]
-    group: Any
-    fault: str = ''
-
-
-class LabelmeFile(NamedTuple):
-    """What a file holds.
-
-    Attributes:
-        image (str): ``imagePath``; empty where it is none.
-        size (tuple, optional): Height and width; ``None`` where the file does not say.
-        data (str): The embedded image, as it is written; empty where there is none.
-        shapes (list[Shape]): Those that have a label and points.
-    """
-
-    image: str
-    size: Optional[Tuple[float, float]]
-    data: str
-    shapes: List[Shape]
-
-
-def read_labelme(path: str, source: str, faults: Faults) -> Optional[LabelmeFile]:
+def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
     """Reads a file; never raises.
 
     Args:
@@ -73,26 +42,10 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[LabelmeFile
         source (str): How messages name it.
         faults (Faults): Takes what is wrong; ``None`` is returned where that is all of it.
     """
-    try:
-        with open_regular(path) as file:
-            text = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
+    content = read_json(path, source, faults)
+    if content is None:
         return None
-    if len(text) > LARGEST:
-        faults.add(f'is larger than {LARGEST >> 20} MiB', source)
-        return None
-    if not text.strip():
-        faults.add('the file is empty', source)
-        return None
-    try:
-        record = json.loads(text)
-    except RecursionError:
-        faults.add('is nested too deeply', source)
-        return None
-    except ValueError as error:
-        faults.add('is no JSON, or damaged', f'{source}: {str(error)[:120]}')
-        return None
+    (record,) = content
     if not isinstance(record, dict) or not isinstance(record.get('shapes'), list):
         if not is_of_others(record):
             faults.add('is no file of Labelme: it has no list "shapes"', source)
@@ -103,7 +56,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[LabelmeFile
         image = ''
     found = [shape_of(one, place, source, faults) for place, one in enumerate(record['shapes'])]
     size = _size(record, source, faults)
-    return LabelmeFile(image, size, data if isinstance(data, str) else '', [one for one in found if one])
+    return ShapeFile(source, image, size, data if isinstance(data, str) else '', [one for one in found if one])
 
 
 def is_of_others(record: Any) -> bool:
@@ -127,10 +80,7 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
     height, width = record.get('imageHeight'), record.get('imageWidth')
     if height is None and width is None:
         return None
-    if all(type(side) is int and 1 <= side <= 1 << 24 for side in (height, width)):
-        return float(height), float(width)
-    faults.add('imageHeight or imageWidth is no whole number above 0', f'{source}: {short(height)}, {short(width)}')
-    return None
+    return size_of(height, width, 'imageHeight or imageWidth', source, faults)
 
 
 def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[Shape]:
@@ -146,13 +96,9 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     if not isinstance(record, dict):
         faults.add('a shape is no object', f'{where} is {short(record)}')
         return None
-    label, kind, group = record.get('label'), record.get('shape_type'), record.get('group_id')
+    label, kind, group = label_of(record.get('label'), where, faults), record.get('shape_type'), record.get('group_id')
     kind = 'polygon' if kind is None else kind
-    if label is None or (isinstance(label, str) and not label.strip()):
-        faults.add('a shape has no label', where)
-        return None
-    if not isinstance(label, str) or not is_writable(label):
-        faults.add('the label of a shape is no text', f'{where}: {short(label)}')
+    if label is None:
         return None
     if not isinstance(kind, str) or kind not in (*AREAS, *THIN):
         faults.add('a shape is of a kind that Labelme does not have', f'{where}: {short(kind)}')
@@ -160,29 +106,11 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     if group is not None and type(group) not in (int, str):
         faults.add('group_id is neither a number nor a text', f'{where}: {short(group)}')
         group = None
-    points = _points(record.get('points'))
+    points = points_of(record.get('points'), where, faults)
     if points is None:
-        faults.add('points of a shape are no pairs of finite numbers', f'{where}: {short(record.get("points"))}')
         return None
     fault = _fault_of(kind, points, record.get('mask'))
     return Shape(place, label, kind, NO_CORNERS if fault else _corners(kind, points), group, fault)
-
-
-def _points(value: Any) -> Optional[Points]:
-    if not isinstance(value, list):
-        return None
-    points: Points = []
-    for pair in value:
-        if not isinstance(pair, list) or len(pair) != 2 or any(type(one) not in (int, float) for one in pair):
-            return None
-        try:
-            x, y = map(float, pair)
-        except OverflowError:
-            return None
-        if not (math.isfinite(x) and math.isfinite(y)):
-            return None
-        points.append((x, y))
-    return points
 
 
 def _fault_of(kind: str, points: Points, mask: Any) -> str:
@@ -216,6 +144,6 @@ def _corners(kind: str, points: Points) -> Tuple[float, ...]:
         (x, y), other = points
         radius = math.hypot(other[0] - x, other[1] - y)
         return x - radius, y - radius, x + radius, y + radius
-    xs, ys = zip(*points)
+    left, top, right, bottom = around(points)
     one = float(kind == 'mask')  # its corners are pixels, and both belong to it
-    return min(xs), min(ys), max(xs) + one, max(ys) + one
+    return left, top, right + one, bottom + one
