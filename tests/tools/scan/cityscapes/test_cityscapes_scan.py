@@ -116,7 +116,6 @@ def test_planted_faults_are_named_with_file_and_object(tmp_path: Path) -> None:
         add(root, number, planted)
     image_of(root, 12).unlink()
     add(root, 13, imgHeight='48')
-    image_of(root, 14).write_bytes(picture(30, 20))
     code, found, facts = scanned(root / 'gtFine', tmp_path / 'scan.json')
     assert code == 1
     for number, (_, expected, said) in enumerate(PLANTED):
@@ -125,9 +124,11 @@ def test_planted_faults_are_named_with_file_and_object(tmp_path: Path) -> None:
         assert f'ulm_{number:06d}' in named or expected == 'MG154'
     assert 'ulm_000012' in found['MG150']
     assert 'imgHeight or imgWidth is no whole number above 0' in found['MG176']
-    assert 'ulm_000014_000019_leftImg8bit.png: 30 x 20 on disk' in found['MG175']
-    assert set(found) == {*(expected for _, expected, _ in PLANTED), 'MG150', 'MG175'}
+    assert set(found) == {*(expected for _, expected, _ in PLANTED), 'MG150'}
     assert facts['annotations']['left_out_names'] == {'tram': 1, 'zebra crossing': 1}
+    image_of(root, 14).write_bytes(picture(30, 20))
+    found = scanned(root / 'gtFine', tmp_path / 'scan.json')[1]
+    assert 'ulm_000014_000019_leftImg8bit.png: 30 x 20 on disk' in found['MG175']
 
 
 #: Objects behind those of the first files, and the code of the finding that goes.
