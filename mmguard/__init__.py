@@ -24,6 +24,7 @@ _OF_FRAMEWORKS = {
     'RankGuardHook': 'mmguard.hooks',
     'GuardedCrossEntropyLoss': 'mmguard.losses',
     'GuardedLoss': 'mmguard.losses',
+    'GuardClsLabels': 'mmguard.transforms',
     'GuardInstanceLabels': 'mmguard.transforms',
     'GuardSegLabels': 'mmguard.transforms',
     'GuardedPointSegClassMapping': 'mmguard.transforms',

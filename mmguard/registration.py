@@ -12,6 +12,7 @@ from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 
 import mmguard.losses
 import mmguard.losses.mmdet
+import mmguard.losses.mmpretrain
 import mmguard.losses.mmseg
 from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
 
@@ -31,7 +32,11 @@ def register_all() -> None:
         for name in transforms.__all__:
             TRANSFORMS.register_module(module=getattr(transforms, name), force=True)
     _register_losses(MODELS, mmguard.losses)
-    for scope, losses in (('mmseg', mmguard.losses.mmseg), ('mmdet', mmguard.losses.mmdet)):
+    for scope, losses in (
+        ('mmseg', mmguard.losses.mmseg),
+        ('mmdet', mmguard.losses.mmdet),
+        ('mmpretrain', mmguard.losses.mmpretrain),
+    ):
         registry = _load(f'{scope}.registry', needs=scope, effect='its losses are not guarded')
         if registry is not None:
             _register_losses(registry.MODELS, losses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import Changes
@@ -11,7 +12,7 @@ from mmguard.config.parts import Part, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import Space
 
-TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels')
+TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 #: Metrics that take the labels from the sample -> the guard of such labels. The others open files of their own.
 JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
@@ -72,7 +73,7 @@ def _wraps(dataset: Optional[Part]) -> bool:
 
 def is_guarded(loss: Part) -> bool:
     """Whether a loss is a guarded one, or stands inside one."""
-    return loss.name in LOSSES or loss.path.endswith('.loss')
+    return loss.name in LOSSES or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
 
 
 def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:

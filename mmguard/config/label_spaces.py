@@ -11,7 +11,7 @@ from mmguard.labels.spaces.heads import label_spaces
 from mmguard.labels.spaces.space import VOID, LabelSpaces, Space, label_map_of
 
 #: Transform -> the labels that it guards.
-GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances'}
+GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'GuardClsLabels': 'instances'}
 
 
 def from_config(config: ReadConfig, split: Optional[str] = None, imports: bool = True) -> LabelSpaces:

@@ -86,6 +86,7 @@ _PART = Wanted('a dict', _either(_is_dict, _is_object))
 _PARTS = Wanted('a dict or a list of dicts', _either(_is_dict, _is_object, _all(_either(_is_dict, _is_object))))
 _LIST_OF_PARTS = Wanted('a list of dicts', _all(_either(_is_dict, _is_object)))
 _TEXT = Wanted('a text', _is_text)
+_PREFIX = Wanted('a dict or a text', _either(_is_dict, _is_text))
 _TEXTS = Wanted('a text or a list of texts', _either(_is_text, _all(_is_text)))
 _NAMES = Wanted('a list of names', _either(_is_text, lambda value: isinstance(value, (list, tuple))))
 _NUMBER = Wanted('a number', _is_number)
@@ -130,6 +131,8 @@ _ASSIGNER: Dict[str, Wanted] = {'ignore_iof_thr': _NUMBER}
 _GUARD: Dict[str, Wanted] = {'num_classes': _CLASSES, 'ignore_index': _LABEL, 'label_map': _DICT}
 _IMPORTS: Dict[str, Wanted] = {'imports': _TEXTS}
 _METAINFO: Dict[str, Wanted] = {'classes': _NAMES}
+#: Frameworks whose data sets take the folder of the images as ``data_prefix``, not only a dict of folders.
+_TEXT_PREFIX = ('mmpretrain',)
 #: Below these keys a ``type`` names a class.
 _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_hooks')
 
@@ -146,7 +149,7 @@ def with_right_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplac
         CannotRun: It is nested deeper than any config.
     """
     found: List[Misplaced] = []
-    copy = _copied(tree, (), found)
+    copy = _copied(tree, (), found, tree.get('default_scope') in _TEXT_PREFIX)
     return copy, found
 
 
@@ -161,23 +164,25 @@ def words_of_misplaced(misplaced: Sequence[Misplaced], most: int = 3) -> str:
     return f'{named}; and {len(misplaced) - most} more' if len(misplaced) > most else named
 
 
-def _copied(node: Any, way: Tuple[Any, ...], found: List[Misplaced]) -> Any:
+def _copied(node: Any, way: Tuple[Any, ...], found: List[Misplaced], text_prefix: bool) -> Any:
     if len(way) > _DEEPEST:
         raise CannotRun(f'{_path(way[:8])}...: nested more than {_DEEPEST} deep, which no config is')
     if isinstance(node, dict):
         wanted = _wanted_in(node, way)
+        if text_prefix and 'data_prefix' in wanted:
+            wanted['data_prefix'] = _PREFIX
         copy = {}
         for key, value in node.items():
             value = _normal(value, (*way, key), found)
             if _fits(value, wanted.get(key), (*way, key), found):
-                copy[key] = _copied(value, (*way, key), found)
+                copy[key] = _copied(value, (*way, key), found, text_prefix)
         return copy
     if type(node) in (list, tuple):
         copies = []
         for number, value in enumerate(node):
             value = _normal(value, (*way, number), found)
             here = (*way, number)
-            copies.append(_copied(value, here, found) if _fits(value, None, here, found) else None)
+            copies.append(_copied(value, here, found, text_prefix) if _fits(value, None, here, found) else None)
         return type(node)(copies)
     return node
 
@@ -248,7 +253,7 @@ def _wanted_in(node: Dict[str, Any], way: Tuple[Any, ...]) -> Dict[str, Wanted]:
             wanted.update(_DATASET)
         if last == 'metainfo':
             return _METAINFO
-        if name_of(node.get('type')) in ('GuardSegLabels', 'GuardInstanceLabels'):
+        if name_of(node.get('type')) in ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'):
             wanted.update(_GUARD)
     elif first in ('model', 'tta_model'):
         if last.endswith('_head') or name_of(node.get('type')).endswith('Head'):

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import shape_of
-from mmguard.functional.sanitize import sanitize_target
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
@@ -121,7 +120,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         if ignore_index is None:
             ignore_index = self.guard.ignore_index if self.ignore_index is None else self.ignore_index
         try:
-            sanitized = sanitize_target(label, num_classes, ignore_index, self.on_invalid, self.guard.background)
+            sanitized = self.guard.sanitize(pred, label, num_classes, ignore_index, self.on_invalid)
         except LabelGuardError as error:
             raise self._with_source(error, label) from None
         loss = self.guard(self.guard.blank(pred, sanitized), sanitized, num_classes, *beside, *args, **kwargs)

@@ -3,8 +3,9 @@
 Imports :mod:`mmguard.labels`, what is below it, and mmcv; mmdet when it meets boxes of mmdet's class.
 """
 
+from mmguard.transforms.cls_labels import GuardClsLabels
 from mmguard.transforms.instance_labels import GuardInstanceLabels
 from mmguard.transforms.point_classes import GuardedPointSegClassMapping
 from mmguard.transforms.seg_labels import GuardSegLabels
 
-__all__ = ['GuardInstanceLabels', 'GuardSegLabels', 'GuardedPointSegClassMapping']
+__all__ = ['GuardClsLabels', 'GuardInstanceLabels', 'GuardSegLabels', 'GuardedPointSegClassMapping']

@@ -8,6 +8,7 @@
   beyond both is left out, 255 by name. mmseg's heads of these names take classes from maps alone.
 - Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
   and the number of classes, in a ``head_module``.
+- Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
 - Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
   classes look a label up among the names. Both take what the data set lists.
 """
@@ -24,6 +25,12 @@ GROUPS = {
     'pixels': ('decode_head', 'semantic_head', 'panoptic_head', 'auxiliary_head'),
     'instances': (
         'bbox_head',
+        'bbox_head_init',
+        'bbox_head_refine',
+        'fam_head',
+        'odm_head',
+        'pts_bbox_head',
+        'bbox_head_3d',
         'query_head',
         'panoptic_head',
         'mask_head',
@@ -31,6 +38,7 @@ GROUPS = {
         'mask_iou_head',
         'point_head',
         'glbctx_head',
+        'head',
     ),
 }
 #: What the layers of a head stand under in mmyolo: its classes are counted there.
@@ -41,8 +49,33 @@ ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_
 OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead', 'YOLOWorldHead')
 #: Heads of region proposals; mmdet's ``RPN``, which has nothing else, calls one ``bbox_head`` once it is built.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
-#: Heads whose ``num_classes`` counts something else: detail or none, identities, depth, lanes.
-OTHER_COUNTS = ('STDCHead', 'LinearReIDHead', 'VPDDepthHead', 'CLRHead', *PROPOSALS, *OPEN_VOCABULARY)
+#: Heads whose ``num_classes`` counts something else: detail or none, identities, depth, lanes, objects or none, parts.
+OTHER_COUNTS = (
+    'STDCHead',
+    'LinearReIDHead',
+    'VPDDepthHead',
+    'CLRHead',
+    'PointRCNNBboxHead',
+    'PointwiseSemanticHead',
+    *PROPOSALS,
+    *OPEN_VOCABULARY,
+)
+#: The heads of mmpretrain that take any number of labels of an image, and those that take one. Others make their
+#: targets themselves. All stand under ``head``.
+MULTI_LABEL = ('MultiLabelClsHead', 'MultiLabelLinearClsHead', 'CSRAClsHead')
+CLASSIFIERS = (
+    'ClsHead',
+    'LinearClsHead',
+    'StackedLinearClsHead',
+    'VisionTransformerClsHead',
+    'DeiTClsHead',
+    'VigClsHead',
+    'ConformerHead',
+    'LeViTClsHead',
+    'EfficientFormerClsHead',
+    'ArcFaceClsHead',
+    *MULTI_LABEL,
+)
 #: mmseg's heads that classify queries: each has a channel for "no object", so a single class is no sigmoid.
 QUERIES = ('MaskFormerHead', 'Mask2FormerHead')
 
@@ -75,10 +108,17 @@ def takes_labels(head: Head) -> bool:
     return not (ELSEWHERE & set(names_in(head.path)) or head.is_a(*OTHER_COUNTS))
 
 
+def is_classifier(head: Head) -> bool:
+    """Whether a head takes labels of images."""
+    return names_in(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS)
+
+
 def group_of(head: Head, kind: str) -> Optional[str]:
     """The name in :data:`GROUPS` that a head stands under."""
     names = names_in(head.path)
-    if not names or not (names[-1].endswith('_head') or names[-1] == HEAD_MODULE):
+    if names[-1:] == ['head']:
+        return 'head' if kind == 'instances' and is_classifier(head) else None
+    if not names or not (names[-1].endswith('_head') or names[-1] in (HEAD_MODULE, *GROUPS[kind])):
         return None
     return next((name for name in names if name in GROUPS[kind]), None)
 
@@ -111,7 +151,8 @@ def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str
     heads = list(heads)
     found = tuple(space for head in heads for space in spaces_of_head(head))
     instances = _leading(found, 'instances')
-    if instances is None and names and heads and not any(group_of(head, 'pixels') for head in heads):
+    unknown = [head for head in heads if names_in(head.path)[-1:] != ['head'] or is_classifier(head)]
+    if instances is None and names and unknown and not any(group_of(head, 'pixels') for head in heads):
         instances = Space('instances', len(names), named_at)
     return LabelSpaces(_leading(found, 'pixels'), instances, found, tuple(names))
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Dict, Iterator, Optional, Sequence
 
-from mmguard.labels.spaces.heads import THINGS, ignored_by, label_spaces, names_in, spaces_of_head, takes_labels
+from mmguard.labels.spaces.heads import (
+    THINGS,
+    ignored_by,
+    is_classifier,
+    label_spaces,
+    names_in,
+    spaces_of_head,
+    takes_labels,
+)
 from mmguard.labels.spaces.space import KINDS, LabelSpaces, Space
 
 
@@ -31,7 +39,7 @@ def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
         names (sequence[str]): The classes of the data set: as many are valid where no head tells classes apart.
     """
     heads = (_Built(name, module) for name, module in model.named_modules())
-    ends = (head for head in heads if names_in(head.path)[-1:] and names_in(head.path)[-1].endswith('_head'))
+    ends = (head for head in heads if (names_in(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
     return label_spaces(ends, names, 'the classes of the data set')
 
 

@@ -11,6 +11,7 @@ from torch import nn
 
 from mmguard.losses.guards.base import LossGuard
 from mmguard.losses.guards.boundary import BoundaryGuard
+from mmguard.losses.guards.classification import ClassificationGuard, ClassificationSeesawGuard
 from mmguard.losses.guards.cross_entropy_custom import CrossEntropyCustomGuard
 from mmguard.losses.guards.dense import DenseGuard
 from mmguard.losses.guards.dice import DiceGuard
@@ -41,6 +42,9 @@ GUARDS: List[Type[LossGuard]] = [
     EQLV2Guard,
     CrossEntropyCustomGuard,
     DenseGuard,
+    # mmpretrain's
+    ClassificationGuard,
+    ClassificationSeesawGuard,
 ]
 
 #: ``'scope.Class'`` of a stock loss -> its guard.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Tuple
+from typing import Any, ClassVar, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
 
 from mmguard.functional.checks import check_index_target
-from mmguard.functional.sanitize import Sanitized
+from mmguard.functional.sanitize import Sanitized, sanitize_target
 
 
 class LossGuard:
@@ -45,6 +45,12 @@ class LossGuard:
 
     def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
         check_index_target(pred, label)
+
+    def sanitize(
+        self, pred: Tensor, label: Tensor, num_classes: int, ignore_index: Optional[int], on_invalid: str
+    ) -> Sanitized:
+        """Which labels take part in the loss."""
+        return sanitize_target(label, num_classes, ignore_index, on_invalid, self.background)
 
     def num_classes(self, pred: Tensor) -> int:
         """How many classes the scores tell apart."""

@@ -33,6 +33,37 @@ _OF_MMDET = {
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
 }
 
+#: Those of mmrotate and mmdet3d.
+_OF_OTHERS = {
+    _BOXES: (
+        'mmrotate.BCConvexGIoULoss',
+        'mmrotate.ConvexGIoULoss',
+        'mmrotate.GDLoss',
+        'mmrotate.GDLoss_v1',
+        'mmrotate.H2RBoxConsistencyLoss',
+        'mmrotate.H2RBoxV2ConsistencyLoss',
+        'mmrotate.KFLoss',
+        'mmrotate.RotatedIoULoss',
+        'mmrotate.SpatialBorderLoss',
+        'mmdet3d.AxisAlignedIoULoss',
+        'mmdet3d.ChamferDistance',
+        'mmdet3d.MultiBinLoss',
+        'mmdet3d.RotatedIoU3DLoss',
+        'mmdet3d.UncertainL1Loss',
+        'mmdet3d.UncertainSmoothL1Loss',
+    ),
+    _NO_LABELS: ('mmrotate.SmoothFocalLoss', 'mmdet3d.PAConvRegularizationLoss'),
+}
+
+#: Those of mmpretrain that compare images or features with each other.
+_OF_MMPRETRAIN = (
+    'CAELoss',
+    'CosineSimilarityLoss',
+    'CrossCorrelationLoss',
+    'PixelReconstructionLoss',
+    'SwAVLoss',
+)
+
 REASONS = {
     'mmseg.CrossEntropyLoss': USE_OWN_CLASS,
     'mmdet.CrossEntropyLoss': USE_OWN_CLASS,
@@ -42,7 +73,9 @@ REASONS = {
     ),
     'mmseg.KLDivLoss': _NO_LABELS,
     'mmseg.SiLogLoss': _NO_LABELS,
+    **{f'mmpretrain.{name}': _NO_LABELS for name in _OF_MMPRETRAIN},
     **{f'mmdet.{name}': reason for reason, names in _OF_MMDET.items() for name in names},
+    **{name: reason for reason, names in _OF_OTHERS.items() for name in names},
     'mmyolo.IoULoss': _BOXES,
     'mmyolo.OksLoss': _BOXES,
 }

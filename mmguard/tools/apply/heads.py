@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.classes import MISSING, class_of, default_of, name_of
+from mmguard.labels.spaces.heads import MULTI_LABEL
 from mmguard.tools.apply.tree import Path, argument, dotted, key_of, scope_at, walk
 
 #: Assigners that leave ignored regions out without an argument.
 _ALWAYS = ('CenterRegionAssigner',)
+#: They take the argument, and have no use for it: no sample of mmdet3d has ignored objects; mmrotate's fails at one.
+_IN_VAIN = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
 #: Share of an anchor or proposal inside an ignored region above which it is left out.
 IGNORE_IOF_THR = 0.5
 
@@ -22,7 +25,7 @@ def assigners_of(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
 
 def _takes_threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> bool:
     cls = class_of(node['type'], 'TASK_UTILS', scope_at(tree, path))
-    return default_of(cls, 'ignore_iof_thr') is not MISSING
+    return name_of(node['type']) not in _IN_VAIN and default_of(cls, 'ignore_iof_thr') is not MISSING
 
 
 def on_invalid(tree: Dict[str, Any]) -> str:
@@ -42,3 +45,26 @@ def heed_ignored(tree: Dict[str, Any]) -> List[str]:
             node['ignore_iof_thr'] = IGNORE_IOF_THR
             changed.append(f'{dotted(path)}.ignore_iof_thr: {threshold} -> {IGNORE_IOF_THR}')
     return changed
+
+
+def of_classifier(tree: Dict[str, Any], is_train: bool) -> Dict[str, bool]:
+    """What ``GuardClsLabels`` has to know of the model: several labels per image, and whether they become scores.
+
+    Args:
+        tree (dict): The config.
+        is_train (bool): Whether it is for a training; metrics of several labels take no scores without a label.
+    """
+    model = tree.get('model', {})
+    head = model.get('head')
+    multi_label = isinstance(head, dict) and _is_multi_label(tree, head)
+    own = model.get('data_preprocessor')
+    preprocessor = own if isinstance(own, dict) else tree.get('data_preprocessor') or {}
+    makes_scores = preprocessor.get('to_onehot') or preprocessor.get('batch_augments', model.get('train_cfg'))
+    arguments = {'multi_label': multi_label, 'to_onehot': bool(makes_scores) and (is_train or not multi_label)}
+    return {name: True for name, said in arguments.items() if said}
+
+
+def _is_multi_label(tree: Dict[str, Any], head: Dict[str, Any]) -> bool:
+    cls = class_of(head.get('type'), 'MODELS', scope_at(tree, ('model', 'head')))
+    names = {name_of(head.get('type')), *(base.__name__ for base in getattr(cls, '__mro__', ()))}
+    return bool(names & set(MULTI_LABEL))

@@ -15,7 +15,7 @@ from mmguard.config.guards import guarded_loss
 from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
 
 #: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
-WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'AutoAssignHead')
+WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
 
 
 class Verdict(NamedTuple):
@@ -53,8 +53,8 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
         return Verdict(_guarded(loss, framework))
     known = next((n for n in names if n in REASONS or n in GUARD_BY_NAME), None)
     if known in REASONS and REASONS[known] is not USE_OWN_CLASS:
-        harmless = FRAMEWORK_OF.get(package) == 'mmdet' or known in ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
-        return Verdict(None, '' if harmless else REASONS[known])
+        harmful = FRAMEWORK_OF.get(package, 'mmseg') == 'mmseg' and known not in ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
+        return Verdict(None, REASONS[known] if harmful else '')
     if known is not None and GUARD_BY_NAME.get(known) is DenseGuard:
         return Verdict(None)
     config = _guarded(loss, framework)
@@ -70,7 +70,7 @@ def _guarded(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     from mmengine.config.lazy import LazyObject
 
     named = guarded_loss({**loss, 'type': full_name(stock)}, framework)
-    module = 'mmguard.losses.mmdet' if framework == 'mmdet' else 'mmguard'
+    module = 'mmguard' if framework == 'mmseg' else f'mmguard.losses.{framework}'
     named['type'] = LazyObject(module, name_of(named['type']))
     if 'loss' in named:
         named['loss'] = stock if framework == 'mmdet' else loss
@@ -102,9 +102,13 @@ def built(node: Any) -> Any:
 
 def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
     """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
+    guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
-        # What a guard holds under 'loss' is guarded.
-        if 'loss' in key_of(path) and 'type' in node and 'loss' not in path:
+        if any(path[: len(guard)] == guard for guard in guards):
+            continue  # what a guard holds is guarded
+        if 'loss' in key_of(path) and 'type' in node:
+            if name_of(node['type']) in GUARDED:
+                guards.append(path)
             yield path, node
 
 

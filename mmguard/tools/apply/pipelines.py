@@ -5,20 +5,29 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.classes import full_name, name_of
+from mmguard.labels.maps import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
-from mmguard.tools.apply.heads import on_invalid
+from mmguard.tools.apply.heads import of_classifier, on_invalid
 from mmguard.tools.apply.tree import Path, argument, dotted, is_text, scope_at, walk
 
-PIXEL_GUARD, INSTANCE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels'
+PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
 #: They draw further targets from the label map, so it must be sanitized before them.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
-_INSTANCE_PACKS = ('PackDetInputs', 'PackTrackInputs')
-_PACKS = ('PackSegInputs', *_INSTANCE_PACKS)
+_OBJECT_PACK = 'Pack3DDetInputs'
+_INSTANCE_PACKS = ('PackDetInputs', 'PackTrackInputs', _OBJECT_PACK)
+#: What mmdet3d's Pack transform is told to pack, by kind of label.
+_PACKED_KEYS = {'instances': ('gt_labels_3d', 'gt_bboxes_labels'), 'pixels': (POINTS,)}
+_POINT_CLASSES = 'PointSegClassMapping'
+_IMAGE_PACK = 'PackInputs'
+_PACKS = ('PackSegInputs', _IMAGE_PACK, *_INSTANCE_PACKS)
 _OTHER_PACKS = {
     'PackReIDInputs': 'its labels are identities, one class of the head each, and there is no guard of whole images: '
     'one beyond num_classes ends the training',
+    'PackMultiTaskInputs': 'each of its tasks has labels of its own: put GuardClsLabels into the pipelines of its '
+    'task_handlers, by hand',
 }
+_NO_CLASSIFIER = 'no head takes the labels of images and says how many classes it has'
 #: Augments one image several times, whose labels would be counted as often.
 _AUGMENTED = 'TestTimeAug'
 _BRANCHES = 'MultiBranch'
@@ -36,17 +45,28 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     report = Report([], [])
     for_invalid = on_invalid(tree)
     _branches_as_lists(tree)
+    report.changed.extend(_guard_point_classes(tree))
     for path, steps in list(_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
-        guards = _guards(steps, pack, spaces, for_invalid)
+        if _name(pack) == _IMAGE_PACK:
+            guards = _image_guards(tree, path, pack, spaces)
+        else:
+            guards = _guards(steps, pack, spaces, for_invalid)
+        if _name(pack) == _OBJECT_PACK:
+            report.left.extend(_unguarded_points(path, pack, spaces))
+            if not guards and not _packs_any(pack):
+                continue  # points or images alone, to be tested
         if not guards:
-            report.left.append(f'{dotted(path)}: no guard: the heads name no number of classes')
+            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
+            report.left.append(f'{dotted(path)}: no guard: {why}')
             continue
         present = {_name(step) for step in steps}
+        if f'Guarded{_POINT_CLASSES}' in present:
+            _carry_report(tree, path, pack)
         wanted = [guard for guard in guards if name_of(guard['type']) not in present]
         if wanted:
             _insert(tree, path, steps, pack_at, wanted)
@@ -85,7 +105,7 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
 
 def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_invalid: str) -> List[Dict[str, Any]]:
     guards = []
-    if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None:
+    if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs(pack, 'instances'):
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
         if for_invalid != 'ignore':
             guard['on_invalid'] = for_invalid
@@ -98,8 +118,40 @@ def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_inv
     return guards
 
 
+def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> List[Dict[str, Any]]:
+    if spaces.instances is None:
+        return []
+    is_train = any(str(key).startswith('train') for key in path)
+    arguments = of_classifier(tree, is_train)
+    return [{'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes, **arguments}]
+
+
+def _packs(pack: Dict[str, Any], kind: str) -> bool:
+    """Whether a Pack transform hands labels of a kind on; only mmdet3d's is told what to."""
+    return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
+
+
+def _packs_any(pack: Dict[str, Any]) -> bool:
+    return any(_packs(pack, kind) for kind in _PACKED_KEYS)
+
+
+def _unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> Iterator[str]:
+    if _packs(pack, 'pixels') and spaces.pixels is None:
+        yield f'{dotted(path)}: no guard of {POINTS}, which no head takes as classes'
+
+
+def _guard_point_classes(tree: Dict[str, Any]) -> Iterator[str]:
+    """Has every step that makes classes of the values in label files of points survive any value, in place."""
+    for path, node in walk(tree):
+        if _name(node) == _POINT_CLASSES and path[0] != 'model':
+            node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
+            yield f'{dotted(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}'
+
+
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any]) -> bool:
     """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may, a video's do not."""
+    if _name(pack) == _OBJECT_PACK:
+        return _packs(pack, 'pixels')
     if _name(pack) != 'PackDetInputs':
         return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]

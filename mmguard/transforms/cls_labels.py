@@ -1,0 +1,164 @@
+"""The guard of labels of whole images."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Optional
+
+import numpy as np
+import torch
+from mmcv.transforms import BaseTransform
+
+from mmguard.labels import OTHERS
+from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.images import NO_LABEL, ImageLabelRule
+from mmguard.labels.space import LabelMap
+from mmguard.labels.tally import Tally
+from mmguard.transforms.record import leave_in_results, leave_in_sample
+
+#: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
+_TOLERANCE = 0.1
+
+
+class _Sanitized(NamedTuple):
+    """Label and score of an image, each ``None`` where it has none, and what was counted."""
+
+    label: Optional[np.ndarray]
+    score: Optional[np.ndarray]
+    tally: Tally
+
+
+class GuardClsLabels(BaseTransform):
+    """Checks and sanitizes the label of an image (MMPretrain), before or after PackInputs.
+
+    No pixel can be ignored here: an image whose label is invalid stays in the batch, and the guarded losses leave it
+    out of sum and denominator, as if it were not there. Its label becomes ``ignore_index``. The guard stands in front
+    of the data preprocessor, whose MixUp and CutMix fail on an invalid label; with ``to_onehot`` it makes the scores
+    that the preprocessor would make, and an image without a valid label has a row of NaN, which reaches every image
+    that it is mixed with. Of several labels of an image (``multi_label``) the invalid ones are removed, and the others
+    trained. Metrics of a validation count an image whose label is out of range as predicted wrongly, as before.
+
+    Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Without
+    (a test pipeline) nothing happens. Added key: ``label_guard``, which counts labels as instances, a score as one.
+
+    Args:
+        num_classes (int): Valid labels are ``[0, num_classes)``.
+        ignore_index (int): The label that is not trained on. Defaults to -100.
+        on_invalid (str): ``'ignore'`` (default), ``'clip'`` clamps a label into the classes (a score into [0, 1], with
+            the sum 1), ``'raise'`` raises ``LabelGuardError`` that names the file.
+        label_map (dict[int, int], optional): Raw label -> class (or ``ignore_index``), applied first; ``'*'`` stands
+            for every label that is not named.
+        multi_label (bool): Whether an image has any number of labels, as MultiLabelClsHead takes them.
+        to_onehot (bool): Whether labels become scores here: what ``to_onehot`` and ``batch_augments`` of
+            ClsDataPreprocessor want.
+
+    Raises:
+        ValueError: Arguments out of range; when called, a score that has not one entry per class, several labels
+            without ``multi_label``. The message names the file.
+        TypeError: When called, a floating-point label.
+        LabelGuardError: When called, an invalid label with ``on_invalid='raise'``.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        ignore_index: int = NO_LABEL,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+        multi_label: bool = False,
+        to_onehot: bool = False,
+    ) -> None:
+        self.rule = ImageLabelRule(num_classes, ignore_index, on_invalid, label_map)
+        self.multi_label = multi_label
+        self.to_onehot = to_onehot
+
+    def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
+        """Sanitizes the label and leaves a :class:`~mmguard.labels.tally.Tally` of it.
+
+        Args:
+            results (dict): The sample, packed or not.
+
+        Returns:
+            dict: The same dict.
+        """
+        packed = results.get('data_samples')
+        sample = results if packed is None else packed
+        label, score = sample.get('gt_label'), sample.get('gt_score')
+        if label is None and score is None:
+            return results
+        sanitized = self._sanitized(label, score, _source_of(sample))
+        if packed is None:
+            found = {'gt_label': sanitized.label, 'gt_score': sanitized.score}
+            results.update({key: value for key, value in found.items() if value is not None})
+            leave_in_results(results, 'instances', sanitized.tally)
+            return results
+        if sanitized.label is not None:
+            packed.set_gt_label(torch.from_numpy(sanitized.label))
+        if sanitized.score is not None:
+            packed.set_gt_score(torch.from_numpy(sanitized.score))
+        leave_in_sample(packed, 'instances', sanitized.tally)
+        return results
+
+    def _sanitized(self, label: Any, score: Any, source: Optional[str]) -> _Sanitized:
+        if score is not None:  # the losses look at it alone
+            score, tally = self._score(np.asarray(score, dtype=np.float32), source)
+            return _Sanitized(None, score, tally)
+        labels = np.atleast_1d(np.asarray(label))
+        if labels.dtype.kind not in 'biu' and labels.size:
+            raise TypeError(f'{source}: gt_label is {labels.dtype}, wanted are integers: the index of a class')
+        if labels.ndim != 1 or (labels.size != 1 and not self.multi_label):
+            raise ValueError(
+                f'{source}: gt_label has shape {labels.shape}, wanted is one label. Where images have several, write '
+                f'multi_label=True, and a head for it (MultiLabelClsHead)'
+            )
+        labels, tally = self.rule.sanitize(labels.astype(np.int64), source)
+        classes = labels[labels != self.rule.ignore_index]
+        left = classes if self.multi_label else labels
+        return _Sanitized(left, self._one_hot(classes, of=labels.size) if self.to_onehot else None, tally)
+
+    def _one_hot(self, classes: np.ndarray, of: int) -> np.ndarray:
+        if of and not classes.size:
+            return np.full(self.rule.num_classes, np.nan, np.float32)
+        score = np.zeros(self.rule.num_classes, np.float32)
+        score[classes] = 1
+        return score
+
+    def _score(self, score: np.ndarray, source: Optional[str]) -> Any:
+        rule = self.rule
+        if score.shape != (rule.num_classes,):
+            raise ValueError(
+                f'{source}: gt_score has shape {score.shape}, wanted is ({rule.num_classes},): one entry per class of '
+                f'the head'
+            )
+        tally = Tally(total=1, source=source)
+        inside = bool(((score >= 0) & (score <= 1 + _TOLERANCE)).all())  # NaN fails both
+        if inside and (self.multi_label or abs(float(score.sum()) - 1) <= _TOLERANCE):
+            return score, tally
+        if rule.on_invalid == 'raise':
+            raise LabelGuardError(
+                f'{source}: gt_score is invalid, with entries from {score.min():g} to {score.max():g} and the sum '
+                f'{score.sum():g}. Wanted are entries in [0, 1]{"" if self.multi_label else " that add up to 1"}. '
+                f"Correct the annotation, or train without this image with on_invalid='ignore'",
+                [Tally(total=1, skipped=1, source=source)],
+            )
+        clipped = np.nan_to_num(score, nan=0, posinf=1, neginf=0).clip(0, 1)
+        whole = clipped.sum()
+        if rule.on_invalid == 'clip' and (self.multi_label or whole > 0):
+            tally.remapped = 1
+            return clipped if self.multi_label else clipped / whole, tally
+        tally.skipped = 1
+        return np.full_like(score, np.nan), tally
+
+    def __repr__(self) -> str:
+        rule = self.rule
+        label_map: Dict[Any, int] = {**rule.label_map, **({} if rule.others is None else {OTHERS: rule.others})}
+        return (
+            f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
+            f'on_invalid={rule.on_invalid!r}, label_map={label_map or None}, multi_label={self.multi_label}, '
+            f'to_onehot={self.to_onehot})'
+        )
+
+
+def _source_of(sample: Any) -> Optional[str]:
+    """The file of an image; of a data set in memory (CIFAR, MNIST) its number."""
+    source, number = sample.get('img_path'), sample.get('sample_idx')
+    return source if source or number is None else f'sample {number}'

@@ -1,0 +1,123 @@
+"""What is true of every config that ships with mmpretrain: `apply` guards it, and is final; `check` finds nothing."""
+
+from __future__ import annotations
+
+import os.path as osp
+from glob import glob
+from typing import Any, Dict, Iterator, List, Tuple
+
+import mmpretrain
+
+from mmguard.config.load import import_scope, load_config
+from mmguard.config.read import ReadConfig
+from mmguard.errors import CannotRun
+from mmguard.findings.engine import diagnose
+from mmguard.tools.apply.guarded import guard_tree, tree_of
+from mmguard.tools.apply.tree import by_name
+
+ROOT = osp.join(osp.dirname(mmpretrain.__file__), '.mim', 'configs')
+#: Parts of configs, scripts, and a pipeline that names a base's `test_pipeline`, which is not there.
+NOT_LOADED = (
+    '_randaug_policies',
+    'swinv2-base-w12_8xb128_in21k',
+    'swinv2-large-w12_8xb128_in21k',
+)
+#: Findings that hold: heads of ImageNet-21k beside a data set of ImageNet-1k; a data set in the style of mmcls 0.x.
+TRUE_FINDINGS = {'_in21k': 'MG201', 'vit-base-p16_4xb544-ipu': 'MG227'}
+#: Losses between images or features: no label reaches them.
+WITHOUT_LABELS = (
+    'CAELoss',
+    'CosineSimilarityLoss',
+    'CrossCorrelationLoss',
+    'PixelReconstructionLoss',
+    'SwAVLoss',
+    'L1Loss',
+)
+GUARD, PACK = 'GuardClsLabels', 'PackInputs'
+
+
+def shipped() -> List[str]:
+    files = glob(osp.join(ROOT, '**', '*.py'), recursive=True)
+    names = sorted(osp.relpath(file, ROOT) for file in files)
+    return [name for name in names if not name.startswith('_base_')]
+
+
+def one_of_each_folder() -> List[str]:
+    return list({osp.dirname(name): name for name in reversed(shipped())}.values())
+
+
+def check(name: str) -> bool:
+    """Whether a config was guarded; what cannot be loaded is not."""
+    try:
+        tree = tree_of(load_config(osp.join(ROOT, name)))
+    except CannotRun:
+        assert any(part in name for part in NOT_LOADED) or is_new_style(name), name
+        return False
+    if 'model' not in tree:
+        return False
+    import_scope(tree)
+    guarded = guard_tree(tree)
+    assert guard_tree(guarded.tree).changed == [], name
+    said = '\n'.join(guarded.left)
+    for place in unguarded(guarded.tree):
+        assert place in said, (name, place, said)
+    takes_labels = is_classification(tree)
+    behind = list(guards(guarded.tree))
+    assert bool(behind) == takes_labels, (name, behind)
+    for guard in behind:
+        assert guard['num_classes'] == number_of_classes(tree), name
+    known = next((code for part, code in TRUE_FINDINGS.items() if part in name), None)
+    for looked_at in (tree, guarded.tree):
+        found = {finding.code for finding in diagnose(config=ReadConfig(by_name(looked_at)))}
+        assert found <= {known}, (name, found)
+    return True
+
+
+def is_new_style(name: str) -> bool:
+    """Whether mmengine takes a config for one of the new style, which may not import a function."""
+    with open(osp.join(ROOT, name), encoding='utf-8') as file:
+        return 'from mmpretrain' in file.read()
+
+
+def is_classification(tree: Dict[str, Any]) -> bool:
+    """By the names of mmpretrain: all heads of classifiers are called so."""
+    head = _type(tree['model'].get('head'))
+    packs = any(_type(node) == PACK for _, node in _nodes(tree, ''))
+    return packs and (head.endswith('ClsHead') or head == 'ConformerHead')
+
+
+def number_of_classes(tree: Dict[str, Any]) -> int:
+    """Of the head, else of the backbone, which classifies where the head is bare."""
+    model = tree['model']
+    return model['head'].get('num_classes') or model['backbone']['num_classes']
+
+
+def guards(tree: Any) -> Iterator[Dict[str, Any]]:
+    return (node for _, node in _nodes(tree, '') if _type(node) == GUARD)
+
+
+def unguarded(tree: Dict[str, Any]) -> Iterator[str]:
+    """The pipelines that pack labels without a guard right behind, and the losses of labels without one."""
+    for path, node in _nodes(tree, ''):
+        steps = [_type(step) for step in node] if isinstance(node, list) else []
+        gallery = path.startswith('model.')  # what a retrieval compares with, and trains on by no loss
+        if PACK in steps and not gallery and steps[steps.index(PACK) + 1 :][:1] != [GUARD]:
+            yield path
+        is_loss = path.rpartition('.')[2].startswith('loss') and path.startswith('model') and _type(node)
+        inside = path.endswith('.loss.loss')
+        if is_loss and not inside and 'Guarded' not in _type(node) and _type(node) not in WITHOUT_LABELS:
+            yield path
+
+
+def _nodes(node: Any, path: str) -> Iterator[Tuple[str, Any]]:
+    yield path.lstrip('.'), node
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from _nodes(value, f'{path}.{key}')
+    elif isinstance(node, (list, tuple)):
+        for number, value in enumerate(node):
+            yield from _nodes(value, f'{path}[{number}]')
+
+
+def _type(node: Any) -> str:
+    return str(node.get('type', '')).rpartition('.')[2] if isinstance(node, dict) else ''

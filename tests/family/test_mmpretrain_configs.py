@@ -1,0 +1,51 @@
+"""A config of mmpretrain of each kind; all of them: every_mmpretrain_config.py."""
+
+from __future__ import annotations
+
+import os.path as osp
+
+import pytest
+from mmpretrain_configs import ROOT, check, guards, shipped
+
+from mmguard.config.label_spaces import from_config
+from mmguard.config.load import load_config
+from mmguard.config.read import from_mmengine
+from mmguard.tools.apply.guarded import guard_tree, tree_of
+
+#: A head, a loss, a mixing of images or a model of each kind -> what the guard of its training is told.
+KINDS = {
+    'resnet/resnet50_8xb32_in1k.py': {'num_classes': 1000},
+    'resnet/resnet50_8xb16-mixup_cifar10.py': {'num_classes': 10, 'multi_label': True, 'to_onehot': True},
+    'resnet/resnet50_8xb256-rsb-a1-600e_in1k.py': {'num_classes': 1000, 'to_onehot': True},
+    'vision_transformer/vit-base-p16_64xb64_in1k.py': {'num_classes': 1000, 'to_onehot': True},
+    'csra/resnet101-csra_1xb16_voc07-448px.py': {'num_classes': 20, 'multi_label': True, 'to_onehot': True},
+    'vgg/vgg16_8xb16_voc.py': {'num_classes': 20, 'multi_label': True, 'to_onehot': True},
+    'vgg/vgg11_8xb32_in1k.py': {'num_classes': 1000},
+    'arcface/resnet50-arcface_8xb32_inshop.py': {'num_classes': 3997},
+    'conformer/conformer-tiny-p16_8xb128_in1k.py': {'num_classes': 1000, 'to_onehot': True},
+    'lenet/lenet5_mnist.py': {'num_classes': 10},
+    'mae/mae_vit-base-p16_8xb512-amp-coslr-300e_in1k.py': None,
+    'mocov2/mocov2_resnet50_8xb32-coslr-200e_in1k.py': None,
+    'blip/blip-base_8xb32_retrieval.py': None,
+    'clip/clip_vit-base-p16_zeroshot-cls_cifar100.py': None,
+}
+
+
+def test_one_config_of_each_kind() -> None:
+    for name, told in KINDS.items():
+        assert check(name), name
+        tree = guard_tree(tree_of(load_config(osp.join(ROOT, name)))).tree
+        of_training = list(guards(tree.get('train_dataloader')))
+        assert [{k: v for k, v in guard.items() if k != 'type'} for guard in of_training] == ([told] if told else [])
+
+
+@pytest.mark.parametrize('name', ['resnet/resnet50_8xb32_in1k.py', 'vgg/vgg16_8xb16_voc.py'])
+def test_what_report_reads_without_an_import_is_the_same(name: str) -> None:
+    read = from_mmengine(load_config(osp.join(ROOT, name)))
+    said = from_config(read, 'train', imports=False).instances
+    if said is not None:  # the classes of VOC stand in a class
+        assert said == from_config(read, 'train').instances
+
+
+def test_all_of_them_are_listed() -> None:
+    assert len(shipped()) > 530

@@ -1,0 +1,121 @@
+"""GuardClsLabels behind mmpretrain's PackInputs, and before it."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+import torch
+from mmpretrain.datasets import PackInputs
+from mmpretrain.models import ClsDataPreprocessor
+
+from mmguard import GuardClsLabels, LabelGuardError
+
+
+def packed(**labels: Any) -> Dict[str, Any]:
+    return PackInputs()({'img': np.zeros((2, 2, 3), np.uint8), 'img_path': 'a.jpg', **labels})
+
+
+def guarded(guard: GuardClsLabels, **labels: Any) -> Any:
+    return guard(packed(**labels))['data_samples']
+
+
+def counts(sample: Any) -> tuple:
+    tally = sample.label_guard['instances']
+    return tally.total, tally.skipped, tally.remapped, tally.mapped, tally.values, tally.source
+
+
+def test_a_valid_label_stays() -> None:
+    sample = guarded(GuardClsLabels(3), gt_label=2)
+    assert sample.gt_label.tolist() == [2]
+    assert 'gt_score' not in sample
+    assert counts(sample) == (1, 0, 0, 0, {}, 'a.jpg')
+
+
+@pytest.mark.parametrize('label', [3, -1, 255])
+def test_an_invalid_label_is_left_out_of_the_loss(label: int) -> None:
+    sample = guarded(GuardClsLabels(3), gt_label=label)
+    assert sample.gt_label.tolist() == [-100]
+    assert counts(sample) == (1, 1, 0, 0, {label: 1}, 'a.jpg')
+
+
+def test_clip_map_and_raise() -> None:
+    assert guarded(GuardClsLabels(3, on_invalid='clip'), gt_label=9).gt_label.tolist() == [2]
+    sample = guarded(GuardClsLabels(3, label_map={9: 0}), gt_label=9)
+    assert (sample.gt_label.tolist(), counts(sample)[:4]) == ([0], (1, 0, 0, 1))
+    with pytest.raises(LabelGuardError, match=r'a\.jpg: 1 of 1 labels are invalid: value 9 \(1 time\)'):
+        guarded(GuardClsLabels(3, on_invalid='raise'), gt_label=9)
+
+
+def test_of_several_labels_the_invalid_ones_are_removed() -> None:
+    sample = guarded(GuardClsLabels(3, multi_label=True), gt_label=[0, 7, 2])
+    assert sample.gt_label.tolist() == [0, 2]
+    assert counts(sample) == (3, 1, 0, 0, {7: 1}, 'a.jpg')
+    assert guarded(GuardClsLabels(3, multi_label=True), gt_label=[]).gt_label.tolist() == []
+
+
+def test_several_labels_need_to_be_told() -> None:
+    with pytest.raises(ValueError, match=r'a\.jpg: gt_label has shape \(2,\), wanted is one label'):
+        guarded(GuardClsLabels(3), gt_label=[0, 1])
+
+
+def test_before_the_pack_transform_the_report_travels_by_meta_keys() -> None:
+    results = GuardClsLabels(3)({'img': np.zeros((2, 2, 3), np.uint8), 'gt_label': 5, 'sample_idx': 17})
+    sample = PackInputs(meta_keys=('label_guard',))(results)['data_samples']
+    assert sample.gt_label.tolist() == [-100]
+    assert counts(sample) == (1, 1, 0, 0, {5: 1}, 'sample 17')
+
+
+def test_nothing_happens_without_labels() -> None:
+    assert 'label_guard' not in guarded(GuardClsLabels(3))
+
+
+@pytest.mark.parametrize('score', [[0.5, 0.5, 0.5], [1.5, -0.5, 0.0], [float('nan'), 1.0, 0.0]])
+def test_a_score_that_is_no_distribution(score: list) -> None:
+    sample = guarded(GuardClsLabels(3), gt_score=score)
+    assert sample.gt_score.isnan().all()
+    assert counts(sample)[:3] == (1, 1, 0)
+    clipped = guarded(GuardClsLabels(3, on_invalid='clip'), gt_score=score)
+    assert clipped.gt_score.sum().item() == pytest.approx(1)
+    assert counts(clipped)[:3] == (1, 0, 1)
+    with pytest.raises(LabelGuardError, match=r'a\.jpg: gt_score is invalid'):
+        guarded(GuardClsLabels(3, on_invalid='raise'), gt_score=score)
+
+
+def test_scores_that_are_valid() -> None:
+    assert guarded(GuardClsLabels(3), gt_score=[0.2, 0.8, 0.0]).gt_score.tolist() == pytest.approx([0.2, 0.8, 0.0])
+    several = guarded(GuardClsLabels(3, multi_label=True), gt_score=[1.0, 1.0, 0.0])
+    assert several.gt_score.tolist() == [1, 1, 0]
+
+
+def test_a_score_of_another_number_of_classes() -> None:
+    with pytest.raises(ValueError, match=r'a\.jpg: gt_score has shape \(4,\), wanted is \(3,\)'):
+        guarded(GuardClsLabels(3), gt_score=[0.0, 0.0, 0.0, 1.0])
+
+
+def batch(guard: Any, labels: list) -> Dict[str, Any]:
+    samples = [packed(gt_label=label) for label in labels]
+    samples = [sample if guard is None else guard(sample) for sample in samples]
+    inputs = torch.stack([sample['inputs'] for sample in samples])
+    return {'inputs': inputs, 'data_samples': [sample['data_samples'] for sample in samples]}
+
+
+@pytest.mark.parametrize('multi_label', [False, True])
+def test_the_preprocessor_makes_scores_only_of_what_is_guarded_before(multi_label: bool) -> None:
+    """MixUp and CutMix take one-hot scores: an invalid label ends the training there, before any loss."""
+    preprocessor = ClsDataPreprocessor(num_classes=3, batch_augments={'augments': {'type': 'Mixup', 'alpha': 1.0}})
+    with pytest.raises(RuntimeError, match='Class values must be smaller than num_classes'):
+        preprocessor(batch(None, [0, 7, 2, 1]), training=True)
+    guard = GuardClsLabels(3, multi_label=multi_label, to_onehot=True)
+    mixed = preprocessor(batch(guard, [0, 7, 2, 1]), training=True)['data_samples']
+    rows = torch.stack([sample.gt_score for sample in mixed])
+    assert 1 <= rows.isnan().all(1).sum() <= 2  # the image without a label, and what it was mixed into
+    torch.testing.assert_close(rows.nansum(1)[~rows.isnan().any(1)], torch.ones(4)[~rows.isnan().any(1)])
+
+
+def test_valid_labels_become_the_scores_that_the_preprocessor_makes() -> None:
+    preprocessor = ClsDataPreprocessor(num_classes=3, to_onehot=True)
+    stock = preprocessor(batch(None, [0, 2, 1]))['data_samples']
+    ours = preprocessor(batch(GuardClsLabels(3, to_onehot=True), [0, 2, 1]))['data_samples']
+    assert [sample.gt_score.tolist() for sample in ours] == [sample.gt_score.tolist() for sample in stock]
