@@ -12,7 +12,11 @@ from functools import lru_cache
 from typing import Any, Dict, Optional, Sequence
 
 #: The frameworks whose registries are asked -> the one whose heads, losses, data sets and samples they share.
-FRAMEWORK_OF = {'mmseg': 'mmseg', 'mmdet': 'mmdet', 'mmyolo': 'mmdet', 'mmpretrain': 'mmpretrain'}
+FRAMEWORK_OF = {
+    'mmseg': 'mmseg',
+    **dict.fromkeys(('mmdet', 'mmyolo', 'mmrotate', 'mmdet3d'), 'mmdet'),
+    'mmpretrain': 'mmpretrain',
+}
 SCOPES = tuple(FRAMEWORK_OF)
 
 #: What the class is called that is no object.
@@ -45,14 +49,19 @@ def name_of(kind: Any) -> str:
     return full_name(kind).rpartition('.')[2]
 
 
-def metainfo_of_class(cls: Any, version: Any = None) -> Dict[str, Any]:
-    """``METAINFO`` of a data set's class. YouTubeVISDataset has it from its ``dataset_version``, once one is built."""
+def metainfo_of_class(cls: Any, version: Any = None, classwise: bool = False) -> Dict[str, Any]:
+    """``METAINFO`` of a data set's class. YouTubeVISDataset has it from its ``dataset_version``, once one is built;
+    HRSCDataset of mmrotate has the first class alone, unless it is ``classwise``."""
     if version is not None and hasattr(cls, 'set_dataset_classes'):
         cls = type(cls.__name__, (cls,), {})  # it writes to the class
         with contextlib.suppress(Exception):  # a version that it does not know: building it will say so
             cls.set_dataset_classes(version)
     metainfo = getattr(cls, 'METAINFO', None)
-    return metainfo if isinstance(metainfo, dict) else {}
+    if not isinstance(metainfo, dict):
+        return {}
+    if not classwise and default_of(cls, 'classwise') is False:
+        return {**metainfo, **{key: metainfo[key][:1] for key in ('classes', 'palette') if key in metainfo}}
+    return metainfo
 
 
 def scope_of(kind: Any, default: str) -> str:
@@ -110,8 +119,18 @@ def _registered(scope: str, name: str, registry: str) -> Optional[type]:
             with _quiet():
                 cls = found.get(name)
     except (Exception, SystemExit):  # a module of the registry that does not import
-        return None
+        cls = _of_framework(scope, name, registry) if scope in SCOPES else None
     return cls if isinstance(cls, type) else None
+
+
+#: Where a framework keeps what a registry knows.
+_MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 'TRANSFORMS': 'datasets'}
+
+
+def _of_framework(scope: str, name: str, registry: str) -> Any:
+    """A class of a framework that registers all it has at once, of which another part does not import."""
+    _imported(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
+    return _registry(scope, registry).module_dict.get(name)
 
 
 @lru_cache(maxsize=None)
