@@ -1,0 +1,130 @@
+"""Classifiers of mmpretrain through their Runner, with labels that the head does not know: stock beside guarded."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+import torch
+from small_cls import BATCH, CLASSES, IMAGES, PLANTED, cls_config, make_multi, make_single, name_of
+from small_runs import Run, train
+
+from mmguard import LabelGuardError, guard_config
+
+MIXED = [dict(type='Mixup', alpha=0.8), dict(type='CutMix', alpha=1.0)]
+MULTI = dict(type='MultiLabelDataset', ann_file='train.json')
+SMOOTHED = dict(type='LinearClsHead', loss=dict(type='LabelSmoothLoss', label_smooth_val=0.1))
+SIGMOID = dict(type='LinearClsHead', loss=dict(type='CrossEntropyLoss', use_sigmoid=True))
+ONE_HOT = 'must be smaller than num_classes'
+#: Head, what mixes images, how stock dies.
+SINGLE = {
+    'cross entropy': (None, (), 'Target 3 is out of bounds'),
+    'smoothed': (SMOOTHED, (), 'Class Index must be less than number of classes'),
+    'mixed': (None, MIXED, ONE_HOT),
+    'mixed and smoothed': (SMOOTHED, MIXED, ONE_HOT),
+    'mixed, a sigmoid per class': (SIGMOID, MIXED, ONE_HOT),
+}
+
+
+def expected() -> List[Dict[str, Any]]:
+    """What the log must say, from what was planted alone."""
+    return [
+        {
+            'source': f'images/{name_of(number)}',
+            'skipped': 1,
+            'remapped': 0,
+            'values': {str(value): 1},
+            'kind': 'instances',
+        }
+        for number, value in PLANTED.items()
+    ]
+
+
+def logged(run: Run) -> List[Dict[str, Any]]:
+    samples = (sample for line in run.lines() for sample in line['samples'])
+    return [{key: value for key, value in sample.items() if key in expected()[0]} for sample in samples]
+
+
+def losses(run: Run) -> List[float]:
+    return [scalars['loss'] for scalars in run.scalars if 'loss' in scalars]
+
+
+def totals(run: Run) -> Dict[str, Any]:
+    with open(f'{run.log_dir}/label_guard.json', encoding='utf-8') as file:
+        return json.load(file)['runs'][-1]['modes']['train']['totals']
+
+
+@pytest.mark.parametrize(('head', 'augments', 'death'), SINGLE.values(), ids=SINGLE)
+def test_stock_dies_and_guarded_trains_and_names_the_files(
+    head: Any, augments: Any, death: str, tmp_path: Path
+) -> None:
+    root = make_single(tmp_path / 'data')
+    with pytest.raises((IndexError, RuntimeError, AssertionError), match=death):
+        train(cls_config(root, tmp_path / 'stock', head, augments))
+    run = train(guard_config(cls_config(root, tmp_path / 'guarded', head, augments)))
+    assert run.runner.iter == IMAGES // BATCH
+    assert logged(run) == expected()
+    assert 'first: images/01.png' in run.guard_lines[0]
+    assert totals(run)['instances']['total'] == IMAGES
+    assert totals(run)['instances']['skipped'] == len(PLANTED)
+    assert all(count['skipped'] == 0 for count in totals(run)['losses'].values()), 'nothing is counted twice'
+    assert all(map(math.isfinite, losses(run)))
+
+
+def test_several_labels_of_an_image(tmp_path: Path) -> None:
+    root = make_multi(tmp_path / 'data')
+    head = dict(type='MultiLabelLinearClsHead')
+    with pytest.raises(RuntimeError, match='must be smaller than num_classes'):
+        train(cls_config(root, tmp_path / 'stock', head, dataset=MULTI))
+    run = train(guard_config(cls_config(root, tmp_path / 'guarded', head, dataset=MULTI)))
+    assert logged(run) == expected()
+    assert totals(run)['instances']['total'] == 2 * IMAGES + len(PLANTED)
+
+
+def test_an_image_without_a_label_counts_in_the_stock_average(tmp_path: Path) -> None:
+    """-100 is a label that PyTorch leaves out: stock trains on, with a loss that is too small by the share of them."""
+    root = make_single(tmp_path / 'data', dict.fromkeys((0, 1, 2, 4, 5, 6, 8, 9, 10), -100))
+    stock = train(cls_config(root, tmp_path / 'stock'))
+    guarded = train(guard_config(cls_config(root, tmp_path / 'guarded')))
+    assert losses(guarded)[0] == pytest.approx(BATCH * losses(stock)[0], rel=1e-4)
+
+
+def test_a_guarded_loss_alone_names_the_files(tmp_path: Path) -> None:
+    config = guard_config(cls_config(make_single(tmp_path / 'data'), tmp_path / 'run'))
+    config.train_dataloader.dataset.pipeline.pop()
+    run = train(config)
+    samples = [sample for line in run.lines() for sample in line['loss_samples']]
+    assert [sample['source'] for sample in samples] == [sample['source'] for sample in expected()]
+    assert totals(run)['losses']['head.loss_module']['skipped'] == len(PLANTED)
+
+
+def test_clean_labels_train_as_without_guards(tmp_path: Path) -> None:
+    root = make_single(tmp_path / 'data', {})
+    for augments in ((), MIXED):
+        stock = train(cls_config(root, tmp_path / f'stock{len(augments)}', augments=augments))
+        guarded = train(guard_config(cls_config(root, tmp_path / f'guarded{len(augments)}', augments=augments)))
+        assert losses(guarded) == pytest.approx(losses(stock), rel=1e-6)
+        for name, weight in stock.runner.model.state_dict().items():
+            torch.testing.assert_close(guarded.runner.model.state_dict()[name], weight)
+        assert f'all labels valid ({IMAGES} instances' in guarded.log
+
+
+@pytest.mark.parametrize('augments', [(), MIXED], ids=['plain', 'mixed'])
+def test_a_validation_counts_such_an_image_as_wrong_and_reports_it(augments: Any, tmp_path: Path) -> None:
+    config = cls_config(make_single(tmp_path / 'data'), tmp_path / 'run', augments=augments, validate=True)
+    run = train(guard_config(config))
+    assert [sample['source'] for line in run.lines('val') for sample in line['samples']] == [
+        sample['source'] for sample in expected()
+    ]
+    (top1,) = [scalars['accuracy/top1'] for scalars in run.scalars if 'accuracy/top1' in scalars]
+    assert top1 <= 100 * (IMAGES - len(PLANTED)) / IMAGES
+
+
+def test_raise_names_the_file(tmp_path: Path) -> None:
+    config = guard_config(cls_config(make_single(tmp_path / 'data'), tmp_path / 'run'))
+    config.train_dataloader.dataset.pipeline[-1].on_invalid = 'raise'
+    with pytest.raises(LabelGuardError, match=rf'images/01\.png: .*Valid are 0\.\.{len(CLASSES) - 1}'):
+        train(config)
