@@ -26,7 +26,7 @@ _QUESTIONS = {
     'corners': 'Are all boxes x1, y1, x2, y2 (compare one with its image)?',
     'rows': 'Are all boxes y1, x1, y2, x2, as TensorFlow writes them (compare one with its image)?',
     'centres': 'Do the first two numbers of all boxes give the centre (compare one with its image)?',
-    'sizes': 'VOC stores two corners. Do xmax and ymax hold width and height (compare a box with its image)?',
+    'sizes': 'Do xmax and ymax hold width and height (compare a box with its image; VOC stores two corners)?',
     'swapped': 'Are width and height of the images swapped in the annotations (compare with one image)?',
 }
 

@@ -14,7 +14,14 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import command, frozen
 from mmguard.findings.label_places import SUFFIX
 from mmguard.findings.rule import Facts
-from mmguard.findings.usual_edits import map_labels, reduce_zero_label, set_classes, set_ignore_index, set_num_classes
+from mmguard.findings.usual_edits import (
+    map_labels,
+    one_sentence,
+    reduce_zero_label,
+    set_classes,
+    set_ignore_index,
+    set_num_classes,
+)
 from mmguard.findings.views import VOID, knows_classes, stored
 
 #: So many entries of a table are written into a command; more go into a file.
@@ -52,9 +59,8 @@ def renumbered(
         outside = _ignoring_void(facts)
     for splits in _ways(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
-        edit = replace(
-            edit, text=edit.text + _elsewhere(outside, _of_files(outside, dict(dict(edit.options)['label_map'])))
-        )
+        label_map = _of_files(outside, dict(dict(edit.options)['label_map']))
+        edit = replace(edit, text=edit.text[:-1] + _elsewhere(outside, label_map))
         yield edit if outside is facts else both(edit, set_ignore_index(facts, VOID))
 
 
@@ -66,7 +72,7 @@ def shifted(
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in stored_in_all(facts) if 0 < value < 255}
-            in_mmseg = 'In an mmseg config write `reduce_zero_label=True` in the data sets of all splits.'
+            in_mmseg = 'In an mmseg config write `reduce_zero_label=True` in the data sets of all splits'
             edit = replace(edit, text=in_mmseg + _elsewhere(_ignoring_void(facts), {0: VOID, **table}))
         yield edit if _ignored_class(facts) is None else both(edit, set_ignore_index(facts, VOID))
 
@@ -99,21 +105,21 @@ def _ways(facts: Facts) -> List[Tuple[str, ...]]:
 
 
 def _elsewhere(facts: Facts, table: Mapping[int, int]) -> str:
-    """Who trains with something else writes the files anew."""
+    """The end of a sentence: who trains with something else writes the files anew."""
     folders = _folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
-        return ''
+        return '.'
     if len(table) > _IN_COMMANDS['label_map']:
         if facts.options.get('reduce_zero_label'):
-            return ''  # the map that is shown applies behind the shift
+            return '.'  # the map that is shown applies behind the shift
         size = max(VOID, *table) + 1
         return (
-            f' Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
+            f'; without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
             f'label_map.items(): table[value] = label`, and read `label = table[label]`.'
         )
     options = {'label_map': table, **_suffix(facts.labels)}
     typed = _command(folders[0], facts.labels, facts.labels.num_classes, options)
-    return f' Without OpenMMLab write the files anew: `{typed}`.'
+    return f'; without OpenMMLab write the files anew: `{typed}`.'
 
 
 def more_classes(
@@ -133,7 +139,7 @@ def both(one: Edit, other: Edit) -> Edit:
     """Two edits as one."""
     return replace(
         one,
-        text=f'{one.text} {other.text}',
+        text=one_sentence(one.text, other.text),
         config=(*one.config, *other.config),
         options=(*one.options, *other.options),
         unlabelled=(*one.unlabelled, *other.unlabelled),
@@ -159,16 +165,16 @@ def converted_files(
     commands = ', '.join(f'`{_command(folder, labels, classes, options)}`' for folder in folders)
     endings = _endings(facts.config, folders)
     if facts.config is None:
-        then = ' Then name the new folder, and `.png`'
+        then = 'then name the new folder, and `.png`'
     else:
         where = 'ann_dir' if facts.config.is_old else 'data_prefix'
-        then = f' Then name the new folder in `{where}`, or put the copies in place of the originals'
+        then = f'then name the new folder in `{where}`, or put the copies in place of the originals'
         then += f', and write {" and ".join(f"`{path}={value!r}`" for path, value in endings)}' if endings else ''
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
         text += f' ({long[0]}.json holds the whole table, as it stands in this edit in `mmguard scan --json`)'
     changes = tuple((folder, written) for folder in folders)
-    yield Edit(f'{text}: {commands}.{then}.', applicability, question, endings, files=changes)
+    yield Edit(f'{text}: {commands}, {then}.', applicability, question, endings, files=changes)
 
 
 def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:

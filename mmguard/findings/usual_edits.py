@@ -6,6 +6,7 @@ Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; wheth
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.changes import Changes, changed
@@ -75,10 +76,10 @@ def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
             more.append((loss.at('num_classes'), of_head))
             texts.append(f'`num_classes={of_head}` in {loss.name}')
     more += [(guard.at('num_classes'), number) for guard, number, _ in misfits(after)]
-    also = f' With it: {", ".join(dict.fromkeys(texts))}.' if texts else ''
+    also = f'write {", ".join(dict.fromkeys(texts))} with it.'
     return replace(
         edit,
-        text=f'{edit.text}{also}',
+        text=one_sentence(edit.text, also) if texts else edit.text,
         applicability=ASKS if asks else edit.applicability,
         question=edit.question or ('Which weight has each class?' if asks else ''),
         config=(*edit.config, *more),
@@ -192,7 +193,9 @@ def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, questio
     if all(count.value == len(names) for count in heads):
         return found
     follow = set_num_classes(facts, len(names), applicability, question)
-    return replace(follow, text=f'{found.text} {follow.text}', config=(*found.config, *follow.config), options=())
+    return replace(
+        follow, text=one_sentence(found.text, follow.text), config=(*found.config, *follow.config), options=()
+    )
 
 
 def listed(names: Sequence[str]) -> str:
@@ -241,9 +244,9 @@ def with_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     if not heads and not others:
         return [move]
     follow = set_heads(config, heads)
-    texts = [move.text, *([follow.text] if heads else []), *(['The same list in every split.'] if others else [])]
+    texts = [move.text, *([follow.text] if heads else []), *(['Write the same list in every split.'] if others else [])]
     whole = Edit(
-        ' '.join(texts),
+        reduce(one_sentence, texts),
         ASKS,
         f'Are these all classes of your data, {len(classes)}?',
         (*move.config, *(follow.config if heads else ()), *others),
@@ -307,7 +310,7 @@ def heads_or_list(
         follow = set_heads(config, dict.fromkeys(wanted, len(in_files)))
         yield replace(
             names,
-            text=f'{names.text} {follow.text}',
+            text=one_sentence(names.text, follow.text),
             question='Do you train all categories of the file?',
             config=(*names.config, *follow.config),
         )
@@ -315,20 +318,20 @@ def heads_or_list(
         yield set_classes(facts, elsewhere, SAFE)
     else:
         holds_more = labels is not None and any(number <= label < VOID for label in ids_of(trained(labels)))
-        of_base = config.scope == 'mmdet' and number in COUNTS_OF_BASES
+        of_base = config.framework == 'mmdet' and number in COUNTS_OF_BASES
         if of_base:
             yield replace(heads, applicability=ASKS, question=asked)
         if not holds_more and not counted_one_more and not any('stuff' in place for place in wanted):
             yield _own_names(config, number)
         # Another number at the heads of a detector was written by somebody who counted classes.
-        if not of_base and (holds_more or counted_one_more or (labels is None and config.scope != 'mmdet')):
+        if not of_base and (holds_more or counted_one_more or (labels is None and config.framework != 'mmdet')):
             yield replace(heads, applicability=ASKS, question=asked)
 
 
 def _own_names(config: ReadConfig, number: int) -> Edit:
     """A class list did not arrive: how the classes are called, only the user knows."""
     names = tuple(f'class {label}' for label in range(number))
-    by_name = config.scope == 'mmdet'
+    by_name = config.framework == 'mmdet'
     return Edit(
         f'Write metainfo=dict(classes=...) with your {counted(number, "name")} in the data sets of all splits, inside '
         f'of wrappers{"; `mmguard scan CONFIG` reads the names of the file" if by_name else ""}.',
@@ -373,8 +376,18 @@ def with_evaluation(facts: Facts, edit: Edit) -> Edit:
     for found in missing:
         more += guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others).config
     where = ', '.join(dict.fromkeys(found.dataset.at('pipeline') for found in missing))
-    also = f' Add the guard `{missing[0].guard}` at the end of {where}, too.'
-    return replace(edit, text=edit.text + also, config=(*edit.config, *more))
+    also = f'add the guard `{missing[0].guard}` at the end of {where}, too.'
+    return replace(edit, text=one_sentence(edit.text, also), config=(*edit.config, *more))
+
+
+def one_sentence(first: str, second: str) -> str:
+    """Two instructions as one: neither is right without the other.
+
+    Example:
+        >>> one_sentence('Write `a`.', 'Write `b` in every head.')
+        'Write `a`, and write `b` in every head.'
+    """
+    return f'{first[:-1]}, and {second[0].lower()}{second[1:]}'
 
 
 def as_code(part: Mapping[str, Any]) -> str:

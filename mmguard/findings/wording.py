@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Dict, List, Sequence
 
 from mmguard.config.changes import REMOVED
+from mmguard.findings.brief import brief
 from mmguard.findings.edits import MANUAL, Edit
 from mmguard.findings.finding import Finding, plain
 
@@ -54,23 +55,24 @@ def _key(key: Any) -> str:
     return ','.join(map(str, key)) if isinstance(key, tuple) else str(key)
 
 
-def finding_text(finding: Finding, width: int = 100) -> str:
+def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> str:
     """A finding over several lines: cause, evidence with files and values, and what to write.
 
     Args:
         width (int): Longest line; what stands in backticks is never broken.
+        verbose (bool): Every edit and every note; ``False``: in three sentences.
     """
-    rows = _wrapped(f'{finding.code} {finding.severity}: {finding.cause}', width, '')
+    short = brief(finding)
+    rows = _wrapped(f'{finding.code} {finding.severity}: {finding.cause if verbose else short.cause}', width, '')
     rows += _wrapped(f'seen: {finding.evidence}', width, '  ')
     if finding.files:
         rows += _wrapped('in: ' + ', '.join(finding.files), width, '  ')
     by_hand = '[by hand]' if any(edit.number for edit in finding.edits) else ''
-    todo = [
-        ' '.join(filter(None, (f'[{edit.number}]' if edit.number else by_hand, edit.question, edit.text)))
-        for edit in finding.edits
-    ]
-    for place, words in enumerate(todo or [finding.advice]):
-        rows += _wrapped(f'{"or" if place else "do"}: {words}', width, '  ')
+    marks = [f'[{edit.number}]' if edit.number else by_hand for edit in finding.edits] or ['']
+    ways = [' '.join(filter(None, (edit.question, edit.text))) for edit in finding.edits] or [finding.advice]
+    for place, (mark, words) in enumerate(zip(marks, ways if verbose else [short.advice])):
+        rows += _wrapped(f'{"or" if place else "do"}: {mark} {words}'.replace(':  ', ': '), width, '  ')
+    rows += [] if verbose or not short.left else [f'  more with --verbose: {short.left}']
     return '\n'.join(rows)
 
 
@@ -114,9 +116,9 @@ def apply_hint(config: str, findings: Sequence[Finding], more: Sequence[str] = (
     return f'`{words} --edit N` writes [N], `--edit safe` all that ask nothing'
 
 
-def findings_text(findings: Sequence[Finding], width: int = 100) -> str:
+def findings_text(findings: Sequence[Finding], width: int = 100, verbose: bool = True) -> str:
     """All findings, the most likely first, a blank line between them."""
-    return '\n\n'.join(finding_text(finding, width) for finding in findings)
+    return '\n\n'.join(finding_text(finding, width, verbose) for finding in findings)
 
 
 def _wrapped(text: str, width: int, indent: str) -> List[str]:

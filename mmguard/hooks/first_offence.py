@@ -29,11 +29,17 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
     if not offending:
         return []
     rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
+    from mmguard.findings.brief import brief  # a run without an offence needs nothing of it
+
     findings = _likely_causes(kind, span, offending, model, dataset, rules)
     if not findings:
         return []
-    text = f'  likely cause: {findings[0]}'
-    text += ''.join(f'\n  or: {f.code} {f.cause} {f.advice}' for f in findings[1:2])
+    first = brief(findings[0], 2)
+    codes = [finding.code for finding in findings[:2]]
+    text = (
+        f'  likely cause: {codes[0]} {first.cause}\n  seen: {findings[0].evidence}\n  do: {first.advice}\n'
+        f'  more: {" or ".join(f"`mmguard explain {code}`" for code in codes)}'
+    )
     what = 'labels' if kind == 'pixels' else 'instances'
     goes_on = f'without these {what}' if any(t.skipped for t in offending) else 'with these labels clamped'
     reported = [
@@ -49,7 +55,7 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
 def _likely_causes(
     kind: str, span: Span, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
 ) -> List[Finding]:
-    from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
+    from mmguard.findings import LabelFacts, diagnose
 
     found = sum(offending, Tally())
     facts = LabelFacts(

@@ -12,14 +12,15 @@ _STYLES = {ERROR: 'bold red', WARNING: 'bold yellow', INFO: 'bold green'}
 _UNBROKEN = 1 << 20
 
 
-def finding_on_screen(finding: Finding, before: str = '') -> Text:
+def finding_on_screen(finding: Finding, before: str = '', verbose: bool = False) -> Text:
     """A finding over several lines.
 
     Args:
         finding (Finding): It.
         before (str): Words in front of its code.
+        verbose (bool): Every edit and every note; ``False``: three sentences.
     """
-    code, _, rest = visible(finding_text(finding, _UNBROKEN)).partition(' ')
+    code, _, rest = visible(finding_text(finding, _UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)
     text.append(f'{code} ', style=_STYLES.get(finding.severity, 'bold'))

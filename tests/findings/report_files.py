@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import numpy as np
 from PIL import Image
+from screens import fits_a_screen
 
 from mmguard.findings import Finding
 from mmguard.tools.scan.engine import scan_here
@@ -133,4 +134,7 @@ def scanned(target: Path, **options: Any) -> List[Finding]:
     """What ``mmguard scan`` finds in the first data set of a target."""
     plan = plan_of(str(target), ScanOptions(**options))
     assert not plan.failed, plan.failed
-    return run_plan(plan, scan_here)[0].findings
+    found = run_plan(plan, scan_here)[0].findings
+    for finding in found:
+        fits_a_screen(finding)
+    return found

@@ -23,7 +23,7 @@ def test_a_long_map_is_a_table_to_look_up(classes: int, tmp_path: Path) -> None:
     first = findings_of(masks(of_ids(COCO_STUFF_IDS, 24, 12, 0), classes), tmp_path)[0]
     assert first.code == 'MG117'
     text = first.edits[0].text
-    assert 'Without OpenMMLab' in text
+    assert 'without OpenMMLab' in text
     table, fill, _ = re.findall(r'`(table = .*?|for value.*?|label = .*?)`', text)
     names = {'np': np, 'label_map': dict(dict(first.edits[0].options)['label_map'])}
     exec(f'{table}\n{fill}', names)

@@ -10,6 +10,7 @@ from typing import Any, List
 
 from mmguard.errors import CannotRun
 from mmguard.text.visible import visible
+from mmguard.tools.arguments import add_verbose
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 
@@ -33,6 +34,7 @@ def add_to(commands: Any) -> None:
         help='also what only invalid labels would bring out: unguarded losses, heads and samplers',
     )
     parser.add_argument('--json', metavar='FILE', help='write the findings as JSON; -: to standard output')
+    add_verbose(parser)
     parser.set_defaults(run=run)
 
 
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     findings = numbered(findings)
     record = as_json(config, findings, [rule.code for rule in rules])
     if args.json != '-':
-        print(visible(as_text(config, findings, len(rules))))
+        print(visible(as_text(config, findings, len(rules), args.verbose)))
     if args.json is not None:
         write_or_print(args.json, json.dumps(record, indent=1))
     return FOUND if findings else CLEAN

@@ -11,9 +11,9 @@ from mmguard.text.words import counted
 from mmguard.version import __version__
 
 
-def as_text(config: ReadConfig, findings: List[Finding], rules: int) -> str:
+def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
     """The findings, each with its places, its value and what to write; the sum at the end."""
-    parts = [findings_text(findings)] if findings else []
+    parts = [findings_text(findings, verbose=verbose)] if findings else []
     parts += [f'note: {note}' for note in config.notes]
     hint = apply_hint(config.file, findings)
     parts += [hint] if hint else []

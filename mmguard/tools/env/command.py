@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from mmguard.tools.arguments import add_verbose
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 
@@ -21,6 +22,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('--json', metavar='FILE', help="write the verdicts as JSON, too; '-': to standard output")
     parser.add_argument('--no-import', action='store_true', help='do not try the imports (at once, but sees less)')
+    add_verbose(parser)
     parser.set_defaults(run=run)
 
 
@@ -38,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     findings = diagnose(environment=environment)
     lines = table(environment, findings)
     if args.json != '-':
-        show(Console(markup=False, emoji=False, highlight=False), lines, findings)
+        show(Console(markup=False, emoji=False, highlight=False), lines, findings, args.verbose)
     if args.json is not None:
         record = {
             'worst': worst(findings),

@@ -13,8 +13,8 @@ from mmguard.tools.on_screen import finding_on_screen
 _STYLES = {OK: 'green', INFO: 'green', WARNING: 'yellow', ERROR: 'red'}
 
 
-def show(console: Any, lines: List[Line], findings: Sequence[Finding]) -> None:
-    """Prints the lines, and the findings below them."""
+def show(console: Any, lines: List[Line], findings: Sequence[Finding], verbose: bool = False) -> None:
+    """Prints the lines, and the findings below them; ``verbose``: with all edits and notes."""
     width = max(len(line.name) for line in lines)
     for line in lines:
         codes = f'  ({", ".join(line.codes)})' if line.codes else ''
@@ -22,4 +22,4 @@ def show(console: Any, lines: List[Line], findings: Sequence[Finding]) -> None:
         console.print(Text.assemble(*row), soft_wrap=True)
     for finding in findings:
         console.print()
-        console.print(finding_on_screen(finding), soft_wrap=True)
+        console.print(finding_on_screen(finding, verbose=verbose), soft_wrap=True)

@@ -12,7 +12,7 @@ from typing import Any, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
-from mmguard.tools.arguments import label, positive
+from mmguard.tools.arguments import add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 _CODE = re.compile(r'[A-Za-z]{2}\d+')
@@ -41,6 +41,7 @@ def add_to(commands: Any) -> None:
         '--framework', choices=list(FRAMEWORKS), metavar='NAME', help='with --data: who trains on a COCO JSON'
     )
     parser.add_argument('--json', metavar='FILE', help='write the explanation as JSON; -: standard output')
+    add_verbose(parser)
     parser.set_defaults(run=run)
 
 
@@ -120,7 +121,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         if log.dice.words:
             console.print(f'note: {log.dice.words}. {HARMLESS}')
         return CLEAN
-    console.print(as_text(found, name, args.config or config, min(console.width, 110)))
+    console.print(as_text(found, name, args.config or config, min(console.width, 110), args.verbose))
     if config is not None and not args.config and not args.data:
         console.print(
             f'\nBeside the log lies {config}. With `--config {config}` it is run, its labels are read, and the causes '

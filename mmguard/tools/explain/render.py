@@ -7,9 +7,10 @@ import shlex
 import textwrap
 from typing import Any, Dict, List, Optional
 
+from mmguard.findings.brief import brief
 from mmguard.findings.signatures import SIGNATURES, Signature
 from mmguard.text.visible import visible
-from mmguard.text.words import counted
+from mmguard.text.words import counted, sentences
 from mmguard.tools.explain.explained import CONFIRMED, HINTED, REFUTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Raised, Trouble
 from mmguard.version import __version__
@@ -21,11 +22,14 @@ _TRUE_LINE = (
     'with the label in it; `TORCH_USE_CUDA_DSA=1` works only where torch was built with it. After it the process '
     'can use the device no more: start again.'
 )
+_TRUE_LINE_IN_BRIEF = 'the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
 #: Lines of a message, and other errors of a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 
 
-def as_text(found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100) -> str:
+def as_text(
+    found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
+) -> str:
     """The error, what it means, its causes in order, and what to do next.
 
     Args:
@@ -33,6 +37,7 @@ def as_text(found: Explanation, name: str = '', config: Optional[str] = None, wi
         name (str): Of the log.
         config (str, optional): Which config the commands are to name.
         width (int): Of the lines.
+        verbose (bool): Every cause, with how it is recognized; ``False``: the likeliest, in three sentences.
     """
     signature = found.signature
     head = (
@@ -43,20 +48,48 @@ def as_text(found: Explanation, name: str = '', config: Optional[str] = None, wi
     rows = [head, '', *_error_rows(found, name, width)]
     if signature is None:
         return '\n'.join([*rows, '', *_unknown_rows(found, width), *_other_rows(found, width)])
-    rows += ['', *_wrapped(signature.meaning, width)]
+    rows += ['', *(_all_rows if verbose else _brief_rows)(found, signature, width)]
+    rows += ['', *_wrapped(f'next: {_command(signature.command, config)}', width, '      ')]
+    if config is None and 'mmguard scan CONFIG' in signature.command:
+        rows.append('      without a config: mmguard scan FOLDER --num-classes N')
+    rows += _other_rows(found, width)
+    # One that no cause foresaw, where none was confirmed: the first screen names it, too.
+    for finding in found.more[: 3 if verbose else 0 if _is_confirmed(found) else 1]:
+        rows += _wrapped(f'also found: {finding.code} {visible(finding.cause)}', width, '  ')
+    return '\n'.join(rows)
+
+
+def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+    rows = _wrapped(signature.meaning, width)
     if found.is_asynchronous:
         rows += ['', *_wrapped(_TRUE_LINE, width)]
     rows += ['', 'Causes, the likeliest first:']
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
         rows += _cause_rows(number, weighed, width, shown)
-    rows += ['', *_wrapped(f'next: {_command(signature.command, config)}', width, '      ')]
-    if config is None and 'mmguard scan CONFIG' in signature.command:
-        rows.append('      without a config: mmguard scan FOLDER --num-classes N')
-    rows += _other_rows(found, width)
-    for finding in found.more[:3]:
-        rows += _wrapped(f'also found: {finding.code} {visible(finding.cause)}', width, '  ')
-    return '\n'.join(rows)
+    return rows
+
+
+def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
+    """What was found of the likeliest cause, else what the error means and that cause; how many more there are."""
+    first, left = found.causes[0], len(found.causes) - 1
+    standing = _STANDING.get(first.standing, '')
+    short = brief(first.findings[0]) if _is_confirmed(found) else None
+    if short is not None:
+        texts = [f'found: {first.findings[0].code} {visible(short.cause)}', f'do: {visible(short.advice)}']
+    else:
+        likely = 'cause' if first.standing == REFUTED else 'likely cause'
+        cause = f'{likely}: {sentences(first.cause.text)[0]}{f" [{standing}]" if standing else ""}'
+        texts = [sentences(signature.meaning)[0], cause]
+        # What was found beside it is the third sentence.
+        texts += [f'to see: {sentences(first.cause.tell)[0]}'] if first.cause.tell and not found.more else []
+    texts += [f'true line: {_TRUE_LINE_IN_BRIEF}'] if found.is_asynchronous else []
+    texts.append(f'more with --verbose: {counted(left, "other cause") if left else "all that is known of it"}')
+    return [row for text in texts for row in _wrapped(text, width, '  ')]
+
+
+def _is_confirmed(found: Explanation) -> bool:
+    return bool(found.causes) and found.causes[0].standing == CONFIRMED and bool(found.causes[0].findings)
 
 
 def signature_text(signature: Signature) -> str:

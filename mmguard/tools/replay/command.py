@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from mmguard.tools.arguments import positive
+from mmguard.tools.arguments import add_verbose, positive
 
 
 def add_to(commands: Any) -> None:
@@ -33,6 +33,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument('--no-forward', action='store_true', help='look at the labels alone')
     parser.add_argument('--json', metavar='FILE', help="write the outcome as JSON ('-': standard output)")
+    add_verbose(parser)
     parser.set_defaults(run=run)
 
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         report = replayed(
             console, args.config, args.record, args.last, args.sample, args.weights, args.seeds, not args.no_forward
         )
-    show(console, report)
+    show(console, report, args.verbose)
     if args.json is not None:
         write_or_print(args.json, json.dumps(as_json(report), indent=1))
     return int(report['exit_code'])

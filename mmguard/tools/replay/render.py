@@ -24,8 +24,8 @@ _MOST_TOLD = 5
 _MOST_ROWS = 60
 
 
-def show(console: Console, report: Dict[str, Any]) -> None:
-    """Prints the report of ``mmguard.tools.replay.run``."""
+def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> None:
+    """Prints the report of ``mmguard.tools.replay.run``; ``verbose``: with all edits and notes of its findings."""
     ended = visible_name(str(report['exception'] or report['reason']))
     place = f'iteration {report["iter"]}' if report['iter'] is not None else 'its start'
     console.print(
@@ -36,7 +36,7 @@ def show(console: Console, report: Dict[str, Any]) -> None:
         console.print(Text(f'note: {note}', style='dim'), soft_wrap=True)
     printed: Set[Any] = set()
     for outcome in report['failing'][:_MOST_TOLD]:
-        _print(console, outcome, printed)
+        _print(console, outcome, printed, verbose)
     if len(report['failing']) > _MOST_TOLD:
         console.print(Text(f'... and {len(report["failing"]) - _MOST_TOLD} more that fail, see the table'))
     console.print(_table(report['outcomes']))
@@ -48,7 +48,7 @@ def show(console: Console, report: Dict[str, Any]) -> None:
     _verdict(console, report)
 
 
-def _print(console: Console, outcome: Outcome, printed: Set[Any]) -> None:
+def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool) -> None:
     text = Text('\n')
     text.append(f'{outcome.status}: ', style='bold red')
     text.append(visible_name(outcome.path), style='bold')
@@ -80,7 +80,7 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any]) -> None:
     for finding in outcome.findings:
         if (finding.code, finding.advice) not in printed:
             printed.add((finding.code, finding.advice))
-            console.print(finding_on_screen(finding, '  likely cause: '), soft_wrap=True)
+            console.print(finding_on_screen(finding, '  likely cause: ', verbose), soft_wrap=True)
 
 
 def _table(outcomes: List[Outcome]) -> Table:

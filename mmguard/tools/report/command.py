@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Container, Optional
 
-from mmguard.tools.arguments import label, positive
+from mmguard.tools.arguments import add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument('--top', type=positive, default=20, metavar='N', help='files per table, default: %(default)s')
     parser.add_argument('--html', type=Path, metavar='FILE', help='write one self-contained page')
     parser.add_argument('--json', metavar='FILE', help="write the numbers as JSON ('-': standard output)")
+    add_verbose(parser)
     parser.set_defaults(run=run)
 
 
@@ -51,13 +52,13 @@ def run(args: argparse.Namespace) -> int:
     console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
     report = read_report(args.log, args.num_classes, args.ignore_index)
     findings = run_findings(report)
-    show(console, report, findings, args.top)
+    show(console, report, findings, args.top, args.verbose)
     dice = _dice_beside(args.log)
     end = _explained_end(report.crash, {code for finding in findings for code in finding.explains})
     if end is None and dice.always:
         end = explain_text([dice.summary])
     if end is not None:
-        console.print(f'{as_text(end, width=min(console.width, 110))}\n', soft_wrap=True)
+        console.print(f'{as_text(end, width=min(console.width, 110), verbose=args.verbose)}\n', soft_wrap=True)
     if dice.words and not dice.always:
         console.print(f'note: {dice.words}. {HARMLESS}\n', soft_wrap=True)
     if args.json is not None:

@@ -24,7 +24,7 @@ from mmguard.tools.report.run_report import RunReport
 _BATCHES, _FILES = 5, 8
 
 
-def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int) -> None:
+def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int, verbose: bool = False) -> None:
     """Prints how a run ended, what is found of its ranks, and what it skipped.
 
     Args:
@@ -32,6 +32,7 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
         report (RunReport): It.
         run_findings (list[Finding]): About the run and its ranks.
         top_k (int): Files per table.
+        verbose (bool): All causes, edits and notes; ``False``: the likeliest cause, in three sentences.
     """
     for line in report.notes:
         console.print(visible(line))
@@ -40,13 +41,13 @@ def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k
     if report.crash.ranks:
         _print_crash(console, report.crash)
     for finding in run_findings:
-        console.print(finding_on_screen(finding), soft_wrap=True)
+        console.print(finding_on_screen(finding, verbose=verbose), soft_wrap=True)
         console.print()
     for mode in report.modes:
-        _print_mode(console, mode, report.ranks, top_k)
+        _print_mode(console, mode, report.ranks, top_k, verbose)
 
 
-def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
+def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbose: bool) -> None:
     mode, lines = report.mode, report.lines
     if report.skipped_nothing:
         console.print(all_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
@@ -55,9 +56,12 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int) -> Non
     if report.note:
         console.print(report.note, style='yellow')
     for kind in KINDS:
-        for place, finding in enumerate(report.findings[kind]):
+        findings = report.findings[kind]
+        for place, finding in enumerate(findings if verbose else findings[:1]):
             head = f'{mode}, {kind}: likely cause: ' if place == 0 else '  or: '
-            console.print(finding_on_screen(finding, head), soft_wrap=True)
+            console.print(finding_on_screen(finding, head, verbose), soft_wrap=True)
+        if len(findings) > 1 and not verbose:
+            console.print(f'  or, with --verbose: {", ".join(finding.code for finding in findings[1:])}')
         if lines.files[kind] and report.spaces.of(kind) is None:
             console.print(
                 f'{mode}, {kind}: nothing beside the log says how many classes there are; with --num-classes N the '

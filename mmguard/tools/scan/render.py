@@ -21,15 +21,15 @@ _MOST_FILES = 10
 _BAR = 24
 
 
-def show(console: Console, result: SetResult) -> None:
-    """Prints what was found in one data set."""
+def show(console: Console, result: SetResult, verbose: bool = False) -> None:
+    """Prints what was found in one data set; ``verbose``: with all edits and notes."""
     facts = result.facts
     console.rule(Text(printable(result.name), style='bold'))
     for note in result.notes:
         console.print(Text(f'note: {printable(note)}', style='dim'))
     console.print(Text(_seen(result)))
     for finding in result.findings:
-        console.print(finding_on_screen(finding, '\n'))
+        console.print(finding_on_screen(finding, '\n', verbose))
     if result.findings:
         if _hides_indices(result):
             console.print(Text(f'\nnote: {OF_PALETTES}', style='dim'))

@@ -277,7 +277,10 @@ REMAP: Dict[str, Asked] = {
 }
 ORDINARY: Dict[str, Asked] = {
     'nobody said who trains': Asked(
-        'fine for most', ('MG138',), json_alone(FIFTEEN, 15), first=('With positions nothing is to be changed',)
+        'fine for most',
+        ('MG138',),
+        json_alone(FIFTEEN, 15),
+        first=('positions (mmdet, detectron2, YOLOX; nothing is to be changed then)',),
     ),
     **{
         f'near: {framework}': Asked('renumbered', (), ids_of(json_alone(FIFTEEN, 15), framework))

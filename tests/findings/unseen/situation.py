@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
+from screens import fits_a_screen
 
 from mmguard.findings import Finding
 from mmguard.tools.scan.engine import scan_here
@@ -45,7 +46,10 @@ def findings_of(build: Build, root: Path) -> List[Finding]:
     path, options = target if isinstance(target, tuple) else (target, {})
     plan = plan_of(str(path), ScanOptions(**options))
     assert not plan.failed, plan.failed
-    return run_plan(plan, scan_here)[0].findings
+    found = run_plan(plan, scan_here)[0].findings
+    for finding in found:
+        fits_a_screen(finding)
+    return found
 
 
 def masks(arrays: Any, num_classes: int, with_photos: bool = False, files: Optional[Dict[str, Any]] = None) -> Any:

@@ -7,6 +7,7 @@ from typing import List
 
 import pytest
 from kinds_configs import KINDS, ConfigKind
+from screens import fits_a_screen
 from situation import write_config
 
 from mmguard.compat.stack import base_source
@@ -24,6 +25,8 @@ def checked(kind: ConfigKind, root: Path) -> List[Finding]:
         file.write_text(f'_base_ = [{base_source(base)}]\n{file.read_text()}')
     config = read_config(str(file))
     found = diagnose(config=config)
+    for finding in found:
+        fits_a_screen(finding)
     for edit in found[0].edits[:1] if found and kind.gone else ():
         codes = {finding.code for finding in diagnose(config=changed(config, edit.config))}
         assert found[0].code not in codes, edit

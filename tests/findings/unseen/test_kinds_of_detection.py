@@ -13,6 +13,7 @@ import kinds_fresh_2_maps
 import kinds_fresh_3_files
 import pytest
 from kinds_classes import Asked
+from screens import fits_a_screen
 from situation import findings_of
 
 from mmguard.config.read import read_config
@@ -37,7 +38,10 @@ FINE = ('MG100',)
 def _found(one: Asked, root: Path) -> List[Finding]:
     if one.command == 'scan':
         return findings_of(one.build, root)
-    return diagnose(config=read_config(str(one.build(root))))
+    found = diagnose(config=read_config(str(one.build(root))))
+    for finding in found:
+        fits_a_screen(finding)
+    return found
 
 
 def _first_advice(finding: Finding) -> str:

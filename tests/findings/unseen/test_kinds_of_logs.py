@@ -14,6 +14,7 @@ from kinds_logs import KINDS, VERSIONS, LogKind
 
 from mmguard.findings import diagnose
 from mmguard.findings.environment import EnvironmentFacts
+from mmguard.text.words import sentences
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.explain.render import as_text
 
@@ -30,6 +31,11 @@ def test_the_first_cause_is_the_true_one(kind: LogKind) -> None:
     assert kind.first in found.causes[0].cause.text, text
     assert all(part in text for part in kind.says), text
     assert not any(part in text for part in kind.never), text
+    screen = as_text(found, width=10000, verbose=False)
+    assert kind.first in screen
+    assert all(part in ' '.join(screen.split()) for part in kind.says), screen
+    (said,) = [part for part in screen.split('\n\n') if '\nmore with --verbose: ' in part]
+    assert 1 <= sum(len(sentences(row)) for row in said.split('\n')[:-1] if not row.startswith('true line: ')) <= 3
 
 
 @pytest.mark.parametrize(

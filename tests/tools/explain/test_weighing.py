@@ -67,11 +67,14 @@ def test_what_the_labels_refute_goes_down(tmp_path: Path, log: str, capsys: pyte
 
 
 def test_the_text_says_what_was_found_and_what_to_do(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
-    assert main(['explain', log, '--data', labels(tmp_path / 'labels', 1, 2, 3), '--num-classes', '3']) == 1
+    command = ['explain', log, '--data', labels(tmp_path / 'labels', 1, 2, 3), '--num-classes', '3']
+    assert main(command) == 1
     out = ' '.join(capsys.readouterr().out.split())
-    assert '1. num_classes is one too small' in out
     assert 'found: MG115 ' in out
     assert 'do: ' in out
+    assert 'num_classes is one too small' not in out
+    assert main([*command, '--verbose']) == 1
+    assert '1. num_classes is one too small' in ' '.join(capsys.readouterr().out.split())
 
 
 def test_data_that_are_not_there_leave_the_explanation(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
@@ -116,7 +119,7 @@ def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.
     )
     file = tmp_path / 'train.json'
     file.write_text(json.dumps(data))
-    assert main(['explain', str(log), '--data', str(file)]) == 1
+    assert main(['explain', str(log), '--data', str(file), '--verbose']) == 1
     out = capsys.readouterr().out
     assert out.count('found: MG109 ') == 1
     assert 'found: MG109, as under 1' in out

@@ -49,7 +49,7 @@ def test_without_a_framework_both_are_judged_and_nobody_gets_an_error(
     assert f'fine where categories are renumbered ({titles(POSITIONS)})' in finding['cause']
     first, *_, last = finding['edits']
     assert first['question'].startswith('Does the training take ids as labels'), 'before any answer'
-    assert first['question'].endswith('With positions nothing is to be changed. With ids:')
+    assert first['question'].endswith('nothing is to be changed then)? With ids:')
     assert '--renumber 0' in first['text']
     assert 'Nothing is to be changed' in last['text']
     assert '3 would be out of range (4 annotations)' in finding['evidence']

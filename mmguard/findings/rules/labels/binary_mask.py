@@ -85,12 +85,10 @@ class BinaryMask(DataRule):
         for edit in renumbered(two, {VOID: 1}, SAFE if clear else ASKS, question):
             if uncounted:
                 edit = both(edit, set_num_classes(facts, 2))
-            why = '' if self._may_be_subtracted(labels) else ': it is your foreground'
-            text = f'{edit.text} Do not ignore 255{why}.'
             if subtracts_one(labels):
                 edit = both(edit, reduce_zero_label(facts, False))
-                text = f'{text} With it: `reduce_zero_label=False`.'
-            yield replace(edit, text=text)
+            why = '' if self._may_be_subtracted(labels) else ': it is your foreground'
+            yield replace(edit, text=f'{edit.text} Do not ignore 255{why}.')
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.either if self._may_be_subtracted(facts) else self.summary

@@ -55,12 +55,13 @@ class CountsFromOne(DataRule):
             return
         most = max(ids_of(trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)
-        question = '' if clear else f'Is 0 no class, and are 1 to {labels.num_classes} the classes, in this order?'
+        asked = f'Is 0 no class, and are 1 to {labels.num_classes} the classes, in this order'
+        question = '' if clear else f'{asked}?'
         if most > labels.num_classes:  # what lies behind the last class has none
             void = VOID if labels.ignore_index is None else labels.ignore_index
             ids = ids_of(trained(labels)) | ids_of(dict.fromkeys(stored_in_all(facts), 1))
             table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
-            yield from renumbered(facts, table, ASKS, f'{question} And is what lies above them void?')
+            yield from renumbered(facts, table, ASKS, f'{asked}, and is what lies above them void?')
         elif facts.config is None:
             ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}

@@ -41,8 +41,8 @@ class IdsAsLabels(DataRule):
     )
     raw = 'These are raw ids of COCO, 1..90 with gaps. '
     which = (
-        f'Does the training take ids as labels ({titles(IDS)}, loops of your own) or positions ({titles(POSITIONS)})? '
-        'With positions nothing is to be changed. With ids:'
+        f'Does the training take ids as labels ({titles(IDS)}, loops of your own) or positions ({titles(POSITIONS)}; '
+        'nothing is to be changed then)? With ids:'
     )
     unknown_advice = (
         'Say who trains: `--framework NAME`, or `--labels positions`, `--labels ids`. Where ids are labels, '

@@ -46,7 +46,7 @@ class MixedConventions(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._white(facts.labels):
-            question = 'Look at one of the files that hold 255: is it the object there? (If it is void, all is well.)'
+            question = 'Look at one of the files that hold 255: is it the object there (if it is void, all is well)?'
             yield from converted_files(facts, 'Write the files anew', ASKS, question, label_map={VOID: 1})
 
     def advise(self, facts: LabelFacts) -> str:

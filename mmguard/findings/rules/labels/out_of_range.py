@@ -72,8 +72,8 @@ class OutOfRange(DataRule):
         if lacking:
             question = f'label_map does not name {listing(lacking)}: do they stand for nothing?'
             for edit in renumbered(facts, dict.fromkeys(seen, void), ASKS, question):
-                at_once = f"`'*': {void}` in a label_map says so of all others at once."
-                yield replace(edit, text=f'{edit.text} Or {at_once}')
+                at_once = f" (`'*': {void}` in a label_map says so of all others at once)."
+                yield replace(edit, text=f'{edit.text[:-1]}{at_once}')
         if self._continues(labels):
             number = max(stored_in_all(facts) - {VOID}, default=0) + 1
             counted = more_classes(facts, number, f'Are {seen[0]} to {number - 1} classes, too?')

@@ -66,7 +66,7 @@ class StrayValue(DataRule):
         if labels is None or labels.kind != 'pixels':
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
-        question = f'Is {listing(sorted(labels.values))} a slip of the annotator? num_classes is right then.'
+        question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
         for edit in renumbered(facts, dict.fromkeys(labels.values, void), ASKS, question):
             yield replace(edit, text=f'Correct the files (the scan lists them all), or leave it out: {edit.text}')
         if set(labels.values) == {labels.num_classes} and labels.files < ENOUGH_FILES:
