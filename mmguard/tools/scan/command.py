@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from mmguard.tools.arguments import processes
+from mmguard.tools.arguments import add_verbose, processes
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, options_of
 
@@ -41,6 +41,7 @@ def add_to(commands: Any) -> None:
     out = parser.add_argument_group('output')
     out.add_argument('--json', metavar='FILE', help='write everything as JSON; -: standard output')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
+    add_verbose(parser)
     parser.set_defaults(
         run=run, interrupted='mmguard scan: interrupted; what was read is kept, the same command with --resume goes on'
     )
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.html:
         write_page(args.html, args.target, results)
     for result in results:
-        show(console, result)
+        show(console, result, args.verbose)
     findings = [finding for result in results for finding in result.findings]
     words = options.words()
     for hint in (apply_hint(args.target, findings, ['--scan', *words]), fix_hint(args.target, findings, words)):
