@@ -93,6 +93,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/test_scan_tried.py',
         'tools/scan/annotations/test_panoptic_png.py',
         'tools/scan/cityscapes',
+        'tools/scan/cvat',
         'tools/scan/labelme',
         'tools/scan/yolo',
         'tools/storage/data_sets.py',
@@ -130,6 +131,7 @@ SAME_EVERYWHERE = (
     'tools/scan/test_*.py',  # its nnunet/ runs where nibabel is, and that is not beside the first stack
     'tools/scan/annotations',
     'tools/scan/cityscapes',
+    'tools/scan/cvat',
     'tools/scan/labelme',
     'tools/scan/sources',
     'tools/scan/yolo',

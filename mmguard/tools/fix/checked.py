@@ -35,13 +35,19 @@ def _check_json(path: Path) -> None:
     _check(scan_coco(str(path)))
 
 
-def _check_voc(path: Path) -> None:
+def _check_xml(path: Path) -> None:
+    from mmguard.tools.scan.annotations.cvat import is_cvat_file, scan_cvat
+
+    if is_cvat_file(str(path)):
+        with suppress(ValueError):
+            _check(scan_cvat(str(path), look=False))
+        return
     from mmguard.tools.scan.annotations.voc import VocImage, scan_voc_files
 
     _check(scan_voc_files(str(path.parent), [VocImage('', path.name)], images=False))
 
 
-_CHECKS: Dict[str, Check] = {'.json': _check_json, '.xml': _check_voc}
+_CHECKS: Dict[str, Check] = {'.json': _check_json, '.xml': _check_xml}
 
 
 def _check(facts: LabelFacts) -> None:

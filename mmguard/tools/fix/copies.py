@@ -50,7 +50,7 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 
     Args:
         target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
-            data.yaml of YOLO, or a folder or JSON of Labelme or Cityscapes; or the URL of one of the first three.
+            data.yaml of YOLO, or a folder or JSON of Labelme, Cityscapes or CVAT; or the URL of one of the first three.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
         to_link (callable): Puts images beside their annotations; says whether it did.
@@ -73,11 +73,13 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Correct, FrozenSet[str]]:
     """The label files with their names in the copy, what corrects one, and which of them are images beside them."""
     from mmguard.tools.fix.coco import correct_coco
+    from mmguard.tools.fix.cvat import plan_of_cvat
     from mmguard.tools.fix.maps import correct_map
     from mmguard.tools.fix.shapes import plan_of_cityscapes, plan_of_labelme
     from mmguard.tools.fix.voc import correct_voc
     from mmguard.tools.fix.yolo import yolo_files
     from mmguard.tools.scan.annotations.cityscapes import is_cityscapes
+    from mmguard.tools.scan.annotations.cvat import is_cvat
     from mmguard.tools.scan.annotations.labelme import is_labelme
     from mmguard.tools.scan.annotations.voc import is_voc
     from mmguard.tools.scan.sources.folder import label_files
@@ -85,6 +87,8 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
 
     if not FILES.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
+    if not is_url(target) and is_cvat(target):
+        return plan_of_cvat(Path(target), options)
     texts = None if is_url(target) or is_voc(target) else yolo_files(Path(target))
     if texts is not None:
         return _plan_of_yolo(texts, options)

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Union
 from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
 from mmguard.config.label_spaces import from_config
 from mmguard.config.old_style import with_loaders
+from mmguard.config.parts import datasets
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
@@ -108,8 +109,8 @@ def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = Mappi
     """Finds out what a target is, by its name and its first files.
 
     Args:
-        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a VOC folder, a
-            data.yaml or a folder of YOLO, a folder or a JSON of Labelme or
+        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a VOC folder, an
+            XML of CVAT or the folder with it, a data.yaml or a folder of YOLO, a folder or a JSON of Labelme or
             Cityscapes, a folder of label maps, one label map, a raw
             data set of nnU-Net, or a folder of such.
         options (ScanOptions): What the user says about it.
@@ -138,6 +139,13 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
     volumes = raw_datasets(target)
     if volumes:
         return _volume_plan(volumes)
+    if not is_url(target):
+        from mmguard.tools.scan.annotations.cvat import is_cvat, scan_cvat
+
+        if is_cvat(target):
+            home = _home(target, copies)
+            read = partial(scan_cvat, target, options.num_classes, options.classes, options.images, home)
+            return Plan([AnnotationSource(target, read)], ConfigFacts())
     if FILES.is_folder(target):
         from mmguard.tools.scan.annotations.voc import is_voc
 
@@ -218,13 +226,17 @@ def _voc_plan(target: str, options: ScanOptions) -> Plan:
     return Plan([AnnotationSource(target, read)], ConfigFacts())
 
 
+def _home(target: str, copies: Mapping[str, str]) -> str:
+    """A copy may stand elsewhere; the images, and a class list above, are still where they were."""
+    return next((original for original, copy in copies.items() if copy == target), target)
+
+
 def _shapes_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:
     """The JSON of Labelme, or of Cityscapes; ``None`` where a target is none of it."""
     from mmguard.tools.scan.annotations.cityscapes import is_cityscapes, scan_cityscapes
     from mmguard.tools.scan.annotations.labelme import classes_beside, is_labelme, scan_labelme
 
-    # A copy may stand elsewhere; the images, and a class list above, are still where they were.
-    home = next((original for original, copy in copies.items() if copy == target), target)
+    home = _home(target, copies)
     if is_cityscapes(target, options.suffix):
         drawn = partial(scan_cityscapes, target, options.num_classes, options.classes, options.images, home)
         return Plan([AnnotationSource(target, drawn, [_OF_MAPS])], ConfigFacts())
@@ -322,6 +334,8 @@ def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
         raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
     if read.framework == 'mmdet':
         return _det_plan(read, today, options, facts)
+    if read.framework == 'mmpretrain':
+        return _image_plan(read, options, facts)
     plan = Plan([], facts, tree=read)
     pixels = from_options(options.num_classes, options.ignore_index, from_config(read)).pixels
     num_classes = None if pixels is None else pixels.num_classes
@@ -361,6 +375,25 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
         elif files:
             scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
             plan.sources.append(AnnotationSource(split, scan, list(today.notes), files))
+    if not plan.sources:
+        raise CannotScan(_without_data_set(read, options))
+    return plan
+
+
+def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+    from mmguard.tools.scan.annotations.image_labels import scan_image_labels
+
+    plan = Plan([], facts, tree=read)
+    space = from_options(options.num_classes, None, from_config(read)).instances
+    of_split = {split: [one for one in datasets(read) if one.split == split] for split in options.splits}
+    for split, sets in of_split.items():
+        files = [{key: value for key, value in one.config.items() if key != 'pipeline'} for one in sets]
+        same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
+        if same is not None:
+            same.name += f', {split}'
+        elif sets:
+            scan = partial(scan_image_labels, sets, None if space is None else space.num_classes)
+            plan.sources.append(AnnotationSource(split, scan, files=files))
     if not plan.sources:
         raise CannotScan(_without_data_set(read, options))
     return plan

@@ -45,8 +45,8 @@ class UnusableMasks(DataRule):
         'swapped, or was the image resized?',
         'the counts of an RLE do not add up to its size': 'Encode it anew with `pycocotools.mask.encode`, '
         '`rle["counts"].decode()`.',
-        POLYGON: "Labelme's own converters stop at a polygon of two clicks (AssertionError: Polygon must have points "
-        'more than 2), cityscapesscripts draws nothing or stops: draw it anew, or delete the shape.',
+        POLYGON: "Converters stop at a polygon of two clicks (Labelme's: AssertionError: Polygon must have points more "
+        "than 2; Cityscapes', too), or draw nothing: draw it anew, or delete the shape.",
         'a rectangle or circle is not of 2 points': 'A rectangle is two corners, a circle its centre and a point on '
         'it: draw them anew.',
         'a mask is missing, or not as large as its corners say': 'The "mask" of a shape is a PNG of the box that its '

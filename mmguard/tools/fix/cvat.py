@@ -1,0 +1,152 @@
+"""Corrects XML of CVAT: names, shapes that give no object, and points outside of the image."""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+from typing import Callable, FrozenSet, List, Optional, Tuple
+
+from mmguard.text.words import counted
+from mmguard.tools.fix.boxes import clamped, fault_of, shortest
+from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.options import FixOptions, NotCorrected
+from mmguard.tools.scan.annotations.cvat import NO_CLASS, cvat_names
+from mmguard.tools.scan.annotations.cvat_xml import NO_SHAPES, points_of_text, shape_of_element, whole
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.shape_records import NO_AREA, Shape
+from mmguard.tools.scan.sources.folders import is_image_name
+
+_INF = float('inf')
+_SIDES = ('xtl', 'ytl', 'xbr', 'ybr')
+
+
+def plan_of_cvat(
+    target: Path, options: FixOptions
+) -> Tuple[List[Tuple[str, str]], Callable[[bytes, str], Corrected], FrozenSet[str]]:
+    """The files with their names in the copy, what corrects one, and which of them are images."""
+    root = target if target.is_dir() else target.parent
+    names = cvat_names(str(target)) if target.is_dir() else [target.name]
+    images: List[str] = []
+    if target.is_dir():
+        images = [
+            os.path.relpath(os.path.join(place, name), root)
+            for place, _, files in os.walk(root / 'images')
+            for name in sorted(files)
+            if is_image_name(name)
+        ]
+    files = [(str(root / name), name) for name in (*names, *images)]
+    return files, lambda data, _: correct_cvat(data, options), frozenset(images)
+
+
+def correct_cvat(data: bytes, options: FixOptions) -> Corrected:
+    """Corrects a file; one that is right stays as it is written.
+
+    Args:
+        data (bytes): The file.
+        options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
+
+    Raises:
+        NotCorrected: It is damaged, or declares a document type (which could hold anything).
+    """
+    if options.boxes not in ('', 'either', 'corners') or options.scale is not None or options.sizes == 'scaled':
+        raise NotCorrected('--boxes and --scale are of other formats: CVAT has points in pixels')
+    root = _read(data)
+    counts: Counter = Counter()
+    dropped: Counter = Counter()
+    _rename_declared(root, options)
+    for image in root.findall('image'):
+        width, height = image.get('width'), image.get('height')
+        if options.sizes and width is not None and height is not None and width != height:
+            image.set('width', height)
+            image.set('height', width)
+            counts['width and height swapped'] += 1
+        size = _side(image.get('width')), _side(image.get('height'))
+        for element in list(image):
+            if element.tag in NO_SHAPES:
+                continue
+            why = _corrected(element, size, options, counts)
+            if why:
+                counts[f'dropped ({why})'] += 1
+                dropped[(element.get('label') or '')[:60]] += 1
+                image.remove(element)
+    counts = +counts
+    if not counts:
+        return Corrected(data, '.xml', [], {}, {})
+    words = [
+        what if what.startswith('width') else f'{counted(number, "shape")} {what}' for what, number in counts.items()
+    ]
+    try:
+        text = ET.tostring(root, encoding='utf-8', xml_declaration=True)
+    except RecursionError as error:
+        raise NotCorrected('nested too deeply for an annotation') from error
+    return Corrected(text, '.xml', words, dict(dropped), dict(counts))
+
+
+def _read(data: bytes) -> ET.Element:
+    if b'<!DOCTYPE' in data or b'<!ENTITY' in data:
+        raise NotCorrected('it declares a document type: no file of CVAT does, and it can exhaust the memory')
+    try:
+        root = ET.fromstring(data)
+    except (ET.ParseError, ValueError, LookupError) as error:
+        raise NotCorrected(f'unreadable: {type(error).__name__}: {error}') from error
+    if root.tag != 'annotations':
+        raise NotCorrected(f'no file of CVAT: its root is <{root.tag}>')
+    return root
+
+
+def _rename_declared(root: ET.Element, options: FixOptions) -> None:
+    """Labels that are declared under the names that they get, each once."""
+    for labels in root.findall('meta//labels'):
+        known = set()
+        for label in labels.findall('label'):
+            name = label.find('name')
+            if name is None:
+                continue
+            name.text = options.rename.get(name.text or '', name.text)
+            if name.text in known and name.text in options.rename.values():
+                labels.remove(label)
+            known.add(name.text)
+
+
+def _side(text: Optional[str]) -> float:
+    """A size; infinite where the file does not say."""
+    side = whole(text)
+    return _INF if side is None else float(side)
+
+
+def _corrected(element: ET.Element, size: Tuple[float, float], options: FixOptions, counts: Counter) -> Optional[str]:
+    """Changes a shape, in place; why it cannot stay."""
+    shape = shape_of_element(element.tag, element.attrib, 0, '', Faults())
+    if shape is None:
+        return 'cannot be read'
+    name = options.rename.get(shape.label, shape.label)
+    if name != shape.label:
+        element.set('label', name)
+        counts['renamed'] += 1
+    if options.classes is not None and name not in (*options.classes, *NO_CLASS):
+        return 'label'
+    if shape.fault:
+        return None if shape.fault == NO_AREA else 'no area'
+    return _clamped(element, shape, size, counts)
+
+
+def _clamped(element: ET.Element, shape: Shape, size: Tuple[float, float], counts: Counter) -> Optional[str]:
+    width, height = size
+    left, top, right, bottom = shape.corners
+    corners = (left, top, right, bottom)
+    if fault_of(corners, width, height):
+        return 'box'
+    inside = clamped(corners, width, height)
+    if inside == corners or shape.kind not in ('box', 'polygon') or element.get('rotation', '0') not in ('0', '0.0'):
+        return None
+    if shape.kind == 'box':
+        for side, value in zip(_SIDES, inside):
+            element.set(side, str(shortest(float(value))))
+    else:
+        points = points_of_text(element.get('points')) or []
+        pairs = ((min(max(x, 0), width), min(max(y, 0), height)) for x, y in points)
+        element.set('points', ';'.join(','.join(str(shortest(float(one))) for one in pair) for pair in pairs))
+    counts['clamped'] += 1
+    return None

@@ -1,0 +1,110 @@
+"""CVAT: an XML for all images, or a folder with such files, as "CVAT for images 1.1" exports them."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from typing import List, Optional, Sequence
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.text.words import counted
+from mmguard.tools.scan.annotations.cvat_xml import CvatFile, CvatImage, read_cvat
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.shape_records import ShapeFile
+from mmguard.tools.scan.annotations.shapes import ShapeSet, facts_of_shapes, labels_of
+from mmguard.tools.storage.files import open_regular
+
+#: How labelling tools call what is no class.
+NO_CLASS = ('background', '__ignore__')
+#: So many names of a folder are looked at, and so many XML of them.
+_NAMES, _OPENED = 5000, 20
+_HEAD = 1 << 12
+
+
+def is_cvat(target: str) -> bool:
+    """Whether a target is an XML of CVAT, or a folder of which at least half of the XML are."""
+    if os.path.isfile(target):
+        return target.lower().endswith('.xml') and is_cvat_file(target)
+    some = cvat_names(target, _NAMES)[:_OPENED]
+    return bool(some) and 2 * sum(is_cvat_file(os.path.join(target, name)) for name in some) >= len(some)
+
+
+def cvat_names(folder: str, most: Optional[int] = None) -> List[str]:
+    """The XML files that lie in a folder itself."""
+    try:
+        with os.scandir(folder) as entries:  # of a folder of label maps, that may hold a million
+            return sorted(entry.name for entry in islice(entries, most) if entry.name.lower().endswith('.xml'))
+    except OSError:
+        return []
+
+
+def is_cvat_file(path: str) -> bool:
+    """Whether an XML is of CVAT, by its beginning."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+    except (OSError, ValueError):
+        return False
+    return b'<annotations' in head and any(tag in head for tag in (b'<meta', b'<version>', b'<image', b'<track'))
+
+
+def scan_cvat(
+    target: str,
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    images: Optional[str] = None,
+    home: Optional[str] = None,
+    look: bool = True,
+) -> LabelFacts:
+    """Reads the XML of a folder, or one. Never raises for what the files hold.
+
+    Args:
+        target (str): The folder, or one XML.
+        num_classes (int, optional): Classes of the head. Default: as many as there are names.
+        class_names (sequence of str, optional): The classes. Default: the labels that the files declare, else the names
+            that occur.
+        images (str, optional): Folder of the images. Default: ``images`` beside the XML, where it is there.
+        home (str, optional): Where the files lay when they were no copies. Default: where they are.
+        look (bool): Whether images are looked for.
+
+    Returns:
+        LabelFacts: ``kind='instances'``; ``files`` are images.
+
+    Raises:
+        ValueError: There is not one shape, and nothing wrong.
+    """
+    faults = Faults()
+    root = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
+    beside = os.path.join(root if home is None or not os.path.isdir(home) else home, 'images')
+    if home is not None and not os.path.isdir(home):
+        beside = os.path.join(os.path.dirname(os.path.abspath(home)), 'images')
+    folder = images or (beside if os.path.isdir(beside) else None)
+    read: List[ShapeFile] = []
+    found: List[CvatFile] = []
+    for name in cvat_names(target) if os.path.isdir(target) else [os.path.basename(target)]:
+        file = read_cvat(os.path.join(root, name), name, faults)
+        if file is not None:
+            found.append(file)
+            read += [ShapeFile(name, _image_of(image, folder), image.size, '', image.shapes) for image in file.images]
+    if not any(file.shapes for file in read) and not faults:
+        raise ValueError(f'nothing was read: {_instead(found)}')
+    declared = list(dict.fromkeys(label for file in found for label in file.labels)) or labels_of(read)
+    given = declared if class_names is None else class_names
+    classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
+    known = ShapeSet('cvat', target, classes, NO_CLASS, 'line {}'.format, True)
+    return facts_of_shapes(read, known, faults, num_classes, class_names is None, folder if look else None)
+
+
+def _image_of(image: CvatImage, folder: Optional[str]) -> str:
+    """The name of an image in its folder, in that of its subset where it is there."""
+    in_subset = os.path.join(image.subset, image.name)
+    is_there = folder is not None and bool(image.subset) and '\0' not in in_subset
+    return in_subset if is_there and os.path.isfile(os.path.join(folder or '', in_subset)) else image.name
+
+
+def _instead(found: Sequence[CvatFile]) -> str:
+    if any(file.tracks for file in found):
+        return 'it holds tracks of a video: export it as "CVAT for images 1.1"'
+    images = counted(sum(len(file.images) for file in found), 'image')
+    passed = sum(file.passed_over for file in found)
+    return f'{images} of CVAT without a shape' + (f', with {passed:,} tags, skeletons or cuboids' if passed else '')
