@@ -54,7 +54,7 @@ class WrongRecords(DataRule):
         '`object`, not for `{namespace}object`.',
         'a shape has no label': 'A shape without a name is no object of any class: name it in Labelme, or delete it.',
         'a shape is of a kind': 'Labelme has polygon, rectangle, circle, point, line, linestrip and mask.',
-        'numbers of a shape': 'A box has xtl, ytl, xbr, ybr; a polygon `points="x,y;x,y;x,y"`, decimals behind a point.',
+        'numbers of a shape': 'A box has xtl, ytl, xbr, ybr; a polygon `points="x,y;x,y;x,y"` (no decimal commas).',
         'an element of an image': 'CVAT has box, polygon, polyline, points, ellipse, mask, cuboid, skeleton and tag.',
         'imagePath': 'Write the path of the image, relative to the JSON: `data["imagePath"] = "a.jpg"`.',
         'imageHeight': 'Write the size of the image, or null for both: Labelme looks for itself then.',
