@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from mmengine.registry import Registry
+from warm import run_beside_torch
 
 import mmguard
 from mmguard.losses import mmdet as det_losses
@@ -15,11 +14,11 @@ from mmguard.losses import mmseg as seg_losses
 
 
 def python(code: str, *path: str) -> str:
-    """Runs code in a fresh interpreter, with folders in front of its path."""
+    """Runs code where torch alone is imported, with folders in front of its path."""
     setup = f'import sys; sys.path[:0] = {list(path)!r}\n'
-    done = subprocess.run([sys.executable, '-c', setup + code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stderr + done.stdout  # what the code prints comes last, behind other warnings
+    done = run_beside_torch(setup + code)
+    assert done.returncode == 0, done.output
+    return done.output  # what the code prints comes last, behind other warnings
 
 
 @pytest.mark.parametrize(

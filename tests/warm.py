@@ -1,13 +1,16 @@
 """Programs in processes of their own, without the seconds that each would take to import torch and the frameworks.
 
 A process that has imported them, and done nothing else, is forked for each program: the fork server of the standard
-library. What is to be seen of imports, or of an interpreter's start, needs a new interpreter: ``subprocess``.
+library. What is to be seen of imports begins where torch alone is imported: ``run_beside_torch``. What is to be seen of
+an interpreter's start needs a new one: ``subprocess``.
 """
 
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
+import json
 import multiprocessing
 import os
 import subprocess
@@ -114,6 +117,44 @@ def run(
 ) -> Ended:
     """Runs one program to its end; ``name`` is its file in tracebacks, and ``sys.argv[0]``."""
     return run_all([Program(source, [name, *arguments], environment, folder)], timeout)[0]
+
+
+def run_beside_torch(source: str, *arguments: str, environment: Optional[Dict[str, str]] = None) -> Ended:
+    """Runs one program to its end in a process that has imported torch, and nothing that is tested or guarded."""
+    handle, output = tempfile.mkstemp()
+    os.close(handle)
+    variables = dict(os.environ if environment is None else environment)
+    server = _beside_torch()
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps([source, ['-c', *arguments], variables, os.getcwd(), output]) + '\n')
+    server.stdin.flush()
+    returncode = int(server.stdout.readline())
+    said = Path(output).read_text(encoding='utf-8')
+    os.unlink(output)
+    return Ended(said, returncode)
+
+
+@functools.lru_cache(maxsize=None)
+def _beside_torch() -> subprocess.Popen[str]:
+    """It ends when this process does: with its standard input."""
+    serve = 'import sys, torch\nsys.path.append(sys.argv[1])\nfrom warm import serve\nsys.path.pop()\nserve()'
+    command = [sys.executable, '-c', serve, os.path.dirname(__file__)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def serve() -> None:
+    """Forks a process for each program that standard input asks for, and prints how it ended."""
+    while True:
+        asked = sys.stdin.readline()
+        if not asked:
+            return
+        child = os.fork()
+        if child == 0:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            _run(*json.loads(asked))
+        _, status = os.waitpid(child, 0)
+        print(-os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), flush=True)
 
 
 def _run(source: str, arguments: List[str], environment: Dict[str, str], folder: str, output: str) -> NoReturn:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from warm import run_beside_torch
 
 CODE = """
 import sys
@@ -23,9 +22,9 @@ print(round(loss.item(), 4), sorted(loaded))
 
 
 def test_torch_and_numpy_are_enough() -> None:
-    ended = subprocess.run([sys.executable, '-c', CODE], capture_output=True, text=True, timeout=120, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.split('\n')[0] == '1.0986 []'
+    ended = run_beside_torch(CODE)
+    assert ended.returncode == 0, ended.output
+    assert '1.0986 []' in ended.output.splitlines()
 
 
 def test_installed_frameworks_are_not_loaded() -> None:
@@ -34,8 +33,11 @@ def test_installed_frameworks_are_not_loaded() -> None:
     code = (
         f'import sys, torch, numpy\nbefore = set(sys.modules)\nimport {parts}\n'
         'files = {m: str(getattr(sys.modules[m], "__file__", "")) for m in set(sys.modules) - before}\n'
-        'print(*(m for m, file in files.items() if "site-packages" in file))\nassert "mmguard.nn" in sys.modules'
+        'print("loaded", *(m for m, file in files.items() if "site-packages" in file))\n'
+        'assert "mmguard.nn" in sys.modules'
     )
-    ended = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120, check=True)
-    others = {name.split('.')[0] for name in ended.stdout.split()} - {'mmguard', 'torch', 'numpy'}
+    ended = run_beside_torch(code)
+    assert ended.returncode == 0, ended.output
+    (loaded,) = [line.split()[1:] for line in ended.output.splitlines() if line.startswith('loaded')]
+    others = {name.split('.')[0] for name in loaded} - {'mmguard', 'torch', 'numpy'}
     assert not others, others
