@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import pytest
-from example_scripts import EXAMPLES, output_of
+from example_scripts import ended, output_of
 
 SCRIPT = 'plain_pytorch.py'
 #: Every fourth of 64 masks has a corner of 4 x 4.
@@ -16,16 +13,9 @@ PLANTED, PIXELS = 16 * 16, 64 * 32 * 32
 
 
 def error_of(option: str) -> str:
-    ended = subprocess.run(
-        [sys.executable, str(EXAMPLES / SCRIPT), option],
-        env={**os.environ, 'PYTHONPATH': str(EXAMPLES.parent), 'OMP_NUM_THREADS': '1'},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert ended.returncode == 1
-    return ended.stderr
+    done = ended(SCRIPT, option)
+    assert done.returncode == 1
+    return done.output
 
 
 @pytest.mark.slow

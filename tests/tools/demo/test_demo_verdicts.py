@@ -38,7 +38,7 @@ def test_somebody_elses_folder(monkeypatch, capsys, tmp_path):
         (-9, [], 'but not because of a label'),
     ],
 )
-def test_stock_must_die_and_of_a_label(code, output, objection, monkeypatch, capsys, tmp_path):
+def test_stock_must_die_and_of_a_label(code, output, objection, dataset, monkeypatch, capsys, tmp_path):
     def train(config, folder, heard):
         for line in output:
             heard(line)
@@ -46,6 +46,7 @@ def test_stock_must_die_and_of_a_label(code, output, objection, monkeypatch, cap
 
     monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
     monkeypatch.setattr('mmguard.tools.demo.story.train_in_child', train)
+    monkeypatch.setattr('mmguard.tools.demo.story.write_dataset', lambda folder, written: dataset)  # drawn once
     assert main(['demo', '--out', str(tmp_path / 'demo')]) == 1
     assert objection in capsys.readouterr().err
 
