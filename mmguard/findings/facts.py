@@ -66,6 +66,7 @@ class MapFacts:
         sources (list[str]): The folders (or the one file) that were read.
         suffix (str): How the names of those end that were read; empty: all.
         nodata (list[NoData]): What GeoTIFF declare as no data, and hold.
+        declared (dict[tuple, str]): (r, g, b) -> class, as a ``labelmap.txt`` beside the files lists them.
     """
 
     raw: Dict[int, int] = field(default_factory=dict)
@@ -94,6 +95,7 @@ class MapFacts:
     sources: List[str] = field(default_factory=list)
     suffix: str = ''
     nodata: List[NoData] = field(default_factory=list)
+    declared: Dict[Tuple[int, int, int], str] = field(default_factory=dict)
 
 
 @dataclass
@@ -292,6 +294,7 @@ class LabelFacts:
         split (str): ``'train'``, ``'val'``, ``'test'`` (``'val, test'``), or empty where it is not known.
         stored (dict[int, list[int]]): Invalid value -> the values in the files that become it, the lowest few, where
             they are others: after ``reduce_zero_label``, a ``label_map`` or the wrapping of a loader.
+        of_images (bool): Of instances, whether they are whole images, as a classifier takes them.
         loader (LoaderFacts, optional): What the loader of the config makes of a few of the files.
     """
 
@@ -311,6 +314,7 @@ class LabelFacts:
     config: Optional[ConfigFacts] = None
     split: str = ''
     stored: Dict[int, List[int]] = field(default_factory=dict)
+    of_images: bool = False
     loader: Optional[LoaderFacts] = None
 
     def name_of(self, label: int) -> str:

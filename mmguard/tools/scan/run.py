@@ -229,6 +229,7 @@ def _facts_of(
     facts = summary.to_facts(source.class_names, source.root)
     assert facts.maps is not None
     facts.maps.sources, facts.maps.suffix = [source.folder], source.suffix
+    facts.maps.declared = source.declared
     facts.loader = source.ask_loader(copies)
     return _with_config(facts, source, config)
 

@@ -28,6 +28,7 @@ from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.config import ConfigSource, split_sets
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.sources.labelmap import read_labelmap
 from mmguard.tools.scan.sources.layout import label_and_image_folders
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_json
@@ -39,6 +40,8 @@ _OF_MAPS = (
     'polygons of Cityscapes: training reads the *_labelTrainIds.png that are drawn of them (mmseg: '
     '`python tools/dataset_converters/cityscapes.py data/cityscapes`)'
 )
+#: Of VOC and its like.
+_MASKS = ('SegmentationClass', 'SegmentationObject')
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
@@ -187,6 +190,9 @@ def _folder_plan(target: str, options: ScanOptions) -> Plan:
             target = folders[0]
             options = replace(options, images=folders[1])
             notes.append(f'labels: {folders[0]}, images: {folders[1]}')
+        elif not is_url(target) and all(os.path.isdir(os.path.join(target, name)) for name in _MASKS):
+            target = os.path.join(target, _MASKS[0])  # not what numbers the objects
+            notes.append(f'labels: {target}')
     try:
         source = FolderSource(target, options.settings(), options.images, options.suffix)
         instead = source.found_instead()
@@ -196,6 +202,8 @@ def _folder_plan(target: str, options: ScanOptions) -> Plan:
         raise CannotScan(f'{target}: nothing was read, it has no label map. {words_of_files(instead, source.suffix)}')
     _import_pillow(target)
     source.notes += notes
+    if not is_url(target):
+        source.declared = read_labelmap(target)
     if options.num_classes is None:
         source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
     return Plan([source], _facts_of(options))

@@ -151,7 +151,10 @@ class StoredAsColours(DataRule):
             yield from converted_files(facts, text, ASKS, 'Do the levels ascend with the classes?', label_map=table)
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
-        """Colour -> label: as the config names them, else of a palette that all colours are of."""
+        """Colour -> label: as a file beside them declares them, the config names them, or a palette has all of them."""
+        declared = {} if facts.labels is None else maps_of(facts.labels).declared
+        if declared:
+            return {colour: label for label, colour in enumerate(declared)}
         for dataset in datasets(facts.config) if facts.config is not None else ():
             palette = palette_of(dataset)
             table: Dict[Colour, int] = {}
@@ -183,7 +186,11 @@ class StoredAsColours(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         forms = self._forms(facts)
-        return listing(f'{counted(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
+        seen = listing(f'{counted(count, "file")} with {MANY_CHANNELS[form]}' for form, count in forms.items())
+        declared = maps_of(facts).declared
+        unknown = sorted(set(maps_of(facts).colours) - set(declared)) if declared else []
+        also = f'; labelmap.txt declares {counted(len(declared), "class")}' if declared else ''
+        return f'{seen}{also}' + (f', and not {listing(unknown, FEW_COLOURS)}' if unknown else '')
 
     def files(self, facts: LabelFacts) -> List[str]:
         of_forms = [file for form in self._forms(facts) for file in maps_of(facts).form_examples.get(form, ())]

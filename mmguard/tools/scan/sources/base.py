@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Iterator, List, Mapping, Optional
+from typing import Dict, Iterator, List, Mapping, Optional, Tuple
 
 from mmguard.findings.facts import LoaderFacts
 from mmguard.tools.scan.record import MapItem
@@ -34,6 +34,8 @@ class MapSource:
         self.class_names = class_names or []
         #: What was noticed while the files were listed: partners that are missing, folders that cannot be read.
         self.noticed = MapSummary(settings)
+        #: (r, g, b) -> class, where a file beside the label maps says it.
+        self.declared: Dict[Tuple[int, int, int], str] = {}
         #: What the user should know of how the files were chosen.
         self.notes: List[str] = []
 

@@ -15,6 +15,8 @@ from mmguard.tools.storage.files import open_regular
 #: Text files beside labels that hold none.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
 _LARGEST_LIST = 1 << 30
+#: Where the lists of CVAT say that their own folder is.
+_OF_CVAT = 'data/'
 
 
 class TextItem(NamedTuple):
@@ -173,6 +175,8 @@ def _list_file(listing: Listing, path: str) -> None:
     for folder, names in by_folder.items():
         # A relative folder is that of the working directory; one beside the list is meant as often.
         places = [os.path.join(beside, folder)] if folder.startswith('.') else [folder, os.path.join(beside, folder)]
+        if folder.startswith(_OF_CVAT):
+            places.append(os.path.join(beside, folder[len(_OF_CVAT) :]))
         at = os.path.normpath(next(filter(os.path.isdir, places), places[-1]))
         there = set(files_in(at).names)
         listed = [name for name in dict.fromkeys(names) if name in there]

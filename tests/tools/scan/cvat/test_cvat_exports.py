@@ -1,0 +1,142 @@
+"""What CVAT exports in other formats: COCO, VOC, YOLO, and masks in colour with their list of classes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+
+FILES = 6
+LABELMAP = '# label:color_rgb:parts:actions\nbackground:0,0,0::\ncar:61,61,245::\nroad:250,50,83::\n'
+OBJECT = (
+    '<object><name>{}</name><truncated>0</truncated><occluded>0</occluded><difficult>0</difficult><bndbox>'
+    '<xmin>5.0</xmin><ymin>5.0</ymin><xmax>20.0</xmax><ymax>20.0</ymax></bndbox><attributes/></object>'
+)
+
+
+def image(path: Path, array: Any = None) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.full((48, 64, 3), 120, np.uint8) if array is None else array).save(path)
+
+
+def text(path: Path, content: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+
+
+def coco(root: Path) -> Path:
+    numbers = range(1, FILES + 1)
+    for number in numbers:
+        image(root / f'images/default/{number}.jpg')
+    record = dict(
+        licenses=[dict(name='', id=0, url='')],
+        info={},
+        categories=[dict(id=1, name='car', supercategory=''), dict(id=2, name='road', supercategory='')],
+        images=[dict(id=n, width=64, height=48, file_name=f'{n}.jpg', license=0) for n in numbers],
+        annotations=[
+            dict(id=n, image_id=n, category_id=1 + n % 2, segmentation=[[5, 5, 20, 5, 20, 20]], area=112.5,
+                 bbox=[5, 5, 15, 15], iscrowd=0, attributes=dict(occluded=False)) for n in numbers
+        ],
+    )  # fmt: skip
+    text(root / 'annotations/instances_default.json', json.dumps(record))
+    return root / 'annotations/instances_default.json'
+
+
+def voc(root: Path) -> Path:
+    for number in range(FILES):
+        image(root / f'JPEGImages/{number}.jpg')
+        size = '<size><width>64</width><height>48</height><depth></depth></size><segmented>0</segmented>'
+        head = f'<annotation><folder></folder><filename>{number}.jpg</filename>{size}'
+        text(root / f'Annotations/{number}.xml', f'{head}{OBJECT.format("car")}{OBJECT.format("road")}</annotation>')
+    text(root / 'ImageSets/Main/default.txt', '\n'.join(map(str, range(FILES))) + '\n')
+    text(root / 'labelmap.txt', LABELMAP)
+    return root
+
+
+def yolo(root: Path) -> Path:
+    for number in range(FILES):
+        image(root / f'obj_train_data/{number}.jpg')
+        text(root / f'obj_train_data/{number}.txt', f'{number % 2} 0.5 0.5 0.2 0.2\n')
+    text(root / 'obj.names', 'car\nroad\n')
+    text(root / 'obj.data', 'classes = 2\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n')
+    text(root / 'train.txt', ''.join(f'data/obj_train_data/{number}.jpg\n' for number in range(FILES)))
+    return root
+
+
+def ultralytics(root: Path) -> Path:
+    for split in ('train', 'val'):
+        for number in range(FILES):
+            image(root / f'images/{split}/{number}.jpg')
+            text(root / f'labels/{split}/{number}.txt', f'{number % 2} 0.5 0.5 0.2 0.2\n')
+        text(root / f'{split}.txt', ''.join(f'data/images/{split}/{number}.jpg\n' for number in range(FILES)))
+    text(root / 'data.yaml', 'train: train.txt\nval: val.txt\npath: .\nnames:\n  0: car\n  1: road\n')
+    return root
+
+
+def masks(root: Path, images: bool = False, stray: bool = False) -> Path:
+    for number in range(FILES):
+        label = np.zeros((48, 64, 3), np.uint8)
+        label[5:20, 5:20], label[30:40] = (61, 61, 245), (250, 50, 83)
+        if stray and number == 3:
+            label[0, :9] = (1, 2, 3)
+        image(root / f'SegmentationClass/{number}.png', label)
+        image(root / f'SegmentationObject/{number}.png', label // 2)
+        if images:
+            image(root / f'JPEGImages/{number}.jpg')
+    text(root / 'ImageSets/Segmentation/default.txt', '\n'.join(map(str, range(FILES))) + '\n')
+    text(root / 'labelmap.txt', LABELMAP)
+    return root
+
+
+def scanned(target: Path, out: Path, *options: str) -> Tuple[int, Dict[str, Any]]:
+    """The exit code, and code -> finding, what is no fault left out."""
+    code = main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
+    datasets = json.loads(out.read_text())['datasets']
+    return code, {one['code']: one for dataset in datasets for one in dataset['findings'] if one['severity'] != 'info'}
+
+
+@pytest.mark.parametrize('export', [coco, voc, yolo, ultralytics])
+def test_other_formats_are_read_as_they_are(export: Any, tmp_path: Path) -> None:
+    target = export(tmp_path / 'set')
+    assert scanned(target, tmp_path / 'scan.json') == (0, {})
+    if export is yolo:
+        assert scanned(target / 'train.txt', tmp_path / 'scan.json') == (0, {})
+
+
+@pytest.mark.parametrize('images', [False, True])
+@pytest.mark.parametrize('place', ['', 'SegmentationClass'])
+def test_colours_become_the_classes_of_the_list(place: str, images: bool, tmp_path: Path) -> None:
+    root = masks(tmp_path / 'set', images)
+    code, found = scanned(root / place, tmp_path / 'scan.json')
+    assert (code, list(found)) == (1, ['MG120'])
+    assert 'labelmap.txt declares 3 classes' in found['MG120']['evidence']
+    (edit,) = found['MG120']['edits']
+    assert edit['applicability'] == 'safe'
+    assert main(['fix', str(root / place), '--out', str(tmp_path / 'fixed'), '--edit', 'safe']) == 0
+    assert scanned(tmp_path / 'fixed', tmp_path / 'again.json', '--num-classes', '3') == (0, {})
+    with Image.open(tmp_path / 'fixed/0.png') as written:
+        assert (written.mode, written.getpixel((6, 6)), written.getpixel((6, 31))) == ('L', 1, 2)
+
+
+def test_a_colour_that_the_list_does_not_have_is_named(tmp_path: Path) -> None:
+    root = masks(tmp_path / 'set', stray=True)
+    finding = scanned(root, tmp_path / 'scan.json')[1]['MG120']
+    assert finding['evidence'].endswith('and not (1, 2, 3)')
+    assert [edit['question'] for edit in finding['edits']] == ['Is (1, 2, 3) what nobody labelled?']
+    assert main(['fix', str(root), '--out', str(tmp_path / 'fixed'), '--edit', '1']) == 0
+    assert scanned(tmp_path / 'fixed', tmp_path / 'again.json', '--num-classes', '3') == (0, {})
+
+
+@pytest.mark.parametrize('content', ['', 'car:::\n', 'car:1,2\n', 'car:300,2,3::\n', '\0\n', 'car\n'])
+def test_a_list_that_says_nothing_is_left_alone(content: str, tmp_path: Path) -> None:
+    root = masks(tmp_path / 'set')
+    text(root / 'labelmap.txt', content)
+    code, found = scanned(root, tmp_path / 'scan.json')
+    assert (code, list(found)) == (1, ['MG120'])
+    assert 'labelmap' not in found['MG120']['evidence']
