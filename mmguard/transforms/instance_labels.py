@@ -14,8 +14,8 @@ from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.transforms.boxes import are_few_and_good, box_faults
-from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
 from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
+from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
 from mmguard.transforms.per_instance import IN_IMAGE, IN_SPACE, appended, check_lengths, keys_of, take, taken
 from mmguard.transforms.record import leave_in_results, leave_in_sample
 
