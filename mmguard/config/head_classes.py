@@ -41,6 +41,16 @@ def counts(config: ReadConfig) -> List[Count]:
     return found
 
 
+def has_ignored_channel(count: Count, expected: int) -> bool:
+    """Whether the channel behind the classes is that of the ignored label, as Cylinder3DHead has one."""
+    return count.value == expected + 1 and count.head.get('ignore_index') == expected
+
+
+def is_one_more(count: Count, expected: int) -> bool:
+    """Whether a head has a channel more than the data set has classes, and nothing takes it."""
+    return count.value == expected + 1 and not has_ignored_channel(count, expected)
+
+
 def classes_in(head: Optional[Part]) -> Optional[int]:
     """Number of classes that a head tells apart, background and "no object" not counted."""
     if head is None:

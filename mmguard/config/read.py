@@ -64,6 +64,17 @@ class ReadConfig:
         """``'mmseg'`` or ``'mmdet'``, also of what is built on one of them (mmyolo); ``''``: unknown."""
         return FRAMEWORK_OF.get(self.scope, '')
 
+    def unknown_framework(self) -> List[str]:
+        """In words, where ``default_scope`` is a framework that is not known: its own parts are not looked at."""
+        scope = self.data.get('default_scope')
+        if not isinstance(scope, str) or scope in ('mmengine', *SCOPES):
+            return []
+        known = ', '.join(SCOPES)
+        return [
+            f'default_scope = {scope!r} is no framework that mmguard knows ({known}): of its own heads, losses, data '
+            f'sets and transforms nothing is looked at, and nothing is guarded'
+        ]
+
     @property
     def is_old(self) -> bool:
         """Whether it is of MMDetection 2.x or MMSegmentation 0.x (1.x of MMDetection counted otherwise)."""
@@ -95,7 +106,7 @@ def read_config(file: str) -> ReadConfig:
 def from_mmengine(config: Config, file: Optional[str] = None) -> ReadConfig:
     """The same for a config that is already loaded."""
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
-    read.notes += _import_custom(read.data.get('custom_imports'))
+    read.notes += [*_import_custom(read.data.get('custom_imports')), *read.unknown_framework()]
     return read
 
 

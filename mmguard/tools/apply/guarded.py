@@ -51,7 +51,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     if fatal:
         raise TypeError(words_of_misplaced(fatal))
     spaces = from_config(read)
-    left = list(_disagreements(spaces))
+    left = [*read.unknown_framework(), *_disagreements(spaces)]
     in_losses = guard_losses(tree)
     in_assigners = heed_ignored(tree) if spaces.instances is not None else []
     in_pipelines = guard_pipelines(tree, spaces)

@@ -49,6 +49,8 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     for path, steps in list(_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
+        if any(_name(step) == f'Guarded{_POINT_CLASSES}' for step in steps):
+            _carry_report(tree, path, pack)
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
@@ -59,6 +61,10 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) == _OBJECT_PACK:
             report.left.extend(_unguarded_points(path, pack, spaces))
             if not guards and not _packs_any(pack):
+                if path[0] == 'train_dataloader':
+                    report.left.append(
+                        f'{dotted(path)}: no guard: {_OBJECT_PACK} packs no labels, keys={pack.get("keys")}'
+                    )
                 continue  # points or images alone, to be tested
         if not guards:
             why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
@@ -71,7 +77,17 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if wanted:
             _insert(tree, path, steps, pack_at, wanted)
             report.changed.append(f'{dotted(path)}: {", ".join(_shown(guard) for guard in wanted)}')
+    report.left.extend(_without_pack(tree.get('train_dataloader')))
     return report
+
+
+def _without_pack(loader: Any) -> Iterator[str]:
+    """A training whose samples are packed by something that is not known, or not at all."""
+    steps = [step for _, node in walk(loader) for step in node.get('pipeline') or () if _name(step)]
+    known = (PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD)
+    is_packed = any(True for _ in _pipelines(loader, ('train_dataloader',)))
+    if steps and not is_packed and not any(_name(step) in known for step in steps):
+        yield f'train_dataloader: no guard: {", ".join(map(_name, steps))}: no Pack transform that mmguard knows'
 
 
 def _name(step: Any) -> str:

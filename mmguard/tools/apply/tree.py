@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, Tuple, Union
 
-from mmguard.config.classes import MISSING, SCOPES, class_of, default_of, full_name, scope_of
+from mmguard.config.classes import MISSING, class_of, default_of, full_name
 
 Path = Tuple[Union[str, int], ...]
 
@@ -50,15 +50,16 @@ def by_name(node: Any) -> Any:
 
 
 def scope_at(tree: Dict[str, Any], path: Path) -> str:
-    """The scope in which what stands at a path is built: of the nearest dict around it that names one."""
+    """The scope in which what stands at a path is built: the ``_scope_`` of the nearest dict around it that has one.
+
+    The prefix of a type is about that type alone: ``mmdet.RetinaHead`` in a config of mmrotate builds its losses there.
+    """
     scope = str(tree.get('default_scope') or '')
     node: Any = tree
     for key in path:
         node = node[key]
-        if not isinstance(node, dict):
-            continue
-        package = scope_of(node.get('type'), '')
-        scope = str(node.get('_scope_') or (package if package in SCOPES else scope))
+        if isinstance(node, dict):
+            scope = str(node.get('_scope_') or scope)
     return scope
 
 

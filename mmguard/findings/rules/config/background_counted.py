@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from mmguard.config.head_classes import Count, counts, data_counts, training_data
+from mmguard.config.head_classes import Count, counts, data_counts, is_one_more, training_data
 from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
@@ -52,6 +52,6 @@ def _one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
     for count in counts(config) if config.framework == 'mmdet' else ():
         for dataset, numbers in data:
             expected = numbers.get('things', numbers.get('all'))
-            if expected is not None and count.kind == 'all' and count.value == expected + 1:
+            if expected is not None and count.kind == 'all' and is_one_more(count, expected):
                 yield count, expected, dataset
                 break

@@ -55,7 +55,8 @@ class ClassList(ConfigRule):
                 continue
             at = dataset.at('metainfo')
             for key in ('CLASSES', 'PALETTE'):
-                if key in metainfo and key.lower() not in metainfo:
+                own = list(metainfo_of(dataset).get(key.lower()) or ())
+                if key in metainfo and key.lower() not in metainfo and list(metainfo[key] or ()) != own:
                     yield self.at(
                         f'{at}.{key}',
                         metainfo[key],

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from mmguard.config.head_classes import Count, counts, data_counts, training_data
+from mmguard.config.head_classes import Count, counts, data_counts, has_ignored_channel, training_data
 from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
@@ -59,7 +59,7 @@ def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
             expected = numbers.get(count.kind, numbers.get('all') if count.kind == 'things' else None)
             if count.kind == 'all' and config.framework == 'mmdet':
                 expected = numbers.get('things', expected)
-            if expected is None or count.value == expected:
+            if expected is None or count.value == expected or has_ignored_channel(count, expected):
                 continue
             if count.kind == 'things' and 'things' not in numbers and _adds_up(count.head.config, expected):
                 continue
