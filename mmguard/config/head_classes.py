@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from mmguard.config.parts import Part, classes_of, datasets, heads, metainfo_of, says_classes
+from mmguard.config.parts import Part, assigners, classes_of, datasets, heads, metainfo_of, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.labels.spaces.heads import OPEN_VOCABULARY, STUFF, THINGS, takes_labels
+from mmguard.labels.spaces.heads import OPEN_VOCABULARY, STUFF, THINGS, is_classifier, takes_labels
 
 #: They count the classes of stuff maps, which the data set does not list.
 STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
@@ -31,7 +31,7 @@ class Count(NamedTuple):
 def counts(config: ReadConfig) -> List[Count]:
     """The numbers of classes that must be those of the data set."""
     found = []
-    for head in heads(config):
+    for head in heads(config) + assigners(config):  # those of mmyolo count classes, too
         if not takes_labels(head) or head.is_a(*STUFF_MAPS) or head.config.get('class_agnostic') is True:
             continue
         for key, kind in (('num_classes', 'all'), (THINGS, 'things'), (STUFF, 'stuff')):
@@ -93,3 +93,15 @@ def training_data(config: ReadConfig) -> List[Part]:
     """The data sets that are trained on; where a config has none, those that it is tested on."""
     found = [dataset for dataset in datasets(config) if not names_more(dataset)]
     return [dataset for dataset in found if dataset.split == 'train'] or found
+
+
+def one_hot_counts(config: ReadConfig) -> List[Tuple[str, int]]:
+    """Where the data preprocessor of a classifier makes one-hot scores of another number of classes than its head has:
+    the place, and the number of the head."""
+    head = next((head for head in heads(config) if is_classifier(head)), None)
+    number = classes_in(head)
+    own = config.part('model').get('data_preprocessor')
+    places = [('data_preprocessor', config.part('data_preprocessor'))]
+    places += [('model.data_preprocessor', own)] if isinstance(own, dict) else []
+    said = [(f'{path}.num_classes', part['num_classes']) for path, part in places if 'num_classes' in part]
+    return [(path, number) for path, value in said if number is not None and value != number]

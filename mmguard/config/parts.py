@@ -212,13 +212,15 @@ def _said_classes(dataset: Part) -> Any:
     if dataset.is_old:
         return dataset.config.get('classes')
     metainfo = dataset.config.get('metainfo')
-    return metainfo.get('classes') if isinstance(metainfo, dict) else None
+    said = metainfo.get('classes') if isinstance(metainfo, dict) else None
+    # mmpretrain's data sets take them beside their metainfo, too.
+    return dataset.config.get('classes') if said is None and dataset.scope == 'mmpretrain' else said
 
 
 def classes_path(dataset: Part) -> str:
     """Where the classes of a data set stand: in the config, or in its class."""
     if says_classes(dataset):
-        return dataset.at('classes' if dataset.is_old else 'metainfo.classes')
+        return dataset.at('classes' if dataset.is_old or 'classes' in dataset.config else 'metainfo.classes')
     return f'{dataset.path} ({dataset.name}.METAINFO)'
 
 

@@ -203,7 +203,7 @@ class DataRule(Rule):
             code=self.code,
             cause=self.summarise(labels).format(**words),
             evidence=self.evidence(labels),
-            advice=self.advise(labels).format(**words),
+            advice=_of_guard(self.advise(labels), labels).format(**words),
             likelihood=min(likelihood, 1.0),
             severity=self.severity_of(labels),
             files=tuple(self.files(labels)[:NAMED]),
@@ -274,6 +274,13 @@ class Verdict(DataRule):
 
     severity = INFO
     blames_labels = False
+
+
+def _of_guard(advice: str, facts: LabelFacts) -> str:
+    """An advice about instances, for images: their guard drops none, it leaves them out."""
+    if not facts.of_images:
+        return advice
+    return advice.replace('GuardInstanceLabels', 'GuardClsLabels').replace(", on_invalid='drop')", ')')
 
 
 def common_words(facts: LabelFacts) -> Dict[str, Any]:

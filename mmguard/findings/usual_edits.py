@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 from mmguard.config.changes import Changes, changed
 from mmguard.config.class_weights import expected_weights, fitting, written
 from mmguard.config.guards import guarded_loss, imported, misfits, unguarded_evaluation
-from mmguard.config.head_classes import classes_in, counts, training_data
+from mmguard.config.head_classes import classes_in, counts, one_hot_counts, training_data
 from mmguard.config.ignored import Ignored, ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
@@ -20,7 +20,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
-from mmguard.text.words import counted, plural
+from mmguard.text.words import counted, plural, sentences
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
 BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
@@ -76,6 +76,7 @@ def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
             more.append((loss.at('num_classes'), of_head))
             texts.append(f'`num_classes={of_head}` in {loss.name}')
     more += [(guard.at('num_classes'), number) for guard, number, _ in misfits(after)]
+    more += one_hot_counts(after)
     also = f'write {", ".join(dict.fromkeys(texts))} with it.'
     return replace(
         edit,
@@ -381,13 +382,16 @@ def with_evaluation(facts: Facts, edit: Edit) -> Edit:
 
 
 def one_sentence(first: str, second: str) -> str:
-    """Two instructions as one: neither is right without the other.
+    """Two instructions as one, for neither is right without the other; what is only worth knowing comes behind.
 
     Example:
-        >>> one_sentence('Write `a`.', 'Write `b` in every head.')
-        'Write `a`, and write `b` in every head.'
+        >>> one_sentence('Write `a`. It is short.', 'Write `b` in every head.')
+        'Write `a`, and write `b` in every head. It is short.'
     """
-    return f'{first[:-1]}, and {second[0].lower()}{second[1:]}'
+    parts = sentences(first)
+    place = next((n for n, part in enumerate(parts) if '`' in part), 0)
+    parts[place] = f'{parts[place][:-1]}, and {second[0].lower()}{second[1:]}'
+    return ' '.join(parts)
 
 
 def as_code(part: Mapping[str, Any]) -> str:

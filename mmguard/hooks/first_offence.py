@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, List, Sequence
 
 from mmguard.hooks.discovery import class_names_of, rules_of, unwrapped
 from mmguard.hooks.ignore_regions import ignored_as_background
+from mmguard.labels.images import ImageLabelRule
 from mmguard.labels.space import LabelSpace
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.tally import Tally
@@ -66,6 +67,7 @@ def _likely_causes(
         total=found.total,
         files=span.samples,
         offending_files=len(offending),
+        of_images=any(isinstance(rule, ImageLabelRule) for rule in rules),
     )
     if span.offending[kind] and rules:
         facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index

@@ -27,6 +27,10 @@ class MoreClassesThanHead(DataRule):
         'in the dataset: `metainfo=dict(classes=(...))`; annotations of other classes are then left out. Without a '
         'guard label {num_classes} is trained as background in silence.'
     )
+    images = (
+        'Write `num_classes={classes}` in the head, the guards and the data preprocessor. Folders are numbered in the '
+        'order of their names: one folder more shifts the labels of all behind it.'
+    )
     pixels = (
         "Either write `num_classes={classes}` in every head and guard, or list only the head's classes in the dataset: "
         '`metainfo=dict(classes=(...))`; the pixels of other classes are then ignored.'
@@ -58,6 +62,8 @@ class MoreClassesThanHead(DataRule):
         return 0.91 if max(facts.values) == listed - 1 else 0.5
 
     def advise(self, facts: LabelFacts) -> str:
+        if facts.of_images:
+            return self.images
         return self.advice if facts.kind == 'instances' else self.pixels
 
 

@@ -1,0 +1,187 @@
+"""The labels of whole images that the data sets of an mmpretrain config read, with the line that each stands in."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.config.classes import default_of
+from mmguard.config.parts import Part, classes_of
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.labels.instances import LABEL_REASON
+from mmguard.text.failures import words_of
+from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.tools.scan.annotations.merge import merged
+from mmguard.tools.scan.annotations.table import EXAMPLES
+
+
+class Labelled(NamedTuple):
+    """An image.
+
+    Attributes:
+        place (str): Where its labels stand, ``'meta/train.txt: line 3: a.jpg'``; the image where it is in a folder.
+        path (str): The image; empty where it is in memory.
+        labels (list[int]): Its labels.
+    """
+
+    place: str
+    path: str
+    labels: List[int]
+
+
+def scan_image_labels(datasets: Sequence[Part], num_classes: Optional[int] = None) -> LabelFacts:
+    """Reads the labels of the data sets of a split, as their classes read them. No image is opened.
+
+    Args:
+        datasets (list[Part]): Of mmpretrain's config; wrappers around them left out.
+        num_classes (int, optional): Classes of the head. Default: as many as are named, else as the labels need.
+
+    Returns:
+        LabelFacts: ``kind='instances'``, ``of_images=True``.
+
+    Raises:
+        ValueError: No label was read; the message says why.
+    """
+    facts = merged([_scan(dataset, num_classes) for dataset in datasets])
+    found = facts.annotations
+    if found is not None and not found.images:
+        why = '; '.join(f'{what} ({", ".join(places)})' for what, places in found.unreadable.items())
+        raise ValueError(f'nothing was read: {why or "the data set lists no image with a label"}')
+    return facts
+
+
+def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
+    faults = Faults()
+    source, images, names = part.path, [], classes_of(part)
+    try:
+        dataset = _opened(part)
+        source = _file_of(dataset) or str(getattr(dataset, 'img_prefix', '')) or part.path
+        images = list(_of_lines(dataset, faults) if _has_lines(dataset) else _of_list(dataset, faults))
+        listed = dataset.metainfo.get('classes')  # folders name them, and the JSON of several labels
+        names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
+    except Exception as error:  # whatever a data set raises where its files are not, or hold something else
+        faults.add(words_of(error), part.path)
+    return _facts(images, source, names or [], num_classes, faults)
+
+
+def _opened(part: Part) -> Any:
+    """The data set without its pipeline; it has read nothing, and fetches nothing."""
+    cls = part.cls
+    if cls is None:
+        raise ValueError(f'{part.name} is not registered here: is its package installed, and in custom_imports?')
+    settings = {key: value for key, value in part.config.items() if key not in ('type', '_scope_', 'pipeline')}
+    if default_of(cls, 'download') is True:
+        settings['download'] = False
+    return cls(**settings, pipeline=[], lazy_init=True)
+
+
+def _file_of(dataset: Any) -> str:
+    file = getattr(dataset, 'ann_file', '')
+    return file if isinstance(file, str) else ''
+
+
+def _has_lines(dataset: Any) -> bool:
+    """Whether its annotations are ``file label`` per line."""
+    is_custom = any(base.__name__ == 'CustomDataset' for base in type(dataset).__mro__)
+    return is_custom and bool(_file_of(dataset)) and dataset.with_label
+
+
+def _of_lines(dataset: Any, faults: Faults) -> Iterator[Labelled]:
+    from mmengine.fileio import list_from_file
+
+    file = _file_of(dataset)
+    name = _relative(file, dataset.data_root)
+    for number, line in enumerate(list_from_file(file), 1):
+        image, blank, label = line.strip().rpartition(' ')
+        try:
+            yield Labelled(f'{name}: line {number}: {line.strip()}', _joined(dataset, image), [int(label)])
+        except ValueError:
+            what = f'the label is no whole number: {short(label)}' if blank else 'a line is not `file label`'
+            faults.add(what, f'{name}: line {number}')
+
+
+def _of_list(dataset: Any, faults: Faults) -> Iterator[Labelled]:
+    if getattr(dataset, 'with_label', True) is False:
+        return
+    root = str(getattr(dataset, 'data_root', '') or '')
+    dataset.full_init()
+    for number in range(len(dataset)):
+        info = dataset.get_data_info(number)
+        path, label = info.get('img_path'), info.get('gt_label')
+        path = path if isinstance(path, str) else ''
+        place = _relative(path, root) or f'sample {number}'
+        if label is None:
+            continue
+        try:
+            labels = [int(one) for one in (label if hasattr(label, '__len__') else [label])]
+        except (TypeError, ValueError):
+            faults.add(f'gt_label is no whole number: {short(label)}', place)
+            continue
+        yield Labelled(f'{place}: {", ".join(map(str, labels))}', path, labels)
+
+
+def _joined(dataset: Any, image: str) -> str:
+    return os.path.join(str(dataset.img_prefix or ''), image)
+
+
+def _relative(path: str, root: Any) -> str:
+    prefix = os.path.join(str(root), '') if root else ''
+    return path[len(prefix) :] if prefix and path.startswith(prefix) else path
+
+
+def _facts(
+    images: List[Labelled], source: str, names: List[str], num_classes: Optional[int], faults: Faults
+) -> LabelFacts:
+    histogram = Counter(label for image in images for label in image.labels)
+    with_label = Counter(label for image in images for label in set(image.labels))
+    classes = num_classes or len(names) or max(histogram, default=0) + 1
+    values = {label: count for label, count in sorted(histogram.items()) if not 0 <= label < classes}
+    offending = [image for image in images if any(label in values for label in image.labels)]
+    missing, absent = _missing(images)
+    annotations = AnnotationFacts(
+        format='images',
+        categories=dict(enumerate(names)),
+        instances_of={name: histogram.get(label, 0) for label, name in enumerate(names)},
+        images_of={name: with_label.get(label, 0) for label, name in enumerate(names)},
+        images=len(images),
+        annotations=sum(histogram.values()),
+        files_with_class=dict(sorted(with_label.items())),
+        usable={label: count for label, count in histogram.items() if label not in values},
+        unused=[name for label, name in enumerate(names) if label not in histogram],
+        sources=[source],
+        labelled_by='class list',
+        classes_counted=not (num_classes or names),
+        unreadable=faults.to_dict(),
+        missing=missing,
+        missing_files=absent,
+        box_examples={LABEL_REASON: [image.place for image in offending[:EXAMPLES]]} if offending else {},
+    )
+    return LabelFacts(
+        values=values,
+        num_classes=classes,
+        total=sum(histogram.values()),
+        files=len(images),
+        offending_files=len(offending),
+        kind='instances',
+        reasons={LABEL_REASON: sum(values.values())} if values else {},
+        class_names=names,
+        histogram=dict(sorted(histogram.items())),
+        annotations=annotations,
+        of_images=True,
+    )
+
+
+def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
+    """Images that are not on disk, by the listings of their folders: how many, and the first."""
+    folders: Dict[str, Any] = {}
+    absent = []
+    for image in images:
+        folder, name = os.path.split(image.path)
+        if not image.path or '://' in image.path:
+            continue
+        if folder not in folders:
+            folders[folder] = set(os.listdir(folder or '.')) if os.path.isdir(folder or '.') else set()
+        if name not in folders[folder]:
+            absent.append(image.path)
+    return len(absent), absent[:EXAMPLES]
