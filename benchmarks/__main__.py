@@ -24,6 +24,7 @@ GROUPS = (
     'imports',
     'scan',
     'storage',
+    'scale',
     'explain',
     'yolo',
     'nnunet',

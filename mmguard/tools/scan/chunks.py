@@ -14,7 +14,8 @@ WORK = 0.04
 CLOCK = 0.25
 #: Files of the first tasks, when nothing has been timed yet, and the most of any.
 FIRST, MOST = 2, 32
-#: So many times as much where files are fetched: at the beginning of a task nothing has come yet.
+#: So many times as long where files are fetched: at the beginning of a task nothing has come yet. And so many times as
+#: many files at most, which whoever hands tasks out has to hold.
 FAR = 8
 
 
@@ -28,11 +29,11 @@ class TaskSize:
         4
 
     Attributes:
-        far (bool): Whether they are fetched.
+        longer (int): So many times as long as on this machine.
     """
 
-    def __init__(self) -> None:
-        self.far = False
+    def __init__(self, longer: int = 1) -> None:
+        self.longer = longer
         self._files = 0
         self._work = self._clock = 0.0
 
@@ -43,12 +44,12 @@ class TaskSize:
         self._clock += clock
 
     def __call__(self) -> int:
-        more = FAR if self.far else 1
+        most = min(self.longer, FAR)
         if not self._files:
-            return FIRST * more
+            return FIRST * most
         # A clock may stand still over a task of tiny files.
         by_work, by_clock = WORK / max(self._work, 1e-9), CLOCK / max(self._clock, 1e-9)
-        return max(1, min(MOST * more, round(min(by_work, by_clock) * self._files * more)))
+        return max(1, min(MOST * most, round(min(by_work, by_clock) * self._files * self.longer)))
 
 
 def in_chunks(elements: Iterable[Element], size: Callable[[], int]) -> Iterator[List[Element]]:

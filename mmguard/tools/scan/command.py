@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
         mapper = _mapper(args, stack)
         journal = None
         if any(isinstance(source, (MapSource, CaseSource)) for source in plan.sources):
-            journal = stack.enter_context(_journal(args))
+            journal = stack.enter_context(_journal(args, mapper))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
     if args.json:
@@ -109,11 +109,20 @@ def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     return scan_here if processes == 1 else LocalProcesses(processes)
 
 
-def _journal(args: argparse.Namespace) -> Journal:
-    from mmguard.tools.scan.journal import Journal, default_journal
+def _journal(args: argparse.Namespace, mapper: Mapper) -> Journal:
+    from mmguard.tools.scan.journal import Journal, default_journal, name_in
 
+    path = args.journal or default_journal(args.target)
     try:
-        return Journal(args.journal or default_journal(args.target), args.resume)
+        if not args.dask:
+            return Journal(path, args.resume)
+        from mmguard.tools.scan.on_dask import DaskCluster
+
+        assert isinstance(mapper, DaskCluster)
+        name = name_in(path) if args.resume else ''
+        if name:
+            return Journal(path, True, mapper.goes_on_with(name))
+        return Journal(path, args.resume, name=mapper.name)
     except OSError:
         if args.journal:
             raise

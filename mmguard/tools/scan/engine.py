@@ -8,7 +8,7 @@ from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional
 
 import numpy as np
 
-from mmguard.tools.scan.chunks import TaskSize, in_chunks
+from mmguard.tools.scan.chunks import FAR, TaskSize, in_chunks
 from mmguard.tools.scan.fetched import fetched, is_far, stamped
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.read import read_map
@@ -22,17 +22,18 @@ class ChunkResult(NamedTuple):
 
     Attributes:
         lines (list[str]): The records, as lines of JSON.
-        summary (MapSummary): The same, added up.
+        summary (MapSummary, optional): The same, added up; ``None``: elsewhere, and comes later without lines.
         work, clock (float): How long it took, in seconds of a core and by the clock.
     """
 
     lines: List[str]
-    summary: MapSummary
+    summary: Optional[MapSummary]
     work: float = 0.0
     clock: float = 0.0
 
 
-#: Runs ``scan_chunk`` over chunks, in any order, with a bounded number of them on the way.
+#: Runs ``scan_chunk`` over chunks, in any order, with a bounded number of them on the way. Where it has a ``longer``,
+#: that is the one of :class:`TaskSize`.
 Mapper = Callable[[Iterable[List[MapItem]], MapSettings], Iterator[ChunkResult]]
 
 
@@ -90,7 +91,7 @@ def scan_maps(
     """
     done = Scanned(MapSummary(settings))
     invalid = settings.invalid_values()
-    size = TaskSize()
+    size = TaskSize(getattr(mapper, 'longer', 1))
 
     def unknown() -> Iterator[MapItem]:
         known_before = journal is not None and journal.resumed
@@ -100,7 +101,8 @@ def scan_maps(
             if journal is not None and known_before and (item.stamp or not settings.files.is_far(item.path)):
                 known = journal.find(item, item.stamp, item.image_stamp, invalid, settings.backend)
             if known is None:
-                size.far = size.far or is_far(item, settings)
+                if is_far(item, settings):
+                    size.longer = max(size.longer, FAR)
                 yield item
                 continue
             done.summary.add(known)
@@ -110,7 +112,8 @@ def scan_maps(
     for result in mapper(in_chunks(unknown(), size), settings):
         if journal is not None:
             journal.append(result.lines)
-        done.summary.merge(result.summary)
+        if result.summary is not None:
+            done.summary.merge(result.summary)
         done.decoded += len(result.lines)
         size.learn(len(result.lines), result.work, result.clock)
         on_files(len(result.lines))
