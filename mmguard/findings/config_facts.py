@@ -12,6 +12,7 @@ from mmguard.config.one_channel import one_channel_softmax
 from mmguard.config.parts import Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
+from mmguard.labels.spaces.heads import HEAD_MODULE
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -37,7 +38,7 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
         weights = class_weights(loss)
         if weights.values and len(weights.values) == weights.length:
             facts.class_weights[loss.at('class_weight')] = weights.values
-    facts.heads = {head.path: head.name for head in heads(read)}
+    facts.heads = {head.path: head.name for head in heads(read) if head.key != HEAD_MODULE}
     facts.losses = {loss.path: loss.name for loss in losses(read)}
     for dataset in sets:
         if dataset.split == 'train' and read.framework == 'mmdet':

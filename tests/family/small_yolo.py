@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os.path as osp
 from typing import Any, Dict, List
 
 import mmyolo_here  # noqa: F401
 from mmengine.config import Config, ConfigDict
+from small_det_runs import write_text
 
 from mmguard.compat.stack import config_file
 
 SIZE = 96
 PACK = 'PackDetInputs'
+
+
+def with_polygons(root: str) -> str:
+    """The same COCO set without RLE masks, which mmyolo does not read."""
+    file = osp.join(root, 'annotations', 'instances_train2017.json')
+    with open(file, encoding='utf-8') as opened:
+        record = json.load(opened)
+    for one in record['annotations']:
+        x, y, width, height = one['bbox']
+        one['segmentation'] = [[x, y, x + width, y, x + width, y + height, x, y + height]]
+    write_text(file, json.dumps(record))
+    return root
 
 
 def yolo_config(name: str, root: str, work_dir: str, mixed: bool = False) -> Config:
@@ -44,7 +59,7 @@ def yolo_config(name: str, root: str, work_dir: str, mixed: bool = False) -> Con
         filter_cfg=dict(filter_empty_gt=False),
         metainfo=dict(classes=tuple(f'class {label}' for label in range(83))),
     )
-    dataset.pipeline = [_small(step) for step in dataset.pipeline if mixed or _keeps_whole(step)]
+    dataset.pipeline = [_small(step) for step in dataset.pipeline if (_is_there(step) if mixed else _keeps_whole(step))]
     if not mixed:
         dataset.pipeline[-1:-1] = [dict(type='YOLOv5KeepRatioResize', scale=(SIZE, SIZE))]
     config.merge_from_dict(
@@ -70,6 +85,10 @@ def _dicts(node: Any) -> List[Dict[str, Any]]:
     if isinstance(node, dict):
         return [node, *(found for value in node.values() for found in _dicts(value))]
     return [found for value in node for found in _dicts(value)] if isinstance(node, (list, tuple)) else []
+
+
+def _is_there(step: ConfigDict) -> bool:
+    return not step.type.endswith('Albu')  # it needs albumentations
 
 
 def _keeps_whole(step: ConfigDict) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Tuple
 
 from mmguard.tools.trace.key_frame import key_frame
 from mmguard.tools.trace.snapshot import Snapshot, of_annotations, take
@@ -62,6 +62,9 @@ class Recorder:
                 self._open_up(transform, inside)
                 watched.append(transform)
             else:
+                beside = getattr(transform, 'pre_transform', None)
+                if hasattr(beside, 'transforms'):  # mmyolo's Mosaic and MixUp load further images with it
+                    self.watch(beside)
                 watched.append(_Watched(transform, self, here))
         return watched
 
@@ -80,14 +83,19 @@ class Recorder:
         self._open = Run(image, of_annotations(results))
         self.runs.append(self._open)
 
-    def step(self, name: str, transform: Any, results: Any, outer: bool) -> None:
+    def place(self) -> Tuple[Optional[Run], int]:
+        """The image that a step is about to work on, and how many were begun."""
+        return self._open, len(self.runs)
+
+    def step(self, name: str, transform: Any, results: Any, outer: bool, place: Tuple[Optional[Run], int]) -> None:
+        self._open, begun = place
         run = self.runs[0] if outer else self._open
         if run is None:
             return
         step = Step(transform, take(name, results))
-        if outer:  # what was loaded since the last one was loaded for this one
-            step.mixed = self.runs[1:]
-            del self.runs[1:]
+        first = 1 if outer else begun  # what was loaded since the last one was loaded for this one
+        step.mixed = self.runs[first:]
+        del self.runs[first:]
         run.steps.append(step)
 
 
@@ -112,8 +120,9 @@ class _Watched:
         self._outer = outer
 
     def __call__(self, results: Any) -> Any:
+        place = self._recorder.place()
         results = self._transform(results)
-        self._recorder.step(self._name, self._transform, results, self._outer)
+        self._recorder.step(self._name, self._transform, results, self._outer, place)
         return results
 
     def __getattr__(self, name: str) -> Any:

@@ -18,13 +18,14 @@ BY_LABEL = {
     'DynamicSoftLabelAssigner': 'makes one-hot vectors of the labels',
     'TaskAlignedAssigner': 'gathers scores by label',
     # mmyolo's
-    'YOLOv5Head': 'writes its targets by label',
     'BatchATSSAssigner': 'makes one-hot vectors of the labels',
     'BatchDynamicSoftLabelAssigner': 'gathers scores by label',
     'BatchTaskAlignedAssigner': 'gathers scores by label',
     'BatchYOLOv7Assigner': 'makes one-hot vectors of the labels',
     'PoseSimOTAAssigner': 'makes one-hot vectors of the labels',
 }
+#: Those whose subclasses, the other heads of mmyolo, leave it to an assigner.
+THEMSELVES = dict.fromkeys(('YOLOv5Head', 'YOLOv5InsHead'), 'writes its targets by label')
 
 
 class LabelIndexedEarly(ConfigRule):
@@ -57,7 +58,7 @@ class LabelIndexedEarly(ConfigRule):
 def _by_label(config: ReadConfig) -> List[Tuple[Part, str]]:
     found = []
     for part in model_parts(config):
-        how = next((how for name, how in BY_LABEL.items() if part.is_a(name)), None)
+        how = THEMSELVES.get(part.name) or next((how for name, how in BY_LABEL.items() if part.is_a(name)), None)
         if part.name == 'OHEMPixelSampler' and part.config.get('thresh') is None:
             how = None  # without a threshold it ranks by the loss, which may be guarded
         if how is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from mmguard.config.classes import metainfo_of_class
+from mmguard.config.classes import class_of, metainfo_of_class
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
@@ -43,6 +43,7 @@ class DetDataset:
         test_mode (bool): Whether it filters nothing.
         settings (dict): All of its config.
         masks (bool): Whether its masks are trained on, or compared with predicted ones.
+        cls (type, optional): The class that its type names.
     """
 
     path: str
@@ -56,6 +57,7 @@ class DetDataset:
     test_mode: bool = False
     settings: Dict[str, Any] = field(default_factory=dict)
     masks: bool = False
+    cls: Any = None
 
     @property
     def files(self) -> Files:
@@ -181,7 +183,8 @@ def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
         return []
     leaves = _leaves(f'{split}_dataloader.dataset', loader['dataset'])
     masks = _asks_for_masks(cfg)
-    return [_dataset(path, dict(settings), masks) for path, settings in leaves]
+    scope = ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)).scope or 'mmdet'
+    return [_dataset(path, dict(settings), masks, scope) for path, settings in leaves]
 
 
 def _asks_for_masks(cfg: Any) -> bool:
@@ -210,10 +213,10 @@ def _leaves(path: str, settings: Mapping) -> Iterator[Tuple[str, Mapping]]:
         yield path, settings
 
 
-def _dataset(path: str, settings: Dict[str, Any], masks: bool) -> DetDataset:
+def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> DetDataset:
     kind = settings.get('type', '')
     name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
-    cls = _class_of(kind)
+    cls = class_of(kind, 'DATASETS', settings.get('_scope_', scope))
     family = _family_of(cls)
     root = str(settings.get('data_root') or '')
     prefix = settings.get('data_prefix')
@@ -231,18 +234,8 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool) -> DetDataset:
         test_mode=bool(settings.get('test_mode')),
         settings=settings,
         masks=masks,
+        cls=cls,
     )
-
-
-def _class_of(kind: Any) -> Any:
-    if not isinstance(kind, str):
-        return kind
-    if not kind:  # which the registry does not take
-        return None
-    import mmdet.datasets  # noqa: F401  registers them
-    from mmdet.registry import DATASETS
-
-    return DATASETS.get(kind)
 
 
 def _family_of(cls: Any) -> str:

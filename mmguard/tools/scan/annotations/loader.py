@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from contextlib import redirect_stdout
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Callable, Dict, List, NamedTuple, Sequence
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def ask_dataset(
                 file.write(sample.text)
             counted = dict(sorted(scan(replace(dataset, ann_file=path)).histogram.items()))
             try:
-                labels = _labels(dataset.settings, path)
+                labels = _labels(dataset, path)
             except ImportError as error:
                 return LoaderFacts(unknown=words_of(error, 160))
             except Exception as error:  # a class of the user's may raise anything
@@ -90,12 +90,12 @@ def ask_dataset(
     return facts
 
 
-def _labels(settings: Dict[str, Any], path: str) -> Dict[int, int]:
+def _labels(dataset: DetDataset, path: str) -> Dict[int, int]:
     """Label -> instances that the class of a data set trains on, of an annotation file."""
     from mmdet.registry import DATASETS
 
-    light = copy.deepcopy(settings)
-    light.update(ann_file=path, pipeline=[], lazy_init=True)
+    light = copy.deepcopy(dataset.settings)
+    light.update(type=dataset.cls, ann_file=path, pipeline=[], lazy_init=True)
     light.pop('backend_args', None)  # the sample lies on this machine
     counts: Counter = Counter()
     with redirect_stdout(io.StringIO()):  # pycocotools prints

@@ -1,0 +1,89 @@
+"""`check`, `scan` and `trace` know mmyolo's heads, assigners, data sets and mixing transforms."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Dict
+
+import pytest
+from mmengine.config import Config
+from mmengine.registry import DATASETS, init_default_scope
+from small_det_runs import faults_in_coco, make_coco, make_voc, voc_classes
+from small_yolo import with_polygons, yolo_config
+
+from mmguard.cli import main
+from mmguard.config.changes import changed_data
+from mmguard.config.read import ReadConfig, from_mmengine
+from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.tools.scan.annotations import scan_detection_config
+
+YOLOV8 = 'yolov8/yolov8_s_syncbn_fast_8xb16-500e_coco.py'
+
+
+def trained(config: Config) -> Dict[int, int]:
+    """Label -> instances, as mmyolo's own data set lists them."""
+    init_default_scope('mmyolo')
+    dataset = config.train_dataloader.dataset
+    dataset = dataset if 'datasets' not in dataset else dataset.datasets[0]
+    built = DATASETS.build({**dataset, 'pipeline': [], 'serialize_data': False})
+    return Counter(i['bbox_label'] for image in built.data_list for i in image['instances'] if not i['ignore_flag'])
+
+
+@pytest.fixture(scope='module')
+def coco(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return with_polygons(make_coco(str(tmp_path_factory.mktemp('coco'))))
+
+
+def test_the_number_of_classes_is_wrong_in_the_head_and_in_its_assigner(coco: str, tmp_path: Path) -> None:
+    config = from_mmengine(yolo_config(YOLOV8, coco, str(tmp_path)))
+    found = diagnose(config=config)
+    places = {'model.bbox_head.head_module.num_classes', 'model.train_cfg.assigner.num_classes'}
+    assert {(finding.code, place) for finding in found for place in finding.places} == {('MG201', p) for p in places}
+    (edit,) = found[0].edits
+    assert dict(edit.config) == dict.fromkeys(places, 83)
+    assert diagnose(config=ReadConfig(changed_data(config.data, edit.config))) == []
+
+
+def test_heads_and_assigners_that_index_by_label_are_named_on_request(coco: str, tmp_path: Path) -> None:
+    config = from_mmengine(yolo_config(YOLOV8, coco, str(tmp_path)))
+    found = diagnose(config=config, rules=chosen_rules(['MG219'], everything=True))
+    early = {place for finding in found for place in finding.places}
+    assert early == {'model.train_cfg.assigner.type'}
+
+
+def test_a_scan_counts_what_the_data_set_of_coco_files_trains(coco: str, tmp_path: Path) -> None:
+    config = yolo_config(YOLOV8, coco, str(tmp_path))
+    facts = scan_detection_config(config)
+    assert facts.values == Counter(fault.label for fault in faults_in_coco(coco, 'train', 80)) == {80: 2, 82: 3}
+    assert facts.histogram == trained(config)
+
+
+def test_a_scan_counts_what_the_data_set_of_voc_files_trains(tmp_path: Path) -> None:
+    root = make_voc(str(tmp_path), data_classes=20, faults=())
+    dataset = dict(
+        type='YOLOv5VOCDataset',
+        data_root=root,
+        ann_file='VOC2007/ImageSets/Main/trainval.txt',
+        data_prefix=dict(sub_data_root='VOC2007/'),
+        metainfo=dict(classes=voc_classes(20)),
+    )
+    config = Config(dict(default_scope='mmyolo', train_dataloader=dict(dataset=dataset)))
+    facts = scan_detection_config(config)
+    assert facts.histogram == trained(config)
+    assert facts.loader is not None
+    assert facts.loader.files > 0
+    assert (facts.loader.failed, facts.loader.differing, facts.loader.unknown) == ({}, {}, '')
+
+
+def test_a_trace_names_the_images_that_mosaic_mixed_in(coco: str, tmp_path: Path) -> None:
+    file = tmp_path / 'mosaic.py'
+    yolo_config(YOLOV8, coco, str(tmp_path), mixed=True).dump(file)
+    assert main(['trace', str(file), '--value', '82', '--json', str(tmp_path / 'story.json')]) == 1
+    story = json.loads((tmp_path / 'story.json').read_text())
+    assert story['mixed']
+    (mosaic,) = [step for step in story['steps'] if step['step'] == 'Mosaic']
+    (change,) = [one for one in mosaic['changes'] if one['value'] == 82][:1]
+    assert 'mixed in from ' in change['origin']
+    assert change['origin'].endswith(('3.jpg', '4.jpg')), 'the only files that hold a label 82'
