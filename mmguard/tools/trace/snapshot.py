@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from mmguard.labels.images import NO_LABEL
 from mmguard.labels.space import value_counts
 from mmguard.text.words import counted
 from mmguard.tools.trace.key_frame import key_frame, packed_key_frame
@@ -18,7 +19,7 @@ class Instance:
 
     Args:
         label (int): As it is trained.
-        box (tuple): x1, y1, x2, y2 in pixels of the image at that step.
+        box (tuple): x1, y1, x2, y2 in pixels of the image at that step; NaN throughout where it is the image itself.
         ignored (bool): Whether it is taken out of training.
     """
 
@@ -27,6 +28,8 @@ class Instance:
     ignored: bool = False
 
     def __str__(self) -> str:
+        if np.isnan(self.box).all():  # of the image
+            return f'label {self.label}'
         x1, y1, x2, y2 = (f'{corner:g}' for corner in np.round(self.box, 1).tolist())
         return f'label {self.label} at ({x1}, {y1}, {x2}, {y2})'
 
@@ -94,6 +97,8 @@ def of_annotations(results: Dict[str, Any]) -> Snapshot:
         ]
         if results.get('height') and results.get('width'):
             shot.size = int(results['height']), int(results['width'])
+    elif results.get('gt_label') is not None:
+        shot.step, shot.instances = 'annotation', _of_image(results['gt_label'])
     path = results.get('seg_map_path')
     if path is not None:
         shot.label, shot.note = _stored(str(path))
@@ -144,6 +149,8 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
             results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
         )
         shot.masks = _mask_faults(results.get('gt_masks'), shot.instances, results.get('img_shape'))
+    elif results.get('gt_label') is not None:
+        shot.instances = _of_image(results['gt_label'])
 
 
 def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
@@ -163,6 +170,8 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         if ignored is not None and ignored.keys():
             flags = np.ones(len(ignored), dtype=bool)
             shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
+    elif hasattr(sample.get('gt_label'), 'tolist'):  # a tensor in mmpretrain
+        shot.instances = _of_image(sample.gt_label)
 
 
 def _mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[str]:
@@ -198,6 +207,11 @@ def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
         corners = [[]] * len(classes)
     left_out = [False] * len(classes) if flags is None else np.asarray(flags).astype(bool).tolist()
     return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
+
+
+def _of_image(labels: Any) -> List[Instance]:
+    found = np.atleast_1d(np.asarray(labels)).tolist()
+    return [Instance(label, _box(())) for label in found if label != NO_LABEL]
 
 
 def _box(corners: Any) -> Tuple[float, float, float, float]:
