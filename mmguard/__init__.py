@@ -33,10 +33,11 @@ _OF_FRAMEWORKS = {
 
 
 def register() -> None:
-    """Puts transforms, losses and hooks into the registries of mmengine, and of mmseg and mmdet where these import.
+    """Puts transforms, losses and hooks into the registries of mmengine, and of mmseg, mmdet and mmpretrain where these
+    import.
 
     ``import mmguard`` does it where mmengine is imported already, as it is for ``custom_imports`` of a config; else it
-    is done as soon as ``mmengine.runner``, ``mmseg.registry`` or ``mmdet.registry`` is, or one of the classes is asked
+    is done as soon as ``mmengine.runner`` or the registry of one of these frameworks is, or one of the classes is asked
     for, as ``mmguard.GuardedLoss``. Calling it again does no harm.
 
     Raises:
@@ -60,7 +61,8 @@ if _sys.modules.get('mmengine') is not None:
     _register_or_warn()
 else:
     # Not mmengine itself, nor its registry: mmcv imports them when it is half imported, and cannot be imported then.
-    _call_after_import(('mmengine.runner', 'mmseg.registry', 'mmdet.registry'), _register_or_warn)
+    _registries = ('mmseg.registry', 'mmdet.registry', 'mmpretrain.registry')
+    _call_after_import(('mmengine.runner', *_registries), _register_or_warn)
 
 
 def __getattr__(name: str) -> _Any:

@@ -12,7 +12,7 @@ from mmguard.config.load import load_config
 from mmguard.config.read import from_mmengine
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 
-#: A head, a loss, a mixing of images or a model of each kind -> what the guard of its training is told.
+#: A head, a loss, a mixing of images or a model of each kind -> the arguments of the guard of its training.
 KINDS = {
     'resnet/resnet50_8xb32_in1k.py': {'num_classes': 1000},
     'resnet/resnet50_8xb16-mixup_cifar10.py': {'num_classes': 10, 'multi_label': True, 'to_onehot': True},
@@ -32,11 +32,12 @@ KINDS = {
 
 
 def test_one_config_of_each_kind() -> None:
-    for name, told in KINDS.items():
+    for name, arguments in KINDS.items():
         assert check(name), name
         tree = guard_tree(tree_of(load_config(osp.join(ROOT, name)))).tree
+        wanted = [arguments] if arguments else []
         of_training = list(guards(tree.get('train_dataloader')))
-        assert [{k: v for k, v in guard.items() if k != 'type'} for guard in of_training] == ([told] if told else [])
+        assert [{k: v for k, v in guard.items() if k != 'type'} for guard in of_training] == wanted
 
 
 @pytest.mark.parametrize('name', ['resnet/resnet50_8xb32_in1k.py', 'vgg/vgg16_8xb16_voc.py'])

@@ -27,8 +27,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'apply',
         help='write the guarded config: hook, guards in every pipeline, guarded losses; or the edits of check or scan',
-        description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels or '
-        'GuardInstanceLabels in every pipeline, guarded losses, assigners that heed ignored instances. CONFIG itself '
+        description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels, '
+        'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that heed ignored '
+        'instances. CONFIG itself '
         'is never changed; a config that is guarded already stays as it is. With --edit it writes the edits that '
         '`mmguard check` (or `scan`) numbers instead, and has the rules look again.',
     )
