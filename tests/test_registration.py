@@ -17,8 +17,8 @@ def python(code: str, *path: str) -> str:
     """Runs code where torch alone is imported, with folders in front of its path."""
     setup = f'import sys; sys.path[:0] = {list(path)!r}\n'
     done = run_beside_torch(setup + code)
-    assert done.returncode == 0, done.output
-    return done.output  # what the code prints comes last, behind other warnings
+    assert done.returncode == 0, done.stderr
+    return done.stderr + done.stdout  # what the code prints comes last, behind other warnings
 
 
 @pytest.mark.parametrize(

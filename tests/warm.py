@@ -119,20 +119,21 @@ def run(
     return run_all([Program(source, [name, *arguments], environment, folder)], timeout)[0]
 
 
-def run_beside_torch(source: str, *arguments: str, environment: Optional[Dict[str, str]] = None) -> Ended:
+def run_beside_torch(
+    source: str, *arguments: str, environment: Optional[Dict[str, str]] = None
+) -> subprocess.CompletedProcess[str]:
     """Runs one program to its end in a process that has imported torch, and nothing that is tested or guarded."""
-    handle, output = tempfile.mkstemp()
-    os.close(handle)
     variables = dict(os.environ if environment is None else environment)
     server = _beside_torch()
     assert server.stdin is not None
     assert server.stdout is not None
-    server.stdin.write(json.dumps([source, ['-c', *arguments], variables, os.getcwd(), output]) + '\n')
-    server.stdin.flush()
-    returncode = int(server.stdout.readline())
-    said = Path(output).read_text(encoding='utf-8')
-    os.unlink(output)
-    return Ended(said, returncode)
+    with tempfile.TemporaryDirectory() as folder:
+        streams = [os.path.join(folder, name) for name in ('out', 'err')]
+        server.stdin.write(json.dumps([source, ['-c', *arguments], variables, os.getcwd(), *streams]) + '\n')
+        server.stdin.flush()
+        returncode = int(server.stdout.readline())
+        out, err = (Path(stream).read_text(encoding='utf-8') for stream in streams)
+    return subprocess.CompletedProcess(['-c', *arguments], returncode, out, err)
 
 
 @functools.lru_cache(maxsize=None)
@@ -157,15 +158,16 @@ def serve() -> None:
         print(-os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status), flush=True)
 
 
-def _run(source: str, arguments: List[str], environment: Dict[str, str], folder: str, output: str) -> NoReturn:
+def _run(
+    source: str, arguments: List[str], environment: Dict[str, str], folder: str, output: str, errors: str = ''
+) -> NoReturn:
     gc.freeze()  # what was imported is no garbage, and each data set of mmengine asks for a collection
     multiprocessing.set_start_method(None, force=True)  # of its own processes: as in a new interpreter
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    said = os.open(output, os.O_WRONLY | os.O_APPEND)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
+    for number, stream in ((1, output), (2, errors or output)):
+        os.dup2(os.open(stream, os.O_WRONLY | os.O_APPEND | os.O_CREAT), number)
     sys.argv[:] = arguments
     sys.path[:0] = filter(None, environment.get('PYTHONPATH', '').split(os.pathsep))
     main = types.ModuleType('__main__')

@@ -110,7 +110,7 @@ print(criterion.tally().total, criterion.tally().skipped, logits.grad[2].abs().s
 def test_a_name_that_is_missing(name: str) -> None:
     code = f'import sys, torch\n{TAKEN_AWAY[name]}\n{TRAINS}'
     ended = run_beside_torch(code)
-    assert '8 2 0.0' in ended.output.splitlines(), ended.output
+    assert ended.stdout == '8 2 0.0\n', ended.stderr
 
 
 def test_what_outlives_a_call() -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any, List
 
 import pytest
+from warm import run_beside_torch
 
 import mmguard
 
@@ -24,8 +23,7 @@ def alone(code: str, *arguments: str, present: str = '') -> Any:
     absent = [name for name in ABSENT if name != present]
     before = f'import sys\nsys.modules.update(dict.fromkeys({absent!r}))\n'
     env = {**os.environ, 'OMP_NUM_THREADS': '1', 'PYTHONPATH': str(ROOT), 'COLUMNS': '80'}
-    command = [sys.executable, '-c', before + code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    return run_beside_torch(before + code, *arguments, environment=env)
 
 
 def command(*words: str, present: str = '') -> Any:
