@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import numpy as np
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.maps import POINTS
 from mmguard.labels.origin import file_of
-from mmguard.labels.space import LabelRule, check_on_invalid
+from mmguard.labels.space import check_int, check_on_invalid, invalid_label_error, value_counts
+from mmguard.labels.tally import Tally
 from mmguard.transforms.record import leave_in_results
 
 
 class GuardedPointSegClassMapping(BaseTransform):
     """mmdet3d's PointSegClassMapping, for which a value that the table does not hold counts as unlabelled.
 
-    The table comes from the data set (``seg_all_class_ids`` of its type). There, a value behind its end raises an
-    IndexError, and a negative one is looked up from the end, so that the points are trained as another class.
+    The table comes from the data set (``seg_all_class_ids`` of its type, or ``max_label``). There, a value behind its
+    end raises an IndexError, and a negative one is looked up from the end, so that the points are trained as another
+    class.
 
-    Required keys: ``pts_semantic_mask`` (N,) of an integer dtype, ``seg_label_mapping`` (M,): value -> class, with one
-    number more for what is not labelled. Modified key: ``pts_semantic_mask``, int64; that of ``eval_ann_info``, too.
-    Added key: ``label_guard``, which arrives at the hook if it is in the ``meta_keys`` of Pack3DDetInputs.
+    Required keys: ``pts_semantic_mask`` (N,) of an integer dtype, ``seg_label_mapping`` (M,): value -> class. Modified
+    key: ``pts_semantic_mask``, int64; that of ``eval_ann_info``, too. Added key: ``label_guard``, which arrives at the
+    hook if it is in the ``meta_keys`` of Pack3DDetInputs.
 
     Args:
+        ignore_index (int, optional): What the head ignores. ``None``: the highest number in the table, which data sets
+            have behind their classes.
         on_invalid (str): ``'ignore'`` (default) makes such points unlabelled, ``'raise'`` raises ``LabelGuardError``
             that names the file.
 
     Raises:
-        ValueError: An unknown ``on_invalid``.
+        ValueError, TypeError: An argument that cannot be used.
         LabelGuardError: When called, an invalid value with ``on_invalid='raise'``.
     """
 
-    def __init__(self, on_invalid: str = 'ignore') -> None:
+    def __init__(self, ignore_index: Optional[int] = None, on_invalid: str = 'ignore') -> None:
+        self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         self.on_invalid = check_on_invalid(on_invalid, ('ignore', 'raise'))
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
@@ -44,15 +49,18 @@ class GuardedPointSegClassMapping(BaseTransform):
         Returns:
             dict: The same dict.
         """
-        table = np.asarray(results['seg_label_mapping'])
-        unlabelled = int(table.argmax())  # the number behind the classes is the highest
-        rule = LabelRule(len(table), unlabelled, self.on_invalid)
-        values, tally = rule.sanitize(results[POINTS], file_of(results))
-        results[POINTS] = table[values]
+        table, raw = np.asarray(results['seg_label_mapping']), np.asarray(results[POINTS])
+        invalid = (raw < 0) | (raw >= len(table))
+        tally = Tally(raw.size, int(invalid.sum()), values=value_counts(raw[invalid]), source=file_of(results))
+        if tally and self.on_invalid == 'raise':
+            positions = [(int(place),) for place in np.flatnonzero(invalid)[:5]]
+            raise invalid_label_error(tally, positions, len(table), None)
+        unlabelled = int(table.max()) if self.ignore_index is None else self.ignore_index
+        results[POINTS] = np.where(invalid, unlabelled, table[np.where(invalid, 0, raw)])
         if 'eval_ann_info' in results:
             results['eval_ann_info'][POINTS] = results[POINTS]
         leave_in_results(results, 'pixels', tally)
         return results
 
     def __repr__(self) -> str:
-        return f'{type(self).__name__}(on_invalid={self.on_invalid!r})'
+        return f'{type(self).__name__}(ignore_index={self.ignore_index}, on_invalid={self.on_invalid!r})'

@@ -71,3 +71,8 @@ def test_points_before_the_pack_transform() -> None:
 def test_points_with_more_than_one_label_each_are_refused() -> None:
     with pytest.raises(ValueError, match='one class index per point'):
         GuardSegLabels(2)(packed([[0, 1]]))
+
+
+def test_a_table_without_unlabelled_values_needs_the_label_that_the_head_ignores() -> None:
+    results = {**raw(), 'seg_label_mapping': np.array([0, 1, 2]), 'pts_semantic_mask': np.array([2, 3])}
+    assert GuardedPointSegClassMapping(ignore_index=19)(results)['pts_semantic_mask'].tolist() == [2, 19]

@@ -45,7 +45,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     report = Report([], [])
     for_invalid = on_invalid(tree)
     _branches_as_lists(tree)
-    report.changed.extend(_guard_point_classes(tree))
+    report.changed.extend(_guard_point_classes(tree, spaces))
     for path, steps in list(_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
@@ -156,11 +156,13 @@ def _unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> 
         yield f'{dotted(path)}: no guard of {POINTS}, which no head takes as classes'
 
 
-def _guard_point_classes(tree: Dict[str, Any]) -> Iterator[str]:
+def _guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> Iterator[str]:
     """Has every step that makes classes of the values in label files of points survive any value, in place."""
     for path, node in walk(tree):
         if _name(node) == _POINT_CLASSES and path[0] != 'model':
             node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
+            if spaces.pixels is not None:
+                node['ignore_index'] = spaces.pixels.ignore_index
             yield f'{dotted(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}'
 
 

@@ -1,0 +1,32 @@
+"""A config of each folder of mmrotate and mmdet3d; `every_mmrotate_config.py`, `every_mmdet3d_config.py` have all."""
+
+from __future__ import annotations
+
+import pytest
+from mmengine.config import Config
+from oriented_configs import holds, one_per_folder
+
+from mmguard.config.read import from_mmengine
+from mmguard.tools.apply.guarded import guard_tree, tree_of
+
+CONFIGS = [(framework, name) for framework in ('mmrotate', 'mmdet3d') for name in one_per_folder(framework)]
+
+
+@pytest.mark.parametrize(('framework', 'name'), CONFIGS)
+def test_a_config_is_guarded_and_raises_no_false_alarm(framework: str, name: str) -> None:
+    holds(framework, name)
+
+
+def test_a_framework_that_is_not_known_is_named() -> None:
+    pipeline = [dict(type='LoadImage'), dict(type='PackPoseInputs')]
+    config = Config(
+        dict(
+            default_scope='mmpose',
+            model=dict(type='TopdownPoseEstimator', head=dict(type='HeatmapHead', out_channels=17)),
+            train_dataloader=dict(dataset=dict(type='CocoDataset', pipeline=pipeline)),
+        )
+    )
+    said = ["default_scope = 'mmpose' is no framework that mmguard knows", 'PackPoseInputs: no Pack transform']
+    left = guard_tree(tree_of(config)).left
+    assert all(any(words in line for line in left) for words in said), left
+    assert any(said[0] in note for note in from_mmengine(config).notes)
