@@ -29,31 +29,31 @@ OF_BATCHES: Dict[str, str] = {
         'If 255 is void, or the fill value of padding or of a rotation: ignore_index=255, the same in loss, metric and '
         'transforms.'
     ),
-    'MG105': '{marks}If 1 was subtracted from ids that count from 0: do not.',
+    'MG105': '{marks}; if 1 was subtracted from ids that count from 0: do not.',
     'MG106': 'Load the masks as class indices: single-channel PNG, never JPEG; colours need a table to classes.',
-    'MG107': 'Classes are 0..{last}: look at where these values come from.{outputs}{known}',
+    'MG107': 'Classes are 0..{last}: look at where these values come from{outputs}{known}.',
     'MG115': 'Subtract one: target = target - 1.',
     'MG117': (
         'Write the maps anew with class indices (COCO-Stuff: the *_labelTrainIds.png, 171 classes and 255), or take a '
-        'table from id to class where they are read. If 1 is subtracted, do not: COCO-Stuff needs no shift.'
+        'table from id to class where they are read; if 1 is subtracted, do not: COCO-Stuff needs no shift.'
     ),
     'MG118': 'Renumber: target = target.masked_fill(target == 4, 3).',
     'MG119': 'Subtract one and ignore what was 0: target = target - 1, ignore_index=-1.',
     'MG121': (
         'If the files are palette PNGs, read their indices: np.array(Image.open(path)), neither cv2.imread nor '
-        '.convert("L"). Map no levels to classes: several colours share one.'
+        '.convert("L"); map no levels to classes: several colours share one.'
     ),
     'MG125': (
-        'Map each gray level to its class, by one table for all files: no batch holds every level. `mmguard scan '
+        'Map each gray level to its class, by one table for all files: no batch holds every level; `mmguard scan '
         'FOLDER --num-classes {num_classes}` counts the levels of all.'
     ),
     'MG133': (
         'If the ids count from 1, subtract 1 from classes alone: target = torch.where(target == 255, 255, target - 1), '
-        'ignore_index=255. If they count from 0: no shift.{known}'
+        'ignore_index=255; if they count from 0: no shift{known}.'
     ),
     'MG136': (
         'Resize masks with nearest alone: torch.nn.functional.interpolate(mask, size, mode="nearest"), '
-        'InterpolationMode.NEAREST in torchvision.{threshold}'
+        'InterpolationMode.NEAREST in torchvision{threshold}.'
     ),
     'MG137': 'Renumber the ids to 0..{last} when the data set is read.',
 }
@@ -103,11 +103,11 @@ def in_pytorch(facts: LabelFacts, advice: Dict[str, str]) -> List[Finding]:
     """The findings for which there is advice: code -> template."""
     words = {
         **common_words(facts),
-        'ways': ' '.join(_ways_of_one_more(facts)),
+        'ways': f'If {"; if ".join(_ways_of_one_more(facts))}.',
         'marks': _marks(facts),
         'outputs': _outputs(facts),
         'known': _known_ids(facts),
-        'threshold': ' Of 0/255 masks for two classes make 0 and 1 then: (target > 127).long().' * _is_binary(facts),
+        'threshold': '; of 0/255 masks for two classes make 0 and 1 then: (target > 127).long()' * _is_binary(facts),
         'beyond': max(facts.values, default=0) + 1,
     }
     found = diagnose(facts, rules=[rule for rule in RULES if rule.code in advice])
@@ -117,27 +117,27 @@ def in_pytorch(facts: LabelFacts, advice: Dict[str, str]) -> List[Finding]:
 def _ways_of_one_more(facts: LabelFacts) -> List[str]:
     """What a single value behind the last class may be, the likeliest first; nothing that the others rule out."""
     number = facts.num_classes
-    void = [] if _ignores_any(facts) else [f'If {number} is void: ignore_index={number}.']
-    lacks = [f'If it is a class, the model lacks one (often the background was not counted): {number + 1} outputs.']
+    void = [] if _ignores_any(facts) else [f'{number} is void: ignore_index={number}']
+    lacks = [f'it is a class, the model lacks one (often the background was not counted): {number + 1} outputs']
     if not is_whole(facts):
-        return [*void, 'If the ids count from 1: target - 1.', *lacks]
+        return [*void, 'the ids count from 1: target - 1', *lacks]
     if 0 not in facts.histogram:
-        return ['If the ids count from 1: target - 1.', *lacks, *void]
+        return ['the ids count from 1: target - 1', *lacks, *void]
     return [*void, *lacks] if number in VOID_BEHIND else [*lacks, *void]
 
 
 def _marks(facts: LabelFacts) -> str:
     least = min(facts.values, default=0)
     if _ignores_any(facts):
-        return f'{least} is no class, and {facts.ignore_index} is ignored already: look at where {least} comes from. '
-    return f'If {least} means ignored: ignore_index={least}. '
+        return f'{least} is no class, and {facts.ignore_index} is ignored already: look at where {least} comes from'
+    return f'If {least} means ignored: ignore_index={least}'
 
 
 def _outputs(facts: LabelFacts) -> str:
     """How many the model needs, where the labels simply go on behind its classes."""
     number = max(facts.values, default=0) + 1
     goes_on = number <= 2 * facts.num_classes and set(facts.histogram) == set(range(number))
-    return f' If all of them are classes: {number} outputs.' if goes_on else ''
+    return f'; if all of them are classes: {number} outputs' if goes_on else ''
 
 
 def _known_ids(facts: LabelFacts) -> str:
@@ -148,8 +148,8 @@ def _known_ids(facts: LabelFacts) -> str:
     if not fits or len(ids) < MANY_IDS or not len(COCO_STUFF_CLASSES) <= max(ids) <= max(COCO_STUFF_CLASSES) + 1:
         return ''
     return (
-        ' These may be ids of COCO-Stuff, which go to 182 with gaps: it has 171 classes (train ids 0..170, 255 is '
-        'void), in its *_labelTrainIds.png, and wants no shift by one.'
+        '; these may be ids of COCO-Stuff, which go to 182 with gaps: it has 171 classes (train ids 0..170, 255 is '
+        'void), in its *_labelTrainIds.png, and wants no shift by one'
     )
 
 

@@ -21,15 +21,15 @@ def describe_classes(target: Tensor, classes: int, ignore_index: int) -> str:
     words = f'All {target.numel():,} targets are valid: {plural(len(seen), "class")} {ends} of {classes}.'
     if ignored:
         words += (
-            f' {ignored:,} of them ({_share(ignored, target)}) are {ignore_index} and ignored. What else reads these '
-            f'labels must leave them out first, valid = target != {ignore_index}: own one-hot vectors (Dice, a metric),'
-            f' class weights looked up by label, a confusion matrix.'
+            f' {ignored:,} of them ({_share(ignored, target)}) are {ignore_index} and ignored: what else reads these '
+            f'labels must leave them out first, valid = target != {ignore_index} (own one-hot vectors of Dice or a '
+            f'metric, class weights looked up by label, a confusion matrix).'
         )
     if 0 <= ignore_index < classes:
         words += (
-            f' ignore_index={ignore_index} is one of the {classes} classes: it takes targets out, not the output. Its '
-            f'score stays in the softmax, so every other target pushes it down. If it is no class, give it no output: '
-            f'{classes - 1} channels and an ignore_index outside of them.'
+            f' ignore_index={ignore_index} is one of the {classes} classes: it takes targets out, not the output: '
+            f'its score stays in the softmax, and every other target pushes it down; if it is no class, give it no '
+            f'output ({classes - 1} channels and an ignore_index outside of them).'
         )
     elif ignored and target.dim() > 2:
         words += f' If no file holds {ignore_index}, it is the fill value of padding or of a rotation, as it should be.'

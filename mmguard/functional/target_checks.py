@@ -146,8 +146,8 @@ def _counted_by(number: int) -> str:
     return (
         ''
         if name is None
-        else f'{number} is the number of classes of {name}: was its data set class kept, with its tables? Its weights '
-        f'and its map from ids to classes must be those of your labels. '
+        else f'{number} is the number of classes of {name}: was its data set class kept, with its tables '
+        f'(weights and map from ids to classes must be those of your labels)? '
     )
 
 

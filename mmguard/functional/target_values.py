@@ -56,8 +56,7 @@ def check_values(logits: Tensor, target: Tensor, ignore_index: int, squeezed: bo
     cause = likely_cause(target, _counts(target[takes_part]), values, classes, ignore_index)
     raise LabelGuardError(
         f'{sum(values.values()):,} of {target.numel():,} targets are invalid: {describe_values(values)}; first at '
-        f'{_listed(invalid)}. Valid are 0..{classes - 1} or ignore_index={ignore_index}. {_sentence(cause)}To train '
-        f"on without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')",
+        f'{_listed(invalid)}; valid are 0..{classes - 1} or ignore_index={ignore_index}. {_ways(cause)}',
         [Tally(total=target.numel(), skipped=sum(values.values()), values=values)],
         _positions(invalid),
     )
@@ -149,5 +148,7 @@ def _listed(invalid: Tensor) -> str:
     return ', '.join(map(str, _positions(invalid))) if invalid.dim() else 'the only element'
 
 
-def _sentence(cause: Optional[str]) -> str:
-    return '' if cause is None else f'Likely cause: {cause} '
+def _ways(cause: Optional[str]) -> str:
+    """What to write, and what to do where that must wait."""
+    without = "train on without them: mmguard.functional.cross_entropy(..., on_invalid='ignore')"
+    return f'To {without}' if cause is None else f'Likely cause: {cause.rstrip(".")} (to {without})'

@@ -62,11 +62,11 @@ def test_valid_targets_pass() -> None:
         (3, LABEL.masked_fill(MASK == 1, 3), 'MG102', '4 outputs'),
         (3, LABEL * 120, 'MG125', 'one table for all files'),
         (12, MASK * 128, 'MG121', 'np.array(Image.open(path)), neither cv2.imread'),
-        (21, LABEL * 64, 'MG121', 'Map no levels to classes'),
+        (21, LABEL * 64, 'MG121', 'map no levels to classes'),
         (4, MASK * 128, 'MG125', 'one table for all files'),
         (2, blob(255).round().long(), 'MG136', 'mode="nearest"'),
         (2, blob(255).round().long(), 'MG136', '(target > 127).long()'),
-        (3, LABEL + 2 * MASK, 'MG107', 'If all of them are classes: 5 outputs'),
+        (3, LABEL + 2 * MASK, 'MG107', 'if all of them are classes: 5 outputs'),
         (3, LABEL + 90_000 * MASK, 'MG137', 'Renumber the ids to 0..2'),
         (4, torch.tensor([0, 1, 2, 4])[torch.randint(0, 4, (2, 16, 16))], 'MG118', 'masked_fill(target == 4, 3)'),
     ],
@@ -89,7 +89,7 @@ def test_what_the_error_holds() -> None:
         check_target(scores(3), target)
     assert caught.value.positions == [(1, 3, 4), (1, 3, 5)]
     assert caught.value.tallies[0].values == {77: 2}
-    assert 'Valid are 0..2 or ignore_index=-100' in str(caught.value)
+    assert 'valid are 0..2 or ignore_index=-100' in str(caught.value)
 
 
 def test_every_code_has_a_cause_and_its_advice_is_complete() -> None:

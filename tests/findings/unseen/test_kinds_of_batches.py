@@ -13,6 +13,7 @@ from kinds_fresh_2_runs import BATCHES as FRESH_2
 from kinds_fresh_3_runs import BATCHES as FRESH_3
 
 from mmguard.functional import check_target
+from mmguard.text.words import sentences
 
 BATCHES = {**OF_SHAPES, **OF_VALUES, **FRESH, **FRESH_2, **FRESH_3}
 
@@ -38,3 +39,4 @@ def test_what_is_said_of_a_batch(name: str) -> None:
     assert -1 not in places, f'{expected.says}: {said}'
     assert places == sorted(places), said
     assert not [words for words in expected.never if words in said], said
+    assert all(len(sentences(fault)) <= 3 for fault in said.split('Also: ')), said  # each names what, where, what to do
