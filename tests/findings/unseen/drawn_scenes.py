@@ -31,7 +31,7 @@ def scene(values: Sequence[int], seed: int = 0, border: Optional[int] = None, re
     places = [(r, c) for r in range(rows) for c in range(columns)][: len(order)]
     spots = np.array([((r + 0.5) * HEIGHT / rows, (c + 0.5) * WIDTH / columns) for r, c in places])
     spots += random.uniform(-0.25, 0.25, spots.shape) * (HEIGHT / rows, WIDTH / columns)
-    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    y, x = np.ogrid[:HEIGHT, :WIDTH]
     nearest = ((y[..., None] - spots[:, 0]) ** 2 + (x[..., None] - spots[:, 1]) ** 2).argmin(-1)
     shuffled = np.array(order)[random.permutation(len(order))]
     label = shuffled[nearest].astype(np.uint8)
