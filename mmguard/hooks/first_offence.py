@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, List, Sequence
 
 from mmguard.hooks.discovery import class_names_of, rules_of, unwrapped
 from mmguard.hooks.ignore_regions import ignored_as_background
+from mmguard.hooks.mixed_images import mixed_images
 from mmguard.labels.images import ImageLabelRule
 from mmguard.labels.space import LabelSpace
 from mmguard.labels.spaces import of_loss
@@ -50,7 +51,8 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
     if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
         background = ignored_as_background(unwrapped(model))
         reported += [background] if background else []
-    return reported
+    mixed = mixed_images(dataset)
+    return [*reported, mixed] if mixed else reported
 
 
 def _likely_causes(

@@ -76,7 +76,7 @@ def yolo_config(name: str, root: str, work_dir: str, mixed: bool = False) -> Con
     config.default_hooks = dict(
         logger=dict(type='LoggerHook', interval=1), checkpoint=dict(type='CheckpointHook', interval=99)
     )
-    config.env_cfg = dict(cudnn_benchmark=False)
+    config.env_cfg, config.randomness = dict(cudnn_benchmark=False), dict(seed=0)
     config.visualizer = dict(type='mmdet.DetLocalVisualizer', vis_backends=[])
     return config
 
