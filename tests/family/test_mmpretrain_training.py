@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import traceback
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -13,6 +14,7 @@ from small_cls import BATCH, CLASSES, IMAGES, PLANTED, cls_config, make_multi, m
 from small_runs import Run, train
 
 from mmguard import LabelGuardError, guard_config
+from mmguard.cli import main
 
 MIXED = [dict(type='Mixup', alpha=0.8), dict(type='CutMix', alpha=1.0)]
 MULTI = dict(type='MultiLabelDataset', ann_file='train.json')
@@ -128,3 +130,17 @@ def test_raise_names_the_file(tmp_path: Path) -> None:
     config.train_dataloader.dataset.pipeline[-1].on_invalid = 'raise'
     with pytest.raises(LabelGuardError, match=rf'images/01\.png: .*Valid are 0\.\.{len(CLASSES) - 1}'):
         train(config)
+
+
+@pytest.mark.parametrize('head', [SMOOTHED, None], ids=['asserted', 'one-hot'])
+def test_explain_knows_how_stock_dies(head: Any, tmp_path: Path, capsys: Any) -> None:
+    root = make_single(tmp_path / 'data')
+    with pytest.raises((AssertionError, RuntimeError)) as death:
+        train(cls_config(root, tmp_path / 'stock', head, () if head else MIXED))
+    log = tmp_path / 'traceback.txt'
+    log.write_text(''.join(traceback.format_exception(death.type, death.value, death.tb)), encoding='utf-8')
+    capsys.readouterr()
+    main(['explain', str(log)])
+    text = ' '.join(capsys.readouterr().out.split())
+    assert 'MG407' in text
+    assert 'put GuardClsLabels behind PackInputs' in text

@@ -160,9 +160,17 @@ SIGNATURES = (
         'MG407',
         'one_hot met labels that it cannot encode.',
         r'OneHot\w*\.cu.{0,300}Assertion|Assertion.{0,40}(?:num_classes|n_class(?!es)).{0,60}failed'
-        r'|Class values must be (?:non-negative|smaller than num_classes)',
+        r'|Class values must be (?:non-negative|smaller than num_classes)'
+        r'|Class Index must be less than number of classes',
         'one_hot(labels, num_classes) needs labels from 0 to num_classes - 1.',
         (
+            Cause(
+                'The label of an image is no class of an MMPretrain head (MixUp and CutMix meet it before any loss): '
+                'put GuardClsLabels behind PackInputs.',
+                ('MG107', 'MG108', 'MG102'),
+                clue=r'label_to_onehot|mmpretrain.models.losses|Class Index must be',
+                tell='The lines of the annotation file, or the folders of the classes, show it.',
+            ),
             Cause(
                 'Ignored pixels (255) are made one-hot.',
                 ('MG104', 'MG208', 'MG219'),
