@@ -100,7 +100,7 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO).
+    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO, files of shapes, Hugging Face).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...

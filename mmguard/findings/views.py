@@ -12,7 +12,7 @@ from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, Map
 VOID = 255
 
 #: Formats of which a file holds shapes under names, and the class list stands elsewhere.
-SHAPES = ('labelme', 'cityscapes', 'cvat')
+SHAPES = ('labelme', 'cityscapes', 'cvat', 'hf')
 
 #: With fewer files a few are no small part.
 ENOUGH_FILES = 20

@@ -74,12 +74,14 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
     """The label files with their names in the copy, what corrects one, and which of them are images beside them."""
     from mmguard.tools.fix.coco import correct_coco
     from mmguard.tools.fix.cvat import plan_of_cvat
+    from mmguard.tools.fix.hf import plan_of_image_folder
     from mmguard.tools.fix.maps import correct_map
     from mmguard.tools.fix.shapes import plan_of_cityscapes, plan_of_labelme
     from mmguard.tools.fix.voc import correct_voc
     from mmguard.tools.fix.yolo import yolo_files
     from mmguard.tools.scan.annotations.cityscapes import is_cityscapes
     from mmguard.tools.scan.annotations.cvat import is_cvat
+    from mmguard.tools.scan.annotations.hf import is_image_folder
     from mmguard.tools.scan.annotations.labelme import is_labelme
     from mmguard.tools.scan.annotations.voc import is_voc
     from mmguard.tools.scan.sources.folder import label_files
@@ -89,6 +91,8 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
     if not is_url(target) and is_cvat(target):
         return plan_of_cvat(Path(target), options)
+    if not is_url(target) and not options.suffix and is_image_folder(target):
+        return plan_of_image_folder(Path(target), options)
     texts = None if is_url(target) or is_voc(target) else yolo_files(Path(target))
     if texts is not None:
         return _plan_of_yolo(texts, options)

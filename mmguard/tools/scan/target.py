@@ -25,7 +25,7 @@ from mmguard.tools.scan.arrays import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, missing_package, raw_datasets
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.config import ConfigSource, split_sets
+from mmguard.tools.scan.sources.config import SPLITS, ConfigSource, split_sets
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.labelmap import read_labelmap
@@ -149,6 +149,9 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
             home = _home(target, copies)
             read = partial(scan_cvat, target, options.num_classes, options.classes, options.images, home)
             return Plan([AnnotationSource(target, read)], ConfigFacts())
+        plan = _hf_plan(target, options, copies)
+        if plan is not None:
+            return plan
     if FILES.is_folder(target):
         from mmguard.tools.scan.annotations.voc import is_voc
 
@@ -232,6 +235,29 @@ def _voc_plan(target: str, options: ScanOptions) -> Plan:
 
     read = partial(scan_voc, target, options.num_classes, options.classes)
     return Plan([AnnotationSource(target, read)], ConfigFacts())
+
+
+def _hf_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:
+    """The data sets of Hugging Face; ``None`` where a target is none of them."""
+    from mmguard.tools.scan.annotations.hf import is_image_folder, saved_splits, scan_image_folder, scan_saved
+
+    splits = saved_splits(target)
+    if splits:
+        chosen = [split for split in splits if len(splits) == 1 or not _is_left_out(split, options)]
+        names = [target if split == target else os.path.basename(split) for split in chosen]
+        reads = [partial(scan_saved, split, options.num_classes) for split in chosen]
+        return Plan([AnnotationSource(name, read) for name, read in zip(names, reads)], ConfigFacts())
+    if options.suffix or not is_image_folder(target):
+        return None
+    home = _home(target, copies)
+    read = partial(scan_image_folder, target, options.num_classes, options.classes, options.images, home)
+    return Plan([AnnotationSource(target, read)], ConfigFacts())
+
+
+def _is_left_out(split: str, options: ScanOptions) -> bool:
+    """Whether a split has one of the usual names, and is not asked for."""
+    name = {'validation': 'val'}.get(os.path.basename(split), os.path.basename(split))
+    return name in SPLITS and name not in options.splits
 
 
 def _home(target: str, copies: Mapping[str, str]) -> str:

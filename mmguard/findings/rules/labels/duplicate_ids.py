@@ -35,7 +35,7 @@ class DuplicateIds(DataRule):
         'Open the two: a JSON that was copied still names the image of the other. Write its own into `imagePath` '
         '(`imageData` may hold the other, too), or join their shapes.'
     )
-    twice = 'An image stands twice in the XML of CVAT.'
+    twice = 'An image stands twice in the annotations.'
     cvat = 'Join the shapes of the two, or leave one out: converters take the last one, or both as different images.'
     otherwise = (
         'Merge the files again, and number images and categories anew while they are apart: which of two images with '
@@ -68,10 +68,10 @@ class DuplicateIds(DataRule):
         found = annotations_of(facts)
         if found.duplicate_names:
             return self.names
-        return {'labelme': self.labelme, 'cvat': self.cvat}.get(found.format, self.advice)
+        return {'labelme': self.labelme, 'cvat': self.cvat, 'hf': self.cvat}.get(found.format, self.advice)
 
     def summarise(self, facts: LabelFacts) -> str:
-        words = {'labelme': self.one_image, 'cvat': self.twice}
+        words = {'labelme': self.one_image, 'cvat': self.twice, 'hf': self.twice}
         return words.get(annotations_of(facts).format, self.summary)
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -33,7 +33,7 @@ OTHERS = (
     'unlabeled', 'ego vehicle', 'rectification border', 'out of roi', 'static', 'dynamic', 'ground', 'parking',
     'rail track', 'guard rail', 'bridge', 'tunnel', 'polegroup', 'caravan', 'trailer', 'license plate',
 )  # fmt: skip
-#: Behind a name: several objects that are not told apart.
+#: Behind a name: several objects, drawn as one.
 _GROUP = 'group'
 _LABELS, _IMAGES = 'gtFine', 'leftImg8bit'
 #: Of a larger JSON the first bytes say what it is.
