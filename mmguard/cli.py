@@ -88,7 +88,7 @@ def _usage_ends_it() -> Iterator[None]:
 def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog='mmguard', description='Keeps bad labels from killing, or quietly spoiling, a training run.')
     parser.add_argument('--version', action='version', version=f'mmguard {__version__}')
-    debug = 'show the traceback of what a command could not do'
+    debug = 'show the traceback if the command fails'
     parser.add_argument('--debug', action='store_true', help=debug)
     commands = parser.add_subparsers(title='commands', metavar='COMMAND', dest='command')
     for name in COMMANDS:

@@ -16,7 +16,9 @@ _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
 
 def add_verbose(parser: argparse.ArgumentParser) -> None:
     """``--verbose``, of the commands that print findings."""
-    parser.add_argument('-v', '--verbose', action='store_true', help='show all causes, edits and notes of a finding')
+    parser.add_argument(
+        '-v', '--verbose', action='store_true', help='show all causes, edits and notes, not three sentences per finding'
+    )
 
 
 def label(text: str) -> int:

@@ -26,16 +26,16 @@ _GUARDED = 'guarded against invalid labels'
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'apply',
-        help='write the guarded config: hook, guards in every pipeline, guarded losses; or the edits of check or scan',
+        help='write the guarded config (hook, guards in every pipeline, guarded losses), or the edits of check or scan',
         description='Writes a config that inherits from CONFIG and guards it: the import, the hook, GuardSegLabels, '
         'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that heed ignored '
         'instances. CONFIG itself '
         'is never changed; a config that is guarded already stays as it is. With --edit it writes the edits that '
-        '`mmguard check` (or `scan`) numbers instead, and has the rules look again.',
+        '`mmguard check` (or `scan`) numbers instead, and checks the result.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
     parser.add_argument(
-        '-o', '--out', type=Path, required=True, metavar='OUT', help='the file to write; OUT must end with .py'
+        '-o', '--out', type=Path, required=True, metavar='OUT', help='the file to write; its name must end with .py'
     )
     parser.add_argument(
         '--edit',
@@ -43,17 +43,17 @@ def add_to(commands: Any) -> None:
         action='append',
         default=[],
         metavar='N',
-        help='write edit [N] of `mmguard check CONFIG`, no guards; may be given again. safe: all that ask nothing',
+        help='write edit [N] of `mmguard check CONFIG`, without guards; can be repeated; safe: all that ask nothing',
     )
     parser.add_argument('--scan', action='store_true', help='the numbers are those of `mmguard scan CONFIG`')
     scanned = parser.add_argument_group(
-        'what was said to `mmguard scan`', 'With --scan; give the same, so that the numbers are the same.'
+        'options of `mmguard scan`', 'With --scan: repeat those of the scan, so that the numbers are the same.'
     )
     add_split(scanned)
     add_labels(scanned)
     add_reading(scanned)
-    parser.add_argument('--guard', action='store_true', help='with --edit: the guards, too')
-    parser.add_argument('--force', action='store_true', help='overwrite OUT where it exists and says something else')
+    parser.add_argument('--guard', action='store_true', help='with --edit: add the guards, too')
+    parser.add_argument('--force', action='store_true', help='overwrite OUT if it exists and differs')
     parser.add_argument('--quiet', action='store_true', help='do not show the diff')
     parser.set_defaults(run=run, interrupted='mmguard apply: interrupted; nothing was written')
 

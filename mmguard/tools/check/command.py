@@ -17,8 +17,8 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'check',
-        help='say what is wrong with the labels in a config, before training',
-        description='Holds a config of MMSegmentation or MMDetection against rules about labels: heads, losses, data '
+        help='check a config before training: say what is wrong with its labels, and what to write',
+        description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
         'sets, pipelines, metrics. Builds nothing and reads no data. Exit code: 0 nothing found, 1 findings, 2 could '
         'not run. `mmguard explain CODE` says more about a finding.',
     )
@@ -31,9 +31,9 @@ def add_to(commands: Any) -> None:
         '--all',
         action='store_true',
         dest='everything',
-        help='also what only invalid labels would bring out: unguarded losses, heads and samplers',
+        help='also what matters only where labels are invalid: unguarded losses, heads and samplers',
     )
-    parser.add_argument('--json', metavar='FILE', help='write the findings as JSON; -: to standard output')
+    parser.add_argument('--json', metavar='FILE', help='write the findings as JSON (-: to standard output)')
     add_verbose(parser)
     parser.set_defaults(run=run)
 

@@ -19,9 +19,11 @@ def add_to(commands: Any) -> None:
         'dies on them and how the guarded one trains on, compares the counts it logged with the label files, and '
         'draws what it found. Takes about a minute on two CPU cores.',
     )
-    parser.add_argument('--out', type=Path, default=Path('mmguard_demo'), metavar='DIR', help='default: %(default)s')
     parser.add_argument(
-        '--iters', type=positive, default=20, metavar='N', help='iterations of the guarded training, default: 20'
+        '--out', type=Path, default=Path('mmguard_demo'), metavar='DIR', help='folder to write to; default: %(default)s'
+    )
+    parser.add_argument(
+        '--iters', type=positive, default=20, metavar='N', help='iterations of the guarded training; default: 20'
     )
     parser.set_defaults(
         run=run, interrupted='mmguard demo: interrupted; its child processes have ended, run it again at any time'

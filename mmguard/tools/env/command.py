@@ -14,14 +14,14 @@ from mmguard.tools.exit_codes import CLEAN, FOUND
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'env',
-        help='what is installed, whether it goes together, and what to do where it does not',
-        description='A line each on Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
+        help='say what is installed, whether it works together, and what to do if not',
+        description='Prints one line each for Python, the stack (OpenMMLab, onedl), torch and its CUDA, NumPy, OpenCV, '
         'mmengine, mmcv and its ops, mmsegmentation and mmdetection: ok, warning or error; then what is wrong (MG5xx) '
-        'and what to do. Exit code 1 where there is an error. '
+        'and what to do. Exit code: 1 if there is an error, else 0. '
         'Packages are imported in a child process; --no-import reads files alone.',
     )
-    parser.add_argument('--json', metavar='FILE', help="write the verdicts as JSON, too; '-': to standard output")
-    parser.add_argument('--no-import', action='store_true', help='do not try the imports (at once, but sees less)')
+    parser.add_argument('--json', metavar='FILE', help='write the verdicts as JSON, too (-: to standard output)')
+    parser.add_argument('--no-import', action='store_true', help='do not try the imports: faster, but finds less')
     add_verbose(parser)
     parser.set_defaults(run=run)
 

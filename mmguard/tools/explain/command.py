@@ -21,10 +21,10 @@ _CODE = re.compile(r'[A-Za-z]{2}\d+')
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'explain',
-        help='what ended a training, from its log or traceback; what a code such as MG102 means',
+        help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
         description='Reads a traceback, a log or the folder of a run, names the error, says what it means, and its '
-        'causes in order. With --config or --data it looks for them itself. Of a code it prints what it means: MG1xx '
-        'is what labels show, MG2xx what a config shows, MG4xx what an error says. Without anything: all codes, one '
+        'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: MG1xx '
+        'is what labels show, MG2xx what a config shows, MG4xx what an error says. Without WHAT: all codes, one '
         'line each. Exit code: 0 a code, or no error in the log; 1 an error is explained, or not known; 2 an unknown '
         'code, or nothing that can be read.',
     )
@@ -32,15 +32,15 @@ def add_to(commands: Any) -> None:
         'what', nargs='?', metavar='WHAT', help='train.log, a notebook, a run folder, - for standard input; or MG102'
     )
     parser.add_argument(
-        '--config', metavar='CONFIG', help='look into this config and its labels; it is run, as by check'
+        '--config', metavar='CONFIG', help='check this config and its labels, too; the config is run, as by check'
     )
-    parser.add_argument('--data', metavar='TARGET', help='look into these labels: what `mmguard scan` takes')
+    parser.add_argument('--data', metavar='TARGET', help='scan these labels, too: a TARGET of `mmguard scan`')
     parser.add_argument('--num-classes', type=positive, metavar='N', help='with --data: valid labels are 0..N-1')
     parser.add_argument('--ignore-index', type=label, metavar='V', help='with --data: the label that is not trained on')
     parser.add_argument(
-        '--framework', choices=list(FRAMEWORKS), metavar='NAME', help='with --data: who trains on a COCO JSON'
+        '--framework', choices=list(FRAMEWORKS), metavar='NAME', help='with --data: what trains on a COCO JSON'
     )
-    parser.add_argument('--json', metavar='FILE', help='write the explanation as JSON; -: standard output')
+    parser.add_argument('--json', metavar='FILE', help='write the explanation as JSON (-: to standard output)')
     add_verbose(parser)
     parser.set_defaults(run=run)
 

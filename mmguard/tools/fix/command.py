@@ -48,7 +48,7 @@ def add_to(commands: Any) -> None:
         '--on-invalid',
         choices=('ignore', 'clip'),
         default='ignore',
-        help='of pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)',
+        help='for pixels: set them to the ignored label, or clamp them into the classes (default: %(default)s)',
     )
     parser.add_argument(
         '--classes',
@@ -59,10 +59,13 @@ def add_to(commands: Any) -> None:
         'annotations of other classes are dropped, names that the file lacks are added',
     )
     parser.add_argument(
-        '--rename', type=_renamed, default={}, metavar='Cat:cat', help='name of a category:the name that it is to have'
+        '--rename', type=_renamed, default={}, metavar='Cat:cat', help='rename categories: old name:new name, ...'
     )
     parser.add_argument(
-        '--renumber', type=label, metavar='N', help='ids of the categories of a COCO JSON: N, N + 1, ... in its order'
+        '--renumber',
+        type=label,
+        metavar='N',
+        help='for a COCO JSON: number its categories N, N + 1, ... in their order',
     )
     parser.add_argument(
         '--boxes',
@@ -95,32 +98,35 @@ def add_to(commands: Any) -> None:
         '--sizes',
         choices=('swapped', 'scaled'),
         default='',
-        help='width and height of the images, as a COCO JSON or VOC tells them: swap them, or (COCO) --scale them, too',
+        help='width and height of the images in a COCO JSON or VOC: swap them, or (COCO) multiply them by --scale, too',
     )
     parser.add_argument(
-        '--no-crowds', action='store_true', help='crowds (VOC: difficult objects) become objects as others are'
+        '--no-crowds', action='store_true', help='turn crowds (VOC: difficult objects) into ordinary objects'
     )
     parser.add_argument(
         '--images',
         metavar='FOLDER',
-        help='of a COCO JSON: name the images as they are named there, leave out the entries of those that are not',
+        help='for a COCO JSON: name the images as in FOLDER, and leave out entries whose image is not there',
     )
-    parser.add_argument('--drop-empty', action='store_true', help='of a COCO JSON: leave out images without an object')
+    parser.add_argument('--drop-empty', action='store_true', help='for a COCO JSON: leave out images without an object')
     parser.add_argument(
         '--colours',
         type=_colours,
         default={},
         metavar='TABLE',
-        help='label of each colour, of label maps that are stored as colours: "{(128, 0, 0): 1, ...}", '
+        help='for label maps that are stored as colours: the label of each colour, "{(128, 0, 0): 1, ...}", '
         'or a .json file of {"128,0,0": 1, ...}',
     )
     parser.add_argument(
-        '--threshold', type=float, metavar='V', help='label maps of two classes: values above V become 1, the others 0'
+        '--threshold',
+        type=float,
+        metavar='V',
+        help='for label maps of two classes: values above V become 1, the others 0',
     )
     edit = parser.add_argument_group(
         'what `mmguard scan TARGET` offers',
-        'With --edit the options --num-classes, --ignore-index, --label-map, --images and those below say what they '
-        'said to the scan; give the same, so that the numbers are the same.',
+        'With --edit, the options --num-classes, --ignore-index, --label-map, --images and those below mean what they '
+        'mean to the scan: repeat those of the scan, so that the numbers are the same.',
     )
     edit.add_argument(
         '--edit',
@@ -128,7 +134,7 @@ def add_to(commands: Any) -> None:
         action='append',
         default=[],
         metavar='N',
-        help='write edit [N] of the scan; may be given again. safe: all that ask nothing. Several files: DIR/1, DIR/2',
+        help='write edit [N] of the scan; can be repeated; safe: all that ask nothing. Several files: DIR/1, DIR/2',
     )
     add_split(edit)
     add_reading(edit)

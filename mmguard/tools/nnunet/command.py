@@ -12,10 +12,10 @@ from mmguard.tools.exit_codes import CLEAN
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'nnunet',
-        help='the line that lets nnUNetv2_train find nnUNetTrainerGuarded',
+        help='print the line that lets nnUNetv2_train find nnUNetTrainerGuarded',
         description='Prints the line that adds the folder of nnUNetTrainerGuarded to nnUNet_extTrainer; what is set '
         'already is kept. In bash: eval "$(mmguard nnunet)", then nnUNetv2_train DATASET CONFIGURATION FOLD -tr '
-        'nnUNetTrainerGuarded. Exit code: 0 printed, 2 this Python has no nnU-Net that looks there.',
+        'nnUNetTrainerGuarded. Exit code: 0 printed, 2 this Python has no nnU-Net that reads it.',
     )
     parser.add_argument('--shell', choices=SHELLS, default='sh', help='sh is bash and zsh, too; default: %(default)s')
     parser.set_defaults(run=run)

@@ -13,7 +13,7 @@ from mmguard.tools.arguments import add_verbose, positive
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'replay',
-        help='which sample of the last batches before a crash fails, and why',
+        help='find the sample of the last batches before a crash that fails, and say why',
         description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
         'and runs the label checks and the model, forward and backward, on the CPU, one sample at a time. No GPU is '
         'touched. Exit code: 0 none fails, 1 at least one fails, 2 could not run, or some were not found.',
@@ -24,15 +24,19 @@ def add_to(commands: Any) -> None:
         '--last',
         type=positive,
         metavar='N',
-        help='replay the last N batches, default: back to the first in which a sample fails',
+        help='replay the last N batches; default: back to the first in which a sample fails',
     )
-    parser.add_argument('--sample', metavar='PATH', help='replay this one alone; the end of its path is enough')
-    parser.add_argument('--weights', metavar='FILE', help='a checkpoint, default: random weights')
+    parser.add_argument('--sample', metavar='PATH', help='replay this sample only; the end of its path is enough')
+    parser.add_argument('--weights', metavar='FILE', help='a checkpoint to load; default: random weights')
     parser.add_argument(
-        '--seeds', type=positive, default=3, metavar='K', help='runs of a random pipeline, default: %(default)s'
+        '--seeds',
+        type=positive,
+        default=3,
+        metavar='K',
+        help='how often a random pipeline is run; default: %(default)s',
     )
-    parser.add_argument('--no-forward', action='store_true', help='look at the labels alone')
-    parser.add_argument('--json', metavar='FILE', help="write the outcome as JSON ('-': standard output)")
+    parser.add_argument('--no-forward', action='store_true', help='check the labels only, do not run the model')
+    parser.add_argument('--json', metavar='FILE', help='write the outcome as JSON (-: to standard output)')
     add_verbose(parser)
     parser.set_defaults(run=run)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'report',
-        help='what a training skipped, and how it died: tables, plots and likely causes',
+        help='show what a training skipped, and how it died: tables, plots and likely causes',
         description='Reads what LabelGuardHook and FlightRecorderHook wrote during a training (of all ranks), and '
         'shows the worst files, what was skipped over the iterations, and the likely causes; of one that died the '
         'error, its last batches, and the command that finds the sample. Exit code: 0 nothing was skipped, 1 something '
@@ -28,11 +28,18 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         'log', type=Path, metavar='LOG', help="label_guard.jsonl, label_guard_flight.jsonl, or a run's folder"
     )
-    parser.add_argument('--num-classes', type=positive, metavar='N', help='default: what the run says')
-    parser.add_argument('--ignore-index', type=label, metavar='N', help='default: what the run says, or 255')
-    parser.add_argument('--top', type=positive, default=20, metavar='N', help='files per table, default: %(default)s')
+    parser.add_argument(
+        '--num-classes', type=positive, metavar='N', help='number of classes; default: what the run says'
+    )
+    parser.add_argument(
+        '--ignore-index',
+        type=label,
+        metavar='N',
+        help='the label that is not trained on; default: what the run says, or 255',
+    )
+    parser.add_argument('--top', type=positive, default=20, metavar='N', help='files per table; default: %(default)s')
     parser.add_argument('--html', type=Path, metavar='FILE', help='write one self-contained page')
-    parser.add_argument('--json', metavar='FILE', help="write the numbers as JSON ('-': standard output)")
+    parser.add_argument('--json', metavar='FILE', help='write the numbers as JSON (-: to standard output)')
     add_verbose(parser)
     parser.set_defaults(run=run)
 

@@ -16,52 +16,57 @@ _SPLITS = ('train', 'val', 'test')
 
 def add_split(parser: Any) -> None:
     parser.add_argument(
-        '--split', nargs='+', choices=_SPLITS, default=list(_SPLITS), help='of a config, default: all three'
+        '--split',
+        nargs='+',
+        choices=_SPLITS,
+        default=list(_SPLITS),
+        help='the splits of a config to read; default: all three',
     )
 
 
 def add_labels(group: Any) -> None:
     """What `mmguard fix` says of the labels that it writes, too."""
     group.add_argument('--num-classes', type=positive, metavar='N', help='valid labels are 0..N-1')
-    group.add_argument('--ignore-index', type=label, metavar='V', help='the label that is not trained on, default: 255')
+    group.add_argument('--ignore-index', type=label, metavar='V', help='the label that is not trained on; default: 255')
     group.add_argument(
         '--label-map',
         type=label_map,
         default={},
         metavar='7:0,8:1',
-        help='value in the file:class; *:255 for all others',
+        help='value in the file:class, ...; *:255 for all other values',
     )
     group.add_argument(
         '--classes',
         type=class_names,
         metavar='cat,dog',
-        help='of Labelme and VOC, the names that are classes, in their order; or a file with a name in each line, '
-        'labels.txt',
+        help='for Labelme and VOC: the names of the classes, in their order, or a file with one name per line',
     )
-    group.add_argument('--images', metavar='DIR', help='folder of the images: pairs and sizes are compared')
+    group.add_argument('--images', metavar='DIR', help='folder of the images, to compare names and sizes')
 
 
 def add_reading(group: Any) -> None:
     """The rest."""
-    group.add_argument('--reduce-zero-label', action='store_true', help='0 is ignored, 1 is the first class')
+    group.add_argument(
+        '--reduce-zero-label', action='store_true', help='as in mmseg: 0 is ignored, and 1 is the first class'
+    )
     group.add_argument(
         '--framework',
         choices=list(FRAMEWORKS),
         metavar='NAME',
-        help=f'of a COCO JSON, who trains: {", ".join(FRAMEWORKS)}',
+        help=f'for a COCO JSON: what trains on it: {", ".join(FRAMEWORKS)}',
     )
     group.add_argument(
         '--labels',
         choices=NUMBERINGS,
-        help='of a COCO JSON, what a label is: the position of its category (mmdet, detectron2, YOLOX), or its id as '
-        'it stands (DETR and its like, torchvision); default: as the framework does. Without either both are judged',
+        help='for a COCO JSON: what a label is, the position of its category (mmdet, detectron2, YOLOX) or its id '
+        '(DETR and similar models, torchvision); default: as --framework does. Without either, both are checked',
     )
     group.add_argument(
         '--masks',
         action='store_true',
-        help='of a COCO JSON, look at the masks, too; a config says whether it needs them',
+        help='for a COCO JSON: check the masks, too (a config says whether it needs them)',
     )
-    group.add_argument('--suffix', metavar='END', help='read only label maps whose names end so')
+    group.add_argument('--suffix', metavar='END', help='read only label maps whose names end with END')
 
 
 def options_of(args: argparse.Namespace) -> ScanOptions:

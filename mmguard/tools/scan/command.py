@@ -20,26 +20,29 @@ if TYPE_CHECKING:
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'scan',
-        help='read all labels before training: what is wrong, in which files, why, and what to write',
+        help='read all labels before training: say what is wrong, in which files, why, and what to write',
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
-        'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net (dataset.json); of '
-        'all but a config, YOLO and Labelme also the URL (s3://, https://, zip://FOLDER::FILE.zip, what fsspec knows). '
-        'Exit code: 0 clean, 1 '
-        'findings, 2 could not run, or read nothing.',
+        'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
+        '(dataset.json). Except for a config, YOLO and Labelme it can be a URL (s3://, https://, '
+        'zip://FOLDER::FILE.zip, what fsspec knows). Exit code: 0 clean, 1 findings, 2 could not run, or read nothing.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
-    labels = parser.add_argument_group('what no config says')
+    labels = parser.add_argument_group('what a config would say')
     add_labels(labels)
     add_reading(labels)
     where = parser.add_argument_group('how it is run')
-    where.add_argument('--resume', action='store_true', help='go on: files unchanged since the last scan are not read')
-    where.add_argument('--journal', metavar='FILE', help='the records of the scan; default: in the user cache')
-    where.add_argument('--processes', type=processes, metavar='N', help='default: one per core')
+    where.add_argument(
+        '--resume',
+        action='store_true',
+        help='go on where the last scan stopped; files that have not changed are not read again',
+    )
+    where.add_argument('--journal', metavar='FILE', help='file for the records of the scan; default: in the user cache')
+    where.add_argument('--processes', type=processes, metavar='N', help='number of processes; default: one per core')
     where.add_argument('--dask', metavar='ADDRESS', help='run on a dask.distributed cluster, tcp://host:8786')
     out = parser.add_argument_group('output')
-    out.add_argument('--json', metavar='FILE', help='write everything as JSON; -: standard output')
+    out.add_argument('--json', metavar='FILE', help='write everything as JSON (-: to standard output)')
     out.add_argument('--html', metavar='FILE', help='write one self-contained page with pictures of the worst files')
     add_verbose(parser)
     parser.set_defaults(

@@ -19,23 +19,31 @@ if TYPE_CHECKING:
 def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         'trace',
-        help='after which step of the pipeline a label value or a box appears, changes or vanishes',
+        help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows what each "
         'step did to label values and instances, and why. Exit code: 0 all valid (or the value was not found), 1 '
         'invalid values at some step, 2 could not run.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a config of MMSegmentation or MMDetection')
-    parser.add_argument('--sample', metavar='N|PATH', help='number, or image or label file, default: the first')
+    parser.add_argument(
+        '--sample', metavar='N|PATH', help='number of a sample, or its image or label file; default: the first'
+    )
     parser.add_argument(
         '--value',
         type=label,
         metavar='V',
-        help='count it at each step; without --sample: of the first sample that shows it',
+        help='count this value at each step; without --sample, in the first sample that has it',
     )
-    parser.add_argument('--split', choices=('train', 'val', 'test'), default='train', help='default: %(default)s')
-    parser.add_argument('--seed', type=label, default=0, metavar='N', help='of random transforms, default: %(default)s')
-    parser.add_argument('--num-classes', type=positive, metavar='N', help='default: what guards or heads say')
-    parser.add_argument('--json', metavar='FILE', help="write the story as JSON ('-': standard output)")
+    parser.add_argument(
+        '--split', choices=('train', 'val', 'test'), default='train', help='split to read; default: %(default)s'
+    )
+    parser.add_argument(
+        '--seed', type=label, default=0, metavar='N', help='seed of random transforms; default: %(default)s'
+    )
+    parser.add_argument(
+        '--num-classes', type=positive, metavar='N', help='number of classes; default: what guards or heads say'
+    )
+    parser.add_argument('--json', metavar='FILE', help='write all steps as JSON (-: to standard output)')
     parser.set_defaults(run=run)
 
 
