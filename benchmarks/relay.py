@@ -39,6 +39,9 @@ class Relay:
         self.address = f'tcp://127.0.0.1:{listening.sockets[0].getsockname()[1]}'
         self._started.set()
         self._loop.run_forever()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0))
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         behind, before = await asyncio.open_connection(*self._server)

@@ -1,7 +1,8 @@
-"""A million records through a cluster of 99 workers: memory and time of scheduler and client, bytes between them.
+"""What docs/scale.md plans with: a worker's throughput, and a million records through a cluster of 99 workers.
 
-The workers generate records, three processes of 33 workers with two threads each; all else is real: the command, its
-listing of a million (empty) files, the scheduler, the journal, the tree. Needs dask.distributed. SCALE_RECORDS=50000
+For the throughput, label maps are on S3 as in ``storage``. For the million, the workers generate records, three
+processes of 33 workers with two threads each; all else is real: the command, its listing of a million empty files, the
+scheduler, the journal, the tree. Needs dask.distributed, s3fs and moto[server]. SCALE_RECORDS=50000 STORAGE_FILES=400
 """
 
 from __future__ import annotations
@@ -14,10 +15,17 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple
 
 from benchmarks.relay import Relay
-from benchmarks.timing import Row
+from benchmarks.storage import FILES, LABELS, SIDE, far_away, lead_to
+from benchmarks.timing import Row, interleaved
+from mmguard.tools.scan.engine import Mapper, scan_maps
+from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.on_dask import DaskCluster
+from mmguard.tools.scan.processes import LocalProcesses, cores
+from mmguard.tools.scan.sources.folder import FolderSource
+from mmguard.tools.storage.files import forget_listings
 
 RECORDS = int(os.environ.get('SCALE_RECORDS', 1_000_000))
 PROCESSES, WORKERS = 3, 33
@@ -41,6 +49,50 @@ class Used(NamedTuple):
 
 def rows(device: str, rounds: int) -> List[Row]:
     sys.path.insert(0, str(_TESTS))
+    return _throughput(rounds) + _records()
+
+
+def _throughput(rounds: int) -> List[Row]:
+    """Of label maps that are fetched and decoded."""
+    from local_cluster import cluster
+
+    with far_away() as (folder, port), Relay(f'tcp://127.0.0.1:{port}') as relay:
+        lead_to(int(relay.address.rpartition(':')[2]))
+        with cluster(cores()) as started:
+            mapper = DaskCluster(started.address)
+
+            def scan(mapper: Mapper) -> None:
+                forget_listings()
+                with Journal(os.path.join(folder, 'journal.jsonl'), resume=False) as journal:
+                    done = scan_maps(FolderSource('s3://labels/all', LABELS).items(), LABELS, mapper, journal)
+                assert done.decoded == FILES
+
+            def on_workers() -> float:
+                return sum(_used(worker.pid).seconds for worker in started.workers)
+
+            scan(mapper)  # connections, imports
+            before, received = on_workers(), relay.received
+            scan(mapper)
+            core = (on_workers() - before) / FILES
+            network = (relay.received - received) / FILES
+            forget_listings()
+            start = time.process_time()
+            assert sum(1 for _ in FolderSource('s3://labels/all', LABELS).items()) == FILES
+            listed = (time.process_time() - start) / FILES
+            calls = {'workers': lambda: scan(mapper), 'processes': lambda: scan(LocalProcesses(cores()))}
+            times = interleaved(calls, max(3, rounds // 4))
+            mapper.close()
+        size = sum(path.stat().st_size for path in Path(folder, 'labels').iterdir()) / FILES
+    what = f'{FILES:,} maps {SIDE}x{SIDE} on S3'
+    return [
+        Row(f'{what}, {cores()} workers / {cores()} processes, time', times['workers'], times['processes'], None),
+        Row('worker, core time per map that it fetches and decodes', 1e3 * core, None, None),
+        Row('S3 to workers, per map / its file', network, size, None, 'bytes'),
+        Row('client, core time per name that it lists on S3', 1e6 * listed, None, None, 'us'),
+    ]
+
+
+def _records() -> List[Row]:
     from local_cluster import GENERATED, Process, cluster
 
     with tempfile.TemporaryDirectory() as folder, cluster(0) as started:
@@ -51,8 +103,6 @@ def rows(device: str, rounds: int) -> List[Row]:
         with Relay(started.address) as relay:
             client = _scan(folder, relay.address)
         scheduler = _used(started.scheduler.pid)
-        assert before is not None
-        assert scheduler is not None
         again = _scan(folder, started.address, '--resume')
         journal = os.path.getsize(os.path.join(folder, 'journal.jsonl'))
     what = f'{RECORDS:,} records on {PROCESSES * WORKERS} workers'
@@ -86,7 +136,8 @@ def _scan(folder: str, address: str, *more: str) -> Used:
     process = subprocess.Popen([sys.executable, '-m', 'mmguard.cli', *words], stdout=subprocess.DEVNULL)
     used = Used(0, 0)
     while process.poll() is None:
-        used = _used(process.pid) or used
+        now = _used(process.pid)
+        used = now if now.peak else used
         time.sleep(_LOOK)
     assert process.returncode == 1, 'invalid values were generated'
     (found,) = json.loads(Path(out).read_text())['datasets']
@@ -95,10 +146,8 @@ def _scan(folder: str, address: str, *more: str) -> Used:
     return used
 
 
-def _used(pid: int) -> Optional[Used]:
-    """So far; ``None`` of a process that has ended. What ``wait4`` says would hold the memory of this one, too."""
+def _used(pid: int) -> Used:
+    """So far; without memory where it has ended. What ``wait4`` says would hold the memory of this process, too."""
     ticks = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     peak = re.search(r'VmHWM:\s+(\d+) kB', Path(f'/proc/{pid}/status').read_text())
-    if peak is None:
-        return None
-    return Used((int(ticks[11]) + int(ticks[12])) / os.sysconf('SC_CLK_TCK'), int(peak[1]) / 1024)
+    return Used((int(ticks[11]) + int(ticks[12])) / os.sysconf('SC_CLK_TCK'), int(peak[1]) / 1024 if peak else 0.0)

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import List
+from typing import Iterator, List, Tuple
 
 import numpy as np
 from PIL import Image
@@ -37,21 +37,35 @@ _TESTS = Path(__file__).parents[1] / 'tests' / 'tools' / 'storage'
 
 
 def rows(device: str, rounds: int) -> List[Row]:
+    with far_away() as (folder, port):
+        lead_to(port)
+        return _measured(folder, rounds)
+
+
+def lead_to(port: int) -> None:
+    """Requests for S3, of this process and of those that it starts."""
+    from servers import environment
+
+    os.environ.update(environment(port))
+
+
+@contextmanager
+def far_away() -> Iterator[Tuple[str, int]]:
+    """The label maps on S3: a folder for other files, and the port that answers late."""
     sys.path.insert(0, str(_TESTS))
-    from servers import environment, s3_server, upload
+    from servers import s3_server, upload
 
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         behind = stack.enter_context(s3_server())
-        os.environ.update(environment(behind))
+        lead_to(behind)
         _write(Path(folder, 'labels'))
         upload(Path(folder, 'labels'), 's3://labels/all', behind)
         words = [sys.executable, str(_TESTS / 'slow_proxy.py'), str(behind), str(LATENCY)]
         proxy = stack.enter_context(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         stack.callback(proxy.kill)
         assert proxy.stdout is not None
-        os.environ.update(environment(int(proxy.stdout.readline())))
-        return _measured(folder, rounds)
+        yield folder, int(proxy.stdout.readline())
 
 
 def _write(root: Path) -> None:

@@ -6,7 +6,9 @@ import asyncio
 import concurrent.futures
 import itertools
 import logging
+import pickle
 import uuid
+import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set
@@ -179,7 +181,8 @@ class _Run:
         task = _Task(next(self._numbers), chunk, self._open)
         task.tasks.waiting += 1
         # Not pure: the same file may have changed since an earlier scan on this cluster.
-        arguments = (chunk, self._settings, task.tasks.group, task.number)
+        # Packed: the scheduler unpickles what it passes on, and would keep it for a while as thousands of objects.
+        arguments = (zlib.compress(pickle.dumps((chunk, self._settings)), 1), task.tasks.group, task.number)
         with _answers():
             future = self._client.submit(scan_and_hold, *arguments, pure=False)
         self._at_work[future.key] = task

@@ -8,6 +8,7 @@ the records, too, so that of a client that was killed nothing has to be read aga
 from __future__ import annotations
 
 import asyncio
+import pickle
 import threading
 import zlib
 from collections import Counter
@@ -15,8 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional
 
 from mmguard.tools.scan.engine import ChunkResult, scan_chunk
-from mmguard.tools.scan.record import MapItem
-from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.summary import MapSummary
 
 _POLL = 0.05
@@ -79,12 +78,11 @@ _running: Counter = Counter()
 _lock = threading.Lock()
 
 
-def scan_and_hold(items: List[MapItem], settings: MapSettings, group: Group, task: int) -> Optional[Returned]:
+def scan_and_hold(packed: bytes, group: Group, task: int) -> Optional[Returned]:
     """One task: reads some files. ``None`` where another client goes on with the scan.
 
     Args:
-        items (list[MapItem]): The files.
-        settings (MapSettings): How they are loaded.
+        packed (bytes): The files and their settings, pickled and compressed.
         group (Group): What the task belongs to.
         task (int): Its number.
     """
@@ -95,7 +93,7 @@ def scan_and_hold(items: List[MapItem], settings: MapSettings, group: Group, tas
             return None
         _running[group.client] += 1
     try:
-        result = scan_chunk(items, settings)
+        result = scan_chunk(*pickle.loads(zlib.decompress(packed)))
         lines = getattr(result, 'lines', None)
         if lines is None:  # no journal has such files
             return Returned(get_worker().address, result, b'')
