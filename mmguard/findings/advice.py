@@ -164,8 +164,8 @@ def _ignores_any(facts: LabelFacts) -> bool:
 
 
 def in_nnunet(raw_folder: str) -> Sequence[str]:
-    """What to do about any wrong label in nnU-Net, in two sentences."""
+    """What to do about any wrong label in nnU-Net, a sentence in two lines."""
     return (
-        f'Which files and slices: `mmguard scan {raw_folder}`.',
-        'Then correct the label files (or dataset.json) and preprocess again.',
+        f'Which files and slices: `mmguard scan {raw_folder}`;',
+        'then correct the label files (or dataset.json) and preprocess again.',
     )

@@ -16,6 +16,8 @@ from mmengine.registry import HOOKS
 from small_runs import LOAD, PACK, Run, add_loop, read_lines, tiny_config, train
 from warm import run as run_program
 
+from mmguard.text.words import sentences
+
 pytestmark = pytest.mark.slow
 
 #: Skipped pixels of the first four batches of two.
@@ -105,6 +107,9 @@ def test_human_line_hint_and_table(cityscapes: str, work_dir: str) -> None:
     (warning,) = [line for line in run.log.splitlines() if 'WARNING - guard: first offence' in line]
     assert 'Training goes on without these labels' in warning
     assert 'likely cause: MG101 These look like raw Cityscapes ids' in run.log
+    said = run.log[run.log.index('first offence') :].split('\n')[:5]
+    assert [row.split(':')[0].strip() for row in said[1:]] == ['likely cause', 'seen', 'do', 'more']
+    assert sum(len(sentences(row)) for row in [said[0].partition('. ')[2], said[1], said[3]]) == 3
     table = run.log[run.log.index('guard: summary') :]
     files = [line for line in table.splitlines() if '│' in line]
     assert '210' in files[0]
