@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Dict
@@ -87,3 +89,18 @@ def test_a_trace_names_the_images_that_mosaic_mixed_in(coco: str, tmp_path: Path
     (change,) = [one for one in mosaic['changes'] if one['value'] == 82][:1]
     assert 'mixed in from ' in change['origin']
     assert change['origin'].endswith(('3.jpg', '4.jpg')), 'the only files that hold a label 82'
+
+
+def test_a_scan_needs_no_mmyolo_that_can_be_imported(coco: str, tmp_path: Path) -> None:
+    file = tmp_path / 'config.py'
+    yolo_config(YOLOV8, coco, str(tmp_path)).dump(file)
+    program = 'import sys; from mmguard.cli import main; sys.exit(main(sys.argv[1:]))'  # beside mmcv 2.1 it refuses
+    done = subprocess.run(
+        [sys.executable, '-c', program, 'scan', str(file), '--split', 'train'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert 'MG108' in done.stdout
+    assert 'invalid: class 82' in done.stdout

@@ -23,6 +23,8 @@ from mmguard.tools.storage.files import FILES, Files
 from mmguard.tools.storage.urls import entered, in_the_place, is_url
 
 SPLITS = ('train', 'val', 'test')
+#: ``YOLOv5CocoDataset`` reads what ``CocoDataset`` does: that is asked where mmyolo cannot be imported.
+_OF_MMYOLO = 'YOLOv5'
 
 
 @dataclass
@@ -217,6 +219,8 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> De
     kind = settings.get('type', '')
     name = (kind or 'one without a type') if isinstance(kind, str) else getattr(kind, '__name__', str(kind))
     cls = class_of(kind, 'DATASETS', settings.get('_scope_', scope))
+    if cls is None and name.startswith(_OF_MMYOLO):
+        cls = class_of(name[len(_OF_MMYOLO) :], 'DATASETS', 'mmdet')
     family = _family_of(cls)
     root = str(settings.get('data_root') or '')
     prefix = settings.get('data_prefix')

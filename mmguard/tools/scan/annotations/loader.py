@@ -97,6 +97,7 @@ def _labels(dataset: DetDataset, path: str) -> Dict[int, int]:
     light = copy.deepcopy(dataset.settings)
     light.update(type=dataset.cls, ann_file=path, pipeline=[], lazy_init=True)
     light.pop('backend_args', None)  # the sample lies on this machine
+    light.pop('batch_shapes_cfg', None)  # of mmyolo's: the order of images
     counts: Counter = Counter()
     with redirect_stdout(io.StringIO()):  # pycocotools prints
         listed = DATASETS.build(light).load_data_list()
