@@ -1,15 +1,17 @@
-"""A config of mmpretrain of each kind; all of them: every_mmpretrain_config.py."""
+"""A config of mmpretrain of each kind, and of each folder; all of them: every_mmpretrain_config.py."""
 
 from __future__ import annotations
 
 import os.path as osp
 
 import pytest
-from mmpretrain_configs import ROOT, check, guards, shipped
+from mmpretrain.registry import MODELS
+from mmpretrain_configs import ROOT, check, guards, one_of_each_folder
 
 from mmguard.config.label_spaces import from_config
 from mmguard.config.load import load_config
 from mmguard.config.read import from_mmengine
+from mmguard.labels.spaces import from_model, of_loss
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 
 #: A head, a loss, a mixing of images or a model of each kind -> the arguments of the guard of its training.
@@ -30,10 +32,11 @@ KINDS = {
     'clip/clip_vit-base-p16_zeroshot-cls_cifar100.py': None,
 }
 
+BUILT = ('resnet/resnet18_8xb32_in1k.py', 'resnet/resnet18_8xb16_cifar10.py', 'lenet/lenet5_mnist.py')
 
-def test_one_config_of_each_kind() -> None:
+
+def test_the_guard_of_each_kind() -> None:
     for name, arguments in KINDS.items():
-        assert check(name), name
         tree = guard_tree(tree_of(load_config(osp.join(ROOT, name)))).tree
         wanted = [arguments] if arguments else []
         of_training = list(guards(tree.get('train_dataloader')))
@@ -48,5 +51,19 @@ def test_what_report_reads_without_an_import_is_the_same(name: str) -> None:
         assert said == from_config(read, 'train').instances
 
 
-def test_all_of_them_are_listed() -> None:
-    assert len(shipped()) > 530
+@pytest.mark.parametrize('name', BUILT)
+def test_the_model_says_the_same_as_its_config(name: str) -> None:
+    read = from_mmengine(load_config(osp.join(ROOT, name)))
+    said = from_config(read)
+    model = MODELS.build(read.data['model'])
+    built = from_model(model, said.names)
+    assert said.instances is not None
+    assert built.instances is not None
+    assert built.instances.num_classes == said.instances.num_classes
+    of_its_loss = [space.num_classes for space in of_loss(model, 'head.loss_module').values()]
+    is_bare = 'lenet' in name  # its backbone classifies
+    assert of_its_loss == ([] if is_bare else [said.instances.num_classes])
+
+
+def test_one_config_of_each_folder() -> None:
+    assert sum(map(check, one_of_each_folder())) >= 105
