@@ -25,11 +25,13 @@ def fits_a_screen(finding: Finding) -> None:
     screen, whole = finding_text(finding, WIDE, verbose=False), finding_text(finding, WIDE)
     assert 2 <= len(sentences_of(screen)) <= MOST, screen
     assert screen.startswith(f'{finding.code} {finding.severity}: {sentences(finding.cause)[0]}'), screen
+    assert finding.evidence, screen
     assert f'\n  seen: {finding.evidence}' in screen, screen
     for edit in finding.edits[:1]:
         assert edit.question in screen, screen
         assert all(part in screen for part in [part for part in sentences(edit.text) if '`' in part][:1]), screen
         # What is written together stands in one sentence: else a part of it may be left out.
-        assert not re.search(r'\. (Write|Add|And|With it)\b', edit.text), edit.text
+        written = [part for part in sentences(edit.text) if re.match(r'(Write|Add|And|With it)\b', part)]
+        assert len(written) <= 1, edit.text
     hidden = set(whole.split('\n')) - set(screen.split('\n'))
     assert bool(hidden) == ('  more with --verbose: ' in screen), screen

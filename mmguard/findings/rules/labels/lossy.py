@@ -9,7 +9,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.gray_levels import MANY
-from mmguard.findings.views import is_whole, knows_classes, maps_of, share, stored
+from mmguard.findings.views import is_whole, knows_classes, listing, maps_of, share, stored
 
 #: A single value in between may be a label of its own: a border that somebody drew.
 FEW = 2
@@ -124,4 +124,4 @@ class LossyOrInterpolated(DataRule):
             texts.append(f'{maps.lossy:,} label files are JPEG')
         if maps.at_edges is not None:
             texts.append(f'{100 * maps.at_edges:.3g} % of the invalid pixels lie between two other values')
-        return '; '.join(texts)
+        return '; '.join(texts) or f'values {listing(sorted(stored(facts)), 24)}'
