@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
 
 from mmguard.config.classes import name_of
@@ -72,7 +73,7 @@ def guard_config(cfg: Config) -> Config:
     """The guarded config, one line before ``Runner.from_cfg(cfg)``.
 
     Hook, guards in every pipeline, losses swapped or wrapped, assigners that heed ignored instances. ``cfg`` itself is
-    not changed, and a config that is guarded comes back as it is.
+    not changed, and a config that is guarded comes back as it is. What could not be guarded is said in a warning.
 
     Args:
         cfg (Config): A config of mmseg or mmdet, of either style.
@@ -94,7 +95,10 @@ def guard_config(cfg: Config) -> Config:
             f'Config(dict(...))'
         )
     guarded = copy.deepcopy(cfg)
-    tree = guard_tree(tree_of(cfg, keep_imported=True)).tree
+    tree, _, left = guard_tree(tree_of(cfg, keep_imported=True))
+    if left:
+        lines = ''.join(f'\n  {line}' for line in left)
+        warnings.warn(f'mmguard.guard_config left as it is:{lines}', stacklevel=2)
     object.__setattr__(guarded, '_cfg_dict', ConfigDict(tree))
     return guarded
 

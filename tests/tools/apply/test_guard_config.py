@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os.path as osp
+import warnings
 from typing import Any, Dict
 
 import pytest
@@ -250,6 +251,22 @@ def test_heads_that_disagree_are_reported() -> None:
     assert any(
         'model.decode_head[0].num_classes: 7, model.decode_head[1].num_classes: 5' in line for line in guarded.left
     )
+
+
+def test_what_is_left_is_said_and_a_config_that_is_guarded_throughout_brings_no_word() -> None:
+    unknown = dict(
+        default_scope='mmpose',
+        model=dict(type='TopdownPoseEstimator'),
+        train_dataloader=dict(dataset=dict(type='CocoDataset', pipeline=[dict(type='mmdet.PackDetInputs')])),
+    )
+    with pytest.warns(UserWarning, match='guard_config left as it is:') as said:
+        mmguard.guard_config(Config(unknown))
+    (text,) = [str(one.message) for one in said if 'guard_config' in str(one.message)]
+    assert "default_scope = 'mmpose' is no framework that mmguard knows" in text
+    assert 'train_dataloader.dataset.pipeline: no guard: the heads name no number of classes' in text
+    with warnings.catch_warnings():
+        warnings.filterwarnings('error', message='mmguard')
+        mmguard.guard_config(stock('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'))
 
 
 def test_what_is_no_config_is_refused() -> None:
