@@ -89,6 +89,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/test_scan_engine.py',
         'tools/scan/test_scan_geotiff.py',
         'tools/scan/test_scan_hostile.py',
+        'tools/scan/test_scan_rasterio.py',
         'tools/scan/test_scan_stored.py',
         'tools/scan/test_scan_tried.py',
         'tools/scan/annotations/test_panoptic_png.py',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.yolo import YoloFacts
@@ -14,10 +14,11 @@ from mmguard.labels.tally import Tally
 _FEW = 6
 
 
-class NoData(NamedTuple):
+@dataclass(frozen=True)
+class NoData:
     """A value that label maps declare as no data (GeoTIFF).
 
-    Attributes:
+    Args:
         value (int): As stored; -2147483648 stands for NaN, and numbers beyond 32 bits, too.
         label (int): What training makes of it.
         pixels (int): How many there are in the files that declare it.
