@@ -16,6 +16,8 @@ from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, wa
 
 #: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
 WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
+#: Heads that look at the type of a loss before it is built -> the loss, and the types that they look for.
+READ_BY_TYPE = {'Anchor3DHead': ('loss_cls', ('mmdet.FocalLoss', 'mmdet.GHMC'))}
 
 
 class Verdict(NamedTuple):
@@ -186,7 +188,8 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     for path, loss in list(losses_in(tree)):
         if _at(tree, path) is not loss:
             continue  # it went into a guard with the loss around it
-        verdict = judge(loss, scope_at(tree, path[:-1]))
+        reader = _reader_of_type(tree, path, loss)
+        verdict = Verdict(None, reader) if reader else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
             changed.append(f'{dotted(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
@@ -210,6 +213,20 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
                 f'{dotted((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
             )
     return changed, [*left, *heads_without_loss(tree)]
+
+
+def _reader_of_type(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
+    """Why a loss stays because its head goes by its type; empty where it does not."""
+    head = _at(tree, path[:-1])
+    cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
+    for base in getattr(cls, '__mro__', ()):
+        name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
+        if path[-1] == name and loss['type'] in types:
+            return (
+                f'{name_of(head["type"])} looks at its type before it is built, and would train otherwise. The guard '
+                f'in the pipeline keeps invalid labels from it'
+            )
+    return ''
 
 
 def _at(tree: Any, path: Path) -> Any:

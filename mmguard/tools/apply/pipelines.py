@@ -16,7 +16,7 @@ PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabel
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _OBJECT_PACK = 'Pack3DDetInputs'
 _INSTANCE_PACKS = ('PackDetInputs', 'PackTrackInputs', _OBJECT_PACK)
-#: What mmdet3d's Pack transform is told to pack, by kind of label.
+#: Keys that mmdet3d's Pack transform takes, by kind of label.
 _PACKED_KEYS = {'instances': ('gt_labels_3d', 'gt_bboxes_labels'), 'pixels': (POINTS,)}
 _POINT_CLASSES = 'PointSegClassMapping'
 _IMAGE_PACK = 'PackInputs'
@@ -143,7 +143,7 @@ def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:
-    """Whether a Pack transform hands labels of a kind on; only mmdet3d's is told what to."""
+    """Whether a Pack transform hands labels of a kind on; only mmdet3d's has a list of them."""
     return _name(pack) != _OBJECT_PACK or bool(set(_PACKED_KEYS[kind]) & set(pack.get('keys') or ()))
 
 
@@ -199,8 +199,12 @@ def _insert(tree: Dict[str, Any], path: Path, steps: List[Any], pack_at: int, gu
 def _carry_report(tree: Dict[str, Any], path: Path, pack: Dict[str, Any]) -> None:
     """Has the Pack transform hand on the report of a guard that stands before it."""
     keys: Optional[Any] = argument(pack, 'meta_keys', 'TRANSFORMS', scope_at(tree, path))
-    if keys is not None and LABEL_GUARD not in keys:
-        pack['meta_keys'] = type(keys)((*keys, LABEL_GUARD))
+    if keys is None:
+        return
+    wanted = (LABEL_GUARD, f'{POINTS}_path') if _name(pack) == _OBJECT_PACK else (LABEL_GUARD,)
+    missing = [key for key in wanted if key not in keys]
+    if missing:
+        pack['meta_keys'] = type(keys)((*keys, *missing))
 
 
 def _shown(guard: Dict[str, Any]) -> str:
