@@ -268,6 +268,12 @@ READ_ALONE = {
     'mmguard scan my_config.py --split train --processes 16': 'tests/tools/scan/test_scan_configs.py',
     'mmguard scan my_config.py --split train --resume': 'tests/tools/scan/test_scan_command.py',
     'mmguard scan my_config.py --dask tcp://10.0.0.1:8786': 'tests/tools/scan/test_scan_dask.py',
+    'mmguard scan s3://bucket/labels --num-classes 19 --dask tcp://10.0.0.1:8786 --journal scan.jsonl': (
+        'tests/tools/storage/test_storage_cluster.py'
+    ),
+    'mmguard scan s3://bucket/labels --num-classes 19 --dask tcp://10.0.0.1:8786 --journal scan.jsonl --resume': (
+        'tests/tools/storage/test_storage_cluster.py'
+    ),
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl': 'tests/tools/replay',
     'mmguard scan $nnUNet_raw/Dataset001_X': 'tests/tools/scan/nnunet',
     'mmguard report $nnUNet_results/Dataset001_X/nnUNetTrainerGuarded__nnUNetPlans__3d_fullres/fold_0': 'tests/nnunet',
