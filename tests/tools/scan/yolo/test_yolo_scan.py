@@ -1,4 +1,4 @@
-"""YOLO label files: planted faults are named with their lines, clean sets are clean, damaged files do not end the scan."""
+"""YOLO label files: planted faults are named with their lines, clean sets are clean, damaged ones do not end a scan."""
 
 from __future__ import annotations
 
