@@ -39,7 +39,9 @@ def brief(finding: Finding, most: int = MOST) -> Brief:
     number = len(said) - len(shown)
     others = counted(len(edits) - 1, 'other way')
     numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
-    left = [f'{others} ({numbers})' if numbers else others] * (len(edits) > 1)
+    others += f' ({numbers})' if numbers else ''
+    others += ' if the answer is no' if asked else ''
+    left = [others] * (len(edits) > 1)
     left += [counted(number, 'note')] * bool(number)
     return Brief(
         ' '.join(said[n] for n in shown if n < len(cause)),

@@ -30,7 +30,7 @@ def test_a_screen_holds_cause_question_and_edit_and_counts_the_rest() -> None:
         'MG102 error: There is one class too many.\n'
         '  seen: value 11 in 3 of 4 files\n'
         '  do: [by hand] Is 11 a class? Write `num_classes=12` in every head.\n'
-        '  more with --verbose: 2 other ways ([1]), 3 notes'
+        '  more with --verbose: 2 other ways ([1]) if the answer is no, 3 notes'
     )
     fits_a_screen(finding)
 
