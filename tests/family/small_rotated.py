@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os.path as osp
+import uuid
 from typing import Dict, List
 
 import mmrotate_here  # noqa: F401
@@ -84,5 +85,5 @@ def for_one_epoch(config: Config, work_dir: str) -> Config:
     )
     config.env_cfg = dict(cudnn_benchmark=False)
     config.visualizer = dict(type='Visualizer', vis_backends=[])
-    config.experiment_name = osp.basename(work_dir)
+    config.experiment_name = uuid.uuid4().hex  # two runs of one name would share a log
     return config

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os.path as osp
+import uuid
 from typing import Any, Dict, List
 
 import mmyolo_here  # noqa: F401
@@ -65,6 +66,7 @@ def yolo_config(name: str, root: str, work_dir: str, mixed: bool = False) -> Con
     config.merge_from_dict(
         dict(
             work_dir=work_dir,
+            experiment_name=uuid.uuid4().hex,  # two runs within a second would share a log
             train_cfg=dict(_delete_=True, type='EpochBasedTrainLoop', max_epochs=1),
             optim_wrapper=dict(_delete_=True, type='OptimWrapper', optimizer=dict(type='SGD', lr=0.001)),
         )

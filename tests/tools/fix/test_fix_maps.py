@@ -304,6 +304,6 @@ def test_an_edit_says_which_of_the_files_it_is_for(tmp_path: Path, capsys: pytes
         (mixed / f'{n}_seg.png').write_bytes(encoded(colours))
     said = ('--num-classes', '2', '--suffix', '_seg.png')
     assert main(['scan', str(mixed), *said]) == 1
-    assert '--suffix _seg.png. Then' in ' '.join(capsys.readouterr().out.split())
+    assert '--suffix _seg.png, then' in ' '.join(capsys.readouterr().out.split())
     assert run(mixed, '-o', tmp_path / 'out', *said, '--edit', '1') == 0
     assert sorted(contents(tmp_path / 'out')) == [*(f'{n}_seg.png' for n in range(3)), 'manifest.json']
