@@ -193,6 +193,23 @@ def test_axes_that_simpleitk_refuses_are_reported_and_nibabel_reads_them(tmp_pat
     assert read(tmp_path / 'a.nii.gz', 'NibabelIO')[0].shape == (1, 8, 10, 12)
 
 
+@pytest.mark.parametrize('kind', [nibabel.Nifti1Header, nibabel.Nifti2Header])
+@pytest.mark.parametrize('endianness', ['<', '>'])
+@pytest.mark.parametrize('name', ['a.nii', 'a.nii.gz'])
+def test_axes_that_are_not_finite_do_not_reach_simpleitk(kind: Any, endianness: str, name: str, tmp_path: Path) -> None:
+    """It never comes back from some of them; a fuzzer met this one."""
+    header = kind(endianness=endianness)
+    header.set_data_shape((6, 5, 4))
+    header.set_data_dtype(np.int16)
+    header['sform_code'], header['srow_x'], header['srow_y'] = 1, (1, 0, 0, 0), (352, np.inf, 0, 0)
+    header['magic'] = b'n+1' if kind is nibabel.Nifti1Header else b'n+2'
+    header['vox_offset'] = 352 if kind is nibabel.Nifti1Header else 544
+    content = header.binaryblock + bytes(4 + 6 * 5 * 4 * 2)
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith('.gz') else content)
+    with pytest.raises(CannotRead, match='are not finite'):
+        read(tmp_path / name, 'SimpleITKIO')
+
+
 def test_without_simpleitk_geometry_comes_from_the_affine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     affine = affine_of((-0.5, 0.7, 2.0), (3, -4, 5))[:, [2, 0, 1, 3]]
     nibabel.save(nibabel.Nifti1Image(organ(), affine), str(tmp_path / 'a.nii.gz'))

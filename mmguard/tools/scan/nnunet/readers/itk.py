@@ -11,6 +11,7 @@ from typing import Any, Optional, Tuple
 import numpy as np
 
 from mmguard.tools.scan.faults import TRUNCATED
+from mmguard.tools.scan.nnunet.readers.content import Content
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, blocks_of
 from mmguard.tools.scan.sizes import can_hold
 
@@ -26,6 +27,8 @@ _VOXELS = re.compile(
 #: Of zlib or gzip, whichever it is; both have a checksum.
 _ZLIB_OR_GZIP = 47
 _PIECE = 1 << 20
+#: Size of a NIfTI header -> where its twelve numbers of the axes begin, and their type.
+_AXES = {348: (280, 'f4'), 540: (400, 'f8')}
 
 
 def _simple_itk() -> Optional[Any]:
@@ -62,12 +65,30 @@ def _opened(itk: Any, path: str) -> Any:
     if not path.isprintable() and any('\ud800' <= char <= '\udfff' for char in path):
         # Given such a name it ends the process.
         raise CannotRead('refused by SimpleITK', 'its name is not UTF-8: rename it')
+    _check_axes(path)
     reader.SetFileName(path)
     try:
         reader.ReadImageInformation()
     except RuntimeError as error:
         raise _refused(error) from error
     return reader
+
+
+def _check_axes(path: str) -> None:
+    """Refuses axes of a NIfTI that are not finite: SimpleITK may search for their rotation without end."""
+    try:
+        with open(path, 'rb') as file:
+            head = Content(path, file).head(max(_AXES))
+    except (CannotRead, OSError):
+        return  # SimpleITK says what is wrong
+    for byteorder, order in (('little', '<'), ('big', '>')):
+        size = int.from_bytes(head[:4], byteorder)
+        if size in _AXES and len(head) >= size:
+            begin, kind = _AXES[size]
+            if not np.isfinite(np.frombuffer(head, f'{order}{kind}', 12, begin)).all():
+                raise CannotRead(
+                    'refused by SimpleITK', 'its axes (srow_x, srow_y, srow_z in the header) are not finite'
+                )
 
 
 def _check_size(path: str, reader: Any) -> None:
