@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import zlib
 from functools import partial
 from typing import Any, Optional, Tuple
@@ -81,8 +82,8 @@ def _check_axes(path: str) -> None:
             head = Content(path, file).head(max(_AXES))
     except (CannotRead, OSError):
         return  # SimpleITK says what is wrong
-    for byteorder, order in (('little', '<'), ('big', '>')):
-        size = int.from_bytes(head[:4], byteorder)
+    for order in '<>':
+        (size,) = struct.unpack(f'{order}i', head[:4].ljust(4))
         if size in _AXES and len(head) >= size:
             begin, kind = _AXES[size]
             if not np.isfinite(np.frombuffer(head, f'{order}{kind}', 12, begin)).all():
