@@ -72,7 +72,10 @@ class BackendFiles(Files):
         return sorted(files + [Entry(name, True) for name in backend.list_dir_or_file(place, list_file=False)])
 
     def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
-        data = bytes(self._backend(path).get(with_secrets(path)))
+        content = self._backend(path).get(with_secrets(path))
+        if content is None:  # lmdb's word for a key that it does not have
+            raise FileNotFoundError(errno.ENOENT, 'the file backend has no such file')
+        data = bytes(content)
         if stamp is not None and 0 <= stamp[0] != len(data):
             raise OSError(errno.EIO, f'{len(data):,} of {stamp[0]:,} bytes came')
         return data
@@ -90,7 +93,8 @@ class BackendFiles(Files):
             from mmengine.fileio import get_file_backend
 
             try:
-                _backends[key] = get_file_backend(path, backend_args=self._arguments or None)
+                # Shared with the loader of the config: lmdb opens a data base once per process.
+                _backends[key] = get_file_backend(path, backend_args=self._arguments or None, enable_singleton=True)
             except ImportError as error:
                 raise CannotRun(f'the file backend of the config needs a package: {error}') from error
             except Exception as error:  # arguments of a config may be anything

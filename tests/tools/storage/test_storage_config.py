@@ -51,6 +51,29 @@ def test_label_maps_are_read_by_the_backend_of_the_loader(tmp_path: Path) -> Non
     assert (again['decoded'], again['reused']) == (0, 15)
 
 
+def test_label_maps_in_an_lmdb_are_read_beside_the_loader_that_has_it_open(tmp_path: Path) -> None:
+    lmdb = pytest.importorskip('lmdb')
+    data = tmp_path / 'data'
+    write_maps(data, 16)
+    names = tmp_path / 'names.txt'
+    names.write_text('\n'.join(f'{"train" if n % 4 else "val"}/{n:03d}' for n in range(16) if n != 9) + '\n')
+    base = lmdb.open(str(tmp_path / 'lmdb'), map_size=1 << 26)
+    with base.begin(write=True) as writing:
+        for path in data.rglob('*.png'):
+            writing.put(str(path).encode(), path.read_bytes())
+    base.close()
+    places = dict(root=str(data), names=str(names), images=f'{data}/images', labels=f'{data}/labels')
+    lmdb_args = {'backend': 'lmdb', 'db_path': str(tmp_path / 'lmdb')}
+    found = [scan(tmp_path / 'config.py', _SEG.format(args=args, **places), str(data)) for args in (None, lmdb_args)]
+    assert found[0]['datasets'][0]['facts']['maps']['unreadable']
+    assert json.dumps(found[0], indent=1).split('\n') == json.dumps(found[1], indent=1).split('\n')
+    base = lmdb.open(str(tmp_path / 'missing'), map_size=1 << 20)
+    base.close()
+    lmdb_args['db_path'] = str(tmp_path / 'missing')
+    (nothing,) = scan(tmp_path / 'config.py', _SEG.format(args=lmdb_args, **places), str(data))['datasets']
+    assert [len(files) for files in nothing['facts']['maps']['unreadable'].values()] == [15], nothing['facts']['maps']
+
+
 def test_annotations_are_read_by_a_backend_of_the_users_own(tmp_path: Path) -> None:
     from mmengine.fileio import BaseStorageBackend, register_backend
 

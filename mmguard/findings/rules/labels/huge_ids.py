@@ -50,7 +50,8 @@ class HugeIds(DataRule):
             first = annotations_of(facts.labels).min_label
             why = f'numbers them from {first}, in their order'
             for edit in rewrite(self, facts, why, SAFE, renumber=first):
-                yield replace(edit, text=f'Renumber the categories and leave the boxes as they are: {edit.text} {self.place}')
+                text = f'Renumber the categories and leave the boxes as they are: {edit.text} {self.place}'
+                yield replace(edit, text=text)
 
     def advise(self, facts: LabelFacts) -> str:
         return self.advice if facts.kind == 'instances' else self.pixels
