@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Union
 
 from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
 from mmguard.config.label_spaces import from_config
@@ -35,6 +35,9 @@ from mmguard.tools.scan.sources.other_files import words_of_json
 from mmguard.tools.scan.tried import with_copies
 from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
+
+if TYPE_CHECKING:
+    from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 
 _OF_MAPS = (
     'polygons of Cityscapes: training reads the *_labelTrainIds.png that are drawn of them (mmseg: '
@@ -146,8 +149,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         from mmguard.tools.scan.annotations.cvat import is_cvat, scan_cvat
 
         if is_cvat(target):
-            home = _home(target, copies)
-            read = partial(scan_cvat, target, options.num_classes, options.classes, options.images, home)
+            read = partial(scan_cvat, _shapes_asked(target, options, copies))
             return Plan([AnnotationSource(target, read)], ConfigFacts())
         plan = _hf_plan(target, options, copies)
         if plan is not None:
@@ -270,15 +272,20 @@ def _shapes_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -
     from mmguard.tools.scan.annotations.cityscapes import is_cityscapes, scan_cityscapes
     from mmguard.tools.scan.annotations.labelme import classes_beside, is_labelme, scan_labelme
 
-    home = _home(target, copies)
+    asked = _shapes_asked(target, options, copies)
     if is_cityscapes(target, options.suffix):
-        drawn = partial(scan_cityscapes, target, options.num_classes, options.classes, options.images, home)
-        return Plan([AnnotationSource(target, drawn, [_OF_MAPS])], ConfigFacts())
+        return Plan([AnnotationSource(target, partial(scan_cityscapes, asked), [_OF_MAPS])], ConfigFacts())
     if options.suffix or not is_labelme(target):  # of label maps
         return None
-    path, names = ('', list(options.classes)) if options.classes else classes_beside(home)
-    read = partial(scan_labelme, target, options.num_classes, names or None, options.images, home)
+    path, names = ('', list(options.classes)) if options.classes else classes_beside(asked.home or target)
+    read = partial(scan_labelme, asked._replace(class_names=names or None))
     return Plan([AnnotationSource(target, read, [f'classes: {path}'] if path else [])], ConfigFacts())
+
+
+def _shapes_asked(target: str, options: ScanOptions, copies: Mapping[str, str]) -> ShapeTarget:
+    from mmguard.tools.scan.annotations.shape_target import ShapeTarget
+
+    return ShapeTarget(target, options.num_classes, options.classes, options.images, _home(target, copies))
 
 
 def _yolo_plan(target: str, options: ScanOptions) -> Optional[Plan]:

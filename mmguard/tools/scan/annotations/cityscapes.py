@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, List, Optional, Sequence
+from functools import partial
+from typing import Any, Optional
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.annotations.faults import Faults, short
@@ -19,6 +20,7 @@ from mmguard.tools.scan.annotations.shape_records import (
     read_json,
     size_of,
 )
+from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 from mmguard.tools.scan.annotations.shapes import ShapeSet, facts_of_shapes
 from mmguard.tools.scan.sources.folder import POLYGONS, TRAINED_ENDINGS
 from mmguard.tools.storage.files import open_regular
@@ -66,24 +68,12 @@ def is_cityscapes_file(path: str) -> bool:
     return all(key in head for key in (b'"imgHeight"', b'"imgWidth"', b'"objects"'))
 
 
-def scan_cityscapes(
-    target: str,
-    num_classes: Optional[int] = None,
-    class_names: Optional[Sequence[str]] = None,
-    images: Optional[str] = None,
-    home: Optional[str] = None,
-    look: bool = True,
-) -> LabelFacts:
+def scan_cityscapes(target: ShapeTarget) -> LabelFacts:
     """Reads the JSON of a folder. Never raises for what the files hold.
 
     Args:
-        target (str): The folder, or one JSON.
-        num_classes (int, optional): Classes of the head. Default: as many as there are names.
-        class_names (sequence of str, optional): The classes. Default: the 19 that have a train id.
-        images (str, optional): Folder of the images, laid out alike. Default: ``leftImg8bit`` in place of ``gtFine``,
-            where it is there.
-        home (str, optional): Where the files lay when they were no copies. Default: where they are.
-        look (bool): Whether images are looked for.
+        target (ShapeTarget): The folder, or one JSON. The classes are the 19 that have a train id; the images, laid out
+            alike, are in ``leftImg8bit`` in place of ``gtFine``, where it is there.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.
@@ -92,25 +82,19 @@ def scan_cityscapes(
         ValueError: There is not one polygon, and nothing wrong.
     """
     faults = Faults()
-    root = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
-    names = listed(root, faults, POLYGONS) if os.path.isdir(target) else [os.path.basename(target)]
-    read: List[ShapeFile] = []
-    for name in names:
-        file = read_cityscapes(os.path.join(root, name), name, faults)
-        if file is not None:
-            read.append(file)
+    read = target.read(partial(listed, ending=POLYGONS), read_cityscapes, faults)
     if not any(file.shapes for file in read) and not faults:
         raise ValueError(f'nothing was read: {len(read):,} JSON of Cityscapes without a polygon')
-    classes = list(CLASSES if class_names is None else dict.fromkeys(class_names))
+    classes = list(CLASSES if target.class_names is None else dict.fromkeys(target.class_names))
     no_class = [name for name in (*CLASSES, *OTHERS) if name not in classes]
-    known = ShapeSet('cityscapes', target, classes, no_class, 'objects[{}]'.format, True)
-    images = (images or _images_of(home or root)) if look else None
-    return facts_of_shapes(read, known, faults, num_classes, False, images)
+    known = ShapeSet('cityscapes', target.path, classes, no_class, 'objects[{}]'.format, True)
+    images = (target.images or _images_of(target.home_root)) if target.look else None
+    return facts_of_shapes(read, known, faults, target.num_classes, False, images)
 
 
 def _images_of(root: str) -> Optional[str]:
     """The folder of images beside one of labels; ``None`` where it is not there."""
-    parts = os.path.abspath(root if os.path.isdir(root) else os.path.dirname(root)).split(os.sep)
+    parts = os.path.abspath(root).split(os.sep)
     if _LABELS not in parts:
         return None
     place = len(parts) - 1 - parts[::-1].index(_LABELS)

@@ -11,6 +11,7 @@ from mmguard.text.words import counted
 from mmguard.tools.scan.annotations.cvat_xml import CvatFile, CvatImage, read_cvat
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.shape_records import ShapeFile
+from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 from mmguard.tools.scan.annotations.shapes import ShapeSet, facts_of_shapes, labels_of
 from mmguard.tools.storage.files import open_regular
 
@@ -48,24 +49,12 @@ def is_cvat_file(path: str) -> bool:
     return b'<annotations' in head and any(tag in head for tag in (b'<meta', b'<version>', b'<image', b'<track'))
 
 
-def scan_cvat(
-    target: str,
-    num_classes: Optional[int] = None,
-    class_names: Optional[Sequence[str]] = None,
-    images: Optional[str] = None,
-    home: Optional[str] = None,
-    look: bool = True,
-) -> LabelFacts:
+def scan_cvat(target: ShapeTarget) -> LabelFacts:
     """Reads the XML of a folder, or one. Never raises for what the files hold.
 
     Args:
-        target (str): The folder, or one XML.
-        num_classes (int, optional): Classes of the head. Default: as many as there are names.
-        class_names (sequence of str, optional): The classes. Default: the labels that the files declare, else the names
-            that occur.
-        images (str, optional): Folder of the images. Default: ``images`` beside the XML, where it is there.
-        home (str, optional): Where the files lay when they were no copies. Default: where they are.
-        look (bool): Whether images are looked for.
+        target (ShapeTarget): The folder, or one XML. The classes are the labels that the files declare, else the names
+            that occur; the images are in ``images`` beside the XML, where it is there.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are images.
@@ -74,25 +63,22 @@ def scan_cvat(
         ValueError: There is not one shape, and nothing wrong.
     """
     faults = Faults()
-    root = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
-    beside = os.path.join(root if home is None or not os.path.isdir(home) else home, 'images')
-    if home is not None and not os.path.isdir(home):
-        beside = os.path.join(os.path.dirname(os.path.abspath(home)), 'images')
-    folder = images or (beside if os.path.isdir(beside) else None)
-    read: List[ShapeFile] = []
-    found: List[CvatFile] = []
-    for name in cvat_names(target) if os.path.isdir(target) else [os.path.basename(target)]:
-        file = read_cvat(os.path.join(root, name), name, faults)
-        if file is not None:
-            found.append(file)
-            read += [ShapeFile(name, _image_of(image, folder), image.size, '', image.shapes) for image in file.images]
+    beside = os.path.join(target.home_root, 'images')
+    folder = target.images or (beside if os.path.isdir(beside) else None)
+    found = target.read(lambda root, _: cvat_names(root), read_cvat, faults)
+    read = [
+        ShapeFile(file.name, _image_of(image, folder), image.size, '', image.shapes)
+        for file in found
+        for image in file.images
+    ]
     if not any(file.shapes for file in read) and not faults:
         raise ValueError(f'nothing was read: {_instead(found)}')
     declared = list(dict.fromkeys(label for file in found for label in file.labels)) or labels_of(read)
-    given = declared if class_names is None else class_names
+    given = declared if target.class_names is None else target.class_names
     classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
-    known = ShapeSet('cvat', target, classes, NO_CLASS, 'line {}'.format, True)
-    return facts_of_shapes(read, known, faults, num_classes, class_names is None, folder if look else None)
+    known = ShapeSet('cvat', target.path, classes, NO_CLASS, 'line {}'.format, True)
+    counted_classes = target.class_names is None
+    return facts_of_shapes(read, known, faults, target.num_classes, counted_classes, folder if target.look else None)
 
 
 def _image_of(image: CvatImage, folder: Optional[str]) -> str:

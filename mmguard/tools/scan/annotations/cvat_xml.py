@@ -50,12 +50,14 @@ class CvatFile(NamedTuple):
     """What a file holds.
 
     Attributes:
+        name (str): How messages name it.
         labels (list[str]): Those that it declares.
         images (list[CvatImage]): Its images.
         passed_over (int): Tags, skeletons and cuboids.
         tracks (int): Those of a video.
     """
 
+    name: str
     labels: List[str]
     images: List[CvatImage]
     passed_over: int
@@ -92,7 +94,7 @@ def read_cvat(path: str, source: str, faults: Faults) -> Optional[CvatFile]:
     if reader.root != 'annotations':
         faults.add('is no file of CVAT: its root is not <annotations>', f'{source}: {short(reader.root)}')
         return None
-    return CvatFile(reader.labels, reader.images, reader.passed_over, reader.tracks)
+    return CvatFile(source, reader.labels, reader.images, reader.passed_over, reader.tracks)
 
 
 class _Reader:

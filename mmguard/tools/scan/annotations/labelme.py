@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.annotations.disk import shown_size
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.labelme_json import is_of_others, read_labelme, size_of_data
 from mmguard.tools.scan.annotations.shape_records import ShapeFile
+from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 from mmguard.tools.scan.annotations.shapes import ShapeSet, facts_of_shapes, labels_of
 from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.storage.files import open_regular
@@ -112,14 +113,7 @@ def classes_beside(target: str) -> Tuple[str, List[str]]:
     return '', []
 
 
-def scan_labelme(
-    target: str,
-    num_classes: Optional[int] = None,
-    class_names: Optional[Sequence[str]] = None,
-    images: Optional[str] = None,
-    home: Optional[str] = None,
-    look: bool = True,
-) -> LabelFacts:
+def scan_labelme(target: ShapeTarget) -> LabelFacts:
     """Reads the JSON of a folder. Never raises for what the files hold.
 
     Labels are positions in ``class_names``; objects of other names are in ``annotations.left_out``. Without it the
@@ -127,12 +121,8 @@ def scan_labelme(
     object, as in Labelme's own converters.
 
     Args:
-        target (str): The folder, or one JSON.
-        num_classes (int, optional): Classes of the head. Default: as many as there are names.
-        class_names (sequence of str, optional): The classes; ``__ignore__`` and ``_background_`` are none.
-        images (str, optional): Folder of the images. Default: where ``imagePath`` leads.
-        home (str, optional): Where the files lay when their images were beside them. Default: where they are.
-        look (bool): Whether images are looked for.
+        target (ShapeTarget): The folder, or one JSON. ``__ignore__`` and ``_background_`` are no classes; the images
+            are where ``imagePath`` leads.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.
@@ -141,22 +131,24 @@ def scan_labelme(
         ValueError: There is not one shape, and nothing wrong.
     """
     faults = Faults()
-    root = target if os.path.isdir(target) else os.path.dirname(os.path.abspath(target))
-    names = listed(root, faults) if os.path.isdir(target) else [os.path.basename(target)]
-    images_root = os.path.abspath(images or (root if home is None or not os.path.isdir(home) else home))
-    read: List[ShapeFile] = []
-    for name in names:
-        file = read_labelme(os.path.join(root, name), name, faults)
-        if file is not None:
-            image = '' if not file.image else _image_of(name, file.image, images is not None)
-            read.append(_sized(file._replace(image=image), images_root, name, faults if look else None))
+    images_root = os.path.abspath(target.images or target.home_root)
+
+    def read_one(path: str, name: str, faults: Faults) -> Optional[ShapeFile]:
+        file = read_labelme(path, name, faults)
+        if file is None:
+            return None
+        image = _image_of(name, file.image, target.images is not None) if file.image else ''
+        return _sized(file._replace(image=image), images_root, name, faults if target.look else None)
+
+    read = target.read(listed, read_one, faults)
     found = labels_of(read)
     if not found and not faults:
         raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
-    given = sorted(found) if class_names is None else class_names
+    given = sorted(found) if target.class_names is None else target.class_names
     classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
-    known = ShapeSet('labelme', target, classes, NO_CLASS, 'shapes[{}]'.format)
-    return facts_of_shapes(read, known, faults, num_classes, class_names is None, images_root if look else None)
+    known = ShapeSet('labelme', target.path, classes, NO_CLASS, 'shapes[{}]'.format)
+    is_counted, looked_in = target.class_names is None, images_root if target.look else None
+    return facts_of_shapes(read, known, faults, target.num_classes, is_counted, looked_in)
 
 
 def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:

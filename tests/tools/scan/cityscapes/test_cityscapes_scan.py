@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from PIL import Image
+from scans import check_damaged, followed, scanned
 
 from mmguard.cli import main
 
@@ -75,24 +75,6 @@ def add(root: Path, number: int, *objects: Any, **more: Any) -> None:
     write(root, number, {**content, **more})
 
 
-def scanned(target: Path, out: Path, *options: str) -> Tuple[int, Dict[str, str], Dict[str, Any]]:
-    code = main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
-    (dataset,) = json.loads(out.read_text())['datasets']
-    found = {one['code']: '; '.join([one['evidence'], *map(str, one['files'])]) for one in dataset['findings']}
-    found.pop('MG100', None)  # nothing is wrong
-    return code, found, dataset['facts']
-
-
-def edits(out: Path) -> Dict[int, str]:
-    (dataset,) = json.loads(out.read_text())['datasets']
-    return {
-        edit['number']: finding['code']
-        for finding in dataset['findings']
-        for edit in finding['edits']
-        if edit['files'] and edit['number']
-    }
-
-
 #: What is planted, each in a file of its own -> the code that names it, and what it says besides the file.
 PLANTED: List[Tuple[Any, str, str]] = [
     (polygon('tram'), 'MG154', "1 annotation of 'tram'"),
@@ -153,16 +135,8 @@ def test_every_edit_followed_leaves_a_clean_set(name: str, beside: bool, tmp_pat
         (root / 'gtFine/train/ulm/ulm_000000_000019_gtFine_labelIds.png').write_bytes(picture(mode='L'))
     for number, one in enumerate(objects):
         add(root, number, one)
-    assert set(scanned(root / 'gtFine', tmp_path / 'scan.json', *suffix)[1]) == {code}
-    written = edits(tmp_path / 'scan.json')
-    assert set(written.values()) == {code}
-    for number in written:
-        out = tmp_path / f'fixed {number}'
-        assert main(['fix', str(root / 'gtFine'), '--out', str(out), '--edit', str(number), *suffix]) == 0
-        code_after, found, facts = scanned(out, tmp_path / 'again.json')
-        assert (code_after, found) == (0, {})
-        assert facts['total'] >= 42
-        same = json_of(root, 5)
+    same = json_of(root, 5)
+    for out in followed(root / 'gtFine', code, tmp_path, *suffix):
         assert (out / same.relative_to(root / 'gtFine')).read_bytes() == same.read_bytes()
 
 
@@ -242,27 +216,10 @@ DAMAGED: Dict[str, bytes] = {
 }  # fmt: skip
 
 
-def _damage(root: Path, name: str) -> Path:
-    return root / 'gtFine/train/ulm' / f'{name}_polygons.json'
-
-
 def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     root = make(tmp_path / 'set', files=30)
-    for name, content in DAMAGED.items():
-        _damage(root, name).write_bytes(content)
-    os.mkfifo(_damage(root, 'pipe'))
-    _damage(root, 'link').symlink_to(tmp_path / 'nothing.json')
-    _damage(root, 'loop').symlink_to(_damage(root, 'loop'))
-    code, found, facts = scanned(root / 'gtFine', tmp_path / 'scan.json')
-    assert code == 1
-    assert {'MG132', 'MG176', 'MG179'} <= set(found)
-    said = json.dumps([facts['annotations']['unreadable'], facts['annotations']['mask_examples']])
-    assert [name for name in (*DAMAGED, 'pipe', 'link', 'loop') if f'{name}_polygons.json' not in said] == []
-    printed = capsys.readouterr()
-    assert 'should not happen' not in printed.out + printed.err
-    assert main(['fix', str(root / 'gtFine'), '--out', str(tmp_path / 'fixed')]) == 1
-    printed = capsys.readouterr()
-    assert 'should not happen' not in printed.out + printed.err
+    folder = root / 'gtFine/train/ulm'
+    assert check_damaged(root / 'gtFine', folder, DAMAGED, tmp_path, capsys, '_polygons.json')[0] == []
     assert len(list((tmp_path / 'fixed').rglob('ulm_*.json'))) == 30
 
 

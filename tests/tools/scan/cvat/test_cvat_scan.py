@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from PIL import Image
+from scans import check_damaged, edits, followed, scanned
 
 from mmguard.cli import main
 
@@ -94,24 +94,6 @@ def line_of(number: int) -> int:
     return FIRST + number * (SHAPES + 3) + SHAPES
 
 
-def scanned(target: Path, out: Path, *options: str) -> Tuple[int, Dict[str, str], Dict[str, Any]]:
-    code = main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
-    (dataset,) = json.loads(out.read_text())['datasets']
-    found = {one['code']: '; '.join([one['evidence'], *map(str, one['files'])]) for one in dataset['findings']}
-    found.pop('MG100', None)  # nothing is wrong
-    return code, found, dataset['facts']
-
-
-def edits(out: Path) -> Dict[int, str]:
-    (dataset,) = json.loads(out.read_text())['datasets']
-    return {
-        edit['number']: finding['code']
-        for finding in dataset['findings']
-        for edit in finding['edits']
-        if edit['files'] and edit['number']
-    }
-
-
 #: What is planted, each in an image of its own -> the code that names it.
 PLANTED: List[Tuple[str, str]] = [
     (box('horse', 5, 5, 15, 15), 'MG154'),
@@ -174,15 +156,7 @@ EDITS: Dict[str, Tuple[List[str], str]] = {
 def test_every_edit_followed_leaves_a_clean_set(name: str, tmp_path: Path) -> None:
     shapes, code = EDITS[name]
     root = make(tmp_path / 'set', images={number: (image(number), [one]) for number, one in enumerate(shapes)})
-    assert set(scanned(root, tmp_path / 'scan.json')[1]) == {code}
-    written = edits(tmp_path / 'scan.json')
-    assert set(written.values()) == {code}
-    for number in written:
-        out = tmp_path / f'fixed {number}'
-        assert main(['fix', str(root), '--out', str(out), '--edit', str(number)]) == 0
-        code_after, found, facts = scanned(out, tmp_path / 'again.json')
-        assert (code_after, found) == (0, {})
-        assert facts['total'] >= 42
+    for out in followed(root, code, tmp_path):
         assert (out / 'images/05.jpg').read_bytes() == picture()
 
 
@@ -290,22 +264,8 @@ def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.Captur
     root = make(tmp_path / 'set', files=30)
     for number in range(len(DAMAGED) + 5):
         (root / f'aa{number:02d}.xml').write_text(text_of([(f'name="a{number}.jpg" width="64" height="48"', [])]))
-    for name, content in DAMAGED.items():
-        (root / f'{name}.xml').write_bytes(content)
-    os.mkfifo(root / 'pipe.xml')
-    (root / 'link.xml').symlink_to(tmp_path / 'nothing.xml')
-    (root / 'loop.xml').symlink_to(root / 'loop.xml')
-    code, found, facts = scanned(root, tmp_path / 'scan.json')
-    assert code == 1
-    assert {'MG132', 'MG176', 'MG179'} <= set(found)
-    said = json.dumps([facts['annotations']['unreadable'], facts['annotations']['mask_examples']])
-    named = [name for name in (*DAMAGED, 'pipe', 'link', 'loop') if f'{name}.xml' not in said]
-    assert named == ['a track']  # which is no fault of images
-    printed = capsys.readouterr()
-    assert 'should not happen' not in printed.out + printed.err
-    assert main(['fix', str(root), '--out', str(tmp_path / 'fixed')]) == 1
-    printed = capsys.readouterr()
-    assert 'should not happen' not in printed.out + printed.err
+    not_named, _ = check_damaged(root, root, DAMAGED, tmp_path, capsys, '.xml')
+    assert not_named == ['a track']  # which is no fault of images
     assert (tmp_path / 'fixed/annotations.xml').is_file()
 
 

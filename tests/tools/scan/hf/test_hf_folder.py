@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 from PIL import Image
+from scans import edits, scanned
 
 from mmguard.cli import main
 
@@ -50,24 +51,6 @@ def make(root: Path, rows: List[Any], name: str = 'metadata.jsonl') -> Path:
     for number in range(len(rows)):
         (root / f'{number:02d}.jpg').write_bytes(picture())
     return root
-
-
-def scanned(target: Path, out: Path, *options: str) -> Tuple[int, Dict[str, str], Dict[str, Any]]:
-    code = main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
-    (dataset,) = json.loads(out.read_text())['datasets']
-    found = {one['code']: '; '.join([one['evidence'], *map(str, one['files'])])
-             for one in dataset['findings'] if one['severity'] != 'info'}  # fmt: skip
-    return code, found, dataset['facts']
-
-
-def edits(out: Path) -> Dict[int, str]:
-    (dataset,) = json.loads(out.read_text())['datasets']
-    return {
-        edit['number']: finding['code']
-        for finding in dataset['findings']
-        for edit in finding['edits']
-        if edit['files'] and edit['number']
-    }
 
 
 BOX = [5, 5, 10, 10]

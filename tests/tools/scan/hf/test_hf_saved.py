@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 import pyarrow as pa
 import pytest
+from scans import scanned
 
 from mmguard.cli import main
 
@@ -50,14 +51,6 @@ def boxes(folder: Path, planted: Any = None, features: Any = OBJECTS[0]) -> Path
     return save(
         folder, {'width': WHOLE, 'height': WHOLE, 'objects': features}, {'image': IMAGE, **sizes, 'objects': objects}
     )
-
-
-def scanned(target: Path, out: Path, *options: str) -> Tuple[int, Dict[str, str], Dict[str, Any]]:
-    code = main(['scan', str(target), '--json', str(out), *options])
-    datasets = json.loads(out.read_text())['datasets']
-    found = {one['code']: json.dumps([one['evidence'], one['files']])
-             for dataset in datasets for one in dataset['findings'] if one['severity'] != 'info'}  # fmt: skip
-    return code, found, datasets[0]['facts'] if datasets else {}
 
 
 @pytest.mark.parametrize('features', OBJECTS)

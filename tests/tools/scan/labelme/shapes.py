@@ -8,9 +8,7 @@ import json
 import random
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
-
-from mmguard.cli import main
+from typing import Any, Dict, List
 
 NAMES = ('cat', 'cow', 'dog')
 KINDS = ('polygon', 'rectangle', 'circle', 'mask')
@@ -74,23 +72,3 @@ def add(root: Path, number: int, *shapes: Any, **more: Any) -> None:
     content = json.loads((root / f'{number:02d}.json').read_text())
     content['shapes'] += shapes
     write(root, number, {**content, **more})
-
-
-def scanned(target: Path, out: Path, *options: str) -> Tuple[int, Dict[str, str], Dict[str, Any]]:
-    """The exit code, code -> evidence and files of its finding in one text, and the facts."""
-    code = main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
-    (dataset,) = json.loads(out.read_text())['datasets']
-    found = {one['code']: '; '.join([one['evidence'], *map(str, one['files'])]) for one in dataset['findings']}
-    found.pop('MG100', None)  # nothing is wrong
-    return code, found, dataset['facts']
-
-
-def edits(out: Path) -> Dict[int, str]:
-    """Number of an edit of files -> the code of its finding."""
-    (dataset,) = json.loads(out.read_text())['datasets']
-    return {
-        edit['number']: finding['code']
-        for finding in dataset['findings']
-        for edit in finding['edits']
-        if edit['files'] and edit['number']
-    }

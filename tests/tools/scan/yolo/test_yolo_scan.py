@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Dict, List
 
 import pytest
-from texts import add, edits, make, picture, rows_of, scanned
+from scans import edits
+from texts import add, make, picture, rows_of, scanned
 
 from mmguard.cli import main
 

@@ -70,15 +70,3 @@ def scanned(target: Path, out: Path, *options: str) -> Dict[str, List[str]]:
         for finding in dataset['findings']:
             found.setdefault(finding['code'], []).extend(finding['files'] or [finding['evidence']])
     return found
-
-
-def edits(out: Path) -> Dict[int, str]:
-    """Number of an edit of files -> the code of its finding."""
-    read = json.loads(out.read_text())
-    return {
-        edit['number']: finding['code']
-        for dataset in read['datasets']
-        for finding in dataset['findings']
-        for edit in finding['edits']
-        if edit['files'] and edit['number']
-    }

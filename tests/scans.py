@@ -1,0 +1,77 @@
+"""What `mmguard scan` says of a data set, and what is left of it when its edits are followed."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
+
+import pytest
+
+from mmguard.cli import main
+
+Scanned = Tuple[int, Dict[str, str], Dict[str, Any]]
+
+
+def scanned(target: Path, out: Path, *options: str) -> Scanned:
+    """The exit code, code -> evidence and files of its finding in one text (no notes), the facts of the first set."""
+    code = main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
+    datasets = json.loads(out.read_text())['datasets']
+    found = {one['code']: '; '.join([one['evidence'], *map(str, one['files'])])
+             for dataset in datasets for one in dataset['findings'] if one['severity'] != 'info'}  # fmt: skip
+    return code, found, datasets[0]['facts'] if datasets else {}
+
+
+def edits(out: Path) -> Dict[int, str]:
+    """Number of an edit of files -> the code of its finding."""
+    return {
+        edit['number']: finding['code']
+        for dataset in json.loads(out.read_text())['datasets']
+        for finding in dataset['findings']
+        for edit in finding['edits']
+        if edit['files'] and edit['number']
+    }
+
+
+def followed(target: Path, code: str, place: Path, *options: str) -> Iterator[Path]:
+    """Follows each edit of a set of which only ``code`` is said; the copies, of which nothing is said any more."""
+    assert set(scanned(target, place / 'scan.json', *options)[1]) == {code}
+    written = edits(place / 'scan.json')
+    assert set(written.values()) == {code}
+    for number in written:
+        out = place / f'fixed {number}'
+        assert main(['fix', str(target), '--out', str(out), '--edit', str(number), *options]) == 0
+        code_after, found, facts = scanned(out, place / 'again.json')
+        assert (code_after, found) == (0, {})
+        assert facts['total'] >= 42
+        yield out
+
+
+def check_damaged(
+    target: Path, folder: Path, damaged: Mapping[str, bytes], place: Path, capsys: pytest.CaptureFixture, ending: str
+) -> Tuple[List[str], Dict[str, Any]]:
+    """Damaged files among sound ones end neither the scan nor what follows its edits.
+
+    Args:
+        target (Path): What is scanned; what is made of it lies in ``place / 'fixed'``.
+        folder (Path): Where the damaged files go.
+        damaged (dict[str, bytes]): Name without ending -> content.
+
+    Returns:
+        tuple: Those that are not named, and the facts.
+    """
+    for name, content in damaged.items():
+        (folder / f'{name}{ending}').write_bytes(content)
+    os.mkfifo(folder / f'pipe{ending}')
+    (folder / f'link{ending}').symlink_to(place / f'nothing{ending}')
+    (folder / f'loop{ending}').symlink_to(folder / f'loop{ending}')
+    code, found, facts = scanned(target, place / 'scan.json')
+    assert code == 1
+    assert {'MG132', 'MG176', 'MG179'} <= set(found)
+    said = json.dumps([facts['annotations']['unreadable'], facts['annotations']['mask_examples']])
+    for command in ([], ['fix', str(target), '--out', str(place / 'fixed')]):
+        assert not command or main(command) == 1
+        printed = capsys.readouterr()
+        assert 'should not happen' not in printed.out + printed.err
+    return [name for name in (*damaged, 'pipe', 'link', 'loop') if f'{name}{ending}' not in said], facts
