@@ -398,7 +398,7 @@ def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
         else:
             plan.failed.append(f'nothing was read of {"; ".join(bare.notes)}: data_prefix names no seg_map_path')
     if not plan.sources:
-        raise CannotScan('\n'.join(plan.failed) or _without_data_set(read, options))
+        raise CannotScan('\n'.join([*plan.failed, *read.unknown_framework()]) or _without_data_set(read, options))
     for source in plan.sources:
         source.notes += today.notes
     return plan

@@ -197,6 +197,18 @@ def test_a_config_that_is_none(tmp_path: Path) -> None:
         plan_of(str(tmp_path / 'broken.py'), ScanOptions())
 
 
+def test_the_framework_that_a_data_set_is_not_of_is_named(tmp_path: Path) -> None:
+    config = tmp_path / 'config.py'
+    config.write_text(
+        "default_scope = 'mmaction'\n"
+        "train_dataloader = dict(dataset=dict(type='VideoDataset', ann_file='x.txt', pipeline=[]))\n"
+    )
+    with pytest.raises(CannotScan) as refused:
+        plan_of(str(config), ScanOptions(splits=('train',)))
+    assert 'VideoDataset' in str(refused.value)
+    assert "default_scope = 'mmaction' is no framework that mmguard knows" in str(refused.value)
+
+
 def test_a_split_may_have_several_loaders() -> None:
     loaders = [dict(dataset=dict(type='A')), 5, dict(batch_size=1), dict(dataset=[dict(type='B'), dict(type='A')])]
     found = split_sets(dict(train_dataloader=dict(dataset=dict(type='C')), val_dataloader=loaders, test_dataloader=7))
