@@ -1,4 +1,4 @@
-"""COCO, LVIS, VOC, OpenImages."""
+"""COCO, LVIS, COCO panoptic, VOC, YOLO, OpenImages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 
 import loaders
 from kinds import Files, Kind
-from mutations import damaged_json, damaged_table, damaged_text, damaged_xml
+from mutations import damaged_bytes, damaged_json, damaged_table, damaged_text, damaged_xml
 
 NAMES = ('cat', 'dog', 'bird')
 
@@ -91,6 +91,30 @@ _COCO_OPTIONS = {
 }  # fmt: skip
 
 
+def panoptic() -> Files:
+    """Two images of three segments each, beside their PNG."""
+    import numpy as np
+    from PIL import Image
+
+    record = coco()
+    record['annotations'] = []
+    for category in record['categories']:
+        category['isthing'] = int(category['id'] != 2)
+    files: Files = {}
+    for number in (1, 2):
+        pixels = np.zeros((48, 64, 3), np.uint8)
+        segments = []
+        for place, (left, top, right, bottom) in enumerate(((0, 0, 64, 10), (5, 20, 25, 40), (30, 20, 50, 40))):
+            pixels[top:bottom, left:right] = (place + 1, place, 0)
+            box, area = [left, top, right - left, bottom - top], (right - left) * (bottom - top)
+            segments.append(dict(id=place + 1 + 256 * place, category_id=2 - place, iscrowd=0, bbox=box, area=area))
+        record['annotations'].append(dict(image_id=number, file_name=f'{number}.png', segments_info=segments))
+        out = io.BytesIO()
+        Image.fromarray(pixels).save(out, 'PNG')
+        files[f'train/{number}.png'] = (out.getvalue(), (damaged_bytes,))
+    return {**_json_files(record), **files}
+
+
 def _xml(stem: str) -> bytes:
     objects = ''.join(
         f'<object><name>{name}</name><pose>Left</pose><truncated>0</truncated><difficult>0</difficult><bndbox>'
@@ -161,6 +185,14 @@ def _yolo() -> Files:
 KINDS = (
     Kind('coco', lambda: _json_files(coco()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_coco),
     Kind('lvis', lambda: _json_files(lvis()), _COCO_COMMANDS, _COCO_OPTIONS, ('msgspec',), loaders.load_lvis),
+    Kind(
+        'panoptic',
+        panoptic,
+        ('scan train.json --json {out}/scan.json', 'scan train.json --masks --html {out}/page.html'),
+        {'scan': ('--num-classes 3', '--num-classes 2', '--images .')},
+        needs=('PIL', 'msgspec'),
+        loads=loaders.load_panoptic,
+    ),
     Kind(
         'voc',
         _voc,

@@ -1,4 +1,4 @@
-"""Label maps of every form, and the raw data sets of nnU-Net."""
+"""Label maps of every form, GeoTIFF and arrays among them, and the raw data sets of nnU-Net."""
 
 from __future__ import annotations
 
@@ -52,6 +52,67 @@ def _maps() -> Files:
     }
     # Bytes alone: an image is no tree.
     return {name: (content, (damaged_bytes,)) for name, content in contents.items()}
+
+
+def _arrays() -> Files:
+    """Label maps of numpy: plain, with an axis more, packed, and packed with their images."""
+    files: Files = {}
+    for name, label in (('plain', BLOCKS), ('wide', BLOCKS.astype(np.int64)), ('axis', BLOCKS.astype('>f4')[None])):
+        out = io.BytesIO()
+        np.save(out, np.asfortranarray(label))
+        files[f'{name}.npy'] = (out.getvalue(), (damaged_bytes, _damaged_shape))
+    for name, arrays in (('one', dict(a=BLOCKS)), ('two', dict(image=BLOCKS * 60, label=BLOCKS))):
+        for save in (np.savez, np.savez_compressed):
+            out = io.BytesIO()
+            save(out, **arrays)
+            files[f'{name}_{save.__name__}.npz'] = (out.getvalue(), (damaged_bytes,))
+    return files
+
+
+def _damaged_shape(draw: Random, content: bytes) -> bytes:
+    """Type, order or shape that the header of a .npy file states; its length stays."""
+    at = content.index(b'{'), content.index(b'\n')
+    header = content[at[0] : at[1]].decode()
+    old, new = draw.choice(_HEADERS)
+    header = header.replace(old, new, 1) if old in header else header
+    return content[: at[0]] + header.encode()[: at[1] - at[0]].ljust(at[1] - at[0]) + content[at[1] :]
+
+
+#: What stands in a header -> what is written there.
+_HEADERS = (
+    ('|u1', '|O'), ('|u1', '<U9'), ('|u1', '<c8'), ('|u1', '<M8[s]'), ('|u1', '|V1'), ('|u1', '<f8'), ('|u1', '<i0'),
+    ("'|u1'", "[('a', '|u1')]"), ("'|u1'", '7'), ('<i8', '<f8'), ('<i8', '<u8'), ('<i8', '<f2'), ('<i8', '|b1'),
+    ('>f4', '>f8'), ('>f4', '<f4'), ('>f4', '|S4'), ('12', '-12'), ('12', '0'), ('12', '10**9'), ('12', '1.5'),
+    ('12', '9999999999'), ('(12,', '('), ('(', '(1, 1, '), ('True', '1'), ('False', 'None'), ('shape', 'shap'),
+    ('}', ", 'a': 1}"), ('{', '{{'), ('{', "__import__('os').mkdir('was_run')#"), ('15', '15' + ', 1' * 40),
+)  # fmt: skip
+
+
+def _geotiffs() -> Files:
+    """GeoTIFF that declare a value as no data, of the kinds that pillow reads and that rasterio alone does."""
+    import warnings
+
+    import rasterio
+
+    files: Files = {}
+    for name, type_, nodata, more in (
+        ('byte', 'uint8', 2, {}),
+        ('signed', 'int16', -9999, dict(compress='deflate')),
+        ('nan', 'float32', float('nan'), dict(tiled=True, blockxsize=16, blockysize=16)),
+        ('double', 'float64', -9999, {}),
+        ('long', 'int64', 255, dict(compress='lzw')),
+        ('lerc', 'uint8', 99, dict(compress='lerc')),
+    ):
+        label = BLOCKS.astype(type_)
+        label[0] = nodata
+        with warnings.catch_warnings(), rasterio.MemoryFile() as memory:
+            warnings.simplefilter('ignore')  # they lie nowhere on earth
+            height, width = label.shape
+            kept = dict(height=height, width=width, count=1, dtype=type_, nodata=nodata, **more)
+            with memory.open(driver='GTiff', **kept) as opened:
+                opened.write(label, 1)
+            files[f'{name}.tif'] = (memory.read(), (damaged_bytes,))
+    return files
 
 
 def nifti(array: np.ndarray, code: int) -> bytes:
@@ -127,6 +188,27 @@ KINDS = (
         needs=('PIL',),
         loads=loaders.load_maps,
         renamed=True,
+    ),
+    *(
+        Kind(
+            name,
+            files,
+            (
+                'scan . --num-classes 3 --json {out}/scan.json', 'scan {file} --html {out}/page.html',
+                'fix . --out {out}/fixed --num-classes 3',
+            ),
+            {
+                'scan': ('--reduce-zero-label', '--label-map 0:1,1:0', '--ignore-index 0', f'--suffix {ending}'),
+                'fix': ('--on-invalid clip', '--label-map 0:1', '--threshold 1', '--ignore-index 0', '--edit safe'),
+            },
+            needs=('PIL', *needs),
+            loads=loads,
+            renamed=True,
+        )
+        for name, files, ending, needs, loads in (
+            ('arrays', _arrays, '.npy', (), loaders.load_arrays),
+            ('geotiffs', _geotiffs, '.tif', ('rasterio',), loaders.load_geotiffs),
+        )
     ),
     *(
         Kind(

@@ -57,6 +57,27 @@ def _names(path: Path) -> Any:
         return tuple(category['name'] for category in json.load(opened)['categories'])
 
 
+def load_panoptic(folder: Path, file: str, argv: List[str]) -> None:
+    """As mmdet reads it; the PNG by themselves, for its loader needs panopticapi."""
+    if not has('mmdet'):
+        return
+    import mmcv
+    from mmdet.datasets import CocoPanopticDataset
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        dataset = CocoPanopticDataset(
+            ann_file=str(folder / 'train.json'),
+            data_prefix=dict(img='', seg=str(folder / 'train')),
+            pipeline=[],
+            serialize_data=False,
+        )
+    for index in range(len(dataset)):
+        info = dataset.get_data_info(index)
+        png = mmcv.imread(info['seg_map_path'], flag='color', channel_order='rgb').astype(int)
+        ids = {int(number) for number in (png * (1, 256, 256**2)).sum(-1).flat} - {0}
+        assert ids == {segment['id'] for segment in info['segments_info']}, info['seg_map_path']
+
+
 def load_voc(folder: Path, file: str, argv: List[str]) -> None:
     for path in sorted((folder / 'Annotations').glob('*.xml')):
         ET.parse(path)
@@ -103,6 +124,25 @@ def load_maps(folder: Path, file: str, argv: List[str]) -> None:
         dict(seg_map_path=str(folder / file), reduce_zero_label=False, label_map=None, seg_fields=[])
     )
     assert loaded['gt_seg_map'].ndim == 2, loaded['gt_seg_map'].shape
+
+
+def load_arrays(folder: Path, file: str, argv: List[str]) -> None:
+    import numpy as np
+
+    if '--suffix' not in argv or file.endswith(argv[argv.index('--suffix') + 1]):
+        np.load(folder / file)
+
+
+def load_geotiffs(folder: Path, file: str, argv: List[str]) -> None:
+    """As mmseg does; what pillow does not decode with rasterio."""
+    import rasterio
+    from PIL import UnidentifiedImageError
+
+    try:
+        load_maps(folder, file, argv)
+    except UnidentifiedImageError:
+        with rasterio.open(folder / file) as opened:
+            assert opened.read(1).ndim == 2
 
 
 def load_volumes(folder: Path, file: str, argv: List[str]) -> None:

@@ -206,7 +206,7 @@ def damaged_xml(draw: Random, content: bytes) -> bytes:
         parents = [element for element in root.iter() if len(element)]
         parent = draw.choice(parents) if parents else root
         child = draw.choice(list(parent)) if len(parent) else root
-        step = draw.randrange(9)
+        step = 7 if child.attrib and draw.random() < 0.5 else draw.randrange(9)
         if step < 3:
             # Characters that XML cannot write come in as text, after it is written.
             texts.append((f'text{len(texts)}', str(draw.choice((odd_text(draw), draw.choice(NUMBERS), '1.5', '-7')))))
@@ -217,11 +217,15 @@ def damaged_xml(draw: Random, content: bytes) -> bytes:
         elif step == 4:
             parent.extend([copy.deepcopy(child) for _ in range(draw.choice((1, 1, 50)))])
         elif step == 5:
-            child.tag = draw.choice(('object', 'name', 'bndbox', 'xmin', 'part', 'size', 'x', child.tag.upper()))
+            there = sorted({element.tag for element in root.iter()})
+            child.tag = draw.choice((*there, 'part', 'x', child.tag.upper()))
         elif step == 6:
             root.set('xmlns', 'http://example.org')
         elif step == 7:
-            child.set('a', '<&">')
+            key = draw.choice((*child.attrib, 'a'))
+            child.attrib.pop(key, None)
+            if draw.random() < 0.8:
+                child.set(key, str(draw.choice(('<&">', odd_text(draw), draw.choice(NUMBERS), '1.5', '-7'))))
         else:
             child.text = DEEP
     written = ET.tostring(root, encoding='unicode')

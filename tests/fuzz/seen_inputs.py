@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import struct
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
-from annotation_kinds import coco, openimages, picture
+from annotation_kinds import coco, openimages, panoptic, picture
 from config_kinds import segmentation_data
 from label_kinds import BLOCKS, image, nnunet_files
+from shape_kinds import cvat
 
 
 class Seen(NamedTuple):
@@ -130,6 +131,30 @@ ANNOTATIONS += [
         ('a flag that is no number', dict(boxes=(b'0,0,0,0,0', b'x,0,0,0,0')), 'IsOccluded'),
         ('a hierarchy that is cut off', dict(hierarchy=(_TREE, b'{')), 'hierarchy.json'),
     )
+]
+
+
+def _deep_cvat() -> Dict[str, bytes]:
+    """A label nested in labels, under what is declared."""
+    deep = b'<label>' * 50_000 + b'</label>' * 50_000
+    return {'annotations.xml': cvat().replace(b'<labels>', b'<labels>' + deep), 'images/a.jpg': picture()}
+
+
+def _panoptic(damaged: Callable[[bytes], bytes]) -> Dict[str, bytes]:
+    """A set with a PNG that is damaged."""
+    files = {name: content for name, (content, _) in panoptic().items()}
+    return {**files, 'train/1.png': damaged(files['train/1.png'])}
+
+
+ANNOTATIONS += [
+    Seen('deep labels of CVAT', _deep_cvat(), 'scan annotations.xml', 1, ['MG150'], ['PIL']),
+    *(
+        Seen(name, _panoptic(damaged), 'scan train.json', 1, ['MG132', '1.png'], ['PIL'])
+        for name, damaged in (
+            ('a PNG without its end', lambda png: png[:-12]),
+            ('a PNG with another checksum', lambda png: png[:-16] + bytes(4) + png[-12:]),
+        )
+    ),
 ]
 
 

@@ -21,9 +21,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 import annotation_kinds
 import argument_kinds
 import config_kinds
+import hf_kinds
 import label_kinds
 import pytest
 import run_kinds
+import shape_kinds
 from kinds import Kind
 from loaders import has
 from mutations import any_of, odd_text, reduced
@@ -33,12 +35,14 @@ from mmguard import cli
 
 KINDS: Tuple[Kind, ...] = (
     *annotation_kinds.KINDS,
+    *shape_kinds.KINDS,
+    *hf_kinds.KINDS,
     *label_kinds.KINDS,
     *config_kinds.KINDS,
     *run_kinds.KINDS,
     *argument_kinds.KINDS,
 )
-INPUTS = int(os.environ.get('FUZZ_INPUTS', '200'))
+INPUTS = int(os.environ.get('FUZZ_INPUTS', '130'))
 SEED = os.environ.get('FUZZ_SEED', '1')
 KEEP = os.environ.get('FUZZ_KEEP') and os.path.abspath(os.environ['FUZZ_KEEP'])
 CHOSEN = os.environ.get('FUZZ_KINDS', '').split(',')
@@ -139,12 +143,21 @@ class Bench:
             return broken
         if case.argv[0] == 'fix' and outcome.code != 2:
             broken += self._broken_by_copies(argv, outcome.code)
+        if case.argv[0] == 'scan' and outcome.code == 0:
+            broken += self._broken_by_nothing()
         if case.argv[0] == 'scan' and outcome.code == 0 and self.kind.loads is not None:
             try:
                 self.kind.loads(self.inputs, case.name, case.argv)
             except Exception as error:
                 broken.append(f'scans clean, but its loader raises: {str(error)[:200]} | {_named(error)}')
         return broken
+
+    def _broken_by_nothing(self) -> List[str]:
+        """Of a scan that calls its input clean: it read a label."""
+        path = self.out / 'scan.json'
+        datasets = json.loads(path.read_bytes())['datasets'] if path.is_file() else [dict(facts=dict(total=1))]
+        read = [dataset['facts']['total'] for dataset in datasets]
+        return [] if any(read) else [f'scans clean, and read nothing: {read}']
 
     def _broken_by_copies(self, argv: List[str], code: int) -> List[str]:
         """Of what ``fix`` wrote: it can be scanned, and written again."""

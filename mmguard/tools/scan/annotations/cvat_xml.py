@@ -28,6 +28,8 @@ _BOX = ('xtl', 'ytl', 'xbr', 'ybr')
 _ELLIPSE = ('cx', 'cy', 'rx', 'ry')
 _MASK = ('left', 'top', 'width', 'height')
 _LARGEST_SIDE = 1 << 24
+#: No declared label stands deeper: what is nested further is not looked through, which would take for ever.
+_DEEPEST = 16
 
 
 class CvatImage(NamedTuple):
@@ -160,7 +162,7 @@ class _Reader:
 
     def _end(self, tag: str) -> None:
         path = self._path
-        if path[1:2] == ['meta'] and 'labels' in path:
+        if len(path) < _DEEPEST and path[1:2] == ['meta'] and 'labels' in path:
             depth = path.index('labels') + 1
             if path[depth:] == ['label', 'name']:
                 self._label = self._text.strip()

@@ -13,6 +13,7 @@ from mmguard.tools.scan.annotations.disk import LOOKED_AT, missing_files
 from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.json_stream import JsonFault, Stream
 from mmguard.tools.scan.annotations.table import EXAMPLES
+from mmguard.tools.scan.sizes import can_hold
 from mmguard.tools.storage.files import open_regular
 
 #: What is wrong with segments, as rule MG179 knows it.
@@ -165,8 +166,12 @@ class _NoColourError(Exception):
 def _ids_of(path: str) -> np.ndarray:
     from PIL import Image
 
-    with Image.open(path) as opened:
+    with Image.open(path, formats=['PNG']) as opened:
+        opened.verify()  # checksums and the end: pillow goes without them, OpenCV stops there
+    with Image.open(path, formats=['PNG']) as opened:
         if opened.mode not in ('RGB', 'RGBA'):
             raise _NoColourError(opened.mode)
+        if not can_hold(os.path.getsize(path), opened.width * opened.height):
+            raise OSError(f'truncated: too few bytes for {opened.width} x {opened.height} pixels')
         pixels = np.asarray(opened)
     return pixels[..., 0] + 256 * pixels[..., 1].astype(np.int32) + 65536 * pixels[..., 2].astype(np.int32)
