@@ -65,7 +65,8 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
                 found[kind].append(rule.sanitize(labels, source_of(sample))[1])
             elif isinstance(rule, InstanceRule):
                 found[kind].append(rule.sanitize(labels, source=source_of(sample)).tally)
-        label = sample.get('gt_label')  # of the image; a tensor in mmpretrain
+        label = sample.get('gt_label')  # of the image; a tensor in mmpretrain, holds one in mmdet
+        label = getattr(label, 'label', label)
         if 'instances' in rules and isinstance(label, Tensor):
             classes = rules['instances'].num_classes
             rule = ImageLabelRule(classes, on_invalid='clip' if on_invalid == 'clip' else 'ignore')

@@ -10,6 +10,7 @@ from mmguard.hooks.mixed_images import mixed_images
 from mmguard.labels.images import ImageLabelRule
 from mmguard.labels.space import LabelSpace
 from mmguard.labels.spaces import of_loss
+from mmguard.labels.spaces.heads import names_in
 from mmguard.labels.tally import Tally
 from mmguard.log.span import Span
 
@@ -79,4 +80,5 @@ def _likely_causes(
         if space is None:
             return []
         facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
+        facts.of_images = facts.of_images or 'head' in names_in(space.place)  # as classifiers call theirs
     return diagnose(facts)

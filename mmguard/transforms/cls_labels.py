@@ -7,13 +7,16 @@ from typing import Any, Dict, NamedTuple, Optional
 import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
+from mmengine.structures import LabelData
 
 from mmguard.labels import OTHERS
 from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.frames import frames_of
 from mmguard.labels.images import NO_LABEL, ImageLabelRule
+from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
-from mmguard.transforms.record import leave_in_results, leave_in_sample
+from mmguard.transforms.record import leave_in_images, leave_in_results, leave_in_sample
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
 _TOLERANCE = 0.1
@@ -28,7 +31,9 @@ class _Sanitized(NamedTuple):
 
 
 class GuardClsLabels(BaseTransform):
-    """Checks and sanitizes the label of an image (MMPretrain), before or after PackInputs.
+    """Checks and sanitizes the label of an image (MMPretrain, and re-identification in MMDetection).
+
+    It stands before or after PackInputs, or right behind PackReIDInputs of the training.
 
     No pixel can be ignored here: an image whose label is invalid stays in the batch, and the guarded losses leave it
     out of sum and denominator, as if it were not there. Its label becomes ``ignore_index``. The guard stands in front
@@ -36,6 +41,9 @@ class GuardClsLabels(BaseTransform):
     that the preprocessor would make, and an image without a valid label has a row of NaN, which reaches every image
     that it is mixed with. Of several labels of an image (``multi_label``) the invalid ones are removed, and the others
     trained. Metrics of a validation count an image whose label is out of range as predicted wrongly, as before.
+
+    An identity is a class of the head. Of the images that a triplet loss compares each has a label and a report of its
+    own. Those of a validation are other people than those of the training, and want no guard.
 
     Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Without
     (a test pipeline) nothing happens. Added key: ``label_guard``, which counts labels as instances, a score as one.
@@ -53,7 +61,7 @@ class GuardClsLabels(BaseTransform):
 
     Raises:
         ValueError: Arguments out of range; when called, a score that has not one entry per class, several labels
-            without ``multi_label``. The message names the file.
+            without ``multi_label``, several images that are not packed. The message names the file.
         TypeError: When called, a floating-point label.
         LabelGuardError: When called, an invalid label with ``on_invalid='raise'``.
     """
@@ -83,8 +91,16 @@ class GuardClsLabels(BaseTransform):
         packed = results.get('data_samples')
         sample = results if packed is None else packed
         label, score = sample.get('gt_label'), sample.get('gt_score')
+        if isinstance(label, LabelData):
+            self._sanitize_identities(packed)
+            return results
         if label is None and score is None:
             return results
+        if packed is None and isinstance(sample.get('img_path'), list):
+            raise ValueError(
+                f'{file_of(sample)}: the images of a triplet loss, in lists. Put {type(self).__name__} behind '
+                f'PackReIDInputs'
+            )
         sanitized = self._sanitized(label, score, _source_of(sample))
         if packed is None:
             found = {'gt_label': sanitized.label, 'gt_score': sanitized.score}
@@ -97,6 +113,16 @@ class GuardClsLabels(BaseTransform):
             packed.set_gt_score(torch.from_numpy(sanitized.score))
         leave_in_sample(packed, 'instances', sanitized.tally)
         return results
+
+    def _sanitize_identities(self, packed: Any) -> None:
+        images = [(image.gt_label.label.numpy(), file_of(image)) for image in frames_of(packed)]
+        found = [self.rule.sanitize(label, source) for label, source in images]
+        packed.gt_label.label = torch.from_numpy(np.concatenate([label for label, _ in found]).astype(np.int64))
+        tallies = [tally for _, tally in found]
+        if isinstance(packed.get('img_path'), list):
+            leave_in_images(packed, 'instances', tallies)
+        else:
+            leave_in_sample(packed, 'instances', tallies[0])
 
     def _sanitized(self, label: Any, score: Any, source: Optional[str]) -> _Sanitized:
         if score is not None:  # the losses look at it alone

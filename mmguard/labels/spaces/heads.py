@@ -8,7 +8,8 @@
   beyond both is left out, 255 by name. mmseg's heads of these names take classes from maps alone.
 - Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
   and the number of classes, in a ``head_module``.
-- Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
+- Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance; mmdet's of
+  re-identification by an identity.
 - Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
   classes look a label up among the names. Both take what the data set lists.
 """
@@ -49,10 +50,9 @@ ELSEWHERE = {'rpn_head', 'rpn', 'reid', 'neck', 'backbone', 'teacher', 'teacher_
 OPEN_VOCABULARY = ('GroundingDINOHead', 'ATSSVLFusionHead', 'YOLOWorldHead')
 #: Heads of region proposals; mmdet's ``RPN``, which has nothing else, calls one ``bbox_head`` once it is built.
 PROPOSALS = ('RPNHead', 'GARPNHead', 'CascadeRPNHead')
-#: Heads whose ``num_classes`` counts something else: detail or none, identities, depth, lanes, objects or none, parts.
+#: Heads whose ``num_classes`` counts something else: detail or none, depth, lanes, objects or none, parts.
 OTHER_COUNTS = (
     'STDCHead',
-    'LinearReIDHead',
     'VPDDepthHead',
     'CLRHead',
     'PointRCNNBboxHead',
@@ -60,8 +60,8 @@ OTHER_COUNTS = (
     *PROPOSALS,
     *OPEN_VOCABULARY,
 )
-#: The heads of mmpretrain that take any number of labels of an image, and those that take one. Others make their
-#: targets themselves. All stand under ``head``.
+#: The heads of mmpretrain that take any number of labels of an image, and those that take one (mmdet's
+#: re-identification, too). Others make their targets themselves. All stand under ``head``.
 MULTI_LABEL = ('MultiLabelClsHead', 'MultiLabelLinearClsHead', 'CSRAClsHead')
 CLASSIFIERS = (
     'ClsHead',
@@ -74,6 +74,7 @@ CLASSIFIERS = (
     'LeViTClsHead',
     'EfficientFormerClsHead',
     'ArcFaceClsHead',
+    'LinearReIDHead',
     *MULTI_LABEL,
 )
 #: mmseg's heads that classify queries: each has a channel for "no object", so a single class is no sigmoid.

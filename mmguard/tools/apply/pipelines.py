@@ -19,11 +19,11 @@ _INSTANCE_PACKS = ('PackDetInputs', 'PackTrackInputs', _OBJECT_PACK)
 #: Keys that mmdet3d's Pack transform takes, by kind of label.
 _PACKED_KEYS = {'instances': ('gt_labels_3d', 'gt_bboxes_labels'), 'pixels': (POINTS,)}
 _POINT_CLASSES = 'PointSegClassMapping'
-_IMAGE_PACK = 'PackInputs'
-_PACKS = ('PackSegInputs', _IMAGE_PACK, *_INSTANCE_PACKS)
+#: Those tested are other people than those trained, so no identity of a test can be out of range.
+_IDENTITY_PACK = 'PackReIDInputs'
+_IMAGE_PACKS = ('PackInputs', _IDENTITY_PACK)
+_PACKS = ('PackSegInputs', *_IMAGE_PACKS, *_INSTANCE_PACKS)
 _OTHER_PACKS = {
-    'PackReIDInputs': 'its labels are identities, one class of the head each, and there is no guard of whole images: '
-    'one beyond num_classes ends the training',
     'PackMultiTaskInputs': 'each of its tasks has labels of its own: put GuardClsLabels into the pipelines of its '
     'task_handlers, by hand',
 }
@@ -54,7 +54,9 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
-        if _name(pack) == _IMAGE_PACK:
+        if _name(pack) == _IDENTITY_PACK and not _trains(path):
+            continue
+        if _name(pack) in _IMAGE_PACKS:
             guards = _image_guards(tree, path, pack, spaces)
         else:
             guards = _guards(steps, pack, spaces, for_invalid)
@@ -67,7 +69,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
                     )
                 continue  # points or images alone, to be tested
         if not guards:
-            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
+            why = _NO_CLASSIFIER if _name(pack) in _IMAGE_PACKS else 'the heads name no number of classes'
             report.left.append(f'{dotted(path)}: no guard: {why}')
             continue
         present = {_name(step) for step in steps}
@@ -137,9 +139,12 @@ def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_inv
 def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> List[Dict[str, Any]]:
     if spaces.instances is None:
         return []
-    is_train = any(str(key).startswith('train') for key in path)
-    arguments = of_classifier(tree, is_train)
+    arguments = of_classifier(tree, _trains(path)) if _name(pack) != _IDENTITY_PACK else {}
     return [{'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes, **arguments}]
+
+
+def _trains(path: Path) -> bool:
+    return any(str(key).startswith('train') for key in path)
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:
