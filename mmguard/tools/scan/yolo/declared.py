@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.config.recognized import NotPlain, data_of, read_text
 from mmguard.tools.scan.annotations.faults import short
@@ -21,7 +21,7 @@ _LOOKED_AT = 5000
 #: More bytes have no list of names.
 _LARGEST = 8 << 20
 #: What a config of another program has beside names.
-_OTHERS = ('_base_', 'model', '__include__', 'DATASET', 'MODEL', '_BASE_')
+_OTHERS = ('_base_', 'model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 
 @dataclass
@@ -49,13 +49,18 @@ class Declared:
 
 def is_data_yaml(path: str) -> bool:
     """Whether a file is a data.yaml: it has names, or their number, and says where images are."""
+    return declares_names(path) and bool({*SPLITS, 'validation'} & set(_data(path)))
+
+
+def declares_names(path: str) -> bool:
+    """Whether a file has names, or their number: a data.yaml, or what tools write beside the labels of one split."""
     data = _data(path)
     if not isinstance(data, Mapping) or any(key in data for key in _OTHERS):
         return False
-    return bool({'names', 'nc'} & set(data)) and bool({*SPLITS, 'validation'} & set(data))
+    return bool({'names', 'nc'} & set(data))
 
 
-def data_yaml_in(folder: str) -> str:
+def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
     """The data.yaml of a folder; empty where there is none. Where several are, data.yaml before the others."""
     try:
         with os.scandir(folder) as entries:  # a folder of label maps may hold a million files
@@ -64,7 +69,7 @@ def data_yaml_in(folder: str) -> str:
         return ''
     names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
     paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
-    return next(filter(is_data_yaml, paths[:20]), '')
+    return next(filter(is_one, paths[:20]), '')
 
 
 def _data(path: str) -> Any:
@@ -150,7 +155,7 @@ def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, i
 
 
 def names_beside(folder: str) -> Declared:
-    """The list of names in a folder of labels, in its ``labels``, or in the folder around it."""
+    """The list of names, or the data.yaml, in a folder of labels, in its ``labels``, or in the folder around it."""
     around = os.path.dirname(os.path.abspath(folder))
     for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
@@ -158,6 +163,12 @@ def names_beside(folder: str) -> Declared:
             names = _name_list(path)
             if names:
                 return Declared(path, folder, names, len(names))
+    of_split = os.path.basename(around) == 'labels'
+    for place in (folder, around, *([os.path.dirname(around)] if of_split else [])):
+        file = data_yaml_in(place, declares_names)
+        if file:  # what else it says is of a training that reads it
+            said = read_data_yaml(file)
+            return Declared(file, folder, said.names, said.num_classes, said.kpt_shape)
     return Declared(root=folder)
 
 

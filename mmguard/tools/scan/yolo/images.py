@@ -18,7 +18,8 @@ _START, _END = b'\xff\xd8', b'\xff\xd9'
 #: Segments of a JPEG that hold its size: all frames, but not what lies between their numbers.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _MOST_SEGMENTS = 1000
-_FORMATS = ('JPEG', 'MPO', 'PNG', 'BMP', 'TIFF', 'WEBP')
+#: MPO comes with JPEG: pillow knows no opener of that name.
+_FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
 
 
 def image_fault(path: str) -> str:

@@ -10,7 +10,15 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.engine import Mapper, scan_here
 from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import looks_like_yolo
-from mmguard.tools.scan.yolo.declared import SPLITS, Declared, data_yaml_in, is_data_yaml, names_beside, read_data_yaml
+from mmguard.tools.scan.yolo.declared import (
+    SPLITS,
+    Declared,
+    data_yaml_in,
+    declares_names,
+    is_data_yaml,
+    names_beside,
+    read_data_yaml,
+)
 from mmguard.tools.scan.yolo.listing import Listing, list_images, list_texts
 from mmguard.tools.scan.yolo.scan import scan_texts
 from mmguard.tools.storage.files import open_regular
@@ -72,9 +80,11 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
             return _declared_sets(target, read_data_yaml(file), splits)
         root = os.path.abspath(target)
         return [_bare_set(target, root, names_beside(root), images)] if _has_texts(root) else []
+    root = os.path.abspath(target)
     if is_data_yaml(target):
         return _declared_sets(target, read_data_yaml(target), splits)
-    root = os.path.abspath(target)
+    if declares_names(target) and _has_texts(os.path.dirname(root)):
+        return [_bare_set(target, os.path.dirname(root), read_data_yaml(target), images)]
     if not target.lower().endswith('.txt'):
         return []
     if _lists_images(root):

@@ -166,6 +166,31 @@ def test_texts_beside_images_and_a_list_of_names(tmp_path: Path) -> None:
     assert set(scanned(data, tmp_path / 'scan.json')) == {'', 'MG102'}
 
 
+def test_images_that_are_no_jpeg(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    kinds = ['PNG', 'BMP', 'TIFF', 'WEBP'] * 4
+    for kind, image in zip(kinds, sorted((root / 'images/train').iterdir())):
+        image.unlink()
+        image.with_suffix(f'.{kind.lower()}').write_bytes(picture(kind=kind))
+    assert scanned(root, tmp_path / 'scan.json')[''] == ['0']
+    for number, kind in enumerate(kinds[:4]):
+        image = root / f'images/train/{number:02d}.{kind.lower()}'
+        image.write_bytes(image.read_bytes()[:40] if kind == 'PNG' else picture(64, 8, kind))
+    assert len(scanned(root, tmp_path / 'scan.json')['MG132']) == 4
+
+
+def test_names_of_a_data_yaml_that_leads_nowhere(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    (root / 'data.yaml').write_text('nc: 3\nnames:\n- cat\n- dog\n- cow\n')
+    assert scanned(root, tmp_path / 'scan.json')[''] == ['0']
+    add(root, 3, '3 0.5 0.5 0.1 0.1')
+    for target in (root, root / 'labels', root / 'labels/train', root / 'labels/train/03.txt'):
+        found = scanned(target, tmp_path / 'scan.json')
+        assert set(found) - {'MG100', 'MG169'} == {'', 'MG102'}, target
+    found = scanned(root / 'data.yaml', tmp_path / 'scan.json')
+    assert 'data.yaml: it names no train, which ultralytics asks for' in found['MG168']
+
+
 def test_splits_that_lists_name(tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
     images = [f'./images/train/{number:02d}.jpg' for number in range(14)]

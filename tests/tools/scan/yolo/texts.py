@@ -15,12 +15,11 @@ NAMES = ('cat', 'dog', 'cow')
 
 
 @lru_cache(maxsize=None)
-def picture(width: int = 64, height: int = 48) -> bytes:
-    """A JPEG."""
+def picture(width: int = 64, height: int = 48, kind: str = 'JPEG') -> bytes:
     from PIL import Image
 
     out = io.BytesIO()
-    Image.new('RGB', (width, height), (90, 120, 30)).save(out, 'JPEG')
+    Image.new('RGB', (width, height), (90, 120, 30)).save(out, kind)
     return out.getvalue()
 
 
