@@ -21,6 +21,7 @@ from following import Target, judged, scan, write_edit
 from once_a_run import once_a_run
 from trained import trained_on
 
+from mmguard.config.read import read_config
 from mmguard.tools.scan.options import SPLITS
 from mmguard.tools.scan.target import CannotScan
 
@@ -32,8 +33,9 @@ WITHOUT_EDIT = 'a fault without an edit that a machine can write'
 CLEAN = 'no fault of labels or config is found'
 NO_DATA = 'its data cannot be opened'
 NO_CONFIG = 'it has no config of mmseg or mmdet'
+OLD = 'its config is of mmdet 2.x or mmseg 0.x, which are not here to train it'
 NOT_MADE = 'it cannot be made here'
-SKIPPED = (WITHOUT_EDIT, CLEAN, NO_DATA, NO_CONFIG, NOT_MADE)
+SKIPPED = (WITHOUT_EDIT, CLEAN, NO_DATA, NO_CONFIG, OLD, NOT_MADE)
 
 
 class Outcome(NamedTuple):
@@ -74,6 +76,8 @@ def outcomes_of(name: str) -> Dict[str, Outcome]:
 
 
 def outcome_of(target: Target) -> Outcome:
+    if read_config(str(target.path)).is_old:
+        return Outcome('', OLD)
     root = target.path.parent
     try:
         found = scan(target)
