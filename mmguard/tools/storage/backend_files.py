@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import io
 import os
+import threading
+from contextlib import nullcontext
 from functools import partial
-from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple
+from typing import Any, BinaryIO, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Tuple
 from urllib.request import Request, urlopen
 
 from mmguard.errors import CannotRun
@@ -17,6 +19,8 @@ from mmguard.tools.storage.tried import tried
 from mmguard.tools.storage.urls import is_url, with_secrets
 
 _LOCAL = ('local', 'disk')
+#: Of mmengine, which several threads may ask at a time. Its MemcachedBackend has one buffer for all.
+_SIDE_BY_SIDE = ('LocalBackend', 'PetrelBackend', 'HTTPBackend', 'LmdbBackend')
 _SECONDS = 60
 
 
@@ -31,6 +35,13 @@ def files_of(arguments: Optional[Mapping[str, Any]], example: str) -> Files:
     if backend in _LOCAL or (not arguments and not is_url(example)):
         return FILES
     return BackendFiles({} if arguments is None else dict(arguments))
+
+
+class _Backend(NamedTuple):
+    """A backend of mmengine, and what keeps threads apart that ask it."""
+
+    asked: Any
+    turn: ContextManager
 
 
 class BackendFiles(Files):
@@ -59,7 +70,7 @@ class BackendFiles(Files):
             self._backend(path)
 
     def can_list(self, folder: str) -> bool:
-        return not self.is_far(folder) or hasattr(self._backend(folder), 'list_dir_or_file')
+        return not self.is_far(folder) or hasattr(self._backend(folder).asked, 'list_dir_or_file')
 
     def open(self, path: str) -> BinaryIO:
         if not self.is_far(path):
@@ -67,15 +78,18 @@ class BackendFiles(Files):
         return io.BytesIO(tried(partial(self._whole, path, None, None), path))
 
     def _list(self, folder: str) -> List[Entry]:
-        backend, place = self._backend(folder), with_secrets(folder)
-        files = [Entry(name, False) for name in backend.list_dir_or_file(place, list_dir=False)]
-        return sorted(files + [Entry(name, True) for name in backend.list_dir_or_file(place, list_file=False)])
+        (backend, turn), place = self._backend(folder), with_secrets(folder)
+        with turn:
+            files = [Entry(name, False) for name in backend.list_dir_or_file(place, list_dir=False)]
+            return sorted(files + [Entry(name, True) for name in backend.list_dir_or_file(place, list_file=False)])
 
     def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
-        content = self._backend(path).get(with_secrets(path))
-        if content is None:  # lmdb's word for a key that it does not have
-            raise FileNotFoundError(errno.ENOENT, 'the file backend has no such file')
-        data = bytes(content)
+        backend, turn = self._backend(path)
+        with turn:
+            content = backend.get(with_secrets(path))
+            if content is None:  # lmdb's word, and petrel's, for a key that it does not have
+                raise FileNotFoundError(errno.ENOENT, 'the file backend has no such file')
+            data = bytes(content)
         if stamp is not None and 0 <= stamp[0] != len(data):
             raise OSError(errno.EIO, f'{len(data):,} of {stamp[0]:,} bytes came')
         return data
@@ -86,7 +100,7 @@ class BackendFiles(Files):
     def _said(self) -> str:
         return repr(sorted(self._arguments.items(), key=str))
 
-    def _backend(self, path: str) -> Any:
+    def _backend(self, path: str) -> _Backend:
         prefix = path.partition('://')[0] if is_url(path) and not self._arguments else ''
         key = (self._said(), prefix, os.getpid())
         if key not in _backends:
@@ -94,16 +108,18 @@ class BackendFiles(Files):
 
             try:
                 # Shared with the loader of the config: lmdb opens a data base once per process.
-                _backends[key] = get_file_backend(path, backend_args=self._arguments or None, enable_singleton=True)
+                backend = get_file_backend(path, backend_args=self._arguments or None, enable_singleton=True)
             except ImportError as error:
                 raise CannotRun(f'the file backend of the config needs a package: {error}') from error
             except Exception as error:  # arguments of a config may be anything
                 raise CannotRun(f'the file backend of the config cannot be used: {words_of(error)}') from error
+            known = type(backend).__module__.startswith('mmengine.') and type(backend).__name__ in _SIDE_BY_SIDE
+            _backends.setdefault(key, _Backend(backend, nullcontext() if known else threading.Lock()))
         return _backends[key]
 
 
 #: Of this process: connections and open data bases do not survive a fork.
-_backends: Dict[Tuple[str, str, int], Any] = {}
+_backends: Dict[Tuple[str, str, int], _Backend] = {}
 
 
 def _head(url: str) -> Object:

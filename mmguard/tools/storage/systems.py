@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.tools.storage.urls import in_archive, with_secrets
+from mmguard.tools.storage.urls import in_archive, masked, with_secrets
 
 Stamp = Tuple[int, int]
 #: Connections of a process to one place: more than there are threads.
 CONNECTIONS = 32
 _AMAZON = ('s3', 's3a')
+_GOOGLE = ('gs', 'gcs')
+_HUB = 'hf://'
+_AZURE = ('az', 'abfs', 'abfss', 'adl')
 
 #: What reads a protocol, by the name that pip knows it by.
 _PACKAGES = {
     **dict.fromkeys(_AMAZON, 's3fs'),
-    **dict.fromkeys(('gs', 'gcs'), 'gcsfs'),
-    **dict.fromkeys(('az', 'abfs', 'abfss', 'adl'), 'adlfs'),
+    **dict.fromkeys(_GOOGLE, 'gcsfs'),
+    **dict.fromkeys(_AZURE, 'adlfs'),
     **dict.fromkeys(('http', 'https'), 'aiohttp'),
     **dict.fromkeys(('sftp', 'ssh'), 'paramiko'),
     'hf': 'huggingface_hub',
@@ -91,7 +95,9 @@ def list_folder(url: str) -> List[Entry]:
 def read_bytes(url: str, start: Optional[int] = None, end: Optional[int] = None) -> bytes:
     """The content of an object, or a part of it; raises what fsspec raises."""
     system, path = _system_of(url)
-    content: bytes = system.cat_file(path, start=start, end=end)
+    # Else huggingface_hub fetches 5 MiB where 64 KiB are asked for.
+    streamed = {'block_size': 0} if url.startswith(_HUB) and not start else {}
+    content: bytes = system.cat_file(path, start=start, end=end, **streamed)
     return content
 
 
@@ -125,21 +131,41 @@ def _system(base: str, process: int) -> Any:
         if archive:
             outer = with_secrets(base[len(scheme) + 3 : -1])
             return url_to_fs(f'{scheme}://::{outer}', skip_instance_cache=True)[0]
+        if scheme in _GOOGLE:
+            # Else gcsfs asks over gRPC what kind of bucket it is, for each file; and gRPC does not survive a fork.
+            os.environ.setdefault('GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT', 'false')
         said: Mapping[str, Any] = fsspec.config.conf.get(scheme, {})
         system = url_to_fs(with_secrets(base), **_options(scheme, said))[0]
-        if scheme in _AMAZON:
-            system.retries = 1
+        _ask_once(system, scheme)
         return system
     except ImportError as error:
         package = _PACKAGES.get(scheme.rsplit(':', 1)[-1])
         missing = f'are read by {package}: pip install {package}' if package else f'cannot be read: {error}'
         raise CannotRun(f'{scheme}:// URLs {missing}') from error
     except ValueError as error:
-        raise CannotRun(f'{scheme}:// is no protocol that fsspec knows ({error})') from error
+        known = scheme in fsspec.available_protocols()
+        what = 'cannot be read' if known else 'is no protocol that fsspec knows'
+        raise CannotRun(f'{scheme}:// {what} ({masked(str(error))})') from error
+
+
+def _ask_once(system: Any, scheme: str) -> None:
+    """Who asks again is this package alone: libraries that do, too, would wait for minutes, and log each failure."""
+    if scheme in _AMAZON:
+        system.retries = 1
+    elif scheme in _GOOGLE:
+        logging.getLogger('gcsfs').setLevel(logging.CRITICAL)
+        request = getattr(type(system)._request, '__wrapped__', None)
+        if request is not None:
+            system._request = partial(request, system)
+    elif scheme in _AZURE:
+        logging.getLogger('azure').setLevel(logging.CRITICAL)
+        policy = getattr(getattr(system.service_client, '_config', None), 'retry_policy', None)
+        if policy is not None:
+            policy.total_retries = 0
 
 
 def _options(scheme: str, said: Mapping[str, Any]) -> Dict[str, Any]:
-    """Who asks again is this package alone, and there are connections enough; what the user configured comes first."""
+    """As :func:`_ask_once`, and there are connections enough; what the user configured comes first."""
     if scheme not in _AMAZON:
         return {}
     mine = {'max_pool_connections': CONNECTIONS, 'retries': {'mode': 'standard', 'total_max_attempts': 1}}

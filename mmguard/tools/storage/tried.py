@@ -23,6 +23,8 @@ _FINAL = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, 401, 403), errno.EACCES),
     errno.EISDIR: errno.EISDIR,
 }
+#: All that gcsfs says of a 403.
+_FORBIDDEN = 'Forbidden: '
 
 _Result = TypeVar('_Result')
 _given_up = 0
@@ -68,7 +70,7 @@ def _final(error: BaseException) -> Optional[int]:
         # fsspec says so of whatever a server of HTTP answers.
         cause = error.__cause__
         status = errno.ENOENT if cause is None or isinstance(cause, FileNotFoundError) else _status(cause) or errno.EIO
-    elif status is None and isinstance(error, PermissionError):
+    elif status is None and (isinstance(error, PermissionError) or str(error).startswith(_FORBIDDEN)):
         status = errno.EACCES
     elif status is None and isinstance(error, KeyError):  # of an archive
         status = errno.ENOENT

@@ -10,9 +10,10 @@ import time
 from typing import Any, List
 
 import pytest
+from slow_proxy import SlowProxy
 
 from mmguard.errors import CannotRun
-from mmguard.tools.storage import tried, urls
+from mmguard.tools.storage import systems, tried, urls
 from mmguard.tools.storage.ahead import AT_ONCE, ahead
 from mmguard.tools.storage.files import FILES
 
@@ -39,6 +40,7 @@ def _no_cause(status: int) -> FileNotFoundError:
         (_no_cause(404), errno.ENOENT, 1),
         (_no_cause(503), errno.EIO, tried.TRIES),
         (PermissionError('x'), errno.EACCES, 1),
+        (OSError('Forbidden: https://host/a'), errno.EACCES, 1),  # of gcsfs
         (Answer(403), errno.EACCES, 1),
         (Answer(429), errno.EIO, tried.TRIES),
         (ConnectionResetError(errno.ECONNRESET, 'x'), errno.EIO, tried.TRIES),
@@ -128,6 +130,25 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
             FILES.exists(url)
     with pytest.raises(CannotRun, match='no protocol'):
         FILES.exists('nothing://bucket/a')
+
+
+@pytest.mark.parametrize(('package', 'url'), [('s3fs', 's3'), ('gcsfs', 'gs'), ('adlfs', 'az')])
+def test_libraries_do_not_ask_again_by_themselves(package: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(package)
+    proxy = SlowProxy(0)
+    proxy.busy = 1.0
+    host = f'http://127.0.0.1:{proxy.port}'
+    account = f'DefaultEndpointsProtocol=http;AccountName=me;AccountKey=bm8ga2V5;BlobEndpoint={host}/me;'
+    said = {
+        'AWS_ENDPOINT_URL': host, 'AWS_ACCESS_KEY_ID': 'a', 'AWS_SECRET_ACCESS_KEY': 'b', 'AWS_DEFAULT_REGION': 'here',
+        'STORAGE_EMULATOR_HOST': host, 'AZURE_STORAGE_CONNECTION_STRING': account,
+    }  # fmt: skip
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(Exception, match=r'503|Slow Down|reach max retries|Service Unavailable'):
+        systems.read_bytes(f'{url}://asked-once/a.png')
+    proxy.close()
+    assert len(proxy.asked) == 1, proxy.asked
 
 
 def test_files_of_a_disk_are_not_detoured(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""In place of the package that mmengine's PetrelBackend imports, which no index has."""
