@@ -43,6 +43,10 @@ _OF_MAPS = (
     'polygons of Cityscapes: training reads the *_labelTrainIds.png that are drawn of them (mmseg: '
     '`python tools/dataset_converters/cityscapes.py data/cityscapes`)'
 )
+_BY_FOLDER = (
+    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
+    'mmpretrain, ImageFolder of torchvision, imagefolder of Hugging Face)'
+)
 #: Of VOC and its like.
 _MASKS = ('SegmentationClass', 'SegmentationObject')
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
@@ -160,6 +164,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         if is_voc(target):
             return _voc_plan(target, options)
         here = None if is_url(target) else _yolo_plan(target, options) or _shapes_plan(target, options, copies)
+        here = here or (None if is_url(target) or options.suffix else _class_folder_plan(target, options))
         return here or _folder_plan(target, options)
     if ending in ('.txt', '.yaml', '.yml') and not is_url(target):
         plan = _yolo_plan(target, options)
@@ -237,6 +242,20 @@ def _voc_plan(target: str, options: ScanOptions) -> Plan:
 
     read = partial(scan_voc, target, options.num_classes, options.classes)
     return Plan([AnnotationSource(target, read)], ConfigFacts())
+
+
+def _class_folder_plan(target: str, options: ScanOptions) -> Optional[Plan]:
+    """Folders whose names are labels; ``None`` where a target has none."""
+    from mmguard.tools.scan.annotations.class_folders import scan_class_folder, splits_of_classes
+
+    folders = splits_of_classes(target)
+    train = next(iter(folders.values()), '')
+    plan = Plan([], ConfigFacts(framework='mmpretrain'))
+    for split, folder in folders.items():
+        if not _is_left_out(folder, options):
+            read = partial(scan_class_folder, folder, options.num_classes, options.classes, train)
+            plan.sources.append(AnnotationSource(split or target, read, [_BY_FOLDER]))
+    return plan if plan.sources else None
 
 
 def _hf_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:

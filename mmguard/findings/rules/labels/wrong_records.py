@@ -58,6 +58,8 @@ class WrongRecords(DataRule):
         'an element of an image': 'CVAT has box, polygon, polyline, points, ellipse, mask, cuboid, skeleton and tag.',
         'imagePath': 'Write the path of the image, relative to the JSON: `data["imagePath"] = "a.jpg"`.',
         'imageHeight': 'Write the size of the image, or null for both: Labelme looks for itself then.',
+        'the class folders are not': 'Give each split the same folders: a label is the place among their sorted names. '
+        'Or name the labels in a file, `ann_file=...` of mmpretrain.',
         'the size is': 'Write the size of the image: `width, height = Image.open(path).size`.',
     }
 

@@ -62,7 +62,7 @@ def _scan(part: Part, num_classes: Optional[int]) -> LabelFacts:
         names = [str(name) for name in listed] if isinstance(listed, (list, tuple)) else names
     except Exception as error:  # whatever a data set raises where its files are not, or hold something else
         faults.add(words_of(error), part.path)
-    return _facts(images, source, names or [], num_classes, faults)
+    return facts_of_images(images, source, names or [], num_classes, faults)
 
 
 def _opened(part: Part) -> Any:
@@ -130,9 +130,10 @@ def _relative(path: str, root: Any) -> str:
     return path[len(prefix) :] if prefix and path.startswith(prefix) else path
 
 
-def _facts(
+def facts_of_images(
     images: List[Labelled], source: str, names: List[str], num_classes: Optional[int], faults: Faults
 ) -> LabelFacts:
+    """Counts the labels of images; see :func:`scan_image_labels`."""
     histogram = Counter(label for image in images for label in image.labels)
     with_label = Counter(label for image in images for label in set(image.labels))
     classes = num_classes or len(names) or max(histogram, default=0) + 1

@@ -1,0 +1,111 @@
+"""Folders whose names are the labels of the images in them: ``train/cat/1.jpg``.
+
+mmpretrain's ``CustomDataset`` and ``ImageNet`` without ``ann_file``, torchvision's ``ImageFolder`` and Hugging Face's
+``imagefolder`` read them alike: a label is the place of its folder among the sorted names, in each split anew.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, List, Optional, Sequence
+
+from mmguard.findings.facts import LabelFacts
+from mmguard.tools.scan.annotations.faults import Faults
+from mmguard.tools.scan.annotations.image_labels import Labelled, facts_of_images
+from mmguard.tools.scan.annotations.labelme import listed
+from mmguard.tools.scan.sources.folders import is_image_name
+
+#: How splits are called.
+SPLITS = ('train', 'training', 'val', 'valid', 'validation', 'test', 'testing', 'dev')
+#: How no class is called: parts of data sets of other kinds.
+NO_CLASSES = {
+    'images', 'image', 'imgs', 'img', 'labels', 'label', 'masks', 'mask', 'annotations', 'annotation', 'ann_dir',
+    'img_dir', 'jpegimages', 'segmentationclass', 'segmentationobject', 'gtfine', 'leftimg8bit', 'gt', 'ground_truth',
+    'semantic', 'instance', 'depth', 'rgb', 'image_2', 'label_2', 'img1', 'trainannot', 'valannot', 'testannot',
+}  # fmt: skip
+#: So many classes are looked into, and so many names in each; photographs have more than so many colours.
+_CLASSES, _NAMES, _COLOURS = 5, 200, 256
+
+
+def splits_of_classes(target: str) -> Dict[str, str]:
+    """Split -> its folder of class folders, the training first; empty where a target is no such folder.
+
+    Args:
+        target (str): A folder of classes (of which the split is ``''``), or of splits.
+    """
+    if not os.path.isdir(target):
+        return {}
+    names = _folders(target)
+    splits = [name for name in SPLITS if name in names]
+    if not splits:
+        return {'': target} if _is_of_classes(target, names) else {}
+    found = {split: os.path.join(target, split) for split in splits}
+    return found if all(_is_of_classes(folder, _folders(folder)) for folder in found.values()) else {}
+
+
+def _folders(folder: str) -> List[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith('.'))
+    except OSError:
+        return []
+
+
+def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
+    """Whether photographs lie in at least two of these folders, and none beside them."""
+    if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _images(folder):
+        return False
+    some = [images for images in map(_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
+    return len(some) > 1 and all(_is_photo(images[0]) for images in some)
+
+
+def _images(folder: str) -> List[str]:
+    """The first images of a folder."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(_NAMES))]
+    except OSError:
+        return []
+    return [os.path.join(folder, name) for name in sorted(names) if is_image_name(name)]
+
+
+def _is_photo(path: str) -> bool:
+    """Whether an image is no label map: one in colour, of more colours than classes have."""
+    try:
+        from PIL import Image
+
+        with Image.open(path) as opened:
+            return opened.mode in ('RGB', 'CMYK') and opened.getcolors(_COLOURS) is None
+    except Exception:  # a damaged file raises what it likes
+        return False
+
+
+def scan_class_folder(
+    folder: str,
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    of_train: str = '',
+) -> LabelFacts:
+    """Counts the images of each class. No image is opened.
+
+    Args:
+        folder (str): The folder of class folders.
+        num_classes (int, optional): Classes of the model. Default: as many as there are folders.
+        class_names (sequence of str, optional): The classes of the model. Default: those of the training.
+        of_train (str): The folder of the training. Default: this one is it.
+
+    Returns:
+        LabelFacts: ``kind='instances'``, ``of_images=True``.
+    """
+    faults = Faults()
+    names = _folders(folder)
+    meant = list(class_names or (_folders(of_train) if of_train else names))
+    if names != meant:
+        lacks, more = (', '.join(sorted(set(a) - set(b))[:5]) for a, b in ((meant, names), (names, meant)))
+        words = [f'lacks {lacks}'] * bool(lacks) + [f'has {more}, too'] * bool(more) or ['they are in another order']
+        faults.add('the class folders are not the classes', f'{folder}: {" and ".join(words)}')
+    images: List[Labelled] = []
+    for label, name in enumerate(names):
+        of_class = [one for one in listed(os.path.join(folder, name), faults, '') if is_image_name(one)]
+        images += [Labelled(f'{name}/{one}: {label}', os.path.join(folder, name, one), [label]) for one in of_class]
+    return facts_of_images(images, folder, names, num_classes, faults)

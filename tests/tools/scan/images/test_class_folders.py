@@ -1,0 +1,79 @@
+"""Folders whose names are labels: counted as classifiers count them, and no label maps."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from scans import scanned
+
+
+@lru_cache(maxsize=None)
+def picture(mode: str = 'RGB', kind: str = 'JPEG') -> bytes:
+    out = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+    Image.fromarray(noise).convert(mode).save(out, kind)
+    return out.getvalue()
+
+
+def make(root: Path, *names: str, files: int = 4, content: bytes = b'', ending: str = 'jpg') -> Path:
+    for name in names:
+        (root / name).mkdir(parents=True)
+        for number in range(files):
+            (root / name / f'{number}.{ending}').write_bytes(content or picture())
+    return root
+
+
+@pytest.mark.parametrize('content', [picture(), picture(kind='PNG')])
+def test_images_are_counted_by_folder(content: bytes, tmp_path: Path) -> None:
+    make(tmp_path / 'set/train', 'dog', 'cat', 'cat/more', content=content)
+    make(tmp_path / 'set/val', 'dog', 'cat', files=2, content=content)
+    (tmp_path / 'set/train/dog/about.txt').write_text('dogs')
+    (tmp_path / 'set/README.md').write_text('cats and dogs')
+    code, found, facts = scanned(tmp_path / 'set', tmp_path / 'scan.json')
+    assert (code, found, facts['total'], facts['histogram']) == (0, {}, 12, {'0': 8, '1': 4})
+    assert (facts['class_names'], facts['annotations']['format']) == (['cat', 'dog'], 'images')
+    code, found, facts = scanned(tmp_path / 'set/val', tmp_path / 'scan.json', '--classes', 'cat,dog')
+    assert (code, found, facts['files']) == (0, {}, 4)
+    assert scanned(tmp_path / 'set', tmp_path / 'scan.json', '--split', 'val')[2]['files'] == 4
+    make(tmp_path / 'set/val', 'emu')
+    code, found, _ = scanned(tmp_path / 'set/val', tmp_path / 'scan.json', '--num-classes', '2')
+    assert (code, list(found)) == (1, ['MG108'])
+    assert 'emu/0.jpg: 2' in found['MG108']
+
+
+def test_splits_must_have_the_same_folders(tmp_path: Path) -> None:
+    make(tmp_path / 'set/train', 'cat', 'cow', 'dog')
+    make(tmp_path / 'set/val', 'cat', 'dog', 'horse')
+    code, found, _ = scanned(tmp_path / 'set', tmp_path / 'scan.json')
+    assert (code, list(found)) == (1, ['MG176'])
+    assert f'{tmp_path}/set/val: lacks cow and has horse, too' in found['MG176']
+    options = ['--split', 'train', '--classes', 'dog,cow,cat']
+    assert 'they are in another order' in scanned(tmp_path / 'set', tmp_path / 'scan.json', *options)[1]['MG176']
+
+
+def test_one_class_under_two_names(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', 'Cat', 'cat ', 'dog')
+    assert set(scanned(root, tmp_path / 'scan.json')[1]) == {'MG177'}
+
+
+def test_what_is_no_class_folder(tmp_path: Path) -> None:
+    """Label maps by city, in gray or in few colours; images beside labels; photographs alone."""
+    maps = picture('P', 'PNG')
+    gray = make(tmp_path / 'gray/train', 'aachen', 'ulm', content=picture('L', 'PNG'), ending='png')
+    drawn = io.BytesIO()
+    Image.fromarray(np.array([[[0, 0, 0], [90, 1, 3]]], np.uint8)).save(drawn, 'PNG')
+    colour = make(tmp_path / 'colour', 'aachen', 'ulm', content=drawn.getvalue(), ending='png')
+    pairs = make(tmp_path / 'pairs', 'images')
+    make(pairs, 'masks', content=maps, ending='png')
+    alone = make(tmp_path / 'alone', 'photographs')
+    for root in (gray, gray.parent, colour, pairs, alone):
+        assert scanned(root, tmp_path / 'scan.json')[2]['kind'] == 'pixels', root
+    both = make(tmp_path / 'both', 'cat', 'dog')
+    shutil.copy(both / 'cat/0.jpg', both / 'above.jpg')
+    assert scanned(both, tmp_path / 'scan.json')[2]['kind'] == 'pixels'
