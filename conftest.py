@@ -102,7 +102,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/storage/data_sets.py',
         'tools/storage/test_*.py',
     ),
-    'pyarrow': ('tools/scan/hf/test_hf_saved.py',),
+    'pyarrow': ('tools/scan/hf/test_hf_parquet.py', 'tools/scan/hf/test_hf_saved.py'),
     'rasterio': ('tools/scan/test_scan_rasterio.py',),
     'mmpretrain': ('family',),
     'distributed': ('tools/scan/on_dask.py', 'tools/scan/test_scan_dask.py'),

@@ -260,7 +260,14 @@ def _class_folder_plan(target: str, options: ScanOptions) -> Optional[Plan]:
 
 def _hf_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:
     """The data sets of Hugging Face; ``None`` where a target is none of them."""
-    from mmguard.tools.scan.annotations.hf import is_image_folder, saved_splits, scan_image_folder, scan_saved
+    from mmguard.tools.scan.annotations.hf import (
+        is_image_folder,
+        saved_splits,
+        scan_image_folder,
+        scan_parquet,
+        scan_saved,
+    )
+    from mmguard.tools.scan.annotations.hf_parquet import parquet_splits
 
     splits = saved_splits(target)
     if splits:
@@ -268,6 +275,14 @@ def _hf_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Op
         names = [target if split == target else os.path.basename(split) for split in chosen]
         reads = [partial(scan_saved, split, options.num_classes) for split in chosen]
         return Plan([AnnotationSource(name, read) for name, read in zip(names, reads)], ConfigFacts())
+    parts = {} if options.suffix else parquet_splits(target)
+    if parts:
+        asked = {split: files for split, files in parts.items() if len(parts) == 1 or not _is_left_out(split, options)}
+        tables = [
+            AnnotationSource(split, partial(scan_parquet, split, files, options.num_classes))
+            for split, files in sorted(asked.items())
+        ]
+        return Plan(list(tables), ConfigFacts())
     if options.suffix or not is_image_folder(target):
         return None
     home = _home(target, copies)

@@ -7,7 +7,7 @@ import math
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
 from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.tools.scan.annotations.hf_parquet import features_of_parquet, rows_of_parquet
 from mmguard.tools.scan.annotations.hf_rows import (
     BOXES,
     CATEGORIES,
@@ -26,6 +27,7 @@ from mmguard.tools.scan.annotations.hf_rows import (
     OBJECTS,
     STATE,
     Row,
+    features_of_saved,
     names_of_features,
     record_of,
     rows_of_arrow,
@@ -161,19 +163,60 @@ def scan_saved(folder: str, num_classes: Optional[int] = None) -> LabelFacts:
         CannotRun: pyarrow is not installed.
         ValueError: It has no ClassLabel, or not one label, and nothing is wrong.
     """
+    check_pyarrow(folder)
+    faults = Faults()
+    features = features_of_saved(folder, faults)
+    return _scan_rows(folder, features, lambda _: rows_of_arrow(folder, faults), num_classes, faults)
+
+
+def scan_parquet(name: str, files: Sequence[str], num_classes: Optional[int] = None) -> LabelFacts:
+    """Reads one split of a data set as it lies on the Hub; see :func:`scan_saved`.
+
+    Args:
+        name (str): How it is called.
+        files (list[str]): Its parts.
+        num_classes (int, optional): Classes of the model. Default: as many as there are names.
+    """
+    check_pyarrow(name)
+    faults = Faults()
+    features = features_of_parquet(files[0], faults)
+    return _scan_rows(name, features, lambda columns: rows_of_parquet(files, columns, faults), num_classes, faults)
+
+
+def check_pyarrow(target: str) -> None:
     if importlib.util.find_spec('pyarrow') is None:
-        raise CannotRun(f'{folder}: data sets that were saved to disk are read by pyarrow: pip install pyarrow')
-    faults, found = Faults(), _Found()
-    names, column, image = names_of_features(folder, faults)
+        raise CannotRun(f'{target}: data sets of Hugging Face are read by pyarrow: pip install pyarrow')
+
+
+def _scan_rows(
+    target: str,
+    features: Mapping[str, Any],
+    rows_of: Callable[[List[str]], Iterable[Row]],
+    num_classes: Optional[int],
+    faults: Faults,
+) -> LabelFacts:
+    found = _Found()
+    names, column, image = names_of_features(features)
     if not column and not faults:
-        raise ValueError('no feature of it is a ClassLabel, with names: nothing says which labels are valid')
-    for row in rows_of_arrow(folder, faults) if column else ():
-        outer, _, inner = column.partition('.')
+        raise ValueError(_without_labels(features))
+    outer, _, inner = column.partition('.')
+    for row in rows_of([outer, f'{image}.path', 'width', 'height']) if column else ():
         record = {OBJECTS: row.record.get(outer)} if inner else {LABELS[0]: row.record.get(outer)}
         record.update({key: row.record.get(key) for key in ('width', 'height')})
         path = row.record.get(image)
         _add(found, Row(row.where, record), path if isinstance(path, str) else '', image_size(row, ''), faults, inner)
-    return _facts(found, folder, names, num_classes, faults)
+    return _facts(found, target, names, num_classes, faults)
+
+
+def _without_labels(features: Mapping[str, Any]) -> str:
+    images = [key for key, one in features.items() if isinstance(one, dict) and one.get('_type') == 'Image']
+    if len(images) > 1:
+        column = images[-1]
+        return (
+            f'its labels are images, of the column {column!r}, which are not read here: write them into a folder, '
+            f"`for n, row in enumerate(dataset): row[{column!r}].save(f'labels/{{n}}.png')`, and name that"
+        )
+    return 'no feature of it is a ClassLabel, with names: nothing says which labels are valid'
 
 
 def image_size(row: Row, path: str) -> Tuple[float, float]:
@@ -312,7 +355,8 @@ def _facts(
         where=[where for _, _, _, where in found.objects],
     )
     facts = facts_of(table, classes, names, annotations)
-    annotations.images_without_target -= found.empty
+    facts.of_images = bool(found.objects) and not boxed.any()
+    annotations.images_without_target = 0 if facts.of_images else annotations.images_without_target - found.empty
     invalid = [where for value, (_, label, _, where) in zip(values, found.objects)
                if isinstance(label, int) and not 0 <= value < classes]  # fmt: skip
     if invalid:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.shape_records import read_bytes, read_json
@@ -92,17 +92,22 @@ def _number(cell: str) -> Any:
     return int(cell) if _WHOLE.fullmatch(cell.strip()) else cell
 
 
-def names_of_features(folder: str, faults: Faults) -> Tuple[List[str], str, str]:
-    """Of a saved data set: the names of its ClassLabel, the column that it is in, and that of the image.
+def features_of_saved(folder: str, faults: Faults) -> Mapping[str, Any]:
+    """What a saved data set says of its columns; empty where it says nothing."""
+    content = read_json(os.path.join(folder, INFO), INFO, faults)
+    features = content[0].get('features') if content and isinstance(content[0], dict) else None
+    if isinstance(features, dict):
+        return features
+    if content is not None:
+        faults.add('has no "features"', INFO)
+    return {}
+
+
+def names_of_features(features: Mapping[str, Any]) -> Tuple[List[str], str, str]:
+    """The names of a ClassLabel, the column that it is in, and that of the image.
 
     The column is ``'objects.category'`` where it is that of objects; empty: there is none.
     """
-    content = read_json(os.path.join(folder, INFO), INFO, faults)
-    features = content[0].get('features') if content and isinstance(content[0], dict) else None
-    if not isinstance(features, dict):
-        if content is not None:
-            faults.add('has no "features"', INFO)
-        return [], '', ''
     image = next((key for key, one in features.items() if isinstance(one, dict) and one.get('_type') == 'Image'), '')
     for key, feature in features.items():
         for path, inner in _leaves(key, feature):
@@ -149,18 +154,19 @@ def rows_of_arrow(folder: str, faults: Faults) -> Iterator[Row]:
         try:
             with pa.memory_map(os.path.join(folder, name)) as opened, pa.ipc.open_stream(opened) as stream:
                 for batch in stream:
-                    yield from _of_batch(batch, name, first)
+                    yield from rows_of_batch(batch, name, first)
                     first += batch.num_rows
         except Exception as error:  # a damaged file raises what it likes
             faults.add('cannot be read: no Arrow stream, or damaged', f'{name}: {str(error)[:120]}')
 
 
-def _of_batch(batch: Any, name: str, first: int) -> Iterator[Row]:
+def rows_of_batch(batch: Any, name: str, first: int) -> Iterator[Row]:
+    """The rows of a batch of Arrow, of each image its path alone."""
     columns: Dict[str, List[Any]] = {}
     for key, column in zip(batch.schema.names, batch.columns):
         kind = column.type
         fields = [kind.field(place).name for place in range(kind.num_fields)]
-        if 'bytes' in fields and 'path' in fields:  # an image: where it was is all that is read of it
+        if 'path' in fields and set(fields) <= {'bytes', 'path'}:  # an image: where it was is all that is read of it
             column = column.field('path')
         columns[key] = column.to_pylist()
     for number in range(batch.num_rows):
