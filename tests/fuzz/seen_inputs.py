@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 from annotation_kinds import coco, openimages, panoptic, picture
 from config_kinds import segmentation_data
 from label_kinds import BLOCKS, image, nnunet_files
-from shape_kinds import cvat
+from shape_kinds import cityscapes, cvat, labelme
 
 
 class Seen(NamedTuple):
@@ -146,7 +146,22 @@ def _panoptic(damaged: Callable[[bytes], bytes]) -> Dict[str, bytes]:
     return {**files, 'train/1.png': damaged(files['train/1.png'])}
 
 
+def _half_a_character(name: str, record: Any) -> Dict[str, bytes]:
+    """A key that is half of a character, in the bytes that no UTF-8 has."""
+    content = json.dumps({**record, '\ud800': 1}, ensure_ascii=False).encode('utf-8', 'surrogatepass')
+    return {name: content, 'a.jpg': picture()}
+
+
 ANNOTATIONS += [
+    Seen('no UTF-8 of Labelme', _half_a_character('a.json', labelme('a')), 'scan .', 1, ['MG132', 'utf-8'], ['PIL']),
+    Seen(
+        'no UTF-8 of Cityscapes',
+        _half_a_character('a_gtFine_polygons.json', cityscapes()),
+        'fix . --out {out}/fixed',
+        1,
+        ['left out', 'utf-8'],
+        ['PIL'],
+    ),
     Seen('deep labels of CVAT', _deep_cvat(), 'scan annotations.xml', 1, ['MG150'], ['PIL']),
     *(
         Seen(name, _panoptic(damaged), 'scan train.json', 1, ['MG132', '1.png'], ['PIL'])

@@ -56,4 +56,6 @@ def _check(labels: LabelFacts) -> None:
 
 
 def _converts(edit: Edit) -> bool:
-    return any(_CONVERTS & dict(options).keys() for _, options in edit.files)
+    said = [dict(options) for _, options in edit.files]
+    # Outlines among boxes are no boxes that are written otherwise.
+    return any(_CONVERTS & one.keys() and one.get('boxes') != 'around' for one in said)

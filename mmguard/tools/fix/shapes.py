@@ -94,7 +94,7 @@ def _correct(data: bytes, options: FixOptions, written: _Format) -> Corrected:
     if options.boxes not in ('', 'either', 'corners') or options.scale is not None or options.sizes == 'scaled':
         raise NotCorrected(f'--boxes and --scale are of other formats: {written.name} has points in pixels')
     try:
-        record = json.loads(data)
+        record = json.loads(data.decode('utf-8-sig'))
     except (ValueError, RecursionError) as error:
         raise NotCorrected(f'unreadable: {type(error).__name__}: {str(error)[:120]}') from error
     if not isinstance(record, dict) or not isinstance(record.get(written.shapes), list):

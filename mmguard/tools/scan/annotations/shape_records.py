@@ -86,7 +86,7 @@ def read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
     if text is None:
         return None
     try:
-        return (json.loads(text),)
+        return (json.loads(text.decode('utf-8-sig')),)  # of bytes json takes halves of characters
     except RecursionError:
         faults.add('is nested too deeply', source)
     except ValueError as error:

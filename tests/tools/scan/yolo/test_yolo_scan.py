@@ -95,6 +95,15 @@ def test_every_edit_followed_leaves_a_clean_set(name: str, tmp_path: Path) -> No
     assert _follow(root, tmp_path, code)
 
 
+def test_boxes_are_cut_off_where_outlines_stand_among_them(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    add(root, 0, '0 .98 .5 .2 .1')
+    add(root, 1, '0 .1 .1 .3 .1 .3 .3')
+    assert set(scanned(root, tmp_path / 'scan.json')) == {'', 'MG152', 'MG165'}
+    assert main(['fix', str(root), '--out', str(tmp_path / 'fixed'), '--edit', 'safe']) == 0
+    assert set(scanned(tmp_path / 'fixed', tmp_path / 'again.json')) == {'', 'MG165'}
+
+
 @pytest.mark.parametrize('corners', [False, True])
 def test_boxes_in_pixels(corners: bool, tmp_path: Path) -> None:
     root = make(tmp_path / 'set')
