@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict, List
 
 import pytest
+from mmengine.config import Config
 from mmengine.runner import Runner
-from small_rotated import CLASSES, HEAD_CLASSES, OBJECTS, make_dota, rotated_config
+from small_rotated import CLASSES, HEAD_CLASSES, OBJECTS, make_dota, rotated_config, rtmdet_config
 
 from mmguard import guard_config
+
+CONFIGS = {'rotated_retinanet': rotated_config, 'rotated_rtmdet': rtmdet_config}
 
 
 def counted(root: Path) -> Dict[str, int]:
@@ -26,8 +30,9 @@ def lines(work_dir: Path) -> Any:
     return [json.loads(line) for line in file.read_text().splitlines()]
 
 
-def test_stock_dies_of_a_label_beyond_the_background(tmp_path: Path) -> None:
-    config = rotated_config(make_dota(str(tmp_path / 'dota')), str(tmp_path / 'stock'))
+@pytest.mark.parametrize('made', CONFIGS.values(), ids=CONFIGS)
+def test_stock_dies_of_a_label_beyond_the_background(made: Callable[..., Config], tmp_path: Path) -> None:
+    config = made(make_dota(str(tmp_path / 'dota')), str(tmp_path / 'stock'))
     with pytest.raises(RuntimeError, match='Class values must be smaller than num_classes'):
         Runner.from_cfg(config).train()
 
@@ -40,9 +45,16 @@ def test_stock_trains_the_label_of_the_background_without_a_word(tmp_path: Path)
     assert 'label' not in text.lower().partition('epoch(train)')[2]
 
 
-def test_guarded_trains_and_counts_what_the_files_hold(tmp_path: Path) -> None:
+def test_stock_rtmdet_dies_of_the_label_of_the_background(tmp_path: Path) -> None:
+    config = rtmdet_config(make_dota(str(tmp_path / 'dota'), without='crane'), str(tmp_path / 'stock'))
+    with pytest.raises(RuntimeError, match='Class values must be smaller than num_classes'):
+        Runner.from_cfg(config).train()
+
+
+@pytest.mark.parametrize('made', CONFIGS.values(), ids=CONFIGS)
+def test_guarded_trains_and_counts_what_the_files_hold(made: Callable[..., Config], tmp_path: Path) -> None:
     root = Path(make_dota(str(tmp_path / 'dota')))
-    config = guard_config(rotated_config(str(root), str(tmp_path / 'guarded')))
+    config = guard_config(made(str(root), str(tmp_path / 'guarded')))
     Runner.from_cfg(config).train()
     found: Counter = Counter()
     sources = set()
@@ -53,3 +65,17 @@ def test_guarded_trains_and_counts_what_the_files_hold(tmp_path: Path) -> None:
     assert dict(found) == counted(root) == {'3': 2, '4': 2}
     assert sources == {stem for stem, names in OBJECTS.items() if {'bridge', 'crane'} & set(names)}
     assert sum(line['skipped_instances'] for line in lines(tmp_path / 'guarded')) == 4
+
+
+def test_rtmdet_trains_on_valid_labels_as_without_guards(tmp_path: Path) -> None:
+    root = make_dota(str(tmp_path / 'dota'), without='bridge')
+    (Path(root) / 'labels' / 'P0002.txt').write_text('')  # cranes
+    losses: List[List[float]] = []
+    for guarded in (False, True):
+        config = rtmdet_config(root, str(tmp_path / f'guarded{guarded}'))
+        config.randomness = dict(seed=0)
+        runner = Runner.from_cfg(guard_config(config) if guarded else config)
+        runner.train()
+        losses.append([float(value) for value in runner.message_hub.get_scalar('train/loss').data[0]])
+    assert losses[1] == pytest.approx(losses[0], rel=1e-6)
+    assert all(map(math.isfinite, losses[0]))
