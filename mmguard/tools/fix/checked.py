@@ -38,8 +38,16 @@ def _check_json(path: Path) -> None:
 
 def _check_xml(path: Path) -> None:
     from mmguard.tools.scan.annotations.cvat import is_cvat_file, scan_cvat
+    from mmguard.tools.scan.annotations.oriented.scan import scan_oriented
+    from mmguard.tools.scan.annotations.oriented.xml import HEAD_OF_FILE, format_of_xml
     from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 
+    with path.open('rb') as file:
+        written = format_of_xml(file.read(HEAD_OF_FILE))
+    if written:
+        with suppress(ValueError):
+            _check(scan_oriented(ShapeTarget(str(path), look=False), written))
+        return
     if is_cvat_file(str(path)):
         with suppress(ValueError):
             _check(scan_cvat(ShapeTarget(str(path), look=False)))

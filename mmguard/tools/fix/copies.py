@@ -50,7 +50,8 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 
     Args:
         target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
-            data.yaml of YOLO, or a folder or JSON of Labelme, Cityscapes or CVAT; or the URL of one of the first three.
+            data.yaml of YOLO, a folder or JSON of Labelme, Cityscapes or CVAT, or a folder of oriented
+            boxes (DOTA, DIOR, HRSC); or the URL of one of the first three.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
         to_link (callable): Puts images beside their annotations; says whether it did.
@@ -76,6 +77,7 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
     from mmguard.tools.fix.cvat import plan_of_cvat
     from mmguard.tools.fix.hf import plan_of_image_folder
     from mmguard.tools.fix.maps import correct_map
+    from mmguard.tools.fix.oriented import plan_of_oriented
     from mmguard.tools.fix.shapes import plan_of_cityscapes, plan_of_labelme
     from mmguard.tools.fix.voc import correct_voc
     from mmguard.tools.fix.yolo import yolo_files
@@ -83,6 +85,7 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
     from mmguard.tools.scan.annotations.cvat import is_cvat
     from mmguard.tools.scan.annotations.hf import is_image_folder
     from mmguard.tools.scan.annotations.labelme import is_labelme
+    from mmguard.tools.scan.annotations.oriented.labels import format_of
     from mmguard.tools.scan.annotations.voc import is_voc
     from mmguard.tools.scan.sources.folder import label_files
     from mmguard.tools.scan.sources.folders import is_image_name
@@ -91,6 +94,8 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
     if not is_url(target) and is_cvat(target):
         return plan_of_cvat(Path(target), options)
+    if not is_url(target) and not options.suffix and format_of(target):
+        return plan_of_oriented(Path(target), options)
     if not is_url(target) and not options.suffix and is_image_folder(target):
         return plan_of_image_folder(Path(target), options)
     texts = None if is_url(target) or is_voc(target) else yolo_files(Path(target))

@@ -47,6 +47,10 @@ _BY_FOLDER = (
     'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
     'mmpretrain, ImageFolder of torchvision, imagefolder of Hugging Face)'
 )
+_HEADERS = (
+    'labels of DOTA: header lines (imagesource:, gsd:) and blank ones are passed over, as by img_split.py of mmrotate; '
+    'its DOTADataset stops at them'
+)
 #: Of VOC and its like.
 _MASKS = ('SegmentationClass', 'SegmentationObject')
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
@@ -158,6 +162,13 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         plan = _hf_plan(target, options, copies)
         if plan is not None:
             return plan
+        from mmguard.tools.scan.annotations.oriented.labels import DOTA, format_of
+        from mmguard.tools.scan.annotations.oriented.scan import scan_oriented
+
+        oriented = '' if options.suffix else format_of(target)
+        if oriented:
+            read = partial(scan_oriented, _shapes_asked(target, options, copies))
+            return Plan([AnnotationSource(target, read, [_HEADERS] if oriented == DOTA else [])], ConfigFacts())
     if FILES.is_folder(target):
         from mmguard.tools.scan.annotations.voc import is_voc
 
@@ -440,10 +451,16 @@ def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
 
 def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
+    from mmguard.tools.scan.annotations.oriented.dataset import is_without_labels
 
     plan = Plan([], facts, tree=read)
+    unlabelled = []
     for split in options.splits:
-        files = [(dataset.ann_file, dataset.images) for dataset in datasets_of_config(today.data, split)]
+        sets = datasets_of_config(today.data, split)
+        if split == 'test' and sets and all(map(is_without_labels, sets)):
+            unlabelled.append(f'{split}: {sets[0].type} without ann_file has no labels')
+            continue
+        files = [(dataset.ann_file, dataset.images) for dataset in sets]
         same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
         if same is not None:
             same.name += f', {split}'  # the test split is mostly the validation again
@@ -451,7 +468,8 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
             scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
             plan.sources.append(AnnotationSource(split, scan, list(today.notes), files))
     if not plan.sources:
-        raise CannotScan(_without_data_set(read, options))
+        raise CannotScan('; '.join(unlabelled) or _without_data_set(read, options))
+    plan.sources[0].notes += unlabelled
     return plan
 
 

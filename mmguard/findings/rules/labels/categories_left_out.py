@@ -8,7 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
-from mmguard.findings.views import annotations_of, listing, nearest
+from mmguard.findings.views import ORIENTED, annotations_of, listing, nearest
 from mmguard.text.words import counted
 
 
@@ -43,7 +43,8 @@ class CategoriesLeftOut(DataRule):
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         known = self._all(facts)
         names = listing(map(repr, self._names(facts)))
-        return {'names': names, 'all': ', '.join(map(repr, known)), 'number': len(known)}
+        first = next(iter(self._names(facts)), '')
+        return {'names': names, 'all': ', '.join(map(repr, known)), 'number': len(known), 'first': first}
 
     #: Of Cityscapes.
     drawn = (
@@ -51,15 +52,24 @@ class CategoriesLeftOut(DataRule):
         'of your own with `--classes`.'
     )
 
+    #: Of oriented boxes.
+    looked_up = (
+        'mmrotate looks each name up, letter by letter (KeyError: {first!r}): correct it, or name all of them, '
+        '`metainfo=dict(classes=({all},))`, and write `num_classes={number}` in every head.'
+    )
+
     def advise(self, facts: LabelFacts) -> str:
-        return self.drawn if annotations_of(facts).format == 'cityscapes' else self.advice
+        written = annotations_of(facts).format
+        return self.drawn if written == 'cityscapes' else self.looked_up if written in ORIENTED else self.advice
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return ERROR if annotations_of(facts).format == 'cityscapes' else self.severity
+        return ERROR if annotations_of(facts).format in ('cityscapes', *ORIENTED) else self.severity
 
     def summarise(self, facts: LabelFacts) -> str:
-        unknown = 'Objects have names that Cityscapes does not know: {names}.'
-        return unknown if annotations_of(facts).format == 'cityscapes' else self.summary
+        written = annotations_of(facts).format
+        if written in ORIENTED:
+            return 'Objects have names that are no class: {names}.'
+        return 'Objects have names that Cityscapes does not know: {names}.' if written == 'cityscapes' else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{counted(n, "annotation")} of {name!r}' for name, n in self._names(facts).items())

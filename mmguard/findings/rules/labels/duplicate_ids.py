@@ -8,7 +8,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import SHAPES, annotations_of, listing
+from mmguard.findings.views import ORIENTED, SHAPES, annotations_of, listing
 
 
 class DuplicateIds(DataRule):
@@ -68,10 +68,11 @@ class DuplicateIds(DataRule):
         found = annotations_of(facts)
         if found.duplicate_names:
             return self.names
-        return {'labelme': self.labelme, 'cvat': self.cvat, 'hf': self.cvat}.get(found.format, self.advice)
+        words = {'labelme': self.labelme, **dict.fromkeys(('cvat', 'hf', *ORIENTED), self.cvat)}
+        return words.get(found.format, self.advice)
 
     def summarise(self, facts: LabelFacts) -> str:
-        words = {'labelme': self.one_image, 'cvat': self.twice, 'hf': self.twice}
+        words = {'labelme': self.one_image, **dict.fromkeys(('cvat', 'hf', *ORIENTED), self.twice)}
         return words.get(annotations_of(facts).format, self.summary)
 
     def evidence(self, facts: LabelFacts) -> str:

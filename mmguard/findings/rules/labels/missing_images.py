@@ -10,7 +10,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.wrong_records import NO_FOLDER
-from mmguard.findings.views import annotations_of, listing
+from mmguard.findings.views import ORIENTED, annotations_of, listing
 from mmguard.text.words import counted
 
 
@@ -45,8 +45,14 @@ class MissingImages(DataRule):
         '`--images DIR` names another folder, laid out alike.'
     )
 
+    oriented = (
+        'mmrotate makes the name of the image of that of the label file: check `data_prefix` and, of DOTA, '
+        "`img_suffix='png'` (DIOR has .jpg, HRSC .bmp). Of a folder `--images DIR` says where they are."
+    )
+
     def advise(self, facts: LabelFacts) -> str:
         words = {'labelme': self.labelme, 'cityscapes': self.cityscapes, 'cvat': self.cvat, 'hf': self.hf}
+        words.update(dict.fromkeys(ORIENTED, self.oriented))
         return words.get(annotations_of(facts).format, self.advice)
 
     def likelihood(self, facts: LabelFacts) -> float:
@@ -69,10 +75,11 @@ class MissingImages(DataRule):
             root, prefix = str(dataset.config.get('data_root') or ''), dataset.config.get('data_prefix')
             if not isinstance(prefix, dict) or dataset.split not in labels.split or not found.missing_files:
                 continue
-            folders.append(os.path.join(root, str(prefix.get('img') or '')))
+            key = 'img_path' if 'img_path' in prefix else 'img'
+            folders.append(os.path.join(root, str(prefix.get(key) or '')))
             for folder in _folders_with(found.missing_files[0], root):
-                where, line = dataset.at('data_prefix'), f'data_prefix=dict(img={folder!r})'
-                yield Edit(f'Write `{line}` at {where}.', SAFE, config=((where, {**prefix, 'img': folder}),))
+                where, line = dataset.at('data_prefix'), f'data_prefix=dict({key}={folder!r})'
+                yield Edit(f'Write `{line}` at {where}.', SAFE, config=((where, {**prefix, key: folder}),))
         if found.format == 'coco' and len(folders) == 1 and isinstance(folders[0], str):
             what = 'writes into file_name how images are called there, and leaves out the entries of those that are not'
             question = f'Are all images that can be had in {folders[0]}?'

@@ -28,7 +28,10 @@ class Shape(NamedTuple):
         kind (str): ``'polygon'``, ``'circle'``, ...
         corners (tuple): Those of the box around it, in pixels; ``NO_NUMBER`` throughout where it encloses nothing.
         group (object): Shapes of one label and group are one object; ``None``: of no group.
-        fault (str): Why it gives no object; empty: it does.
+        fault (str): Why it gives no object; empty: it does. An oriented box with its corners in another order is one
+            all the same.
+        ignored (bool): Whether its object is not trained on.
+        again (bool): Whether it stands in the file before.
     """
 
     place: int
@@ -37,6 +40,8 @@ class Shape(NamedTuple):
     corners: Tuple[float, ...]
     group: Any = None
     fault: str = ''
+    ignored: bool = False
+    again: bool = False
 
 
 class ShapeFile(NamedTuple):
@@ -57,7 +62,7 @@ class ShapeFile(NamedTuple):
     shapes: List[Shape]
 
 
-def read_bytes(path: str, source: str, faults: Faults) -> Optional[bytes]:
+def read_bytes(path: str, source: str, faults: Faults, may_be_empty: bool = False) -> Optional[bytes]:
     """A whole file; ``None`` where it cannot be read, or is empty, which is written down."""
     try:
         with open_regular(path) as file:
@@ -68,7 +73,7 @@ def read_bytes(path: str, source: str, faults: Faults) -> Optional[bytes]:
     if len(text) > LARGEST:
         faults.add(f'is larger than {LARGEST >> 20} MiB', source)
         return None
-    if not text.strip():
+    if not may_be_empty and not text.strip():
         faults.add('the file is empty', source)
         return None
     return text

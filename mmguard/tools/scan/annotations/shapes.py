@@ -14,6 +14,9 @@ from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.shape_records import NO_AREA, NO_CORNERS, Shape, ShapeFile
 from mmguard.tools.scan.annotations.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of
 
+#: Kind of a shape -> the part of it, at most, that may lie outside of the image.
+_SLACK = {'circle': 0.5, 'cut': 1.0}
+
 
 class ShapeSet(NamedTuple):
     """A data set of shapes.
@@ -25,6 +28,7 @@ class ShapeSet(NamedTuple):
         no_class (tuple[str]): Names that are known, and are no class.
         place (callable): How messages say where in its file a shape stands, of :attr:`Shape.place`.
         in_place (bool): Whether messages about boxes say so, too.
+        min_size (int): Images with a shorter side are left out of training.
     """
 
     format: str
@@ -33,6 +37,7 @@ class ShapeSet(NamedTuple):
     no_class: Sequence[str]
     place: Callable[[int], str]
     in_place: bool = False
+    min_size: int = 0
 
 
 class _Read(NamedTuple):
@@ -70,7 +75,9 @@ def facts_of_shapes(
     """
     read = [_Read(file, _objects(file.shapes)) for file in files]
     found = Counter(shape.label for one in read for shape in one.objects)
-    annotations = AnnotationFacts(format=known.format, labelled_by='class list', sources=[known.target])
+    annotations = AnnotationFacts(
+        format=known.format, labelled_by='class list', sources=[known.target], min_size=known.min_size
+    )
     annotations.classes_counted = num_classes is None and counted
     names = known.names
     table = _table(read, known, sorted(set(found) | set(names)), annotations)
@@ -125,8 +132,9 @@ def _table(read: Sequence[_Read], known: ShapeSet, categories: Sequence[str], an
                 examples = annotations.mask_examples.setdefault(shape.fault, [])
                 if len(examples) < EXAMPLES:
                     examples.append(f'{_where(one.file, shape, known)}, {shape.label!r}')
+    again = np.array([shape.again for _, shape in rows], bool)
     label = np.array([label_of.get(shape.label, -1) for _, shape in rows], np.int64)
-    unboxed = np.array([bool(shape.fault) for _, shape in rows], bool)
+    unboxed = np.array([shape.corners == NO_CORNERS for _, shape in rows], bool)
     none = np.array([shape.label in known.no_class for _, shape in rows], bool)
     return Table(
         images=[one.file.name for one in read],
@@ -137,8 +145,8 @@ def _table(read: Sequence[_Read], known: ShapeSet, categories: Sequence[str], an
         label=label,
         corners=np.array([shape.corners for _, shape in rows], float).reshape(-1, 4),
         boxed=~unboxed,
-        ignored=none,
-        left_out={UNLISTED: (label < 0) & ~none, 'no box': unboxed},
+        ignored=none | np.array([shape.ignored for _, shape in rows], bool),
+        left_out={UNLISTED: (label < 0) & ~none, 'no box': unboxed, 'the same row again': again},
         judged=(label >= 0) & ~unboxed,
         shows_size=False,
         where=[_where(read[number].file, shape, known) for number, shape in rows] if known.in_place else [],
@@ -150,12 +158,13 @@ def _where(file: ShapeFile, shape: Shape, known: ShapeSet) -> str:
 
 
 def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
-    """The corners of a shape, less what is no slip: a fraction of a pixel, and the parts of a circle outside."""
-    if shape.fault or size is None:
-        return NO_CORNERS if shape.fault else shape.corners
+    """The corners of a shape, less what is no slip: a fraction of a pixel, the parts of a circle outside, and of what
+    says that it is cut."""
+    if shape.corners == NO_CORNERS or size is None:
+        return shape.corners
     height, width = size
     left, top, right, bottom = shape.corners
-    slack = max(right - left, bottom - top) / 2 if shape.kind == 'circle' else EDGE
+    slack = max(right - left, bottom - top) * _SLACK[shape.kind] if shape.kind in _SLACK else EDGE
     left, top = (0.0 if -slack <= side < 0 else side for side in (left, top))
     right = width if width < right <= width + slack else right
     bottom = height if height < bottom <= height + slack else bottom

@@ -69,31 +69,46 @@ def read_voc(read: Text, source: str, faults: Faults, minus_one: int = 1) -> Opt
     reader = _Reader()
     try:
         text = read()
-        if len(text) > LARGEST:
-            faults.add(f'is larger than {LARGEST >> 20} MiB', source)
-            return None
-        if not text.strip():
-            faults.add('the file is empty', source)
-            return None
-        reader.parse(text)
-    except expat.ExpatError as error:
-        faults.add('is no XML, or damaged', f'{source}: {error}')
-        return None
-    except _EntityError:
-        faults.add('declares an XML entity: not read, it may be hostile', source)
-        return None
-    except (OSError, ValueError, LookupError) as error:  # LookupError: an encoding that Python does not know
+    except (OSError, ValueError) as error:
         faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
+        return None
+    if len(text) > LARGEST:
+        faults.add(f'is larger than {LARGEST >> 20} MiB', source)
+        return None
+    if not text.strip():
+        faults.add('the file is empty', source)
+        return None
+    if not parse_xml(reader.parser(), text, source, faults):
         return None
     if reader.namespaced:
         faults.add('tags are in an XML namespace: mmdet finds none of them', f'{source}: {short(reader.namespaced)}')
-    size = None if reader.size is None else _size(reader.size, source, faults)
+    size = None if reader.size is None else size_of_texts(reader.size, source, faults)
     objects = [_object(found, number, source, faults, minus_one) for number, found in enumerate(reader.objects)]
     return VocFile(size, [voc_object for voc_object in objects if voc_object is not None])
 
 
 class _EntityError(Exception):
     pass
+
+
+def parse_xml(parser: expat.XMLParserType, text: bytes, source: str, faults: Faults) -> bool:
+    """Parses an XML, entities not followed; whether it is sound, else what is wrong is written down."""
+
+    def stop(*_: Any) -> None:
+        raise _EntityError
+
+    parser.EntityDeclHandler = stop
+    try:
+        parser.Parse(text, True)
+    except expat.ExpatError as error:
+        faults.add('is no XML, or damaged', f'{source}: {error}')
+    except _EntityError:
+        faults.add('declares an XML entity: not read, it may be hostile', source)
+    except (ValueError, LookupError) as error:  # LookupError: an encoding that Python does not know
+        faults.add(f'cannot be read: {error}', source)
+    else:
+        return True
+    return False
 
 
 class _Reader:
@@ -109,14 +124,13 @@ class _Reader:
         self._box: Optional[Dict[str, str]] = None
         self._current: Optional[Dict[str, str]] = None
 
-    def parse(self, text: bytes) -> None:
+    def parser(self) -> expat.XMLParserType:
         parser = expat.ParserCreate(namespace_separator=_BEHIND_NAMESPACE)  # as ElementTree does
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text
-        parser.EntityDeclHandler = self._entity
-        parser.Parse(text, True)
+        return parser
 
     def _start(self, tag: str, _: Any) -> None:
         self._path.append(tag)
@@ -159,11 +173,9 @@ class _Reader:
         if self._into is not None:
             self._into[self._key] += text
 
-    def _entity(self, *_: Any) -> None:
-        raise _EntityError
 
-
-def _size(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, float]:
+def size_of_texts(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, float]:
+    """Height and width as an XML says them; ``NO_NUMBER`` for what is no whole number."""
     sides = []
     for side in ('height', 'width'):
         text = found.get(side)

@@ -69,7 +69,7 @@ def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder
             seen.add((status.st_dev, status.st_ino))
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    (folders if _is_folder(entry) else files).append(entry.name)
+                    (folders if is_folder(entry) else files).append(entry.name)
         except OSError as error:
             on_error(folder, error)
             continue
@@ -112,7 +112,7 @@ def is_image_name(name: str) -> bool:
     return name.lower().endswith(IMAGE_ENDINGS) and not name.startswith('.')
 
 
-def _is_folder(entry: os.DirEntry) -> bool:
+def is_folder(entry: os.DirEntry) -> bool:
     try:
         return entry.is_dir()
     except OSError:  # a link that leads to itself

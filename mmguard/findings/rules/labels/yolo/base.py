@@ -20,7 +20,7 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
 def without_labels(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """Rows of a class that does not exist are left out, where the labels are YOLO label files."""
     labels = facts.labels
-    if labels is not None and annotations_of(labels).yolo is not None:
+    if labels is not None and annotations_of(labels).format == 'yolo':
         question = f'Does class {listing(sorted(labels.values))} stand for nothing that is to be found?'
         yield from rewrite(rule, facts, 'leaves these rows out', ASKS, question, num_classes=labels.num_classes)
 
@@ -28,7 +28,7 @@ def without_labels(rule: Rule, facts: Facts) -> Iterator[Edit]:
 def counted_from_zero(rule: Rule, facts: Facts) -> Iterator[Edit]:
     """One is taken from every class id, where the labels are YOLO label files."""
     labels = facts.labels
-    if labels is not None and annotations_of(labels).yolo is not None:
+    if labels is not None and annotations_of(labels).format == 'yolo':
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of the labels 1?'
         yield from rewrite(rule, facts, 'takes 1 from each', ASKS, question, label_map=table)
