@@ -6,14 +6,21 @@ import os
 import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
-from typing import Callable, FrozenSet, List, Optional, Tuple
+from typing import Callable, FrozenSet, List, Mapping, Optional, Tuple
 
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import clamped, fault_of, shortest
 from mmguard.tools.fix.maps import Corrected
 from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.cvat import NO_CLASS, cvat_names
-from mmguard.tools.scan.annotations.cvat_xml import NO_SHAPES, points_of_text, shape_of_element, whole
+from mmguard.tools.scan.annotations.cvat_xml import (
+    NO_SHAPES,
+    is_outside,
+    of_track,
+    points_of_text,
+    shape_of_element,
+    whole,
+)
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.shape_records import NO_AREA, Shape
 from mmguard.tools.scan.sources.folders import is_image_name
@@ -63,14 +70,12 @@ def correct_cvat(data: bytes, options: FixOptions) -> Corrected:
             image.set('height', width)
             counts['width and height swapped'] += 1
         size = _side(image.get('width')), _side(image.get('height'))
-        for element in list(image):
-            if element.tag in NO_SHAPES:
-                continue
-            why = _corrected(element, size, options, counts)
-            if why:
-                counts[f'dropped ({why})'] += 1
-                dropped[(element.get('label') or '')[:60]] += 1
-                image.remove(element)
+        _correct_shapes(image, size, options, counts, dropped)
+    for track in root.findall('track'):
+        sides = [{one.text for one in root.findall(f'meta//original_size/{side}')} for side in ('width', 'height')]
+        of_video = [_side(side.pop() if len(side) == 1 else None) for side in sides]
+        _correct_shapes(track, (of_video[0], of_video[1]), options, counts, dropped)
+        track.set('label', options.rename.get(track.get('label', ''), track.get('label', '')))
     counts = +counts
     if not counts:
         return Corrected(data, '.xml', [], {}, {})
@@ -82,6 +87,22 @@ def correct_cvat(data: bytes, options: FixOptions) -> Corrected:
     except RecursionError as error:
         raise NotCorrected('nested too deeply for an annotation') from error
     return Corrected(text, '.xml', words, dict(dropped), dict(counts))
+
+
+def _correct_shapes(
+    place: ET.Element, size: Tuple[float, float], options: FixOptions, counts: Counter, dropped: Counter
+) -> None:
+    """Corrects what is drawn on an image, or where a track is in its frames."""
+    for element in list(place):
+        is_of_track = place.tag == 'track'
+        if element.tag in NO_SHAPES or (is_of_track and is_outside(element.attrib)):
+            continue
+        attributes = of_track(place.attrib, element.attrib) if is_of_track else element.attrib
+        why = _corrected(element, attributes, size, options, counts)
+        if why:
+            counts[f'dropped ({why})'] += 1
+            dropped[attributes.get('label', '')[:60]] += 1
+            place.remove(element)
 
 
 def _read(data: bytes) -> ET.Element:
@@ -116,14 +137,17 @@ def _side(text: Optional[str]) -> float:
     return _INF if side is None else float(side)
 
 
-def _corrected(element: ET.Element, size: Tuple[float, float], options: FixOptions, counts: Counter) -> Optional[str]:
+def _corrected(
+    element: ET.Element, attributes: Mapping[str, str], size: Tuple[float, float], options: FixOptions, counts: Counter
+) -> Optional[str]:
     """Changes a shape, in place; why it cannot stay."""
-    shape = shape_of_element(element.tag, element.attrib, 0, '', Faults())
+    shape = shape_of_element(element.tag, attributes, 0, '', Faults())
     if shape is None:
         return 'cannot be read'
     name = options.rename.get(shape.label, shape.label)
     if name != shape.label:
-        element.set('label', name)
+        if 'label' in element.attrib:
+            element.set('label', name)
         counts['renamed'] += 1
     if options.classes is not None and name not in (*options.classes, *NO_CLASS):
         return 'label'

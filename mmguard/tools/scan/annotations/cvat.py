@@ -1,10 +1,10 @@
-"""CVAT: an XML for all images, or a folder with such files, as "CVAT for images 1.1" exports them."""
+"""CVAT: an XML for all images, or a folder with such files, as "CVAT for images 1.1" and "for video" export them."""
 
 from __future__ import annotations
 
 import os
 from itertools import islice
-from typing import List, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.text.words import counted
@@ -66,8 +66,9 @@ def scan_cvat(target: ShapeTarget) -> LabelFacts:
     beside = os.path.join(target.home_root, 'images')
     folder = target.images or (beside if os.path.isdir(beside) else None)
     found = target.read(lambda root, _: cvat_names(root), read_cvat, faults)
+    frames = _frames_in(folder)
     read = [
-        ShapeFile(file.name, _image_of(image, folder), image.size, '', image.shapes)
+        ShapeFile(file.name, _image_of(image, folder, frames), image.size, '', image.shapes)
         for file in found
         for image in file.images
     ]
@@ -81,16 +82,23 @@ def scan_cvat(target: ShapeTarget) -> LabelFacts:
     return facts_of_shapes(read, known, faults, target.num_classes, counted_classes, folder if target.look else None)
 
 
-def _image_of(image: CvatImage, folder: Optional[str]) -> str:
+def _frames_in(folder: Optional[str]) -> Dict[str, str]:
+    """Name without ending -> that of the file, of the frames of a video, whose ending no XML says."""
+    if folder is None or not os.path.isdir(folder):
+        return {}
+    return {os.path.splitext(name)[0]: name for name in os.listdir(folder) if name.startswith('frame_')}
+
+
+def _image_of(image: CvatImage, folder: Optional[str], frames: Mapping[str, str]) -> str:
     """The name of an image in its folder, in that of its subset where it is there."""
+    if image.is_frame:  # the frames may never have been written
+        return frames.get(image.name, image.name) if frames else ''
     in_subset = os.path.join(image.subset, image.name)
     is_there = folder is not None and bool(image.subset) and '\0' not in in_subset
     return in_subset if is_there and os.path.isfile(os.path.join(folder or '', in_subset)) else image.name
 
 
 def _instead(found: Sequence[CvatFile]) -> str:
-    if any(file.tracks for file in found):
-        return 'it holds tracks of a video: export it as "CVAT for images 1.1"'
     images = counted(sum(len(file.images) for file in found), 'image')
     passed = sum(file.passed_over for file in found)
     return f'{images} of CVAT without a shape' + (f', with {passed:,} tags, skeletons or cuboids' if passed else '')

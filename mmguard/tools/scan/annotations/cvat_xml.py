@@ -1,4 +1,4 @@
-"""One XML of "CVAT for images 1.1": its images, what is drawn on them, and what is wrong with it."""
+"""One XML of "CVAT for images 1.1", or "for video": its images, what is drawn on them, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,14 @@ class CvatImage(NamedTuple):
         subset (str): Its subset; empty: none.
         size (tuple, optional): Height and width; ``None`` where the file does not say.
         shapes (list[Shape]): What is drawn on it; ``place`` is the line.
+        is_frame (bool): Whether it is one of a video, of which the name has no ending.
     """
 
     name: str
     subset: str
     size: Optional[Tuple[float, float]]
     shapes: List[Shape]
+    is_frame: bool = False
 
 
 class CvatFile(NamedTuple):
@@ -56,14 +58,12 @@ class CvatFile(NamedTuple):
         labels (list[str]): Those that it declares.
         images (list[CvatImage]): Its images.
         passed_over (int): Tags, skeletons and cuboids.
-        tracks (int): Those of a video.
     """
 
     name: str
     labels: List[str]
     images: List[CvatImage]
     passed_over: int
-    tracks: int
 
 
 class _EntityError(Exception):
@@ -96,7 +96,7 @@ def read_cvat(path: str, source: str, faults: Faults) -> Optional[CvatFile]:
     if reader.root != 'annotations':
         faults.add('is no file of CVAT: its root is not <annotations>', f'{source}: {short(reader.root)}')
         return None
-    return CvatFile(source, reader.labels, reader.images, reader.passed_over, reader.tracks)
+    return CvatFile(source, reader.labels, [*reader.images, *reader.frames()], reader.passed_over)
 
 
 class _Reader:
@@ -106,12 +106,15 @@ class _Reader:
         self.root = ''
         self.labels: List[str] = []
         self.images: List[CvatImage] = []
-        self.passed_over = self.tracks = 0
+        self.passed_over = 0
         self._source, self._faults = source, faults
         self._path: List[str] = []
         self._text = ''
         self._label = ''
         self._is_part = False
+        self._track: Dict[str, str] = {}
+        self._sides: Dict[str, List[Optional[int]]] = {'height': [], 'width': []}
+        self._frames: Dict[Tuple[str, int], List[Shape]] = {}
         self._parser = expat.ParserCreate()
 
     def parse(self, text: bytes) -> None:
@@ -131,16 +134,39 @@ class _Reader:
         self._text = ''
         line = self._parser.CurrentLineNumber
         if len(self._path) == 2:
-            self.tracks += tag == 'track'
+            self._track = attributes
             if tag == 'image':
                 self._start_image(attributes, f'{self._source}: line {line}')
-        elif self._path[:2] == ['annotations', 'image'] and len(self._path) == 3:
+        elif self._path[0] == 'annotations' and self._path[1:2] in (['image'], ['track']) and len(self._path) == 3:
             if tag in NO_SHAPES:
                 self.passed_over += 1
+                return
+            if self._path[1] == 'track':
+                self._add_of_track(tag, attributes, line)
                 return
             shape = shape_of_element(tag, attributes, line, f'{self._source}: line {line}', self._faults)
             if shape is not None:
                 self.images[-1].shapes.append(shape)
+
+    def _add_of_track(self, tag: str, attributes: Dict[str, str], line: int) -> None:
+        """Where an object is in one frame of a video."""
+        where = f'{self._source}: line {line}'
+        frame = whole(attributes.get('frame'), 0)
+        if frame is None:
+            self._faults.add('a shape of a track has no frame', where)
+        elif not is_outside(attributes):
+            shape = shape_of_element(tag, of_track(self._track, attributes), line, where, self._faults)
+            shapes = self._frames.setdefault((self._track.get('task_id', ''), frame), [])
+            shapes += [] if shape is None else [shape]
+
+    def frames(self) -> List[CvatImage]:
+        """The frames in which a track is, named as CVAT names them."""
+        heights, widths = (set(self._sides[side]) for side in ('height', 'width'))
+        size = None
+        if len(heights) == len(widths) == 1:
+            height, width = heights.pop(), widths.pop()
+            size = (float(height), float(width)) if height is not None and width is not None else None
+        return [CvatImage(f'frame_{n:06d}', '', size, shapes, True) for (_, n), shapes in sorted(self._frames.items())]
 
     def _start_image(self, attributes: Dict[str, str], where: str) -> None:
         name = attributes.get('name', '')
@@ -162,6 +188,8 @@ class _Reader:
 
     def _end(self, tag: str) -> None:
         path = self._path
+        if path[1:2] == ['meta'] and path[-2:-1] == ['original_size'] and tag in self._sides:
+            self._sides[tag].append(whole(self._text.strip()))
         if len(path) < _DEEPEST and path[1:2] == ['meta'] and 'labels' in path:
             depth = path.index('labels') + 1
             if path[depth:] == ['label', 'name']:
@@ -174,6 +202,16 @@ class _Reader:
                 self._label, self._is_part = '', False
         self._text = ''
         path.pop()
+
+
+def is_outside(attributes: Mapping[str, str]) -> bool:
+    """Whether an object of a video is not to be seen in a frame, though its track goes on."""
+    return attributes.get('outside') == '1'
+
+
+def of_track(track: Mapping[str, str], attributes: Mapping[str, str]) -> Dict[str, str]:
+    """The attributes of a shape of a track, with the label, which the track has."""
+    return {**attributes, 'label': track.get('label', '')}
 
 
 def shape_of_element(tag: str, attributes: Mapping[str, str], line: int, where: str, faults: Faults) -> Optional[Shape]:

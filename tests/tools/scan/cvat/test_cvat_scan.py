@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
@@ -212,6 +213,73 @@ def test_what_cvat_allows_is_no_fault(tmp_path: Path) -> None:
     assert (code, found, facts['total'], facts['class_names']) == (0, {}, 43, [*NAMES, 'horse'])
 
 
+# ---- video
+
+VIDEO_LABELS = ''.join(f'<label><name>{name}</name></label>' for name in NAMES)
+
+
+def video(root: Path, *planted: str, track: str = 'cat', frames: int = 14) -> Path:
+    """A cow in every frame, which goes after the tenth; ``planted``: of one more track, a line for each."""
+    root.mkdir(parents=True, exist_ok=True)
+    lines = [
+        '<annotations>', f'<meta><task><labels>{VIDEO_LABELS}</labels>',
+        '<original_size><width>64</width><height>48</height></original_size></task></meta>',
+        '<track id="0" label="cow" source="manual">',
+        *(at(n, box('', 5 + n, 5, 20 + n, 20), int(n >= 10)) for n in range(frames)), '</track>',
+        f'<track id="1" label="{track}">', *planted, '</track>', '</annotations>',
+    ]  # fmt: skip
+    (root / 'annotations.xml').write_text('\n'.join(lines))
+    return root
+
+
+def at(frame: int, shape: str, outside: int = 0) -> str:
+    """A shape as tracks have it: without a label, with its frame."""
+    return re.sub(r'^<(\w+) label="\w*"', rf'<\1 frame="{frame}" keyframe="1" outside="{outside}"', shape)
+
+
+def test_objects_of_a_video_are_counted_by_frame(tmp_path: Path) -> None:
+    root = video(tmp_path / 'set', at(0, polygon('', '5,5', '9,5', '9,9')), at(3, box('', 1, 1, 9, 9)))
+    code, found, facts = scanned(root, tmp_path / 'scan.json')
+    assert (code, found, facts['files'], facts['histogram']) == (0, {}, 10, {'0': 2, '1': 10})
+    (root / 'images').mkdir()
+    for number in range(10):
+        (root / f'images/frame_{number:06d}.PNG').write_bytes(picture(*((30, 20) if number == 4 else (64, 48))))
+    found = scanned(root, tmp_path / 'scan.json')[1]
+    assert 'frame_000004.PNG: 30 x 20 on disk, 64 x 48 in the annotations' in found['MG175']
+    (root / 'images/frame_000004.PNG').unlink()
+    assert 'frame_000004' in scanned(root, tmp_path / 'scan.json')[1]['MG150']
+
+
+#: A name of a track, what is planted in it, and the code of the finding that goes.
+VIDEO_EDITS: Dict[str, Tuple[str, str, str]] = {
+    'case': ('Cat', at(2, box('', 5, 5, 15, 15)), 'MG177'),
+    'a slip': ('doog', at(2, box('', 5, 5, 15, 15)), 'MG154'),
+    'over the edge': ('cat', at(2, box('', 40, 5, 80, 30)), 'MG152'),
+    'outside': ('cat', at(2, box('', 100, 5, 120, 30)), 'MG109'),
+    'no numbers': ('cat', at(2, '<box label=""></box>'), 'MG176'),
+}
+
+
+@pytest.mark.parametrize('name', sorted(VIDEO_EDITS))
+def test_every_edit_of_a_video_followed_leaves_a_clean_set(name: str, tmp_path: Path) -> None:
+    track, planted, code = VIDEO_EDITS[name]
+    more = [at(number, box('', 5, 5, 9, 9)) for number in range(4, 50)] if track == 'cat' else []
+    root = video(tmp_path / 'set', planted, *more, track=track, frames=50)
+    (root / 'more.xml').write_text(text_of([(image(n), sound('box', n)) for n in range(14)]))
+    if code != 'MG177':
+        said = json.dumps(scanned(root, tmp_path / 'scan.json')[2]['annotations'])
+        assert 'annotations.xml: line 57' in said or code == 'MG154'
+    for out in followed(root, code, tmp_path):
+        text = (out / 'annotations.xml').read_text()
+        assert 'outside="1"' in text
+        assert f'label="{track}"' not in text or track == 'cat'
+
+
+def test_a_shape_without_its_frame(tmp_path: Path) -> None:
+    found = scanned(video(tmp_path, box('', 1, 1, 9, 9).replace('label="" ', '')), tmp_path / 'scan.json')[1]
+    assert 'a shape of a track has no frame: annotations.xml: line 21' in found['MG176']
+
+
 def test_classes_of_ones_own(tmp_path: Path) -> None:
     root = make(tmp_path / 'set', labels=())
     assert scanned(root, tmp_path / 'scan.json')[2]['class_names'] == list(NAMES)
@@ -255,7 +323,9 @@ DAMAGED: Dict[str, bytes] = {
     'a mask of nothing': _with(mask('cat', '')),
     'no label': _with('<box xtl="5" ytl="5" xbr="9" ybr="9"></box>'),
     'a shape of nobody': _with('<blob label="cat"></blob>'),
-    'a track': b'<annotations><version>1.1</version><track id="0" label="cat"></track></annotations>',
+    'a track of nothing': b'<annotations><version>1.1</version><track id="0" label="cat"></track></annotations>',
+    'a track without frames': f'<annotations><track>{box("cat", 5, 5, 9, 9)}</track></annotations>'.encode(),
+    'a track without a label': b'<annotations><track><box frame="1"/></track></annotations>',
     'half a character': _with(box('\ud800', 5, 5, 9, 9)),
 }  # fmt: skip
 
@@ -265,7 +335,7 @@ def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.Captur
     for number in range(len(DAMAGED) + 5):
         (root / f'aa{number:02d}.xml').write_text(text_of([(f'name="a{number}.jpg" width="64" height="48"', [])]))
     not_named, _ = check_damaged(root, root, DAMAGED, tmp_path, capsys, '.xml')
-    assert not_named == ['a track']  # which is no fault of images
+    assert not_named == ['a track of nothing']
     assert (tmp_path / 'fixed/annotations.xml').is_file()
 
 
