@@ -29,7 +29,7 @@ def _table() -> Files:
     return {'metadata.csv': ('\n'.join(lines).encode(), (damaged_table,)), **files}
 
 
-def _saved() -> Files:
+def saved() -> Files:
     """A split of whole images, and one of objects."""
     label: Dict[str, Any] = dict(names=list(NAMES), _type='ClassLabel')
     number = dict(dtype='int64', _type='Value')
@@ -73,7 +73,7 @@ KINDS = (
     Kind('hf_table', _table, _COMMANDS, _OPTIONS, needs=('PIL',), renamed=True),
     Kind(
         'hf_saved',
-        _saved,
+        saved,
         ('scan . --json {out}/scan.json', 'scan train --html {out}/page.html', 'scan validation'),
         {'scan': ('--num-classes 3', '--num-classes 2', '--split train')},
         needs=('pyarrow',),

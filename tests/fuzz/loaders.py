@@ -129,6 +129,8 @@ def load_maps(folder: Path, file: str, argv: List[str]) -> None:
 def load_arrays(folder: Path, file: str, argv: List[str]) -> None:
     import numpy as np
 
+    if file.startswith('.'):  # what macOS leaves
+        return
     if '--suffix' not in argv or file.endswith(argv[argv.index('--suffix') + 1]):
         np.load(folder / file)
 

@@ -14,6 +14,8 @@ ARRAY_ENDINGS = ('.npy', '.npz')
 #: More bytes are no label map.
 _LARGEST = 1 << 31
 _NAMES = frozenset(('label', 'labels', 'mask', 'seg', 'segmentation', 'gt', 'annotation'))
+#: How an archive begins, and one that is empty: numpy takes anything else for pickled objects.
+_ARCHIVES = (b'PK\x03\x04', b'PK\x05\x06')
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
@@ -32,7 +34,7 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
         NoLabels: It holds something else.
         Exception: It is damaged; zipfile and numpy raise what they like.
     """
-    if file.read(2) != b'PK':
+    if file.read(4) not in _ARCHIVES:
         file.seek(0)
         return _read_plain(file, size)
     file.seek(0)

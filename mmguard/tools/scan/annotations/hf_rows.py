@@ -162,6 +162,7 @@ def rows_of_arrow(folder: str, faults: Faults) -> Iterator[Row]:
 
 def rows_of_batch(batch: Any, name: str, first: int) -> Iterator[Row]:
     """The rows of a batch of Arrow, of each image its path alone."""
+    batch.validate(full=True)  # of a damaged one its values may lie outside of the file: the process would end there
     columns: Dict[str, List[Any]] = {}
     for key, column in zip(batch.schema.names, batch.columns):
         kind = column.type
