@@ -17,7 +17,7 @@ from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected, a
 from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
 from mmguard.tools.scan.sources.folders import walk
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import below, is_url
+from mmguard.tools.storage.urls import below, is_url, joined
 
 if TYPE_CHECKING:
     from mmguard.tools.fix.yolo import YoloFiles
@@ -98,7 +98,7 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
         return plan_of_oriented(Path(target), options)
     if not is_url(target) and not options.suffix and is_image_folder(target):
         return plan_of_image_folder(Path(target), options)
-    texts = None if is_url(target) or is_voc(target) else yolo_files(Path(target))
+    texts = None if is_voc(target) else yolo_files(target)
     if texts is not None:
         return _plan_of_yolo(texts, options)
     if not is_url(target) and is_cityscapes(target, options.suffix):
@@ -147,17 +147,20 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
 
 def _plan_of_yolo(texts: YoloFiles, options: FixOptions) -> Tuple[List[Tuple[str, str]], Correct, FrozenSet[str]]:
     from mmguard.tools.fix.yolo import correct_data_yaml, correct_text
+    from mmguard.tools.scan.sources.folders import is_image_name
     from mmguard.tools.scan.yolo.declared import is_data_yaml
 
-    names = sorted(_walk(str(texts.folder)))
-    own = {name for name in names if name in texts.texts or is_data_yaml(str(texts.folder / name))}
+    names = sorted(_walk(texts.folder))
+    own = {name for name in names if name in texts.texts or is_data_yaml(joined(texts.folder, name))}
+    # Behind a URL nothing can be linked: images stay there, lists of them are written.
+    others = {name for name in names if is_image_name(name)} if is_url(texts.folder) else {*names} - own
 
     def correct(data: bytes, name: str) -> Corrected:
-        if name not in texts.texts:
-            return correct_data_yaml(data, _ending(name))
-        return correct_text(data, options, texts.kpt_shape, texts.texts[name])
+        if name in texts.texts:
+            return correct_text(data, options, texts.kpt_shape, texts.texts[name])
+        return correct_data_yaml(data, _ending(name)) if name in own else _unchanged(data, name)
 
-    return [(str(texts.folder / name), name) for name in names], correct, frozenset(names) - own
+    return [(joined(texts.folder, name), name) for name in names], correct, frozenset(others)
 
 
 def _ending(name: str) -> str:

@@ -6,7 +6,6 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.space import OTHERS
@@ -15,6 +14,8 @@ from mmguard.tools.fix.maps import Corrected
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
 from mmguard.tools.scan.yolo.rows import BOX, SLACK, fault_of, row_of
 from mmguard.tools.scan.yolo.sets import yolo_sets
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute
 
 #: How rows may be written, to convert them: as ``--boxes`` has it.
 WRITTEN = ('pixels', 'pixel-corners', 'around')
@@ -29,29 +30,32 @@ class YoloFiles:
     """The files of a target.
 
     Args:
-        folder (Path): What is copied.
+        folder (str): What is copied.
         texts (dict[str, str]): Label file, relative to it -> its image; empty where that is not known.
         kpt_shape (tuple, optional): As data.yaml says.
     """
 
-    folder: Path
+    folder: str
     texts: Dict[str, str] = field(default_factory=dict)
     kpt_shape: Optional[Tuple[int, int]] = None
 
 
-def yolo_files(target: Path) -> Optional[YoloFiles]:
+def yolo_files(target: str) -> Optional[YoloFiles]:
     """What belongs to a folder, or a data.yaml, of YOLO; ``None`` where it is none.
 
     Raises:
         CannotCorrect: Label files that it leads to lie in another folder.
     """
-    sets = yolo_sets(str(target))
+    sets = yolo_sets(target)
     if not sets:
         return None
-    if target.is_file() and target.suffix.lower() == '.txt':
+    is_folder = FILES.is_folder(target)
+    if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
-    found = YoloFiles(target if target.is_dir() else target.parent, kpt_shape=sets[0].declared.kpt_shape)
-    folder = os.path.join(os.path.abspath(found.folder), '')
+    found = YoloFiles(
+        target if is_folder else os.path.dirname(target) or os.curdir, kpt_shape=sets[0].declared.kpt_shape
+    )
+    folder = os.path.join(absolute(found.folder), '')
     for one in sets:
         for text, image in one.listing().texts:
             if not text.startswith(folder):
@@ -189,7 +193,7 @@ def _size_of(image: str) -> Size:
     if not image:
         raise NotCorrected('its image is not there, and with it the size to divide by')
     try:
-        with Image.open(image) as opened:
+        with FILES.open(image) as file, Image.open(file) as opened:
             return shown_size(opened)
     except Exception as error:  # a damaged file raises what it likes
         raise NotCorrected(f'its image cannot be opened: {type(error).__name__}: {str(error)[:200]}') from error

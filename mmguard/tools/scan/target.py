@@ -174,14 +174,19 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 
         if is_voc(target):
             return _voc_plan(target, options)
-        here = None if is_url(target) else _yolo_plan(target, options) or _shapes_plan(target, options, copies)
+        here = _yolo_plan(target, options) or (None if is_url(target) else _shapes_plan(target, options, copies))
         here = here or (None if is_url(target) or options.suffix else _class_folder_plan(target, options))
         return here or _folder_plan(target, options)
-    if ending in ('.txt', '.yaml', '.yml') and not is_url(target):
+    if ending in ('.txt', '.yaml', '.yml'):
         plan = _yolo_plan(target, options)
         if plan is not None:
             return plan
-    if ending in _CONFIG_ENDINGS and not is_url(target):
+    if ending in _CONFIG_ENDINGS:
+        if is_url(target):
+            raise CannotScan(
+                f'{target}: a config is code, and is read from a disk: copy it here, with the files that its _base_ '
+                f'names, and name the copy. The labels that it names may stay where they are'
+            )
         return _config_plan(_read(target), options)
     if ending == '.json':
         return (None if is_url(target) else _shapes_plan(target, options, copies)) or _coco_plan(target, options)
@@ -340,7 +345,7 @@ def _yolo_plan(target: str, options: ScanOptions) -> Optional[Plan]:
     plan = Plan([], ConfigFacts())
     sets = yolo_sets(target, options.splits, options.images)
     for found in sets:
-        absent = [place for place in found.places or () if not os.path.exists(place)]
+        absent = [place for place in found.places or () if not FILES.exists(place)]
         if absent and found.name != 'test':  # of a challenge nobody has the images
             plan.failed.append(f'{found.name}: {absent[0]} does not exist, which {found.declared.file} names')
         if not absent:

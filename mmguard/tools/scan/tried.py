@@ -27,6 +27,7 @@ LARGEST = 32 << 20
 _LEAST = 4096
 #: Nor are data sets behind a URL that have more files: their images are looked at again.
 MOST_FAR = 500
+_END = 2
 
 
 class NotTried(CannotRun):
@@ -127,7 +128,7 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     size = 0
     for place, _, names in os.walk(path):
-        labels = [name for name in names if name.lower().endswith(('.xml', '.txt', '.json'))]
+        labels = [name for name in names if _is_text(name)]
         size += sum(max(os.path.getsize(os.path.join(place, name)), _LEAST) for name in labels)
         if size > LARGEST:
             break
@@ -137,17 +138,26 @@ def _size(path: str) -> int:
 def _far_size(url: str) -> int:
     found = FILES.look_at(url)
     if found is not None and not found.is_folder:
-        return found.size
+        if not url.lower().endswith(('.yaml', '.yml')):
+            return found.size
+        url = os.path.dirname(url)  # of YOLO all that lies there is copied
     folders = [folder for folder in walk(url, lambda folder, error: None) if folder.names]
     if sum(len(folder.names) for folder in folders) > MOST_FAR:
         return LARGEST + 1
-    return sum(size for folder in folders for name, (size, _) in folder.stamps.items() if name.lower().endswith('.xml'))
+    return sum(size for folder in folders for name, (size, _) in folder.stamps.items() if _is_text(name))
+
+
+def _is_text(name: str) -> bool:
+    return name.lower().endswith(('.xml', '.txt', '.json'))
 
 
 def _link(file: str, path: Path) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     if is_url(file):  # what says how large it is
-        path.write_bytes(FILES.content(file, most=HEAD).data)
+        content = FILES.content(file, most=HEAD)
+        size = len(content.data) if content.stamp is None else content.stamp[0]
+        end = FILES.end_of(file, size, _END) if size > len(content.data) else b''  # whether a JPEG has its end mark
+        path.write_bytes(content.data + end)
     else:
         os.symlink(os.path.realpath(file), path)
     return True

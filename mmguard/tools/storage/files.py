@@ -165,6 +165,10 @@ class Files:
         except OSError as error:
             return Content(error=error)
 
+    def end_of(self, path: str, size: int, length: int) -> bytes:
+        """The last bytes of a far file, whose size is known."""
+        return tried(partial(self._part, path, size - length, size), path)
+
     def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
         """What reads each of many files, or raises why not; of far ones the next ones are on the way.
 
@@ -231,7 +235,7 @@ class Files:
         data = systems.read_bytes(path, start, end)
         if len(data) < end - start:
             raise OSError(errno.EIO, f'{len(data):,} of {end - start:,} bytes came')
-        return data[: end - start]
+        return data if len(data) == end - start else data[start:end]  # a server of HTTP may send all, whatever is asked
 
 
 FILES = Files()

@@ -8,6 +8,7 @@ message or page can show therefore; :func:`with_secrets` puts them back where a 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from typing import Dict, Mapping, Sequence, Tuple
 from urllib.parse import urlsplit, urlunsplit
@@ -117,6 +118,29 @@ def common_folder(paths: Sequence[str]) -> str:
 def absolute(path: str) -> str:
     """As ``os.path.abspath``, of URLs too."""
     return path if is_url(path) else os.path.abspath(path)
+
+
+def normal(path: str) -> str:
+    """As ``os.path.normpath``, of URLs too.
+
+    Example:
+        >>> normal('s3://bucket/coco/../images')
+        's3://bucket/images'
+    """
+    scheme, mark, rest = path.partition('://')
+    return f'{scheme}://{posixpath.normpath(rest)}' if mark else os.path.normpath(path)
+
+
+def joined(folder: str, path: str) -> str:
+    """As ``os.path.join``, of URLs too.
+
+    Example:
+        >>> joined('s3://bucket/coco', 'images'), joined('coco', 's3://bucket/images')
+        ('s3://bucket/coco/images', 's3://bucket/images')
+    """
+    if is_url(path):
+        return path
+    return f'{folder}/{path}' if is_url(folder) and not os.path.isabs(path) else os.path.join(folder, path)
 
 
 def below(path: str, root: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('fsspec', reason='URLs are read by fsspec')
 
-from data_sets import write_coco, write_maps, write_nnunet, write_voc
+from data_sets import write_coco, write_maps, write_nnunet, write_voc, write_yolo
 from servers import KEY, SECRET, environment, http_server, s3_server, upload
 from slow_proxy import SlowProxy
 
@@ -28,14 +28,24 @@ SCANS: Dict[str, List[str]] = {
     'coco': ['{root}/coco/train.json', '--images', '{root}/coco/images'],
     'voc': ['{root}/voc'],
     'nnunet': ['{root}/nnunet'],
+    'yolo': ['{root}/yolo/data.yaml'],
 }
+#: The same through an archive, which takes no requests.
+IN_ARCHIVE = {
+    'maps': SCANS['maps'],
+    'coco': SCANS['coco'],
+    'yolo': SCANS['yolo'],
+    'yolo, labels alone': ['{root}/yolo/labels/train'],
+    'yolo, a list': ['{root}/yolo/train.txt'],
+}
+_WRITERS = {'maps': write_maps, 'coco': write_coco, 'voc': write_voc, 'nnunet': write_nnunet, 'yolo': write_yolo}
 
 
 @pytest.fixture(scope='module')
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All data sets, on a disk."""
     root = tmp_path_factory.mktemp('data')
-    for kind, write in (('maps', write_maps), ('coco', write_coco), ('voc', write_voc), ('nnunet', write_nnunet)):
+    for kind, write in _WRITERS.items():
         (root / kind).mkdir()
         write(root / kind)
     return root
@@ -80,7 +90,7 @@ def scan(words: List[str], root: Any, out: Path, *more: str) -> Dict[str, Any]:
     # A shell would read something into the ! of an archive.
     text = re.sub(r"'(ROOT[^']*)'", r'\1', file.read_text().replace(str(root), 'ROOT'))
     # A copy of what lies behind a URL cannot lie beside it.
-    for beside in ('maps/', 'coco/', 'voc/', 'nnunet/', ''):
+    for beside in (*(f'{kind}/' for kind in _WRITERS), ''):
         text = text.replace(f'--out ROOT/{beside}', '--out ')
     record: Dict[str, Any] = json.loads(text)
     return record
@@ -136,29 +146,37 @@ def test_copies_of_what_lies_there_are_written_here(here: Path, s3: Storage, tmp
         main(['fix', f'{root}/maps/labels', '-o', str(tmp_path / out / 'maps'), *MAPS])
         main(['fix', f'{root}/coco/train.json', '-o', str(tmp_path / out / 'coco'), '--boxes', 'corners'])
         main(['fix', f'{root}/voc', '-o', str(tmp_path / out / 'voc')])
+        main(['fix', f'{root}/yolo/data.yaml', '-o', str(tmp_path / out / 'yolo')])
     near = {path.relative_to(tmp_path / 'near') for path in (tmp_path / 'near').rglob('*') if path.is_file()}
-    labels = [path for path in near if path.name != 'manifest.json' and path.suffix != '.jpg']
+    labels = [path for path in near if path.name != 'manifest.json' and path.parts[1] not in ('JPEGImages', 'images')]
     assert len(labels) > 24
     for path in labels:
         assert (tmp_path / 'far' / path).read_bytes() == (tmp_path / 'near' / path).read_bytes()
     assert not list((tmp_path / 'far').rglob('*.jpg'))
+    assert (tmp_path / 'far/yolo/labels/train/0.txt').read_text() == '0 .5 .5 .2 .2\n'
+
+
+def test_a_config_is_not_run_from_a_url(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / 'config.py').write_text('raise AssertionError\n')
+    (tmp_path / 'rtdetr.yml').write_text('__include__: [base.yml]\n')
+    archive = shutil.make_archive(str(tmp_path / 'all'), 'zip', tmp_path)
+    for name in ('config.py', 'rtdetr.yml'):
+        assert main(['scan', f'zip://{name}::{archive}']) == 2
+        assert 'copy it here' in capsys.readouterr().err
 
 
 def test_an_archive_is_scanned_as_a_disk_is(here: Path, tmp_path: Path) -> None:
     archive = shutil.make_archive(str(tmp_path / 'all'), 'zip', here)
-    for kind in ('maps', 'coco'):
-        words = [
-            word.replace('{root}/', 'zip://') + (f'::{archive}' if '{root}' in word else '') for word in SCANS[kind]
-        ]
-        found = scan(words, f'zip://{archive}!', tmp_path)
-        assert found == scan(SCANS[kind], here, tmp_path)
+    for words in IN_ARCHIVE.values():
+        inside = [word.replace('{root}/', 'zip://') + (f'::{archive}' if '{root}' in word else '') for word in words]
+        assert scan(inside, f'zip://{archive}!', tmp_path) == scan(words, here, tmp_path)
 
 
 def test_http_is_scanned_as_a_disk_is_and_says_no_secret(here: Path, tmp_path: Path, capsys: Any) -> None:
     pytest.importorskip('aiohttp', reason='https:// is read by aiohttp')
     with http_server(here) as port:
         host = f'127.0.0.1:{port}'
-        for kind in ('maps', 'coco', 'voc', 'nnunet'):
+        for kind in ('maps', 'coco', 'voc', 'nnunet', 'yolo'):
             expected = scan(SCANS[kind], here, tmp_path)
             capsys.readouterr()
             assert scan(SCANS[kind], f'http://{host}', tmp_path) == expected

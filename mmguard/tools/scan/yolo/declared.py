@@ -9,7 +9,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.config.recognized import NotPlain, data_of, read_text
 from mmguard.tools.scan.annotations.faults import short
-from mmguard.tools.storage.files import open_regular
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute, is_url, joined, normal
 
 SPLITS = ('train', 'val', 'test')
 #: Lists of names, one a line, as darknet and labelling tools write them.
@@ -63,23 +64,34 @@ def declares_names(path: str) -> bool:
 def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> str:
     """The data.yaml of a folder; empty where there is none. Where several are, data.yaml before the others."""
     try:
-        with os.scandir(folder) as entries:  # a folder of label maps may hold a million files
-            some = [entry.name for entry in islice(entries, _LOOKED_AT)]
+        some = _some_names(folder)
     except OSError:
         return ''
     names = sorted(name for name in some if name.lower().endswith(('.yaml', '.yml')))
-    paths = [os.path.join(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
+    paths = [joined(folder, name) for name in sorted(names, key=lambda name: not name.startswith('data.'))]
     return next(filter(is_one, paths[:20]), '')
+
+
+def _some_names(folder: str) -> List[str]:
+    if FILES.is_far(folder):
+        return sorted(FILES.names_in(folder))
+    with os.scandir(folder) as entries:  # a folder of label maps may hold a million files
+        return [entry.name for entry in islice(entries, _LOOKED_AT)]
 
 
 def _data(path: str) -> Any:
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
-    text = read_text(path)
     try:
+        text = _far_text(path) if FILES.is_far(path) else read_text(path)
         return None if text is None else data_of(text, '.yml')
-    except (NotPlain, ValueError, RecursionError, MemoryError, ImportError):
+    except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError):
         return None
+
+
+def _far_text(path: str) -> str:
+    with FILES.open(path) as file:
+        return file.read(_LARGEST).decode()
 
 
 def read_data_yaml(path: str) -> Declared:
@@ -114,11 +126,13 @@ def read_data_yaml(path: str) -> Declared:
 def _root(written: Any, path: str) -> str:
     """The folder that paths are relative to. Ultralytics looks in the working directory and where it keeps data sets;
     this looks beside the data.yaml, too."""
-    beside = os.path.dirname(os.path.abspath(path))
+    beside = os.path.dirname(absolute(path))
     if not _is_path(written):
         return beside
-    places = (written, os.path.join(beside, written), os.path.join(beside, os.path.basename(written.rstrip('/\\'))))
-    return os.path.abspath(next(filter(os.path.isdir, places), beside))
+    places = [joined(beside, written), joined(beside, os.path.basename(written.rstrip('/\\')))]
+    if not is_url(path):
+        places.insert(0, written)
+    return normal(absolute(next(filter(FILES.is_folder, places), beside)))
 
 
 def _is_path(written: Any) -> bool:
@@ -156,10 +170,10 @@ def _keypoints(data: Mapping[Any, Any], said: Declared) -> Optional[Tuple[int, i
 
 def names_beside(folder: str) -> Declared:
     """The list of names, or the data.yaml, in a folder of labels, in its ``labels``, or in the folder around it."""
-    around = os.path.dirname(os.path.abspath(folder))
-    for place, known in ((folder, NAME_LISTS), (os.path.join(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
+    around = os.path.dirname(absolute(folder))
+    for place, known in ((folder, NAME_LISTS), (joined(folder, 'labels'), NAME_LISTS), (around, NAME_LISTS[:3])):
         for name in known:
-            path = os.path.join(place, name)
+            path = joined(place, name)
             names = _name_list(path)
             if names:
                 return Declared(path, folder, names, len(names))
@@ -174,7 +188,7 @@ def names_beside(folder: str) -> Declared:
 
 def _name_list(path: str) -> List[str]:
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             lines = file.read(_LARGEST).decode('utf-8-sig').splitlines()
     except (OSError, ValueError):
         return []

@@ -21,10 +21,13 @@ from mmguard.tools.scan.yolo.declared import (
 )
 from mmguard.tools.scan.yolo.listing import Listing, list_images, list_texts
 from mmguard.tools.scan.yolo.scan import scan_texts
-from mmguard.tools.storage.files import open_regular
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import absolute, below, is_url, joined, normal
 
 #: So many folders, and files of each, are looked at before a target is said to be none.
 _FOLDERS, _FILES = 50, 200
+#: Behind a URL: listings of that many are kept.
+_FAR_FOLDERS = 8
 
 
 @dataclass
@@ -59,7 +62,7 @@ class YoloSet:
         on_files: Callable[[int], None] = lambda files: None,
     ) -> LabelFacts:
         """Reads it, see :func:`scan_texts`."""
-        root = self.root if os.path.isdir(self.root) else os.path.dirname(self.root)
+        root = self.root if FILES.is_folder(self.root) else os.path.dirname(self.root)
         facts = scan_texts(self.listing(), self.declared, root, num_classes, mapper, on_files)
         assert facts.annotations is not None
         facts.annotations.sources = [self.target]
@@ -74,13 +77,13 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
         splits (list[str]): Of a data.yaml.
         images (str, optional): Folder of the images of a folder of label files.
     """
-    if os.path.isdir(target):
+    if FILES.is_folder(target):
         file = data_yaml_in(target)
         if file:
             return _declared_sets(target, read_data_yaml(file), splits)
-        root = os.path.abspath(target)
+        root = absolute(target)
         return [_bare_set(target, root, names_beside(root), images)] if _has_texts(root) else []
-    root = os.path.abspath(target)
+    root = absolute(target)
     if is_data_yaml(target):
         return _declared_sets(target, read_data_yaml(target), splits)
     if declares_names(target) and _has_texts(os.path.dirname(root)):
@@ -95,9 +98,7 @@ def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str]
 
 
 def _bare_set(target: str, root: str, declared: Declared, images: Optional[str]) -> YoloSet:
-    return _with_note(
-        YoloSet(target, target, root, declared, None, None if images is None else os.path.abspath(images))
-    )
+    return _with_note(YoloSet(target, target, root, declared, None, None if images is None else absolute(images)))
 
 
 def _with_note(found: YoloSet) -> YoloSet:
@@ -124,10 +125,10 @@ def _declared_sets(target: str, declared: Declared, splits: Sequence[str]) -> Li
 
 def _place(declared: Declared, path: str) -> str:
     """Where a folder or list of images lies; as ultralytics does, ``../`` is left out where it leads to nothing."""
-    roots = (declared.root, os.path.dirname(os.path.abspath(declared.file)))
+    roots = (declared.root, os.path.dirname(absolute(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
-    places = [os.path.normpath(os.path.join(root, way)) for root in roots for way in ways]
-    return next(filter(os.path.exists, places), places[0])
+    places = [normal(joined(root, way)) for root in roots for way in ways]
+    return next(filter(FILES.exists, places), places[0])
 
 
 def _has_texts(root: str) -> bool:
@@ -137,17 +138,17 @@ def _has_texts(root: str) -> bool:
         beside = {name.rpartition('.')[0] for name in names if is_image_name(name)}
         here = [name for name in names if name.endswith('.txt')]
         paired = [name for name in here if name[:-4] in beside]
-        if beside and not paired and 'images' not in os.path.relpath(folder, root).split(os.sep):
+        if beside and not paired and 'images' not in below(folder, root).replace(os.sep, '/').split('/'):
             return False  # label maps, as far as anybody can tell
-        texts += [os.path.join(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
-        if number >= _FOLDERS or len(texts) >= _FILES:
+        texts += [joined(folder, name) for name in (paired or here)[: _FILES - len(texts)]]
+        if number >= (_FAR_FOLDERS if is_url(root) else _FOLDERS) or len(texts) >= _FILES:
             break
     return bool(texts) and looks_like_yolo(texts)
 
 
 def _lists_images(path: str) -> bool:
     try:
-        with open_regular(path) as file:
+        with FILES.open(path) as file:
             lines = file.read(1 << 14).decode('utf-8', 'replace').splitlines()
     except (OSError, ValueError):
         return False

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
 from mmguard.tools.scan.annotations.faults import NAMED
 from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.faults import CRASHES
-from mmguard.tools.scan.yolo.images import image_fault
+from mmguard.tools.scan.yolo.images import image_faults
 from mmguard.tools.scan.yolo.listing import TextItem
 from mmguard.tools.scan.yolo.rows import TextRows, add_rows, as_columns
-from mmguard.tools.storage.files import open_regular
+from mmguard.tools.storage.files import FILES, open_regular
 
 #: A label file is a few kilobytes.
 _LARGEST = 64 << 20
@@ -53,10 +53,12 @@ class TextSettings:
         found = TextRows([], {}, set())
         faults: Dict[str, Examples] = {}
         faulty: Set[Tuple[int, bool]] = set()
+        texts = FILES.readers([item.path for item in items if item.path], _read)
+        images = image_faults([item.image for item in items if item.image])
         for number, path, image in items:
             for why, of_image in (
-                (self._read(path, number, found) if path else '', False),
-                (image_fault(image) if image else '', True),
+                (self._add(next(texts), number, found) if path else '', False),
+                (next(images) if image else '', True),
             ):
                 if why:
                     faults.setdefault(why, Examples(NAMED)).add((number, of_image))
@@ -69,13 +71,17 @@ class TextSettings:
         one.add((item.number, not item.path))
         return TextsRead(1, as_columns([]), {}, set(), {f'cannot be read: {CRASHES}': one}, set(one.first))
 
-    def _read(self, path: str, number: int, into: TextRows) -> str:
+    def _add(self, read: Callable[[], bytes], number: int, into: TextRows) -> str:
         try:
-            with open_regular(path) as file:
-                text = file.read(_LARGEST + 1)
+            text = read()
         except (OSError, ValueError) as error:
             return f'cannot be read: {getattr(error, "strerror", None) or error}'
         if len(text) > _LARGEST:
             return f'is larger than {_LARGEST >> 20} MiB'
         add_rows(text, number, self.kpt_shape, into)
         return ''
+
+
+def _read(path: str) -> bytes:
+    with open_regular(path) as file:
+        return file.read(_LARGEST + 1)
