@@ -64,10 +64,12 @@ def load_panoptic(folder: Path, file: str, argv: List[str]) -> None:
     import mmcv
     from mmdet.datasets import CocoPanopticDataset
 
+    names = _names(folder / 'train.json')
     with contextlib.redirect_stdout(io.StringIO()):
         dataset = CocoPanopticDataset(
             ann_file=str(folder / 'train.json'),
             data_prefix=dict(img='', seg=str(folder / 'train')),
+            metainfo=dict(classes=names, thing_classes=names, stuff_classes=()),
             pipeline=[],
             serialize_data=False,
         )

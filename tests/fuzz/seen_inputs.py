@@ -144,6 +144,12 @@ def _deep_cvat() -> Dict[str, bytes]:
     return {'annotations.xml': cvat().replace(b'<labels>', b'<labels>' + deep), 'images/a.jpg': picture()}
 
 
+def _negative_area() -> Dict[str, bytes]:
+    """A segment that mmdet leaves out."""
+    files = _panoptic(bytes)
+    return {**files, 'train.json': files['train.json'].replace(b'"area": 400', b'"area": -1', 1)}
+
+
 def _panoptic(damaged: Callable[[bytes], bytes]) -> Dict[str, bytes]:
     """A set with a PNG that is damaged."""
     files = {name: content for name, (content, _) in panoptic().items()}
@@ -176,11 +182,13 @@ ANNOTATIONS += [
         ['left out', 'utf-8'],
         ['PIL'],
     ),
+    Seen('a segment with a negative area', _negative_area(), 'scan train.json', 1, ['MG179', 'area -1'], ['PIL']),
     Seen('deep labels of CVAT', _deep_cvat(), 'scan annotations.xml', 1, ['MG150'], ['PIL']),
     *(
         Seen(name, _panoptic(damaged), 'scan train.json', 1, ['MG132', '1.png'], ['PIL'])
         for name, damaged in (
             ('a PNG without its end', lambda png: png[:-12]),
+            ('a PNG without its last byte', lambda png: png[:-1]),
             ('a PNG with another checksum', lambda png: png[:-16] + bytes(4) + png[-12:]),
         )
     ),

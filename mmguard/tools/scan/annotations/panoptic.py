@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import io
+import math
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -27,10 +29,14 @@ _VOID = 0
 #: Areas of another tool may be a little off.
 _SLACK = 0.01
 _LARGEST = 1 << 24
+#: Areas beyond are as wrong as this.
+_FAR = 1e15
+#: How a PNG ends.
+_END = b'\0\0\0\0IEND\xaeB`\x82'
 
 
 class _Image(NamedTuple):
-    """An annotation: its PNG, the id of its image, and id and area of each segment (-1: none)."""
+    """An annotation: its PNG, the id of its image, and id and area of each segment (NaN: none)."""
 
     png: str
     image_id: Any
@@ -112,7 +118,7 @@ def _add(record: Dict[str, Any], images: List[_Image], faults: Faults, where: st
     for segment in segments if isinstance(segments, list) else []:
         number, area = (segment.get('id'), segment.get('area')) if isinstance(segment, dict) else (None, None)
         if type(number) is int and 0 < number < _LARGEST:
-            found.append((number, float(area) if isinstance(area, (int, float)) and abs(area) < 1e15 else -1.0))
+            found.append((number, min(max(area, -_FAR), _FAR) if isinstance(area, (int, float)) else math.nan))
         else:
             faults.add('the id of a segment is no whole number between 1 and 16777215', f'{where}: {short(number)}')
     images.append(_Image(name, record.get('image_id'), found))
@@ -152,7 +158,7 @@ def _compare(
         there = pixels.get(number, 0)
         if not there:
             say(NO_PIXEL, f'id {number}')
-        elif area >= 0 and abs(area - there) > max(1, _SLACK * there):
+        elif abs(area - there) > max(1, _SLACK * there):
             say(OTHER_AREA, f'id {number}, {there:,} pixels, area {area:g}')
     for number, there in pixels.items():
         if number != _VOID and number not in listed:
@@ -166,12 +172,16 @@ class _NoColourError(Exception):
 def _ids_of(path: str) -> np.ndarray:
     from PIL import Image
 
-    with Image.open(path, formats=['PNG']) as opened:
-        opened.verify()  # checksums and the end: pillow goes without them, OpenCV stops there
-    with Image.open(path, formats=['PNG']) as opened:
+    with open_regular(path) as file:
+        content = file.read()
+    if _END not in content:  # pillow goes without it and without checksums, OpenCV stops there
+        raise OSError('truncated: it has no end')
+    with Image.open(io.BytesIO(content), formats=['PNG']) as opened:
+        opened.verify()
+    with Image.open(io.BytesIO(content), formats=['PNG']) as opened:
         if opened.mode not in ('RGB', 'RGBA'):
             raise _NoColourError(opened.mode)
-        if not can_hold(os.path.getsize(path), opened.width * opened.height):
+        if not can_hold(len(content), opened.width * opened.height):
             raise OSError(f'truncated: too few bytes for {opened.width} x {opened.height} pixels')
         pixels = np.asarray(opened)
     return pixels[..., 0] + 256 * pixels[..., 1].astype(np.int32) + 65536 * pixels[..., 2].astype(np.int32)
