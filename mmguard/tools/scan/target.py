@@ -37,6 +37,7 @@ from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
 
 if TYPE_CHECKING:
+    from mmguard.tools.scan.annotations.coco_folder import CocoFile
     from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 
 _OF_MAPS = (
@@ -145,7 +146,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
     if not FILES.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
     ending = os.path.splitext(target)[1].lower()
-    if (options.labels or options.framework) and ending != '.json':
+    if (options.labels or options.framework) and ending != '.json' and not _coco_files(target):
         raise CannotScan(
             f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is none: '
             f'leave them out, a config and a folder say it themselves'
@@ -175,7 +176,8 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         if is_voc(target):
             return _voc_plan(target, options)
         here = _yolo_plan(target, options) or (None if is_url(target) else _shapes_plan(target, options, copies))
-        here = here or (None if is_url(target) or options.suffix else _class_folder_plan(target, options))
+        if here is None and not is_url(target) and not options.suffix:
+            here = _coco_folder_plan(target, options, copies) or _class_folder_plan(target, options)
         return here or _folder_plan(target, options)
     if ending in ('.txt', '.yaml', '.yml'):
         plan = _yolo_plan(target, options)
@@ -258,6 +260,24 @@ def _voc_plan(target: str, options: ScanOptions) -> Plan:
 
     read = partial(scan_voc, target, options.num_classes, options.classes)
     return Plan([AnnotationSource(target, read)], ConfigFacts())
+
+
+def _coco_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Optional[Plan]:
+    """The COCO files of a folder; ``None`` where it has none."""
+    plan = Plan([], ConfigFacts())
+    for name, file, images in _coco_files(target):
+        if not _is_left_out(os.path.dirname(name), options):
+            (source,) = _coco_plan(copies.get(file, file), replace(options, images=options.images or images or None)).sources
+            source.name = name
+            source.notes += [f'images: {images}'] if images and not options.images else []
+            plan.sources.append(source)
+    return plan if plan.sources else None
+
+
+def _coco_files(target: str) -> List[CocoFile]:
+    from mmguard.tools.scan.annotations.coco_folder import coco_files
+
+    return [] if is_url(target) else coco_files(target)
 
 
 def _class_folder_plan(target: str, options: ScanOptions) -> Optional[Plan]:

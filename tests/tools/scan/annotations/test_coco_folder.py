@@ -1,0 +1,101 @@
+"""Folders of COCO: each file is read with its images, and folders of label maps stay such."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+
+LAYOUTS = {
+    'coco': ('annotations/instances_{}.json', 'images/{}'),
+    'coco 2017': ('annotations/instances_{}2017.json', '{}2017'),
+    'roboflow': ('{}/_annotations.coco.json', '{}'),
+    'one': ('annotations.json', 'images'),
+}
+
+
+def make(root: Path, layout: str, category: int = 1) -> Path:
+    """Writes a training and a validation set; ``category``: of the first annotation."""
+    file, images = LAYOUTS[layout]
+    for split in ('train', 'val') if '{}' in file else ('train',):
+        names = [f'{split}_{number}.jpg' for number in range(6)]
+        (root / images.format(split)).mkdir(parents=True)
+        for name in names:
+            Image.new('RGB', (64, 48)).save(root / images.format(split) / name)
+        record = dict(
+            images=[dict(id=n, file_name=name, width=64, height=48) for n, name in enumerate(names)],
+            categories=[dict(id=0, name='cat'), dict(id=1, name='dog')],
+            annotations=[
+                dict(id=n, image_id=n, category_id=n % 2 if n else category, bbox=[5, 5, 9, 9], area=81, iscrowd=0)
+                for n in range(6)
+            ],
+        )
+        path = root / file.format(split)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record))
+    return root
+
+
+def scanned(target: Path, out: Path, *options: str) -> Dict[str, Any]:
+    """Name -> codes of findings; under ``''`` the exit code."""
+    out.unlink() if out.exists() else None
+    found: Dict[str, Any] = {'': main(['scan', str(target), '--json', str(out), *options])}
+    for one in json.loads(out.read_text())['datasets'] if out.exists() else ():
+        found[one['name']] = [finding['code'] for finding in one['findings'] if finding['severity'] != 'info']
+        assert one['facts']['kind'] == 'pixels' or one['facts']['total'] > 4
+    return found
+
+
+@pytest.mark.parametrize('layout', sorted(LAYOUTS))
+def test_each_file_is_read_with_its_images(layout: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', layout)
+    file, images = LAYOUTS[layout]
+    (root / 'README.json').write_text('{"name": "mine"}')
+    splits = ('train', 'val') if '{}' in file else ('train',)
+    names = [file.format(split) for split in splits]
+    assert scanned(root, tmp_path / 'scan.json') == {'': 0, **{name: [] for name in names}}
+    (root / images.format('train') / 'train_3.jpg').unlink()
+    assert scanned(root, tmp_path / 'scan.json') == {'': 1, **{name: [] for name in names}, names[0]: ['MG150']}
+    if 'annotations/' in file:
+        inside = {Path(name).name: ['MG150'] * (name == names[0]) for name in names}
+        assert scanned(root / 'annotations', tmp_path / 'scan.json') == {'': 1, **inside}
+    if layout == 'roboflow':
+        assert scanned(root, tmp_path / 'scan.json', '--split', 'val') == {'': 0, names[1]: []}
+
+
+def test_an_edit_of_one_of_the_files(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', 'roboflow', category=7)
+    found = scanned(root, tmp_path / 'scan.json', '--framework', 'mmdet')
+    assert [found[f'{split}/_annotations.coco.json'][0] for split in ('train', 'val')] == ['MG149', 'MG149']
+    datasets = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    edit = next(edit for edit in datasets[0]['findings'][0]['edits'] if edit['files'])
+    (file,) = edit['files']
+    assert file == str(root / 'train/_annotations.coco.json')
+    words = ['fix', str(root), '--framework', 'mmdet', '--edit', str(edit['number'])]
+    assert main([*words, '--out', str(tmp_path / 'fixed')]) == 0
+    copy = tmp_path / 'fixed/_annotations.coco.json'
+    found = scanned(copy, tmp_path / 'again.json', '--framework', 'mmdet')
+    assert 'MG149' not in found[str(copy)]
+
+
+def test_label_maps_beside_json_are_label_maps(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', 'coco')
+    for number in range(6):
+        Image.new('L', (64, 48), 1).save(root / f'annotations/{number}.png')
+    assert scanned(root, tmp_path / 'scan.json', '--num-classes', '2')[''] == 1  # of the splits no image is found
+    (dataset,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    assert dataset['facts']['kind'] == 'pixels'
+
+
+@pytest.mark.parametrize(
+    'content', ['', '[]', '{"items": [], "dm_format_version": "1.0", "annotations": []}', '{"a": 1}']
+)
+def test_other_json_is_none(content: str, tmp_path: Path) -> None:
+    (tmp_path / 'annotations').mkdir()
+    (tmp_path / 'annotations/train.json').write_text(content)
+    assert scanned(tmp_path, tmp_path / 'out.txt') == {'': 2}
