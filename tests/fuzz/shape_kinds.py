@@ -1,14 +1,17 @@
-"""Shapes, a file for each image or for all of them: Labelme, CVAT, Cityscapes."""
+"""Shapes, a file for each image or for all of them: Labelme, CVAT, Cityscapes, and oriented boxes."""
 
 from __future__ import annotations
 
 import base64
 import json
-from typing import Any, Dict
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict, Sequence
 
 import numpy as np
 from annotation_kinds import NAMES, picture
-from kinds import Files, Kind
+from kinds import Files, Kind, Step
 from label_kinds import image
 from mutations import damaged_json, damaged_text, damaged_xml
 
@@ -68,6 +71,37 @@ def _cvat() -> Files:
     return {'annotations.xml': (cvat(), (damaged_xml,)), **files}
 
 
+def _video() -> Files:
+    """A track that ends, and one of another shape."""
+    boxes = [
+        f'<box frame="{n}" outside="{n // 3}" keyframe="1" xtl="{n}" ytl="5" xbr="{20 + n}" ybr="20"></box>'
+        for n in range(4)
+    ]
+    declared = ''.join(f'<label><name>{name}</name></label>' for name in NAMES)
+    size = '<original_size><width>64</width><height>48</height></original_size>'
+    lines = [
+        '<annotations>', f'<meta><task><labels>{declared}</labels>{size}</task></meta>',
+        '<track id="0" label="cat">', *boxes, '</track>', '<track id="1" label="dog">',
+        '<polygon frame="2" outside="0" points="5,5;25.5,5;5,20"></polygon>', '</track>', '</annotations>', '',
+    ]  # fmt: skip
+    return {'annotations.xml': ('\n'.join(lines).encode(), (damaged_xml,))}
+
+
+def _oriented(kind: str) -> Files:
+    """Two images, where DOTA, DIOR or HRSC has them."""
+    from oriented_files import make_dota, make_xml
+
+    steps: Dict[str, Sequence[Step]] = {'.txt': (damaged_text,), '.xml': (damaged_xml,)}
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        if kind == 'dota':
+            make_dota(root, files=2, head='imagesource:GoogleEarth\ngsd:0.1\n')
+        else:
+            make_xml(root, kind, files=2)
+        paths = [path for path in sorted(root.rglob('*')) if path.is_file()]
+        return {str(path.relative_to(root)): (path.read_bytes(), steps.get(path.suffix, ())) for path in paths}
+
+
 def cityscapes() -> Dict[str, Any]:
     """A file with a class, a class without a train id, and a group."""
     labels = ('road', 'car', 'license plate', 'cargroup')
@@ -94,5 +128,8 @@ _OPTIONS = {
 
 KINDS = tuple(
     Kind(name, files, _COMMANDS, _OPTIONS, needs=('PIL',), renamed=True)
-    for name, files in (('labelme', _labelme), ('cvat', _cvat), ('cityscapes', _cityscapes))
-)
+    for name, files in (
+        ('labelme', _labelme), ('cvat', _cvat), ('cvat_video', _video), ('cityscapes', _cityscapes),
+        *((kind, partial(_oriented, kind)) for kind in ('dota', 'dior', 'hrsc')),
+    )
+)  # fmt: skip

@@ -42,7 +42,7 @@ KINDS: Tuple[Kind, ...] = (
     *run_kinds.KINDS,
     *argument_kinds.KINDS,
 )
-INPUTS = int(os.environ.get('FUZZ_INPUTS', '130'))
+INPUTS = int(os.environ.get('FUZZ_INPUTS', '100'))
 SEED = os.environ.get('FUZZ_SEED', '1')
 KEEP = os.environ.get('FUZZ_KEEP') and os.path.abspath(os.environ['FUZZ_KEEP'])
 CHOSEN = os.environ.get('FUZZ_KINDS', '').split(',')
