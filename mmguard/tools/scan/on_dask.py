@@ -7,6 +7,8 @@ import concurrent.futures
 import itertools
 import logging
 import pickle
+import sys
+import threading
 import uuid
 import zlib
 from contextlib import contextmanager
@@ -33,6 +35,8 @@ _FAN_IN = 8
 #: Not pure: each runs once. Before tasks that read.
 _NEXT = {'pure': False, 'priority': 1}
 _SECONDS = 20
+#: Seconds between two looks for workers: where two in a row find none, that is said.
+_LOOK = 3.0
 #: What dask raises, with whatever is asked, once its scheduler is gone.
 _GONE = (OSError, concurrent.futures.CancelledError, asyncio.CancelledError)
 
@@ -85,7 +89,8 @@ class DaskCluster:
 
     def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:
         try:
-            yield from _Run(self._client, settings, self._next_group).results(chunks)
+            with _watched(self._client, self.address):
+                yield from _Run(self._client, settings, self._next_group).results(chunks)
         except _Gone as error:
             raise CannotRun(
                 f'the scheduler {self.address} does not answer any more. What was read is kept: start a scheduler and '
@@ -236,6 +241,36 @@ class _Run:
                 rest.add(MapRecord.from_line(line))
         if rest.files:
             yield ChunkResult([], rest)
+
+
+@contextmanager
+def _watched(client: Any, address: str) -> Iterator[None]:
+    """Says on standard error when no worker is left, for which a scan waits, and when one is back."""
+    over = threading.Event()
+
+    def watch() -> None:
+        looks = 0  # in a row without a worker
+        while not over.wait(_LOOK):
+            try:
+                is_there = bool(client.nthreads())
+            except Exception:  # without its scheduler the scan ends, and says so itself
+                return
+            if is_there and looks > 1:
+                print('mmguard scan: a worker is back, the scan goes on', file=sys.stderr, flush=True)
+            looks = 0 if is_there else looks + 1
+            if looks == 2:
+                print(
+                    f'mmguard scan: {address} has no worker left, and the scan waits for one: dask worker {address}. '
+                    f'Ctrl-C ends it; what was read is kept, and --resume goes on',
+                    file=sys.stderr,
+                    flush=True,
+                )
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 class _Gone(Exception):

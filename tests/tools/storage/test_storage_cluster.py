@@ -143,6 +143,22 @@ def test_a_worker_that_was_killed_costs_what_it_had_in_work(
     assert sum(counts.values()) < FILES + 100  # its sums are gone with it, and made of the records
 
 
+def test_without_a_worker_a_scan_says_that_it_waits(proxy: SlowProxy, expected: Dict[str, Any], tmp_path: Path) -> None:
+    with cluster(1) as running:
+        scan = started(tmp_path, '--dask', running.address)
+        wait_until(lambda: lines_in(tmp_path) > 20)
+        running.workers.pop().kill()
+        assert scan.stderr is not None
+        said = scan.stderr.readline()
+        assert f'{running.address} has no worker left' in said
+        assert f'dask worker {running.address}' in said
+        assert '--resume' in said
+        running.add_workers(2)
+        error, done = ended(scan, tmp_path)
+    assert error == 'mmguard scan: a worker is back, the scan goes on\n'
+    assert done['facts'] == expected
+
+
 def test_without_its_scheduler_a_scan_ends_and_another_goes_on(
     proxy: SlowProxy, expected: Dict[str, Any], running: Cluster, tmp_path: Path
 ) -> None:
