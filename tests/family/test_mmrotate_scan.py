@@ -185,6 +185,9 @@ def test_other_images_and_classes(tmp_path: Path) -> None:
     _, file = config_of('dota', root, type='DOTAv15Dataset', img_suffix='tif')
     found = scanned(file, tmp_path / 'scan.json', '--split', 'train')[1]
     assert 'P0000.tif (there is P0000.png)' in found['MG150']
+    words = ['apply', str(file), '-o', str(tmp_path / 'out.py'), '--scan', '--edit', '1', '--split', 'train', '--quiet']
+    assert main(words) == 0
+    assert Config.fromfile(str(tmp_path / 'out.py')).train_dataloader.dataset.img_suffix == 'png'
     _, file = config_of('dota', root, metainfo=dict(classes=('ship', 'plane', 'harbour')))
     found = scanned(file, tmp_path / 'scan.json', '--split', 'train')[1]
     assert "14 annotations of 'harbor'" in found['MG154']

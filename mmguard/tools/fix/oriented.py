@@ -141,7 +141,9 @@ def _change(
             _write(item, tag, str(round(_number(item.findtext(centre)))))
         counts['given a head'] += 1
     if written != DIOR and (options.rename or options.boxes == 'fractions'):
-        raise NotCorrected('HRSC has numbers of classes, and boxes in pixels: --rename and fractions are of others')
+        raise NotCorrected(
+            'HRSC has numbers of classes, and boxes in pixels: --rename and fractions are of other formats'
+        )
     fresh, why = _judged(quad, size, options, counts)
     key = (fresh.label, *fresh.points)
     if why or key in seen:

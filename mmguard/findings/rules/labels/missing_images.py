@@ -77,6 +77,10 @@ class MissingImages(DataRule):
                 continue
             key = 'img_path' if 'img_path' in prefix else 'img'
             folders.append(os.path.join(root, str(prefix.get(key) or '')))
+            ending = _other_ending(found.missing_files)
+            if found.format == 'dota' and ending:
+                where = dataset.at('img_suffix')
+                yield Edit(f'Write `img_suffix={ending!r}` at {where}.', SAFE, config=((where, ending),))
             for folder in _folders_with(found.missing_files[0], root):
                 where, line = dataset.at('data_prefix'), f'data_prefix=dict({key}={folder!r})'
                 yield Edit(f'Write `{line}` at {where}.', SAFE, config=((where, {**prefix, key: folder}),))
@@ -97,6 +101,12 @@ class MissingImages(DataRule):
 
     def values(self, facts: LabelFacts) -> dict:
         return {}
+
+
+def _other_ending(missing: List[str]) -> str:
+    """The ending, without its dot, that all of these images have instead; empty: not one alone."""
+    endings = {name.rpartition('.')[2][:-1] if '(there is ' in name else '' for name in missing}
+    return endings.pop() if len(endings) == 1 else ''
 
 
 def _folders_with(name: str, root: str) -> Iterator[str]:

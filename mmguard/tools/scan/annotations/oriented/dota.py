@@ -63,10 +63,10 @@ def row_of(line: str) -> Tuple[Optional[Row], str]:
     if numbers is None:
         return None, NO_NUMBER
     label, rest = words[_COORDINATES], words[_COORDINATES + 1 :]
-    last = finite([label])
-    if not rest and last and max(*numbers[1:], last[0]) <= _SLACK:
-        return None, YOLO
     if not rest:
+        last = finite([label])
+        if last is not None and max(*numbers[1:], *last) <= _SLACK:
+            return None, YOLO
         return Row(numbers, label, 0, fault or NO_DIFFICULTY), ''
     difficulty, end = _whole(rest[0]), _whole(rest[-1])
     if difficulty is None and end is not None:

@@ -12,6 +12,7 @@ from mmguard.findings import yolo
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.views import nearest
 from mmguard.findings.yolo import YoloFacts
+from mmguard.text.words import counted
 from mmguard.tools.scan.annotations.disk import shown_size
 from mmguard.tools.scan.annotations.faults import NAMED, Faults
 from mmguard.tools.scan.annotations.oriented.dota import read_dota
@@ -98,7 +99,8 @@ def scan_listing(listing: Listing, said: Said, read_one: ReadOne, faults: Faults
             read.append(file._replace(image=label.image, size=size))
     found = labels_of(read)
     if not found and not faults:
-        raise ValueError(f'nothing was read: {len(listing.files):,} label files without an object')
+        files = counted(len(listing.files), 'label file')
+        raise ValueError(f'nothing was read: {files} without an object in {said.target}')
     names = list(said.class_names) if said.class_names is not None else _classes_in(found, said.format)
     known = ShapeSet(said.format, said.target, names, (), 'line {}'.format, True, said.min_size)
     facts = facts_of_shapes(read, known, faults, said.num_classes, said.class_names is None, listing.images)

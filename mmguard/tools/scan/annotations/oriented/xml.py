@@ -14,7 +14,7 @@ from mmguard.tools.scan.annotations.shape_records import ShapeFile, read_bytes
 from mmguard.tools.scan.annotations.voc_xml import parse_xml, size_of_texts
 
 DIOR, HRSC = 'dior', 'hrsc'
-#: The class of HRSC, where its kinds of ships are not told apart.
+#: The class of HRSC, where its kinds of ships are one.
 SHIP = 'ship'
 CORNERS = tuple(f'{axis}_{side}' for side in ('left_top', 'right_top', 'right_bottom', 'left_bottom') for axis in 'xy')
 SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
