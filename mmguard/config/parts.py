@@ -9,6 +9,8 @@ from mmguard.config.classes import MISSING, class_of, default_of, metainfo_of_cl
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces.heads import HEAD_MODULE
 
+#: What data sets of mmdet3d derive from: of labels of points, and of objects in space.
+OF_POINTS, OF_OBJECTS_3D = 'Seg3DDataset', 'Det3DDataset'
 #: Keys of a data loader's config, by split.
 LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 
@@ -130,6 +132,18 @@ def losses(config: ReadConfig) -> List[Part]:
 def losses_of(config: ReadConfig, head: Part) -> List[Part]:
     """The losses of a head, without those of heads inside it."""
     return [loss for loss in losses(config) if loss.owner is not None and loss.owner.path == head.path]
+
+
+def image_labels_are_classes(config: ReadConfig, split: str) -> bool:
+    """Whether the labels of images are classes of a head, in a split.
+
+    What supervises itself reads none. Re-identification is tested on other people than it is trained on, a retrieval on
+    positions in its gallery.
+    """
+    model = Part('model', config.part('model'), config.scope)
+    if model.is_a('BaseSelfSupervisor'):
+        return False
+    return split == 'train' or not model.is_a('BaseReID', 'BaseRetriever', 'ImageToImageRetriever')
 
 
 def assigners(config: ReadConfig) -> List[Part]:

@@ -58,6 +58,8 @@ class GuardClsLabels(BaseTransform):
         multi_label (bool): Whether an image has any number of labels, as MultiLabelClsHead takes them.
         to_onehot (bool): Whether labels become scores here: what ``to_onehot`` and ``batch_augments`` of
             ClsDataPreprocessor want.
+        stand_in (int, optional): With ``to_onehot``, the label of an image without a valid one, whose score alone says
+            so: for heads that index by the label before their loss (ArcFaceClsHead), in the training.
 
     Raises:
         ValueError: Arguments out of range; when called, a score that has not one entry per class, several labels
@@ -74,10 +76,17 @@ class GuardClsLabels(BaseTransform):
         label_map: Optional[LabelMap] = None,
         multi_label: bool = False,
         to_onehot: bool = False,
+        stand_in: Optional[int] = None,
     ) -> None:
         self.rule = ImageLabelRule(num_classes, ignore_index, on_invalid, label_map)
         self.multi_label = multi_label
         self.to_onehot = to_onehot
+        if stand_in is not None and not (to_onehot and 0 <= stand_in < num_classes):
+            raise ValueError(
+                f'stand_in={stand_in} wants to_onehot=True, and is a class, 0..{num_classes - 1}: the score says that '
+                f'an image has no label'
+            )
+        self.stand_in = stand_in
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
         """Sanitizes the label and leaves a :class:`~mmguard.labels.tally.Tally` of it.
@@ -139,6 +148,8 @@ class GuardClsLabels(BaseTransform):
         labels, tally = self.rule.sanitize(labels.astype(np.int64), source)
         classes = labels[labels != self.rule.ignore_index]
         left = classes if self.multi_label else labels
+        if self.stand_in is not None:
+            left = np.where(left == self.rule.ignore_index, self.stand_in, left)
         return _Sanitized(left, self._one_hot(classes, of=labels.size) if self.to_onehot else None, tally)
 
     def _one_hot(self, classes: np.ndarray, of: int) -> np.ndarray:
@@ -180,7 +191,7 @@ class GuardClsLabels(BaseTransform):
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
             f'on_invalid={rule.on_invalid!r}, label_map={label_map or None}, multi_label={self.multi_label}, '
-            f'to_onehot={self.to_onehot})'
+            f'to_onehot={self.to_onehot}, stand_in={self.stand_in})'
         )
 
 

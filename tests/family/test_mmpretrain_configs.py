@@ -23,7 +23,7 @@ KINDS = {
     'csra/resnet101-csra_1xb16_voc07-448px.py': {'num_classes': 20, 'multi_label': True, 'to_onehot': True},
     'vgg/vgg16_8xb16_voc.py': {'num_classes': 20, 'multi_label': True, 'to_onehot': True},
     'vgg/vgg11_8xb32_in1k.py': {'num_classes': 1000},
-    'arcface/resnet50-arcface_8xb32_inshop.py': {'num_classes': 3997},
+    'arcface/resnet50-arcface_8xb32_inshop.py': {'num_classes': 3997, 'to_onehot': True, 'stand_in': 0},
     'conformer/conformer-tiny-p16_8xb128_in1k.py': {'num_classes': 1000, 'to_onehot': True},
     'lenet/lenet5_mnist.py': {'num_classes': 10},
     'mae/mae_vit-base-p16_8xb512-amp-coslr-300e_in1k.py': None,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.classes import full_name, name_of
+from mmguard.config.parts import image_labels_are_classes
+from mmguard.config.read import ReadConfig
 from mmguard.labels.maps import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 from mmguard.tools.apply.heads import of_classifier, on_invalid
-from mmguard.tools.apply.tree import Path, argument, dotted, is_text, scope_at, walk
+from mmguard.tools.apply.tree import Path, argument, by_name, dotted, is_text, scope_at, walk
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
 #: They draw further targets from the label map, so it must be sanitized before them.
@@ -19,7 +21,6 @@ _INSTANCE_PACKS = ('PackDetInputs', 'PackTrackInputs', _OBJECT_PACK)
 #: Keys that mmdet3d's Pack transform takes, by kind of label.
 _PACKED_KEYS = {'instances': ('gt_labels_3d', 'gt_bboxes_labels'), 'pixels': (POINTS,)}
 _POINT_CLASSES = 'PointSegClassMapping'
-#: Those tested are other people than those trained, so no identity of a test can be out of range.
 _IDENTITY_PACK = 'PackReIDInputs'
 _IMAGE_PACKS = ('PackInputs', _IDENTITY_PACK)
 _PACKS = ('PackSegInputs', *_IMAGE_PACKS, *_INSTANCE_PACKS)
@@ -43,7 +44,7 @@ class Report(NamedTuple):
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     """Guards every pipeline of a tree, in place: of data sets and what they wrap, of branches, of hooks."""
     report = Report([], [])
-    for_invalid = on_invalid(tree)
+    for_invalid, read = on_invalid(tree), ReadConfig(by_name(tree))
     _branches_as_lists(tree)
     report.changed.extend(_guard_point_classes(tree, spaces))
     for path, steps in list(_pipelines(tree, ())):
@@ -54,7 +55,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
-        if _name(pack) == _IDENTITY_PACK and not _trains(path):
+        if _name(pack) in _IMAGE_PACKS and not image_labels_are_classes(read, 'train' if _trains(path) else 'test'):
             continue
         if _name(pack) in _IMAGE_PACKS:
             guards = _image_guards(tree, path, pack, spaces)
