@@ -9,7 +9,7 @@ from mmguard.config.class_weights import class_weights
 from mmguard.config.head_classes import counts
 from mmguard.config.ignored import ignored_labels
 from mmguard.config.one_channel import one_channel_softmax
-from mmguard.config.parts import Part, classes_of, classes_path, datasets, heads, losses, transforms
+from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts
 from mmguard.labels.spaces.heads import HEAD_MODULE
@@ -47,6 +47,8 @@ def facts_of_config(config: Union[Config, ReadConfig]) -> ConfigFacts:
             )
             filters = filters if isinstance(filters, dict) else {}
             usual = dataset.is_a('BaseVideoDataset')  # frames without an object are left out
+            if dataset.is_a(OF_OBJECTS_3D):  # an argument of its own
+                filters = {'filter_empty_gt': dataset.get('filter_empty_gt', True)}
             facts.filter_empty_gt[dataset.path] = bool(filters.get('filter_empty_gt', usual))
     for part in sets + [t for t in transforms(read) if t.says('reduce_zero_label')]:
         value = part.get('reduce_zero_label')

@@ -15,11 +15,12 @@ from mmguard.config.guards import guarded_loss, imported, misfits, unguarded_eva
 from mmguard.config.head_classes import classes_in, counts, one_hot_counts, training_data
 from mmguard.config.ignored import Ignored, ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
-from mmguard.config.parts import Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
+from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
+from mmguard.labels.maps import MAPS_POINTS
 from mmguard.text.words import counted, plural, sentences
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
@@ -133,6 +134,30 @@ def map_labels(
         guard_text = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
         text = f'Directly after LoadAnnotations, in the pipeline{of_splits(splits)}, write `{guard_text}`.'
     return Edit(text, applicability, question, places, (('label_map', moved),), unlabelled=tuple(unlabelled))
+
+
+def map_points(
+    facts: Facts, table: Mapping[int, Optional[int]], applicability: str = ASKS, question: str = ''
+) -> Iterator[Edit]:
+    """A ``label_map`` of values that the table of a data set of points does not hold, where they are looked up."""
+    config, places = facts.config, []  # type: Optional[ReadConfig], List[Tuple[str, Any]]
+    if config is None or None in table.values():
+        return
+    for step in (step for pipeline in pipelines(config) for step in pipeline):
+        if step.name in (MAPS_POINTS, f'Guarded{MAPS_POINTS}'):
+            known = step.config.get('label_map') if isinstance(step.config.get('label_map'), dict) else {}
+            guard = {**step.config, 'type': f'Guarded{MAPS_POINTS}', 'label_map': {**(known or {}), **table}}
+            if facts.labels is not None:
+                guard['ignore_index'] = facts.labels.ignore_index
+            places.append((step.path, guard))
+    if places:
+        shown = as_map({value: label for value, label in table.items() if label is not None}, len(table))
+        ignored = next(guard.get('ignore_index') for _, guard in places)
+        text = (
+            f"In place of {MAPS_POINTS} write `dict(type='Guarded{MAPS_POINTS}', ignore_index={ignored}, "
+            f'label_map={shown})`.'
+        )
+        yield Edit(text, applicability, question, (*imported(config), *places))
 
 
 def of_splits(splits: Sequence[str]) -> str:
@@ -448,11 +473,15 @@ def _reporting(dataset: Part, step: Any) -> Any:
 
 
 def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = ASKS, question: str = '') -> Edit:
-    """One key of ``filter_cfg`` in the training data sets of mmdet."""
+    """One key of ``filter_cfg`` in the training data sets of mmdet; those of mmdet3d take it as an argument."""
     places = tuple(
-        (dataset.at('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
+        (dataset.at(key), value)
+        if dataset.is_a(OF_OBJECTS_3D)
+        else (dataset.at('filter_cfg'), {**(dataset.config.get('filter_cfg') or {}), key: value})
         for dataset in datasets(config)
         if dataset.split == 'train'
     )
     where = ', '.join(path for path, _ in places[:4])
+    if places and places[0][0].endswith(f'.{key}'):
+        return Edit(f'Write `{key}={value!r}` at {where}.', applicability, question, places)
     return Edit(f'Write `filter_cfg=dict({key}={value!r})` at {where}.', applicability, question, places)

@@ -15,10 +15,11 @@ from mmguard.config.load import load_config as load_file
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
+from mmguard.labels.maps import POINTS
 from mmguard.text.failures import words_of
 from mmguard.tools.paths import common_tail, parts_of
 
-_PATHS = ('img_path', 'seg_map_path')
+_PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
 
 

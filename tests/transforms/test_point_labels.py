@@ -49,6 +49,15 @@ def test_a_table_maps_as_stock_where_all_values_are_in_it() -> None:
     assert not results['label_guard']['pixels']
 
 
+def test_a_label_map_goes_before_the_table_and_is_no_mistake() -> None:
+    results = GuardedPointSegClassMapping(label_map={300: 1, 4: 2})(raw())
+    assert results['pts_semantic_mask'].tolist() == [2, 1, 2, 2, 2, 1, 2]
+    tally = results['label_guard']['pixels']
+    assert (tally.skipped, tally.values, tally.mapped) == (2, {8: 1, -1: 1}, 3)
+    with pytest.raises(TypeError, match='a value of label_map must be an int'):
+        GuardedPointSegClassMapping(label_map={'a': 1})
+
+
 def test_the_mapping_raises_with_the_name_of_the_file() -> None:
     with pytest.raises(LabelGuardError, match=r'labels/000\.label: 3 of 7 labels are invalid'):
         GuardedPointSegClassMapping(on_invalid='raise')(raw())

@@ -10,6 +10,7 @@ from mmguard.findings.facts import LabelFacts, MapFacts, NoData
 from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.faults import MISSING
 from mmguard.tools.scan.names import printable
+from mmguard.tools.scan.points import PointSettings
 from mmguard.tools.scan.record import MapRecord
 from mmguard.tools.scan.settings import MapSettings
 
@@ -28,7 +29,8 @@ class MapSummary:
     """Adds up records of label maps.
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has no more than 65,536 stored values
-    and 256 colours; labels as trained (at most 256) are always exact. Memory does not grow with the number of files.
+    and 256 colours; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
+    number of files.
 
     Args:
         settings (MapSettings): What training makes of the values.
@@ -116,11 +118,11 @@ class MapSummary:
     def _add_labels(self, record: MapRecord) -> None:
         labels: Dict[int, int] = {}
         for value, count in record.as_loaded.items():
-            _count(self.loaded, value, count)
+            _count(self.loaded, value, count, MAX_VALUES)
             _count(labels, self.table[value], count)
         for label, count in labels.items():
-            _count(self.trained, label, count)
-            _count(self.files_with_class, label)
+            _count(self.trained, label, count, MAX_VALUES)
+            _count(self.files_with_class, label, 1, MAX_VALUES)
         self.total += sum(labels.values())
         if set(labels) == {self.settings.ignore_index}:
             self.all_void.add(record.path)
@@ -147,7 +149,7 @@ class MapSummary:
         if record.image_fault == MISSING:
             self.missing_images.add(record.image)
         else:
-            self.add_fault(f'image {record.image_fault}', record.image)
+            self.add_fault(f'{self.settings.partner} {record.image_fault}', record.image)
 
     def add_fault(self, fault: str, path: str) -> None:
         """Notes a file that could not be read."""
@@ -161,7 +163,7 @@ class MapSummary:
         self.invalid_looked_at += other.invalid_looked_at
         self.invalid_between += other.invalid_between
         for name in ('loaded', 'trained', 'files_with_class', 'forms', 'image_forms', 'changes'):
-            _add_counts(getattr(self, name), getattr(other, name))
+            _add_counts(getattr(self, name), getattr(other, name), MAX_VALUES)
         _add_counts(self.raw, other.raw, MAX_VALUES)
         _add_counts(self.files_with, other.files_with, MAX_VALUES)
         _add_counts(self.fractions, other.fractions, MAX_FRACTIONS)
@@ -259,6 +261,7 @@ class MapSummary:
             offending_files=self.offending_files,
             class_names=list(class_names),
             histogram=_sorted(self.trained),
+            kind='points' if isinstance(self.settings, PointSettings) else 'pixels',
             maps=maps,
             stored={label: values for label, values in sorted(self.stored.items()) if values != [label]},
         )

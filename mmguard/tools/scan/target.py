@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
 from mmguard.config.label_spaces import from_config
 from mmguard.config.old_style import with_loaders
-from mmguard.config.parts import datasets
+from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
@@ -25,9 +25,9 @@ from mmguard.tools.scan.arrays import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, missing_package, raw_datasets
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.config import SPLITS, ConfigSource, split_sets
+from mmguard.tools.scan.sources.config import SPLITS, ConfigSource, split_sets, type_name
 from mmguard.tools.scan.sources.folder import FolderSource
-from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.sources.folders import is_image_name, is_label_folder, is_label_name
 from mmguard.tools.scan.sources.labelmap import read_labelmap
 from mmguard.tools.scan.sources.layout import label_and_image_folders
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
@@ -194,6 +194,8 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         return (None if is_url(target) else _shapes_plan(target, options, copies)) or _coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
         return _folder_plan(target, options)
+    if is_label_name(os.path.basename(target)) and not is_url(target):
+        return _points_plan(target, options)
     raise CannotScan(
         f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a config '
         f'(.py), a folder of label maps, a COCO JSON or a VOC folder'
@@ -227,11 +229,22 @@ def _folder_plan(target: str, options: ScanOptions) -> Plan:
     except OSError as error:
         raise CannotScan(str(error)) from error
     if instead is not None:
+        if not is_url(target) and is_label_folder(target):
+            return _points_plan(target, options)
         raise CannotScan(f'{target}: nothing was read, it has no label map. {words_of_files(instead, source.suffix)}')
     _import_pillow(target)
     source.notes += notes
     if not is_url(target):
         source.declared = read_labelmap(target)
+    if options.num_classes is None:
+        source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
+    return Plan([source], _facts_of(options))
+
+
+def _points_plan(target: str, options: ScanOptions) -> Plan:
+    from mmguard.tools.scan.point_sources import LabelFolder
+
+    source = LabelFolder(target, options)
     if options.num_classes is None:
         source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
     return Plan([source], _facts_of(options))
@@ -443,6 +456,8 @@ def _config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
+    if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in datasets(read)):
+        return _space_plan(read, today, options, facts)
     if read.framework == 'mmdet':
         return _det_plan(read, today, options, facts)
     if read.framework == 'mmpretrain':
@@ -495,6 +510,35 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
     if not plan.sources:
         raise CannotScan('; '.join(unlabelled) or _without_data_set(read, options))
     plan.sources[0].notes += unlabelled
+    return plan
+
+
+def _space_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
+    """The points, or the objects in space, of mmdet3d's data sets."""
+    from mmguard.tools.scan.annotations.infos_3d import base_of
+    from mmguard.tools.scan.annotations.objects_3d import scan_objects
+    from mmguard.tools.scan.point_sources import PointSource
+
+    plan = Plan([], facts, tree=read)
+    spaces = from_options(options.num_classes, options.ignore_index, from_config(read))
+    for split in split_sets(today.data, options.splits):
+        base = base_of(split.config)
+        if base == OF_OBJECTS_3D:
+            number = None if spaces.instances is None else spaces.instances.num_classes
+            plan.sources.append(AnnotationSource(split.name, partial(scan_objects, split.config, number)))
+            continue
+        try:
+            if not base:
+                raise ValueError(f'{type_name(split.config)} derives neither from {OF_POINTS} nor from {OF_OBJECTS_3D}')
+            pixels = spaces.pixels
+            said = (options.num_classes, options.ignore_index)
+            plan.sources.append(
+                PointSource(split, *(said if pixels is None else (pixels.num_classes, pixels.ignore_index)))
+            )
+        except Exception as error:  # what a data set's class raises where its files are not
+            plan.failed.append(f'{split.name}: {_in_words(error)}')
+    if not plan.sources:
+        raise CannotScan('\n'.join(plan.failed) or _without_data_set(read, options))
     return plan
 
 

@@ -68,7 +68,7 @@ def _label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Seq
         return [Change('vanishes', v, n, 'the label map is gone') for v, n in before.values.items()] if gone else []
     if before.label is None or before.label.ndim != after.label.ndim:
         how = f'loaded by {after.step}'
-        if after.label.ndim != 2:
+        if after.label.ndim > 2:
             how = f'{after.step} leaves an array of shape {after.label.shape}: colours, not one value per pixel'
         return [Change('appears', v, n, how) for v, n in after.values.items()]
     mapping = pointwise(before.label, after.label)

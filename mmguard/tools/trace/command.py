@@ -77,7 +77,9 @@ def run(args: argparse.Namespace) -> int:
         return CLEAN
     if story.error:
         return COULD_NOT_RUN
-    found = [f'{ranges(values)} ({kind})' for kind, values in invalid_in(story, spaces).items() if values]
+    names = {'pixels': 'points'} if story.of_points else {}
+    invalid = {kind: values for kind, values in invalid_in(story, spaces).items() if values}
+    found = [f'{ranges(values)} ({names.get(kind, kind)})' for kind, values in invalid.items()]
     if found:
         console.print(f'invalid, at one step or another: {"; ".join(found)}', style='bold red')
         return FOUND

@@ -30,7 +30,7 @@ class LabelsFine(Verdict):
     """Every label was read, and none is invalid."""
 
     code = 'MG100'
-    kinds = ('pixels', 'instances')
+    kinds = ('pixels', 'points', 'instances')
     needs = ()
     summary = 'Your labels are fine.'
     why = 'Whatever is wrong, changing labels, num_classes or ignore_index would only hide it.'
@@ -59,7 +59,7 @@ class LabelsFine(Verdict):
     guess = ' (here N is {number}, or {most} with `--ignore-index {most}` if {most} is void)'
     unproven = 'Every label that was read is valid; the loader of the config was not asked: {unknown}.'
     ignored = (
-        ' {share:.3g} % of the pixels are {void}: each loss and metric needs `ignore_index={void}`, own code '
+        ' {share:.3g} % of the {kind} are {void}: each loss and metric needs `ignore_index={void}`, own code '
         '`valid = label != {void}` before it makes one-hot vectors or looks up weights.'
     )
     palette = f' {OF_PALETTES}'
@@ -89,7 +89,7 @@ class LabelsFine(Verdict):
             return self.say_it
         if has_config(facts):
             return self.of_config
-        return self.of_maps if facts.kind == 'pixels' else self.of_instances
+        return self.of_instances if facts.kind == 'instances' else self.of_maps
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {
@@ -107,13 +107,12 @@ class LabelsFine(Verdict):
         texts: List[str] = []
         found = annotations_of(facts)
         if facts.histogram:
-            what = 'pixels' if facts.kind == 'pixels' else 'instances'
             ignored = f', or {facts.ignore_index}' if facts.ignore_index is not None else ''
             where = f' in {counted(facts.files, "file")}' if facts.files else ''
             number = sum(facts.histogram.values())
             valid = f'all of them {found.min_label}..{facts.num_classes - 1}{ignored}'
             valid = valid if knows_classes(facts) else self._values(facts)
-            texts.append(f'{number:,} {what}{where}, {valid}')
+            texts.append(f'{number:,} {facts.kind}{where}, {valid}')
             never = sorted(set(range(found.min_label, min(facts.num_classes, 10_000))) - ids_of(trained(facts)))
             if never and knows_classes(facts):
                 texts.append(f'never seen: {listing(never)}')
@@ -144,9 +143,11 @@ class LabelsFine(Verdict):
     def _on_ignored(self, facts: LabelFacts) -> str:
         counts = trained(facts)
         ignored = counts.get(facts.ignore_index, 0) if facts.ignore_index is not None else 0
-        if not ignored or facts.kind != 'pixels':
+        if not ignored or facts.kind == 'instances':
             return ''
-        return self.ignored.format(share=100 * share(ignored, sum(counts.values())), void=facts.ignore_index)
+        return self.ignored.format(
+            kind=facts.kind, share=100 * share(ignored, sum(counts.values())), void=facts.ignore_index
+        )
 
     def _values(self, facts: LabelFacts) -> str:
         return f'values {listing(sorted(trained(facts)), 24)}'

@@ -31,6 +31,7 @@ class NothingToTrainOn(DataRule):
     """Files, or a whole set, of ignored pixels alone."""
 
     code = 'MG128'
+    kinds = ('pixels', 'points')
     needs = ()
     summary = 'Label files without a single pixel to train on.'
     why = (
@@ -101,16 +102,17 @@ class NothingToTrainOn(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         if self._nothing_at_all(facts):
-            return f'all {sum(facts.histogram.values()):,} pixels are ignored; stored are {sorted(stored(facts))[:8]}'
+            number = sum(facts.histogram.values())
+            return f'all {number:,} {facts.kind} are ignored; stored are {sorted(stored(facts))[:8]}'
         if self._hardly_anything(facts):
             counts = trained(facts)
             part = 100 * share(counts.get(self._ignored(facts), 0), sum(counts.values()))
             never = sorted(set(range(facts.num_classes)) - set(counts))
             return (
-                f'{part:.3g} % of the pixels are ignored; {len(never)} of {facts.num_classes} classes never occur: '
-                f'{listing(never, 20)}'
+                f'{part:.3g} % of the {facts.kind} are ignored; {len(never)} of {facts.num_classes} classes never '
+                f'occur: {listing(never, 20)}'
             )
-        return f'{counted(self._number(facts), "file")} of {facts.files:,} hold ignored pixels alone'
+        return f'{counted(self._number(facts), "file")} of {facts.files:,} hold ignored {facts.kind} alone'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return maps_of(facts).all_void
