@@ -170,12 +170,15 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         if oriented:
             read = partial(scan_oriented, _shapes_asked(target, options, copies))
             return Plan([AnnotationSource(target, read, [_HEADERS] if oriented == DOTA else [])], ConfigFacts())
+    _check_is_read(target, options, is_last=False)
     if FILES.is_folder(target):
         from mmguard.tools.scan.annotations.voc import is_voc
 
         if is_voc(target):
             return _voc_plan(target, options)
         here = _yolo_plan(target, options) or (None if is_url(target) else _shapes_plan(target, options, copies))
+        if here is None:
+            _check_is_read(target, options, is_last=True)
         if here is None and not is_url(target) and not options.suffix:
             here = _coco_folder_plan(target, options, copies) or _class_folder_plan(target, options)
         return here or _folder_plan(target, options)
@@ -190,6 +193,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
                 f'names, and name the copy. The labels that it names may stay where they are'
             )
         return _config_plan(_read(target), options)
+    _check_is_read(target, options, is_last=True)
     if ending == '.json':
         return (None if is_url(target) else _shapes_plan(target, options, copies)) or _coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
@@ -200,6 +204,15 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a config '
         f'(.py), a folder of label maps, a COCO JSON or a VOC folder'
     )
+
+
+def _check_is_read(target: str, options: ScanOptions, is_last: bool) -> None:
+    """Refuses what lies behind a URL and is read from a disk alone."""
+    from mmguard.tools.scan.sources.disk_alone import kind_on_disk
+
+    kind = kind_on_disk(target, is_last) if is_url(target) and not options.suffix else ''
+    if kind:
+        raise CannotScan(f'{target}: {kind}, which are read from a disk: copy them here, or mount the storage')
 
 
 def _volume_plan(folders: List[str]) -> Plan:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tempfile
+import zipfile
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip('fsspec', reason='URLs are read by fsspec')
 
@@ -38,6 +42,25 @@ IN_ARCHIVE = {
     'yolo, labels alone': ['{root}/yolo/labels/train'],
     'yolo, a list': ['{root}/yolo/train.txt'],
 }
+#: What is read from a disk alone, as a message calls it -> its files.
+DISK_ALONE = {
+    'files of Labelme': {
+        'a.json': '{"shapes": [{"label": "cat", "points": [[1, 1], [20, 1], [20, 20]], "shape_type": "polygon"}],'
+        ' "imagePath": "a.png", "imageHeight": 40, "imageWidth": 40}',
+        'a.png': '',
+    },
+    'polygons of Cityscapes': {
+        'gtFine/train/aachen/a_gtFine_polygons.json': json.dumps(
+            dict(imgHeight=40, imgWidth=40, objects=[dict(label='road', polygon=[[1, 1], [20, 1], [20, 20]])])
+        )
+    },
+    'XML of CVAT': {
+        'annotations.xml': '<annotations><version>1.1</version><image id="0" name="a.png" width="40" height="40">'
+        '<box label="cat" xtl="1" ytl="1" xbr="20" ybr="20" occluded="0"/></image></annotations>'
+    },
+    'images in folders that name their classes': {f'{name}/{n}.png': '' for name in ('cat', 'dog') for n in range(2)},
+    'labels of oriented boxes': {'labelTxt/a.txt': '1 1 20 1 20 20 1 20 plane 0\n', 'images/a.png': ''},
+}  # fmt: skip
 _WRITERS = {'maps': write_maps, 'coco': write_coco, 'voc': write_voc, 'nnunet': write_nnunet, 'yolo': write_yolo}
 
 
@@ -163,6 +186,34 @@ def test_a_config_is_not_run_from_a_url(tmp_path: Path, capsys: Any) -> None:
     for name in ('config.py', 'rtdetr.yml'):
         assert main(['scan', f'zip://{name}::{archive}']) == 2
         assert 'copy it here' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('kind', DISK_ALONE)
+def test_what_a_disk_alone_is_read_for_is_refused_by_its_name(kind: str, tmp_path: Path, capsys: Any) -> None:
+    root = tmp_path / 'set'
+    noise = np.random.default_rng(0).integers(0, 256, (40, 40, 3)).astype(np.uint8)
+    for name, text in DISK_ALONE[kind].items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith('.png'):
+            Image.fromarray(noise).save(path)
+        else:
+            path.write_text(text)
+    archive = shutil.make_archive(str(tmp_path / 'all'), 'zip', tmp_path, 'set')
+    assert main(['scan', f'zip://set::{archive}']) == 2
+    assert f'{kind}, which are read from a disk: copy them here, or mount the storage' in capsys.readouterr().err
+    assert main(['scan', str(root), '--journal', str(tmp_path / 'journal')]) in (0, 1)
+
+
+def test_names_of_a_server_lead_nowhere_else(tmp_path: Path, monkeypatch: Any) -> None:
+    archive = tmp_path / 'all.zip'
+    with zipfile.ZipFile(archive, 'w') as file:
+        for name in ('set/../../a.json', 'set/..', 'set/' + 'x' * 300 + '.json', 'set/a.json'):
+            file.writestr(name, '{"shapes": []}')
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path / 'deep' / 'er'))
+    (tmp_path / 'deep' / 'er').mkdir(parents=True)
+    assert main(['scan', f'zip://set::{archive}']) == 2
+    assert sorted(path.name for path in tmp_path.rglob('*')) == ['all.zip', 'deep', 'er']
 
 
 def test_an_archive_is_scanned_as_a_disk_is(here: Path, tmp_path: Path) -> None:
