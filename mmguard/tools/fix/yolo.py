@@ -12,7 +12,7 @@ from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
 from mmguard.tools.fix.maps import Corrected
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
-from mmguard.tools.scan.yolo.rows import BOX, SLACK, fault_of, row_of
+from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.scan.yolo.sets import yolo_sets
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute
@@ -20,7 +20,13 @@ from mmguard.tools.storage.urls import absolute
 #: How rows may be written, to convert them: as ``--boxes`` has it.
 WRITTEN = ('pixels', 'pixel-corners', 'around')
 _MARK = b'\xef\xbb\xbf'
-_WORDS = {'mark': 'byte order mark cut', 'cut': 'cut behind the box', 'clipped': 'clamped', 'mapped': 'mapped'}
+_WORDS = {
+    'mark': 'byte order mark cut',
+    'utf16': 'written as UTF-8',
+    'cut': 'cut behind the box',
+    'clipped': 'clamped',
+    'mapped': 'mapped',
+}
 _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 Size = Tuple[int, int]
 
@@ -86,14 +92,16 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     if options.boxes and options.boxes not in WRITTEN:
         raise NotCorrected(f'--boxes of YOLO label files is one of {", ".join(WRITTEN)}, got {options.boxes}')
     size = _size_of(image) if options.boxes.startswith('pixel') else (1, 1)
+    readable = as_utf8(data)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
     seen: Set[Tuple[float, ...]] = set()
     values: Counter = Counter()
-    for line in data[len(_MARK) if counts['mark'] else 0 :].splitlines():
+    for line in readable[len(_MARK) if counts['mark'] else 0 :].splitlines():
         words = line.split()
         if not words:
             continue
+        counts['utf16'] += readable is not data
         kept, row = _corrected(words, options, kpt_shape, size, counts)
         if not kept:
             values[words[0].decode('utf-8', 'replace')] += 1

@@ -18,6 +18,7 @@ PIXELS = 2.0
 IS_BEYOND, IS_IN_PIXELS, IS_TWICE = 1, 2, 4
 #: Columns of a box, and of an oriented one: the class and two, or four, points.
 BOX, CORNERS = 5, 9
+_UTF16 = 'the label file is UTF-16: ultralytics reads no number there'
 #: From here on whole numbers are no longer exact.
 _LARGEST_ID = 2**53
 
@@ -50,12 +51,13 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
         into (TextRows): Takes its rows.
     """
     seen: Set[Tuple[float, ...]] = set()
-    for line, words in enumerate(map(bytes.split, text.splitlines()), 1):
+    readable = as_utf8(text)
+    for line, words in enumerate(map(bytes.split, readable.splitlines()), 1):
         if not words:
             continue
         try:
             values = [*map(float, words)]
-            why = fault_of(values, kpt_shape)
+            why = fault_of(values, kpt_shape) if readable is text else _UTF16
         except ValueError:
             values, why = [], _no_number(words[0])
         if why:
@@ -67,6 +69,16 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
         flags = row[-1] + (IS_TWICE if key in seen else 0)
         seen.add(key)
         into.rows.append((number, line, *row[:-1], flags))
+
+
+def as_utf8(text: bytes) -> bytes:
+    """A label file that is UTF-16, as Windows writes it, in UTF-8; any other as it is."""
+    if text[:2] not in (b'\xff\xfe', b'\xfe\xff'):
+        return text
+    try:
+        return text.decode('utf-16').encode()
+    except UnicodeDecodeError:
+        return text
 
 
 def _no_number(first: bytes) -> str:

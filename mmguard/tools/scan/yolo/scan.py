@@ -59,7 +59,7 @@ def scan_texts(
         on_files(read.items)
     columns = found.columns()
     if not len(columns) and not found.refused and not found.faults and not listing.faults:
-        counts = f'{len(listing.texts):,} label files without a row, {listing.images:,} images'
+        counts = f'{len(listing.texts):,} label files (.txt) without a row, {listing.images:,} images'
         raise ValueError(f'nothing was read: {counts}')
     facts = _facts(found, columns, declared, num_classes)
     assert facts.annotations is not None

@@ -104,6 +104,17 @@ def test_boxes_are_cut_off_where_outlines_stand_among_them(tmp_path: Path) -> No
     assert set(scanned(tmp_path / 'fixed', tmp_path / 'again.json')) == {'', 'MG165'}
 
 
+def test_texts_of_windows(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set')
+    before = (root / 'labels/train/03.txt').read_text()
+    (root / 'labels/train/03.txt').write_text(before.replace('\n', '\r\n'), 'utf-16')
+    found = scanned(root, tmp_path / 'scan.json')
+    assert set(found) == {'', 'MG163'}
+    assert found['MG163'][0].startswith('labels/train/03.txt: line 1: the label file is UTF-16: ultralytics reads no')
+    written = _follow(root, tmp_path, 'MG163')
+    assert (tmp_path / f'fixed {written[0]}/labels/train/03.txt').read_text() == before
+
+
 @pytest.mark.parametrize('corners', [False, True])
 def test_boxes_in_pixels(corners: bool, tmp_path: Path) -> None:
     root = make(tmp_path / 'set')

@@ -30,7 +30,9 @@ class RefusedRows(YoloRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         question = 'May the rows that cannot be read go, with the objects that they stand for?'
-        yield from rewrite(self, facts, 'leaves them out, and cuts what follows a box', ASKS, question)
+        yield from rewrite(
+            self, facts, 'leaves them out, cuts what follows a box, and makes UTF-8 of UTF-16', ASKS, question
+        )
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'why_': listing(yolo_of(facts).reasons, 4)}
