@@ -12,6 +12,7 @@ from small_cls import cls_config, make_images, name_of
 from small_runs import train
 
 from mmguard import guard_config
+from mmguard.cli import main
 
 #: Status -> the items of its images, in their order. The head knows two items of three.
 ITEMS = {'train': (0, 1, 2, 0), 'query': (0, 1, 2, 3), 'gallery': (0, 1, 2, 3)}
@@ -61,3 +62,11 @@ def test_valid_labels_train_and_are_found_as_without_guards(tmp_path: Path) -> N
         run = train(guard_config(config) if guarded else config)
         found.append([scalars.get('loss', scalars.get('retrieval/Recall@1')) for scalars in run.scalars])
     assert found[1] == pytest.approx(found[0], rel=1e-5)
+
+
+def test_a_scan_takes_no_position_for_a_label(tmp_path: Path, capsys: Any) -> None:
+    config = retrieval_config(tmp_path / 'data', tmp_path, 3)
+    file = tmp_path / 'config.py'
+    file.write_text('\n'.join(f'{key} = {value!r}' for key, value in config.to_dict().items()), encoding='utf-8')
+    assert main(['scan', str(file)]) == 0
+    assert '4 files; 4 instances, 0 of them invalid' in capsys.readouterr().out

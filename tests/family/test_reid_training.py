@@ -19,6 +19,7 @@ from mmengine.runner import Runner
 from small_reid import DRAWN, HEAD_CLASSES, ITERATIONS, PEOPLE, DrawnFiles, identities, make_people, reid_config
 
 from mmguard import GuardClsLabels, LabelGuardError, guard_config
+from mmguard.cli import main
 
 IN_A_SAMPLE = DRAWN[0] * DRAWN[1]
 
@@ -158,3 +159,15 @@ def test_people_of_a_validation_want_no_guard(tmp_path: Path) -> None:
     guarded = guard_config(config)
     assert [step.type for step in guarded.train_dataloader.dataset.pipeline][-1] == 'GuardClsLabels'
     assert [step.type for step in guarded.val_dataloader.dataset.pipeline][-1] == 'PackReIDInputs'
+
+
+def test_trace_follows_a_person(tmp_path: Path, capsys: Any) -> None:
+    root = make_people(tmp_path / 'data')
+    config = reid_config(root, tmp_path).to_dict()
+    config['custom_hooks'] = []
+    file = tmp_path / 'config.py'
+    file.write_text('\n'.join(f'{key} = {value!r}' for key, value in config.items()), encoding='utf-8')
+    assert main(['trace', str(file), '--sample', '20']) == 1
+    out = ' '.join(capsys.readouterr().out.split())
+    assert 'invalid, at one step or another: 5' in out
+    assert 'vanishes' not in out

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from mmguard.config.detr_yaml import is_detr_yaml, read_detr_yaml
 from mmguard.config.label_spaces import from_config
 from mmguard.config.old_style import with_loaders
-from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets
+from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
@@ -560,8 +560,9 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 
     plan = Plan([], facts, tree=read)
     space = from_options(options.num_classes, None, from_config(read)).instances
-    of_split = {split: [one for one in datasets(read) if one.split == split] for split in options.splits}
-    for split, sets in of_split.items():
+    splits = [split for split in options.splits if image_labels_are_classes(read, split)]
+    for split in splits:
+        sets = [one for one in datasets(read) if one.split == split]
         files = [{key: value for key, value in one.config.items() if key != 'pipeline'} for one in sets]
         same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
         if same is not None:

@@ -191,8 +191,9 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         if ignored is not None and ignored.keys():
             flags = np.ones(len(ignored), dtype=bool)
             shot.instances += _instances(ignored.get('bboxes'), ignored.get('labels'), flags)
-    elif hasattr(sample.get('gt_label'), 'tolist'):  # a tensor in mmpretrain
-        shot.instances = _of_image(sample.gt_label)
+    label = getattr(sample.get('gt_label'), 'label', sample.get('gt_label'))  # mmdet's holds the tensor
+    if hasattr(label, 'tolist'):
+        shot.instances = _of_image(label)
 
 
 def _mask_faults(masks: Any, instances: List[Instance], img_shape: Any) -> List[str]:
