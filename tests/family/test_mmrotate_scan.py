@@ -207,3 +207,21 @@ def test_a_set_without_a_label_is_not_clean(kind: str, tmp_path: Path) -> None:
     for file in [*root.rglob('*.txt')]:
         file.write_text('')
     assert main(['scan', str(config_of(kind, root)[1]), '--split', 'train']) == 2
+
+
+def test_two_lists_of_one_folder(tmp_path: Path) -> None:
+    """As DIOR has them: train and val together; what is wrong in the second alone is named, too, and corrected."""
+    root = make('dior', tmp_path, {9: [of_dior(BOX), of_dior(BOX)]})
+    config, file = config_of('dior', root)
+    stems = (root / 'ImageSets/trainval.txt').read_text().splitlines()
+    parts = []
+    for name, own in (('train', stems[:7]), ('val', stems[7:])):
+        (root / f'ImageSets/{name}.txt').write_text('\n'.join(own))
+        parts.append({**config.train_dataloader.dataset, 'ann_file': f'ImageSets/{name}.txt'})
+    config.train_dataloader.dataset = dict(type='ConcatDataset', ignore_keys=['DATASET_TYPE'], datasets=parts)
+    config.dump(str(file))
+    code, found, facts = scanned(file, tmp_path / 'scan.json', '--split', 'train')
+    assert (code, set(found), facts['total']) == (1, {'MG166'}, 44)
+    assert '00009.xml: line 7' in found['MG166']
+    assert main(['fix', str(file), '--out', str(tmp_path / 'fixed'), '--edit', '1', '--split', 'train']) == 0
+    assert (tmp_path / 'fixed/00009.xml').read_text().count('<object>') == 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, Dict, List, Sequence
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
@@ -69,7 +69,10 @@ def _merged(name: str, values: List[Any]) -> Any:
         return sum(values)
     if isinstance(first, float):
         return max(values)
-    return next((value for value in values if value), first)  # texts, and what is not known
+    known = [value for value in values if value]
+    if known and is_dataclass(known[0]):
+        return type(known[0])(**_merged_fields(known))
+    return known[0] if known else first  # texts, and what is not known
 
 
 def _merged_dicts(values: List[Dict[Any, Any]]) -> Dict[Any, Any]:
