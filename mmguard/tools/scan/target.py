@@ -32,6 +32,7 @@ from mmguard.tools.scan.sources.labelmap import read_labelmap
 from mmguard.tools.scan.sources.layout import label_and_image_folders
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_json
+from mmguard.tools.scan.sources.other_programs import words_of_program
 from mmguard.tools.scan.tried import with_copies
 from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
@@ -174,6 +175,8 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
     if FILES.is_folder(target):
         from mmguard.tools.scan.annotations.voc import is_voc
 
+        if not is_url(target) and not options.suffix:
+            _check_program(target)
         if is_voc(target):
             return _voc_plan(target, options)
         here = _yolo_plan(target, options) or (None if is_url(target) else _shapes_plan(target, options, copies))
@@ -194,6 +197,8 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
             )
         return _config_plan(_read(target), options)
     _check_is_read(target, options, is_last=True)
+    if not is_url(target):
+        _check_program(target)
     if ending == '.json':
         return (None if is_url(target) else _shapes_plan(target, options, copies)) or _coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
@@ -213,6 +218,12 @@ def _check_is_read(target: str, options: ScanOptions, is_last: bool) -> None:
     kind = kind_on_disk(target, is_last) if is_url(target) and not options.suffix else ''
     if kind:
         raise CannotScan(f'{target}: {kind}, which are read from a disk: copy them here, or mount the storage')
+
+
+def _check_program(target: str) -> None:
+    words = words_of_program(target)
+    if words:
+        raise CannotScan(f'{target}: nothing was read, {words}')
 
 
 def _volume_plan(folders: List[str]) -> Plan:

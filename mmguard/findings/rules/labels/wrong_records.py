@@ -65,6 +65,7 @@ class WrongRecords(DataRule):
         'a class has a blank': 'Rows are split at blanks: write a hyphen, `large-vehicle`.',
         ANGLE: 'mbox_ang is in radians, between -3.15 and 3.15: `math.radians(angle)`.',
         'an object has no robndbox': "`ann_type='hbb'` reads bndbox; ann_type='obb' needs a robndbox of every object.",
+        'a hidden folder': 'Delete it (Jupyter makes `.ipynb_checkpoints`): a label is the place among all folders.',
         'the class folders are not': 'Give each split the same folders: a label is the place among their sorted names. '
         'Or name the labels in a file, `ann_file=...` of mmpretrain.',
         'the size is': 'Write the size of the image: `width, height = Image.open(path).size`.',

@@ -25,6 +25,8 @@ NO_CLASSES = {
 }  # fmt: skip
 #: So many classes are looked into, and so many names in each; photographs have more than so many colours.
 _CLASSES, _NAMES, _COLOURS = 5, 200, 256
+#: So many images of a class are opened to tell what they are: one may be damaged.
+_LOOKED_AT = 3
 
 
 def splits_of_classes(target: str) -> Dict[str, str]:
@@ -43,10 +45,10 @@ def splits_of_classes(target: str) -> Dict[str, str]:
     return found if all(_is_of_classes(folder, _folders(folder)) for folder in found.values()) else {}
 
 
-def _folders(folder: str) -> List[str]:
+def _folders(folder: str, hidden: bool = False) -> List[str]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir() and not entry.name.startswith('.'))
+            return sorted(one.name for one in entries if one.is_dir() and (hidden or not one.name.startswith('.')))
     except OSError:
         return []
 
@@ -56,7 +58,8 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
     if len(names) < 2 or any(name.lower() in NO_CLASSES for name in names) or _images(folder):
         return False
     some = [images for images in map(_images, (os.path.join(folder, name) for name in names[:_CLASSES])) if images]
-    return len(some) > 1 and all(_is_photo(images[0]) for images in some)
+    looked_at = [image for images in some for image in images[:_LOOKED_AT]]
+    return len(some) > 1 and 2 * sum(map(_is_photo, looked_at)) > len(looked_at)
 
 
 def _images(folder: str) -> List[str]:
@@ -98,8 +101,11 @@ def scan_class_folder(
         LabelFacts: ``kind='instances'``, ``of_images=True``.
     """
     faults = Faults()
-    names = _folders(folder)
-    meant = list(class_names or (_folders(of_train) if of_train else names))
+    names = _folders(folder, hidden=True)  # as mmengine and torchvision list them
+    for name in names:
+        if name.startswith('.'):
+            faults.add('a hidden folder is numbered among the classes', f'{folder}: {name}')
+    meant = list(class_names or (_folders(of_train, hidden=True) if of_train else names))
     if names != meant:
         lacks, more = (', '.join(sorted(set(a) - set(b))[:5]) for a, b in ((meant, names), (names, meant)))
         words = [f'lacks {lacks}'] * bool(lacks) + [f'has {more}, too'] * bool(more) or ['they are in another order']

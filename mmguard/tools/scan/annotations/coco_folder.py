@@ -8,7 +8,7 @@ import re
 from itertools import islice
 from typing import Iterator, List, Match, NamedTuple
 
-from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.sources.folders import is_gray, is_image_name
 from mmguard.tools.storage.files import open_regular
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
@@ -86,17 +86,6 @@ def _head_of(path: str) -> bytes:
 def _is_coco(head: bytes) -> bool:
     is_object = head.lstrip(b'\xef\xbb\xbf \t\r\n')[:1] == b'{'
     return is_object and _KEYS.search(head) is not None and b'"dm_format_version"' not in head
-
-
-def is_gray(path: str) -> bool:
-    """Whether an image has one channel, as label maps have."""
-    try:
-        from PIL import Image
-
-        with Image.open(path) as opened:
-            return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
-    except Exception:  # a damaged file raises what it likes
-        return False
 
 
 def _images_of(root: str, path: str, head: bytes) -> str:

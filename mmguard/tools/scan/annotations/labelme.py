@@ -13,7 +13,7 @@ from mmguard.tools.scan.annotations.labelme_json import is_of_others, read_label
 from mmguard.tools.scan.annotations.shape_records import ShapeFile
 from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 from mmguard.tools.scan.annotations.shapes import ShapeSet, facts_of_shapes, labels_of
-from mmguard.tools.scan.sources.folders import is_image_name, walk
+from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
 from mmguard.tools.storage.files import open_regular
 
 #: Names that Labelme's own converters keep for what is no class.
@@ -52,20 +52,10 @@ def is_folder_of(folder: str, is_one: Callable[[str], bool], ending: str = '.jso
         images += [os.path.join(place, name) for name in names if is_image_name(name)]
         if seen > _FILES:
             break
-    if not found or (_STRAY * len(found) < len(images) and not _is_photo(images[0])):
+    if not found or (_STRAY * len(found) < len(images) and is_gray(images[0])):
         return False  # label maps, and what is left of how they were drawn
     some = found[:_OPENED]
     return 2 * sum(map(is_one, some)) >= len(some)
-
-
-def _is_photo(path: str) -> bool:
-    try:
-        from PIL import Image
-
-        with Image.open(path) as opened:
-            return opened.mode not in ('1', 'L', 'P', 'I', 'I;16')
-    except Exception:  # a damaged file raises what it likes
-        return True
 
 
 def is_labelme_file(path: str) -> bool:

@@ -127,3 +127,14 @@ def is_folder(entry: os.DirEntry) -> bool:
         return entry.is_dir()
     except OSError:  # a link that leads to itself
         return False
+
+
+def is_gray(path: str) -> bool:
+    """Whether an image has one channel, as label maps have."""
+    try:
+        from PIL import Image
+
+        with Image.open(path) as opened:
+            return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
+    except Exception:  # a damaged file raises what it likes
+        return False

@@ -57,6 +57,20 @@ def test_splits_must_have_the_same_folders(tmp_path: Path) -> None:
     assert 'they are in another order' in scanned(tmp_path / 'set', tmp_path / 'scan.json', *options)[1]['MG176']
 
 
+def test_a_hidden_folder_is_numbered(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', 'cat', 'dog')
+    (root / '.ipynb_checkpoints').mkdir()
+    code, found, facts = scanned(root, tmp_path / 'scan.json')
+    assert (code, list(found), facts['histogram']) == (1, ['MG176'], {'1': 4, '2': 4})
+    assert '.ipynb_checkpoints' in found['MG176']
+
+
+def test_a_damaged_image_is_no_label_map(tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', 'cat', 'dog')
+    (root / 'cat/0.jpg').write_bytes(b'no image')
+    assert scanned(root, tmp_path / 'scan.json')[2]['kind'] == 'instances'
+
+
 def test_one_class_under_two_names(tmp_path: Path) -> None:
     root = make(tmp_path / 'set', 'Cat', 'cat ', 'dog')
     assert set(scanned(root, tmp_path / 'scan.json')[1]) == {'MG177'}
