@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any, Dict, List, Sequence
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.findings.yolo import YoloFacts
 
 #: What says how the data sets are read, not what is in them: the first one's holds.
 _SETTINGS = (
@@ -70,8 +71,8 @@ def _merged(name: str, values: List[Any]) -> Any:
     if isinstance(first, float):
         return max(values)
     known = [value for value in values if value]
-    if known and is_dataclass(known[0]):
-        return type(known[0])(**_merged_fields(known))
+    if known and isinstance(known[0], YoloFacts):
+        return YoloFacts(**_merged_fields(known))
     return known[0] if known else first  # texts, and what is not known
 
 
