@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), a folder or data.yaml '
         'of YOLO, a folder of Labelme, of Cityscapes, of CVAT or of oriented boxes (DOTA, DIOR, HRSC); or the URL of '
-        'one of the first three (images stay there). Originals are never touched; '
+        'one of the first four (images stay there). Originals are never touched; '
         'label files that need no change are copied. Boxes are clamped into their image, instances that no '
         'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
         'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit TARGET is scanned again, and '

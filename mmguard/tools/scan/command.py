@@ -24,7 +24,7 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
-        '(dataset.json). Except for a config, YOLO and Labelme it can be a URL (s3://, https://, '
+        '(dataset.json). Except for a config and Labelme it can be a URL (s3://, https://, '
         'zip://FOLDER::FILE.zip, what fsspec knows). Exit code: 0 clean, 1 findings, 2 could not run, or read nothing.',
     )
     parser.add_argument('target', metavar='TARGET')
