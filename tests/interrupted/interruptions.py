@@ -124,15 +124,15 @@ def _run(command: List[str], place: Path, number: int, moment: int, to_result: C
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
     sys.stdout, sys.stderr = open(1, 'w', closefd=False), open(2, 'w', closefd=False)  # noqa: SIM115
-    calls = 0
+    calls, group = 0, os.getpid()
 
     def count(*_: Any) -> None:
         nonlocal calls
         calls += 1
         if number and calls > moment:
             sys.setprofile(None)
-            # Ctrl-C goes to all processes of a terminal, `kill` to one.
-            (os.killpg if number == signal.SIGINT else os.kill)(os.getpid(), number)
+            # Ctrl-C goes to all processes of a terminal, `kill` to one; a worker counts on where it was forked.
+            (os.killpg if number == signal.SIGINT else os.kill)(group, number)
 
     try:
         sys.setprofile(count)
