@@ -213,7 +213,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 
 def _check_is_read(target: str, options: ScanOptions, is_last: bool) -> None:
     """Refuses what lies behind a URL and is read from a disk alone."""
-    from mmguard.tools.scan.sources.disk_alone import kind_on_disk
+    from mmguard.tools.scan.disk_alone import kind_on_disk
 
     kind = kind_on_disk(target, is_last) if is_url(target) and not options.suffix else ''
     if kind:
