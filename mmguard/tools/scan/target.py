@@ -45,13 +45,13 @@ _OF_MAPS = (
     'polygons of Cityscapes: training reads the *_labelTrainIds.png that are drawn of them (mmseg: '
     '`python tools/dataset_converters/cityscapes.py data/cityscapes`)'
 )
-_BY_FOLDER = (
-    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
-    'mmpretrain, ImageFolder of torchvision, imagefolder of Hugging Face)'
-)
 _HEADERS = (
     'labels of DOTA: header lines (imagesource:, gsd:) and blank ones are passed over, as by img_split.py of mmrotate; '
     'its DOTADataset stops at them'
+)
+_BY_FOLDER = (
+    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
+    'mmpretrain, ImageFolder of torchvision, imagefolder of Hugging Face)'
 )
 #: Of VOC and its like.
 _MASKS = ('SegmentationClass', 'SegmentationObject')
@@ -304,7 +304,9 @@ def _coco_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, st
     plan = Plan([], ConfigFacts())
     for name, file, images in _coco_files(target):
         if not _is_left_out(os.path.dirname(name), options):
-            (source,) = _coco_plan(copies.get(file, file), replace(options, images=options.images or images or None)).sources
+            (source,) = _coco_plan(
+                copies.get(file, file), replace(options, images=options.images or images or None)
+            ).sources
             source.name = name
             source.notes += [f'images: {images}'] if images and not options.images else []
             plan.sources.append(source)
