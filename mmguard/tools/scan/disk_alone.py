@@ -15,7 +15,7 @@ from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import below, joined
 
-#: So many folders, names in each, and beginnings of texts; of images the first in each folder.
+#: So many folders, names in each, and beginnings of texts; of images the first beside them.
 _FOLDERS, _NAMES, _TEXTS = 8, 100, 20
 _Kinds = List[Tuple[str, Callable[[str], object]]]
 _TEXT_ENDINGS = ('.json', '.xml', '.txt', '.jsonl', '.csv')
@@ -31,7 +31,7 @@ def kind_on_disk(url: str, is_last: bool) -> str:
     kinds = _last_kinds() if is_last else _first_kinds()
     with temporary_folder() as folder:
         here = os.path.join(folder, os.path.basename(url))
-        _write_some(url, here, 1 if is_last else 0)
+        _write_some(url, here)
         return next((kind for kind, is_one in kinds if is_one(here)), '')
 
 
@@ -49,17 +49,15 @@ def _first_kinds() -> _Kinds:
 
 def _last_kinds() -> _Kinds:
     from mmguard.tools.scan.annotations.cityscapes import is_cityscapes
-    from mmguard.tools.scan.annotations.class_folders import splits_of_classes
     from mmguard.tools.scan.annotations.labelme import is_labelme
 
     return [
         ('polygons of Cityscapes', is_cityscapes),
         ('files of Labelme', is_labelme),
-        ('images in folders that name their classes', splits_of_classes),
     ]
 
 
-def _write_some(url: str, here: str, images: int) -> None:
+def _write_some(url: str, here: str) -> None:
     """The names below a URL, of the first folders, and what their first files hold."""
     if FILES.is_file(url):
         _write(here, FILES.content(url, most=HEAD).data)
@@ -74,7 +72,9 @@ def _write_some(url: str, here: str, images: int) -> None:
         for name in some:
             _write(os.path.join(at, name), b'')
         texts = [name for name in some if name.lower().endswith(_TEXT_ENDINGS)][:_TEXTS]
-        wanted = [(name, HEAD) for name in texts] + [(name, None) for name in some if is_image_name(name)][:images]
+        # Beside JSON an image says whether they are label maps.
+        images = [name for name in some if is_image_name(name)][: 1 if texts else 0]
+        wanted = [(name, HEAD) for name in texts] + [(name, None) for name in images]
         contents = ahead(partial(FILES.content, joined(folder, name), None, most) for name, most in wanted)
         for (name, _), content in zip(wanted, contents):
             _write(os.path.join(at, name), content.data)

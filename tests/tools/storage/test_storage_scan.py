@@ -58,7 +58,6 @@ DISK_ALONE = {
         'annotations.xml': '<annotations><version>1.1</version><image id="0" name="a.png" width="40" height="40">'
         '<box label="cat" xtl="1" ytl="1" xbr="20" ybr="20" occluded="0"/></image></annotations>'
     },
-    'images in folders that name their classes': {f'{name}/{n}.png': '' for name in ('cat', 'dog') for n in range(2)},
     'labels of oriented boxes': {'labelTxt/a.txt': '1 1 20 1 20 20 1 20 plane 0\n', 'images/a.png': ''},
 }  # fmt: skip
 _WRITERS = {'maps': write_maps, 'coco': write_coco, 'voc': write_voc, 'nnunet': write_nnunet, 'yolo': write_yolo}
