@@ -23,6 +23,8 @@ NO_CLASSES = {
     'img_dir', 'jpegimages', 'segmentationclass', 'segmentationobject', 'gtfine', 'leftimg8bit', 'gt', 'ground_truth',
     'semantic', 'instance', 'depth', 'rgb', 'image_2', 'label_2', 'img1', 'trainannot', 'valannot', 'testannot',
 }  # fmt: skip
+#: Folders of images whose labels lie elsewhere; the folders in them are cities or videos.
+_LABELLED_ELSEWHERE = {'leftimg8bit', 'img_dir', 'jpegimages'}
 #: So many classes are looked into, and so many names in each; photographs have more than so many colours.
 _CLASSES, _NAMES, _COLOURS = 5, 200, 256
 #: So many images of a class are opened to tell what they are: one may be damaged.
@@ -35,7 +37,8 @@ def splits_of_classes(target: str) -> Dict[str, str]:
     Args:
         target (str): A folder of classes (of which the split is ``''``), or of splits.
     """
-    if not os.path.isdir(target):
+    path = os.path.abspath(target)
+    if not os.path.isdir(path) or _LABELLED_ELSEWHERE.intersection(path.lower().split(os.sep)):
         return {}
     names = _folders(target)
     splits = [name for name in SPLITS if name in names]
@@ -110,6 +113,8 @@ def scan_class_folder(
         lacks, more = (', '.join(sorted(set(a) - set(b))[:5]) for a, b in ((meant, names), (names, meant)))
         words = [f'lacks {lacks}'] * bool(lacks) + [f'has {more}, too'] * bool(more) or ['they are in another order']
         faults.add('the class folders are not the classes', f'{folder}: {" and ".join(words)}')
+    elif num_classes is not None and len(names) < num_classes:
+        faults.add('there are fewer class folders than classes', f'{folder}: {len(names)} of {num_classes}')
     images: List[Labelled] = []
     for label, name in enumerate(names):
         of_class = [one for one in listed(os.path.join(folder, name), faults, '') if is_image_name(one)]

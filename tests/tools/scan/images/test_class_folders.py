@@ -76,6 +76,20 @@ def test_one_class_under_two_names(tmp_path: Path) -> None:
     assert set(scanned(root, tmp_path / 'scan.json')[1]) == {'MG177'}
 
 
+def test_folders_of_something_else_are_fewer_than_the_classes(tmp_path: Path) -> None:
+    make(tmp_path / 'videos', 'one', 'two')
+    code, found, _ = scanned(tmp_path / 'videos', tmp_path / 'scan.json', '--num-classes', '19')
+    assert (code, list(found)) == (1, ['MG176'])
+    assert f'{tmp_path}/videos: 2 of 19' in found['MG176']
+
+
+@pytest.mark.parametrize('folder', ['leftImg8bit', 'leftImg8bit/train', 'JPEGImages/480p'])
+def test_images_of_segmentation_have_no_labels_in_their_folders(folder: str, tmp_path: Path) -> None:
+    make(tmp_path / folder, 'aachen', 'bremen', content=picture(kind='PNG'), ending='png')
+    code, found, _ = scanned(tmp_path / folder, tmp_path / 'scan.json')
+    assert (code, list(found)) == (1, ['MG131'])
+
+
 def test_what_is_no_class_folder(tmp_path: Path) -> None:
     """Label maps by city, in gray or in few colours; images beside labels; photographs alone."""
     maps = picture('P', 'PNG')
