@@ -28,6 +28,7 @@ class SlowProxy:
         cut (float): Part of the answers that ends in the middle of the body, as if that were all.
         broken (set[str]): What is always answered by 503, by the ends of paths.
         asked (list[str]): Method and path of every request.
+        answered (list[str]): Of those whose answer was sent, whole or not.
         spoiled (int): How many were not answered, or not whole.
         remembers (bool): Answers are kept, and given again without asking the server.
     """
@@ -38,6 +39,7 @@ class SlowProxy:
         self.spoiled = 0
         self.broken: Set[str] = set()
         self.asked: List[str] = []
+        self.answered: List[str] = []
         self.remembers = False
         self.port = 0
         self._answers: Dict[bytes, bytes] = {}
@@ -76,6 +78,7 @@ class SlowProxy:
                 else:
                     writer.write(self._maybe_cut(method, await self._answer(method, path, head, body)))
                 await writer.drain()
+                self.answered.append(f'{method.decode()} {path.decode()}')
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             writer.close()
 

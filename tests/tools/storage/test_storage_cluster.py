@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator
 
@@ -24,7 +25,7 @@ from slow_proxy import SlowProxy
 pytestmark = pytest.mark.slow
 FILES = 240
 URL = 's3://bucket/labels'
-#: Long enough to kill something in the middle, seconds before every answer.
+#: Seconds before every answer, until something was killed.
 LATENCY = 0.3
 
 
@@ -54,8 +55,17 @@ def expected(proxy: SlowProxy, tmp_path_factory: pytest.TempPathFactory) -> Dict
     folder = tmp_path_factory.mktemp('expected')
     proxy.latency = 0
     _, facts = ended(started(folder, '--processes', '1'), folder)
-    proxy.latency = LATENCY
     return facts['facts']
+
+
+@contextmanager
+def slow(proxy: SlowProxy) -> Iterator[None]:
+    """Long enough to kill something in the middle."""
+    proxy.latency = LATENCY
+    try:
+        yield
+    finally:
+        proxy.latency = 0
 
 
 @pytest.fixture(scope='module')
@@ -80,7 +90,7 @@ def ended(process: subprocess.Popen, folder: Path) -> Any:
 
 def fetched(proxy: SlowProxy) -> Counter:
     """Label map -> how often it was fetched."""
-    return Counter(line for line in proxy.asked if line.startswith('GET') and line.endswith('.png'))
+    return Counter(line for line in proxy.answered if line.startswith('GET') and line.endswith('.png'))
 
 
 def peak_of(records: int, running: Cluster, folder: Path) -> float:
@@ -113,11 +123,12 @@ def lines_in(folder: Path) -> int:
 def test_a_client_that_was_killed_is_resumed_and_no_file_is_read_twice(
     proxy: SlowProxy, expected: Dict[str, Any], running: Cluster, tmp_path: Path
 ) -> None:
-    proxy.asked.clear()
-    first = started(tmp_path, '--dask', running.address)
-    wait_until(lambda: lines_in(tmp_path) > 40)
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
+    proxy.answered.clear()
+    with slow(proxy):
+        first = started(tmp_path, '--dask', running.address)
+        wait_until(lambda: lines_in(tmp_path) > 40)
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
     assert lines_in(tmp_path) < FILES
     _, second = ended(started(tmp_path, '--dask', running.address, '--resume'), tmp_path)
     assert second['facts'] == expected
@@ -131,10 +142,11 @@ def test_a_client_that_was_killed_is_resumed_and_no_file_is_read_twice(
 def test_a_worker_that_was_killed_costs_what_it_had_in_work(
     proxy: SlowProxy, expected: Dict[str, Any], running: Cluster, tmp_path: Path
 ) -> None:
-    proxy.asked.clear()
-    scan = started(tmp_path, '--dask', running.address)
-    wait_until(lambda: lines_in(tmp_path) > 100)
-    running.workers.pop().kill()
+    proxy.answered.clear()
+    with slow(proxy):
+        scan = started(tmp_path, '--dask', running.address)
+        wait_until(lambda: lines_in(tmp_path) > 100)
+        running.workers.pop().kill()
     _, done = ended(scan, tmp_path)
     assert done['facts'] == expected
     assert done['decoded'] == FILES
@@ -145,9 +157,10 @@ def test_a_worker_that_was_killed_costs_what_it_had_in_work(
 
 def test_without_a_worker_a_scan_says_that_it_waits(proxy: SlowProxy, expected: Dict[str, Any], tmp_path: Path) -> None:
     with cluster(1) as running:
-        scan = started(tmp_path, '--dask', running.address)
-        wait_until(lambda: lines_in(tmp_path) > 20)
-        running.workers.pop().kill()
+        with slow(proxy):
+            scan = started(tmp_path, '--dask', running.address)
+            wait_until(lambda: lines_in(tmp_path) > 20)
+            running.workers.pop().kill()
         assert scan.stderr is not None
         said = scan.stderr.readline()
         assert f'{running.address} has no worker left' in said
@@ -162,9 +175,10 @@ def test_without_a_worker_a_scan_says_that_it_waits(proxy: SlowProxy, expected: 
 def test_without_its_scheduler_a_scan_ends_and_another_goes_on(
     proxy: SlowProxy, expected: Dict[str, Any], running: Cluster, tmp_path: Path
 ) -> None:
-    scan = started(tmp_path, '--dask', running.address)
-    wait_until(lambda: lines_in(tmp_path) > 40)
-    running.scheduler.kill()
+    with slow(proxy):
+        scan = started(tmp_path, '--dask', running.address)
+        wait_until(lambda: lines_in(tmp_path) > 40)
+        running.scheduler.kill()
     error, nothing = ended(scan, tmp_path)
     assert (scan.returncode, nothing) == (2, None)
     assert f'the scheduler {running.address} does not answer any more' in error
