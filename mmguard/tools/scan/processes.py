@@ -11,6 +11,7 @@ import sys
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for_one
 from typing import Any, Dict, Iterable, Iterator, List
 
@@ -65,10 +66,9 @@ class LocalProcesses:
             return
         source = itertools.chain([first], source)
         processes = self.processes * (FAR if isinstance(settings, MapSettings) and is_far(first[0], settings) else 1)
-        pool = _pool(processes)
         waiting: Dict[Future, List[MapItem]] = {}
-        try:
-            exhausted = False
+        exhausted = False
+        with _pool(processes) as pool:
             while True:
                 while not exhausted and not broken and len(waiting) < _AHEAD * processes:
                     chunk = next(source, None)
@@ -89,19 +89,13 @@ class LocalProcesses:
                         broken.append(chunk)
                         continue
                     yield result
-        finally:
-            for future in waiting:
-                future.cancel()
-            pool.shutdown(wait=True)
 
     def _alone(self, item: MapItem, settings: MapSettings) -> ChunkResult:
-        pool = _pool(1)
-        try:
-            return _submit(pool, [item], settings).result()
-        except BrokenProcessPool:
-            return crashed(item, settings)
-        finally:
-            pool.shutdown(wait=True)
+        with _pool(1) as pool:
+            try:
+                return _submit(pool, [item], settings).result()
+            except BrokenProcessPool:
+                return crashed(item, settings)
 
 
 def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
@@ -115,19 +109,40 @@ def crashed(item: MapItem, settings: MapSettings) -> ChunkResult:
     return ChunkResult([record.to_line()], summary)
 
 
-def _pool(processes: int) -> ProcessPoolExecutor:
+@contextmanager
+def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
     # A fork starts at once; a fresh interpreter would import torch first. The children touch neither torch nor locks.
     context: Any = multiprocessing.get_context('fork' if sys.platform == 'linux' else None)
-    return ProcessPoolExecutor(processes, mp_context=context, initializer=_settle_in)
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_settle_in)
+    try:
+        yield pool
+    except BaseException:
+        # Nobody waits for what is in work. Left to end by themselves, the processes would wait for ever, and this one
+        # for them, after a second Ctrl-C.
+        with _uninterrupted():
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.kill()
+        raise
+    finally:
+        pool.shutdown(wait=True)
 
 
 def _submit(pool: ProcessPoolExecutor, chunk: List[MapItem], settings: MapSettings) -> Future:
-    if not hasattr(signal, 'pthread_sigmask'):  # Windows
+    with _uninterrupted():  # a pool that Ctrl-C meets while it starts its processes never ends them
         return pool.submit(scan_chunk, chunk, settings)
-    # A pool that Ctrl-C meets while it starts its processes never ends them.
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits."""
+    if not hasattr(signal, 'pthread_sigmask'):  # Windows
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        return pool.submit(scan_chunk, chunk, settings)
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
