@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -214,6 +215,30 @@ def test_items_are_taken_as_they_are_needed(folder: str) -> None:
     with pytest.raises(Enough):
         scan_maps(endless(), LABELS, LocalProcesses(2), on_files=stop)
     assert len(taken) < 400, 'of 70,000'
+
+
+def test_processes_that_nobody_waits_for_are_ended(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import mmguard.tools.scan.engine as engine
+
+    read_map = engine.read_map
+    items = list(FolderSource(folder, LABELS).items())
+    first_task = items[:2]
+
+    def slow(item: MapItem, *rest: Any) -> MapRecord:
+        if item.path not in [one.path for one in first_task]:
+            time.sleep(600)
+        return read_map(item, *rest)
+
+    class Enough(Exception):
+        pass
+
+    def stop(files: int) -> None:
+        raise Enough
+
+    monkeypatch.setattr(engine, 'read_map', slow)
+    with pytest.raises(Enough):
+        scan_maps(iter(items), LABELS, LocalProcesses(2), on_files=stop)
+    assert not multiprocessing.active_children()
 
 
 def test_a_file_that_kills_its_process_is_reported(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
