@@ -141,11 +141,20 @@ def upright(text: str) -> str:
     return text.replace('<robndbox>', '<bndbox><xmin>1</xmin></bndbox><robndbox>')
 
 
+CUT_SHIP = of_hrsc((60, 20, 30, 9, 0.1)).replace('truncated>0', 'truncated>1')
 CLEAN: Dict[str, Tuple[str, Callable[[str], str]]] = {
     'dior': ('dior', str),
     'dior with both boxes': ('dior', upright),
     'dior without a size': ('dior', lambda text: '\n'.join(line for line in text.split('\n') if 'size' not in line)),
+    'dior from Windows': ('dior', lambda text: '\ufeff' + text.replace('\n', '\r\n')),
     'hrsc': ('hrsc', str),
+    'hrsc from Windows': ('hrsc', lambda text: '\ufeff' + text.replace('\n', '\r\n')),
+    'hrsc as it is published': (
+        'hrsc', lambda text: text.replace('<Class_ID>', '<Object_ID>7</Object_ID><box_xmin>1</box_xmin><Class_ID>')
+    ),
+    'ships cut by the edge': (
+        'hrsc', lambda text: text.replace('</HRSC_Objects>', CUT_SHIP + '</HRSC_Objects>')
+    ),
     'ships without a height': ('hrsc', lambda text: text.replace('Img_SizeHeight', 'Img_Height')),
     'cut by the edge': (
         'dior', lambda text: text.replace('</annotation>', of_dior(moved(30, 0), 'ship', 1) + '</annotation>')
