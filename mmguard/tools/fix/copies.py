@@ -132,7 +132,7 @@ def _plan(target: str, options: FixOptions) -> Tuple[List[Tuple[str, str]], Corr
     if not maps:
         if options.suffix:
             raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
-        raise CannotCorrect(f'{target} holds neither label maps nor VOC .xml: name the folder that does')
+        raise CannotCorrect(f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself')
     import PIL.Image  # noqa: F401  without it no map is written at all
 
     if options.num_classes is None:
