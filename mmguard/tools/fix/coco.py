@@ -12,7 +12,7 @@ from mmguard.labels.instances import BOX_REASONS, InstanceRule
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
 from mmguard.tools.fix.coco_changes import id_of, size_of, with_changes
-from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.label_files import Corrected
 from mmguard.tools.fix.options import FixOptions, NotCorrected
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import xml.etree.ElementTree as ET
 from collections import Counter
-from pathlib import Path
-from typing import Callable, FrozenSet, List, Mapping, Optional, Tuple
+from typing import Mapping, Optional, Tuple
 
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import clamped, fault_of, shortest
-from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.label_files import Corrected, LabelFiles, names_below
 from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.cvat import NO_CLASS, cvat_names
 from mmguard.tools.scan.annotations.cvat_xml import (
@@ -23,28 +22,24 @@ from mmguard.tools.scan.annotations.cvat_xml import (
 )
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.shape_records import NO_AREA, Shape
+from mmguard.tools.scan.annotations.shape_target import folder_of
 from mmguard.tools.scan.sources.folders import is_image_name
 
 _INF = float('inf')
 _SIDES = ('xtl', 'ytl', 'xbr', 'ybr')
 
 
-def plan_of_cvat(
-    target: Path, options: FixOptions
-) -> Tuple[List[Tuple[str, str]], Callable[[bytes, str], Corrected], FrozenSet[str]]:
-    """The files with their names in the copy, what corrects one, and which of them are images."""
-    root = target if target.is_dir() else target.parent
-    names = cvat_names(str(target)) if target.is_dir() else [target.name]
-    images: List[str] = []
-    if target.is_dir():
-        images = [
-            os.path.relpath(os.path.join(place, name), root)
-            for place, _, files in os.walk(root / 'images')
-            for name in sorted(files)
-            if is_image_name(name)
-        ]
-    files = [(str(root / name), name) for name in (*names, *images)]
-    return files, lambda data, _: correct_cvat(data, options), frozenset(images)
+def files_of_cvat(target: str, options: FixOptions) -> LabelFiles:
+    root = folder_of(target)
+    is_folder = os.path.isdir(target)
+    names = cvat_names(target) if is_folder else [os.path.basename(target)]
+    beside = names_below(os.path.join(root, 'images')) if is_folder else ()
+    images = sorted(os.path.join('images', name) for name in beside if is_image_name(os.path.basename(name)))
+    return LabelFiles(
+        [(os.path.join(root, name), name) for name in (*names, *images)],
+        lambda data, _: correct_cvat(data, options),
+        frozenset(images),
+    )
 
 
 def correct_cvat(data: bytes, options: FixOptions) -> Corrected:

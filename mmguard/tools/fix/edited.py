@@ -14,9 +14,10 @@ from mmguard.text.words import counted
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
 from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.plans.plan import Plan
 from mmguard.tools.scan.processes import LocalProcesses, cores
 from mmguard.tools.scan.run import offers_of, run_plan
-from mmguard.tools.scan.target import Plan, plan_of
+from mmguard.tools.scan.target import plan_again, plan_of
 
 
 class Offered(NamedTuple):
@@ -117,7 +118,7 @@ def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(copies) != {plan.target}:
         return ''
-    fresh = plan.again(plan.tree, {}, {original: str(copy) for original, copy in copies.items()})
+    fresh = plan_again(plan, plan.tree, {}, {original: str(copy) for original, copy in copies.items()})
     left = [found for result in run_plan(fresh, scan_here) for found in result.findings if found.severity != INFO]
     codes = ', '.join(dict.fromkeys(finding.code for finding in left))
     return f'scanned again: {counted(len(left), "finding")} left ({codes})' if left else 'scanned again: nothing found'

@@ -7,38 +7,31 @@ import io
 import json
 import os
 from collections import Counter
-from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import clamped, fault_of, shortest
-from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.label_files import Corrected, LabelFiles, names_below
 from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.hf import checked_label, corners_of, image_size, metadata_in, objects_of
 from mmguard.tools.scan.annotations.hf_rows import BOXES, CATEGORIES, FILE, LABELS, METADATA, OBJECTS, Row, record_of
+from mmguard.tools.scan.annotations.shape_target import folder_of
 
 Size = Tuple[float, float]
 
 
-def plan_of_image_folder(
-    target: Path, options: FixOptions
-) -> Tuple[List[Tuple[str, str]], Callable[[bytes, str], Corrected], FrozenSet[str]]:
-    """The files with their names in the copy, what corrects one, and which of them are images."""
-    root = target if target.is_dir() else target.parent
-    names = [target.name]
-    beside: List[str] = []
-    if target.is_dir():
-        names = metadata_in(str(target))
-        everything = (
-            os.path.relpath(os.path.join(place, name), root) for place, _, files in os.walk(root) for name in files
-        )
-        beside = sorted(name for name in everything if os.path.basename(name) not in METADATA)
+def files_of_image_folder(target: str, options: FixOptions) -> LabelFiles:
+    root = folder_of(target)
+    is_folder = os.path.isdir(target)
+    names = metadata_in(target) if is_folder else [os.path.basename(target)]
+    below = names_below(root) if is_folder else ()
+    beside = sorted(name for name in below if os.path.basename(name) not in METADATA)
 
     def correct(data: bytes, name: str) -> Corrected:
-        return correct_metadata(data, name, options, str((root / name).parent))
+        return correct_metadata(data, name, options, os.path.dirname(os.path.join(root, name)))
 
-    return [(str(root / name), name) for name in (*names, *beside)], correct, frozenset(beside)
+    return LabelFiles([(os.path.join(root, name), name) for name in (*names, *beside)], correct, frozenset(beside))
 
 
 def correct_metadata(data: bytes, name: str, options: FixOptions, folder: str) -> Corrected:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, List, Tuple
 
 import numpy as np
 
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.text.words import counted
+from mmguard.tools.fix.label_files import Corrected
 from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, Unreadable, as_label_map
 from mmguard.tools.scan.arrays import form_of_array, read_array
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
@@ -21,24 +22,6 @@ _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
 #: What 1 / 255 in 32 bits, times 255, is off at most.
 ROUNDING = 1e-4
-
-
-class Corrected(NamedTuple):
-    """A corrected file.
-
-    Attributes:
-        data (bytes): Its content; that of the original where nothing was to do.
-        ending (str): Of its name.
-        changes (list[str]): What was done to it, in words; empty: nothing.
-        values (dict[str, int]): Value as stored -> how many elements were changed because of it.
-        counts (dict[str, int]): What was skipped, remapped, ...
-    """
-
-    data: bytes
-    ending: str
-    changes: List[str]
-    values: Dict[str, int]
-    counts: Dict[str, int]
 
 
 def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:

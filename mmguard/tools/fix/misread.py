@@ -12,7 +12,8 @@ from mmguard.findings.search import search
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.target import AnnotationSource, plan_of
+from mmguard.tools.scan.plans.plan import AnnotationSource
+from mmguard.tools.scan.target import plan_of
 
 #: Of single boxes, where they are few.
 _SINGLE = ('MG109', 'MG152')

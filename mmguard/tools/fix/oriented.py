@@ -6,16 +6,15 @@ import math
 import os
 import xml.etree.ElementTree as ET
 from collections import Counter
-from pathlib import Path
-from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import fault_of, shortest
-from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.label_files import Corrected, LabelFiles, names_below
 from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.oriented.dota import BLANK, CUT_BY_EDGE, MARK, lines_of, row_of
-from mmguard.tools.scan.annotations.oriented.labels import DOTA, format_of, list_folder
+from mmguard.tools.scan.annotations.oriented.labels import DOTA, list_folder, oriented_format
 from mmguard.tools.scan.annotations.oriented.quads import Quad, in_order, in_unit, pairs, shape_of_quad
 from mmguard.tools.scan.annotations.oriented.scan import size_of_image
 from mmguard.tools.scan.annotations.oriented.xml import (
@@ -38,27 +37,22 @@ _INF = float('inf')
 Size = Tuple[float, float]
 
 
-def plan_of_oriented(
-    target: Path, options: FixOptions
-) -> Tuple[List[Tuple[str, str]], Callable[[bytes, str], Corrected], FrozenSet[str]]:
-    """The files with their names in the copy, what corrects one, and which of them are images."""
+def files_of_oriented(target: str, options: FixOptions) -> LabelFiles:
     if options.boxes not in ('', 'either', 'corners', 'fractions', 'degrees') or options.scale is not None:
         raise NotCorrected('--boxes of oriented boxes is fractions or degrees; --scale is of other formats')
-    written = format_of(str(target))
-    asked = ShapeTarget(str(target))
+    written = oriented_format(target)
+    asked = ShapeTarget(target)
     listing = list_folder(asked, written, Faults())
     image_of = {label.name: label.image for label in listing.files}
-    images: List[str] = []
-    if target.is_dir():
-        names = (os.path.join(place, name) for place, _, files in os.walk(target) for name in sorted(files))
-        images = [os.path.relpath(name, target) for name in names if is_image_name(os.path.basename(name))]
+    below = names_below(target) if os.path.isdir(target) else ()
+    images = sorted(name for name in below if is_image_name(os.path.basename(name)))
 
     def correct(data: bytes, name: str) -> Corrected:
         size = size_of_image(listing.images, image_of.get(name, ''), Faults()) or (_INF, _INF)
         return _correct_text(data, options, size) if written == DOTA else _correct_xml(data, options, size, written)
 
     files = [(os.path.join(asked.root, name), name) for name in (*image_of, *images)]
-    return files, correct, frozenset(images)
+    return LabelFiles(files, correct, frozenset(images))
 
 
 def _correct_text(data: bytes, options: FixOptions, size: Size) -> Corrected:

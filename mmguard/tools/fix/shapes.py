@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import clamped, fault_of, shortest
-from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.label_files import Corrected, LabelFiles, names_below
 from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.cityscapes import OTHERS, polygon_of
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.labelme import LISTS, NO_CLASS, is_other_file
 from mmguard.tools.scan.annotations.labelme_json import shape_of
 from mmguard.tools.scan.annotations.shape_records import NO_AREA, Shape
+from mmguard.tools.scan.annotations.shape_target import folder_of
 from mmguard.tools.scan.sources.folder import POLYGONS
 from mmguard.tools.scan.sources.folders import is_image_name
 
@@ -41,34 +41,25 @@ _LABELME = _Format('Labelme', 'shapes', 'points', 'imageWidth', 'imageHeight', s
 _CITYSCAPES = _Format('Cityscapes', 'objects', 'polygon', 'imgWidth', 'imgHeight', polygon_of, OTHERS)
 
 
-def plan_of_labelme(
-    target: Path, options: FixOptions
-) -> Tuple[List[Tuple[str, str]], Callable[[bytes, str], Corrected], FrozenSet[str]]:
-    """The files with their names in the copy, what corrects one, and which of them are images."""
-    names = [target.name]
-    root = target if target.is_dir() else target.parent
-    if target.is_dir():
-        names = [name for name in _names_in(target) if _belongs(name) or _is_own(os.path.join(target, name))]
-    beside = frozenset(name for name in names if not name.lower().endswith('.json'))
-    return [(str(root / name), name) for name in names], lambda data, _: _correct(data, options, _LABELME), beside
-
-
-def plan_of_cityscapes(
-    target: Path, options: FixOptions
-) -> Tuple[List[Tuple[str, str]], Callable[[bytes, str], Corrected], FrozenSet[str]]:
-    """The same; label maps that were drawn of the originals are left behind."""
-    root = target if target.is_dir() else target.parent
-    names = [name for name in _names_in(target) if name.endswith(POLYGONS)] if target.is_dir() else [target.name]
-    return (
-        [(str(root / name), name) for name in names],
-        lambda data, _: _correct(data, options, _CITYSCAPES),
-        frozenset(),
+def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
+    root = folder_of(target)
+    below = sorted(names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
+    names = [name for name in below if _belongs(name) or _is_own(os.path.join(root, name))]
+    return LabelFiles(
+        [(os.path.join(root, name), name) for name in names],
+        lambda data, _: _correct(data, options, _LABELME),
+        frozenset(name for name in names if not name.lower().endswith('.json')),
     )
 
 
-def _names_in(folder: Path) -> List[str]:
-    return sorted(
-        os.path.relpath(os.path.join(place, name), folder) for place, _, files in os.walk(folder) for name in files
+def files_of_cityscapes(target: str, options: FixOptions) -> LabelFiles:
+    """Without label maps that were drawn of the originals."""
+    root = folder_of(target)
+    is_folder = os.path.isdir(target)
+    names = [name for name in sorted(names_below(root)) if name.endswith(POLYGONS)] if is_folder else []
+    return LabelFiles(
+        [(os.path.join(root, name), name) for name in names or [os.path.basename(target)]],
+        lambda data, _: _correct(data, options, _CITYSCAPES),
     )
 
 

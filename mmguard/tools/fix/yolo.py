@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
-from mmguard.tools.fix.maps import Corrected
+from mmguard.tools.fix.label_files import Corrected, LabelFiles, ending_of, names_below, unchanged
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
+from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
-from mmguard.tools.scan.yolo.sets import yolo_sets
+from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute
+from mmguard.tools.storage.urls import absolute, is_url, joined
 
 #: How rows may be written, to convert them: as ``--boxes`` has it.
 WRITTEN = ('pixels', 'pixel-corners', 'around')
@@ -31,43 +32,42 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 Size = Tuple[int, int]
 
 
-@dataclass
-class YoloFiles:
-    """The files of a target.
-
-    Args:
-        folder (str): What is copied.
-        texts (dict[str, str]): Label file, relative to it -> its image; empty where that is not known.
-        kpt_shape (tuple, optional): As data.yaml says.
-    """
-
-    folder: str
-    texts: Dict[str, str] = field(default_factory=dict)
-    kpt_shape: Optional[Tuple[int, int]] = None
-
-
-def yolo_files(target: str) -> Optional[YoloFiles]:
-    """What belongs to a folder, or a data.yaml, of YOLO; ``None`` where it is none.
+def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
+    """What belongs to a folder, or a data.yaml, of YOLO.
 
     Raises:
-        CannotCorrect: Label files that it leads to lie in another folder.
+        CannotCorrect: It is a single label file or list, or label files that it leads to lie in another folder.
     """
-    sets = yolo_sets(target)
-    if not sets:
-        return None
     is_folder = FILES.is_folder(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
-    found = YoloFiles(
-        target if is_folder else os.path.dirname(target) or os.curdir, kpt_shape=sets[0].declared.kpt_shape
-    )
-    folder = os.path.join(absolute(found.folder), '')
+    sets = yolo_sets(target)
+    kpt_shape = sets[0].declared.kpt_shape if sets else None
+    root = target if is_folder else os.path.dirname(target) or os.curdir
+    texts = _texts_of(sets, target, root)
+    names = sorted(names_below(root))
+    own = {name for name in names if name in texts or is_data_yaml(joined(root, name))}
+    # Behind a URL nothing can be linked: images stay there, lists of them are written.
+    others = {name for name in names if is_image_name(name)} if is_url(root) else {*names} - own
+
+    def correct(data: bytes, name: str) -> Corrected:
+        if name in texts:
+            return correct_text(data, options, kpt_shape, texts[name])
+        return correct_data_yaml(data, ending_of(name)) if name in own else unchanged(data, name)
+
+    return LabelFiles([(joined(root, name), name) for name in names], correct, frozenset(others))
+
+
+def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Dict[str, str]:
+    """Label file, relative to a folder -> its image; empty where that is not known."""
+    texts: Dict[str, str] = {}
+    folder = os.path.join(absolute(root), '')
     for one in sets:
         for text, image in one.listing().texts:
             if not text.startswith(folder):
-                raise CannotCorrect(f'{text}, to which {target} leads, lies outside of {found.folder}')
-            found.texts[text[len(folder) :]] = image
-    return found
+                raise CannotCorrect(f'{text}, to which {target} leads, lies outside of {root}')
+            texts[text[len(folder) :]] = image
+    return texts
 
 
 def correct_data_yaml(data: bytes, ending: str) -> Corrected:

@@ -35,8 +35,8 @@ _FAN_IN = 8
 #: Not pure: each runs once. Before tasks that read.
 _NEXT = {'pure': False, 'priority': 1}
 _SECONDS = 20
-#: Seconds between two looks for workers: where two in a row find none, that is said.
-_LOOK = 3.0
+#: Seconds between two looks for workers: where two in a row find none, that is said, and one is looked for more often.
+_LOOK, _LOOK_WAITING = 3.0, 0.2
 #: What dask raises, with whatever is asked, once its scheduler is gone.
 _GONE = (OSError, concurrent.futures.CancelledError, asyncio.CancelledError)
 
@@ -250,7 +250,7 @@ def _watched(client: Any, address: str) -> Iterator[None]:
 
     def watch() -> None:
         looks = 0  # in a row without a worker
-        while not over.wait(_LOOK):
+        while not over.wait(_LOOK if looks < 2 else _LOOK_WAITING):
             try:
                 is_there = bool(client.nthreads())
             except Exception:  # without its scheduler the scan ends, and says so itself

@@ -23,11 +23,12 @@ from mmguard.tools.scan.engine import Mapper, Scanned, scan_maps
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.options import SPLITS
+from mmguard.tools.scan.plans.plan import AnnotationSource, Plan, Source
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.loader import spread
 from mmguard.tools.scan.summary import MapSummary
-from mmguard.tools.scan.target import AnnotationSource, Plan, Source
+from mmguard.tools.scan.target import plan_again
 from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name
 from mmguard.tools.storage.files import FILES
 
@@ -166,12 +167,12 @@ def _read_again(
     where the config names other files, some of those are read.
     """
     if summary is not None:
-        return _labelled_again(plan, plan.again(config, options), name, summary, files)
+        return _labelled_again(plan, plan_again(plan, config, options), name, summary, files)
     known = plan.source(name)
     if isinstance(known, CaseSource):
         return known.again(**dict(dict(files).get(known.root, ())))
     with copies_of(files) as copies:
-        fresh = plan.again(config, options, copies)
+        fresh = plan_again(plan, config, options, copies)
         source = fresh.source(name)
         return _with_config(source.read(), source, fresh.config) if isinstance(source, AnnotationSource) else None
 

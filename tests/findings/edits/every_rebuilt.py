@@ -23,7 +23,7 @@ from trained import trained_on
 
 from mmguard.config.read import read_config
 from mmguard.tools.scan.options import SPLITS
-from mmguard.tools.scan.target import CannotScan
+from mmguard.tools.scan.plans.plan import CannotScan
 
 REPORTS = {f'{path.parents[1].name}/{path.parent.name}': path for path in sorted(CASES.glob('set*/*/gen.py'))}
 

@@ -13,8 +13,9 @@ from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.plans.plan import CannotScan
 from mmguard.tools.scan.run import SetResult, run_plan
-from mmguard.tools.scan.target import CannotScan, plan_of
+from mmguard.tools.scan.target import plan_of
 
 
 def contradictions(path: Path) -> List[str]:

@@ -19,9 +19,10 @@ from mmguard.cli import main
 from mmguard.errors import CannotRun
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.plans.plan import CannotScan
 from mmguard.tools.scan.run import SetResult, run_plan
 from mmguard.tools.scan.sources.config import split_sets
-from mmguard.tools.scan.target import CannotScan, plan_of
+from mmguard.tools.scan.target import plan_of
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 

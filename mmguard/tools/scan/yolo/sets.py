@@ -69,32 +69,37 @@ class YoloSet:
         return facts
 
 
+def is_yolo(target: str) -> bool:
+    """Whether a target is a data.yaml, a list of images, a label file, or a folder with the first or the last."""
+    if FILES.is_folder(target):
+        return bool(data_yaml_in(target)) or _has_texts(absolute(target))
+    root = absolute(target)
+    if is_data_yaml(target) or (declares_names(target) and _has_texts(os.path.dirname(root))):
+        return True
+    return target.lower().endswith('.txt') and (_lists_images(root) or looks_like_yolo([root]))
+
+
 def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
-    """The data sets that a target names; none where it is no target of YOLO.
+    """The data sets that a target names; none where its data.yaml names no images of these splits.
 
     Args:
-        target (str): A data.yaml, a folder with one, a folder of label files, a list of images, or one label file.
+        target (str): One for which :func:`is_yolo` holds.
         splits (list[str]): Of a data.yaml.
         images (str, optional): Folder of the images of a folder of label files.
     """
-    if FILES.is_folder(target):
-        file = data_yaml_in(target)
-        if file:
-            return _declared_sets(target, read_data_yaml(file), splits)
-        root = absolute(target)
-        return [_bare_set(target, root, names_beside(root), images)] if _has_texts(root) else []
+    is_folder = FILES.is_folder(target)
+    file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
+    if file:
+        return _declared_sets(target, read_data_yaml(file), splits)
     root = absolute(target)
-    if is_data_yaml(target):
-        return _declared_sets(target, read_data_yaml(target), splits)
-    if declares_names(target) and _has_texts(os.path.dirname(root)):
-        return [_bare_set(target, os.path.dirname(root), read_data_yaml(target), images)]
-    if not target.lower().endswith('.txt'):
-        return []
+    if is_folder:
+        return [_bare_set(target, root, names_beside(root), images)]
+    folder = os.path.dirname(root)
+    if declares_names(target):
+        return [_bare_set(target, folder, read_data_yaml(target), images)]
     if _lists_images(root):
-        declared = names_beside(os.path.dirname(root))
-        found = YoloSet(target, target, os.path.dirname(root), declared, [root])
-        return [_with_note(found)]
-    return [_bare_set(target, root, names_beside(os.path.dirname(root)), None)] if looks_like_yolo([root]) else []
+        return [_with_note(YoloSet(target, target, folder, names_beside(folder), [root]))]
+    return [_bare_set(target, root, names_beside(folder), None)]
 
 
 def _bare_set(target: str, root: str, declared: Declared, images: Optional[str]) -> YoloSet:

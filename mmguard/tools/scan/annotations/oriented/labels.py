@@ -57,7 +57,7 @@ class Listing:
     images: Optional[str] = None
 
 
-def format_of(target: str) -> str:
+def oriented_format(target: str) -> str:
     """``'dota'``, ``'dior'`` or ``'hrsc'`` of a file, or of at least half of those in a folder; empty: none of them."""
     known: List[str] = []
     for path in islice(_some_files(target), 10 * _OPENED):

@@ -16,7 +16,7 @@ from mmguard.text.words import counted
 from mmguard.tools.scan.annotations.disk import shown_size
 from mmguard.tools.scan.annotations.faults import NAMED, Faults
 from mmguard.tools.scan.annotations.oriented.dota import read_dota
-from mmguard.tools.scan.annotations.oriented.labels import DOTA, Listing, format_of, list_folder
+from mmguard.tools.scan.annotations.oriented.labels import DOTA, Listing, list_folder, oriented_format
 from mmguard.tools.scan.annotations.oriented.quads import FRACTIONS
 from mmguard.tools.scan.annotations.oriented.xml import DIOR, HRSC, Reading, read_xml
 from mmguard.tools.scan.annotations.shape_records import ShapeFile
@@ -77,7 +77,7 @@ def scan_oriented(target: ShapeTarget, written: str = '') -> LabelFacts:
         ValueError: There is not one object, and nothing wrong.
     """
     faults = Faults()
-    written = written or format_of(target.path) or DOTA
+    written = written or oriented_format(target.path) or DOTA
     listing = list_folder(target, written, faults)
     if not target.look:
         listing.images = None

@@ -1,0 +1,123 @@
+"""What of a target is corrected, and by whom."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Callable, Dict, FrozenSet, List
+
+from mmguard.errors import CannotRun
+from mmguard.labels.space import OTHERS, LabelRule
+from mmguard.tools.fix.label_files import LabelFiles, ending_of, names_below, unchanged
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, as_label_map
+from mmguard.tools.scan.plans import formats
+from mmguard.tools.scan.sources.folder import label_files
+from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.sources.other_programs import words_of_program
+from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import below
+
+#: Of a VOC data set: nothing in it is a label.
+IMAGES = 'JPEGImages'
+
+
+def files_of(target: str, options: FixOptions) -> LabelFiles:
+    """The label files of a target.
+
+    Raises:
+        CannotCorrect: It does not exist, has none that are corrected, or wants other options.
+    """
+    from mmguard.tools.fix.cvat import files_of_cvat
+    from mmguard.tools.fix.hf import files_of_image_folder
+    from mmguard.tools.fix.oriented import files_of_oriented
+    from mmguard.tools.fix.shapes import files_of_cityscapes, files_of_labelme
+    from mmguard.tools.fix.yolo import files_of_yolo
+
+    if not FILES.exists(target):
+        raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
+    try:
+        found = formats.format_of(target, options.suffix)
+    except CannotRun as error:
+        raise CannotCorrect(str(error)) from error
+    if found == formats.OTHER_PROGRAM:
+        raise CannotCorrect(f'{target}: nothing is corrected, {words_of_program(target)}')
+    of_format: Dict[str, Callable[[str, FixOptions], LabelFiles]] = {
+        formats.CVAT: files_of_cvat,
+        formats.HF_IMAGES: files_of_image_folder,
+        formats.ORIENTED: files_of_oriented,
+        formats.YOLO: files_of_yolo,
+        formats.CITYSCAPES: files_of_cityscapes,
+        formats.LABELME: files_of_labelme,
+    }
+    if found in of_format:
+        return of_format[found](target, options)
+    if FILES.is_file(target):
+        return _files_of_coco(target, options)
+    names = sorted(names_below(target))
+    has_xml = any(map(_is_xml, names))
+    if found == formats.VOC or (has_xml and not any(map(is_image_name, names))):
+        return _files_of_voc(target, names, options)
+    return _files_of_maps(target, options)
+
+
+def _files_of_coco(target: str, options: FixOptions) -> LabelFiles:
+    from mmguard.tools.fix.coco import correct_coco
+
+    if not target.lower().endswith('.json'):
+        raise CannotCorrect(f'{target}: a single file must be a COCO or LVIS .json; of label maps, name the folder')
+    if OTHERS in options.label_map:
+        raise CannotCorrect(
+            '--label-map: * stands for all other values of label maps; of a JSON name every category id'
+        )
+    return LabelFiles([(target, os.path.basename(target))], lambda data, name: correct_coco(data, options))
+
+
+def _files_of_voc(target: str, names: List[str], options: FixOptions) -> LabelFiles:
+    from mmguard.tools.fix.voc import correct_voc
+
+    if options.label_map:
+        raise CannotCorrect('--label-map maps numbers; VOC has names: name the valid ones with --classes')
+    images = _images_beside(names)
+    lists = [name for name in names if 'ImageSets' in Path(name).parts]
+    return LabelFiles(
+        [(os.path.join(target, name), name) for name in (*filter(_is_xml, names), *lists, *sorted(images))],
+        lambda data, name: correct_voc(data, options) if _is_xml(name) else unchanged(data, name),
+        images,
+    )
+
+
+def _files_of_maps(target: str, options: FixOptions) -> LabelFiles:
+    from mmguard.tools.fix.maps import correct_map
+
+    maps = sorted(below(path, target) for path in label_files(target, options.suffix))
+    if not maps:
+        if options.suffix:
+            raise CannotCorrect(f'{target}: no label map has a name that ends with {options.suffix} (--suffix)')
+        raise CannotCorrect(f'{target} holds no labels that fix corrects: name their folder, or a COCO .json itself')
+    import PIL.Image  # noqa: F401  without it no map is written at all
+
+    if options.num_classes is None:
+        raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
+    try:
+        LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, as_label_map(options.label_map))
+    except (TypeError, ValueError) as error:
+        raise CannotCorrect(str(error)) from error
+    return LabelFiles(
+        [(os.path.join(target, name), name) for name in maps],
+        lambda data, name: correct_map(data, ending_of(name), options),
+    )
+
+
+def _is_xml(name: str) -> bool:
+    return name.lower().endswith('.xml')
+
+
+def _images_beside(names: List[str]) -> FrozenSet[str]:
+    """The images of a VOC folder: those in JPEGImages, and those beside an XML file of their name."""
+    annotated = {os.path.splitext(name)[0] for name in names if _is_xml(name)}
+    return frozenset(
+        name
+        for name in names
+        if not _is_xml(name)
+        and (IMAGES in Path(name).parts or (is_image_name(name) and os.path.splitext(name)[0] in annotated))
+    )

@@ -1,0 +1,1 @@
+"""What is to be scanned, for each format of a target."""
