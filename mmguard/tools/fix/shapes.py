@@ -95,7 +95,8 @@ def _correct(data: bytes, options: FixOptions, written: _Format) -> Corrected:
         record[written.height], record[written.width] = record.get(written.width), record.get(written.height)
         counts['width and height swapped'] += 1
     size = _size(record, written)
-    kept, values = [], Counter()  # type: List[Any], Counter
+    kept: List[Any] = []
+    values: Counter = Counter()
     for place, shape in enumerate(record[written.shapes]):
         why = _corrected(shape, place, size, options, counts, written)
         if why:

@@ -199,8 +199,9 @@ def test_what_a_disk_alone_is_read_for_is_refused_by_its_name(kind: str, tmp_pat
         else:
             path.write_text(text)
     archive = shutil.make_archive(str(tmp_path / 'all'), 'zip', tmp_path, 'set')
-    assert main(['scan', f'zip://set::{archive}']) == 2
-    assert f'{kind}, which are read from a disk: copy them here, or mount the storage' in capsys.readouterr().err
+    for command in (['scan'], ['fix', '--out', str(tmp_path / 'fixed')]):
+        assert main([*command, f'zip://set::{archive}']) == 2
+        assert f'{kind}, which are read from a disk: copy them here, or mount the storage' in capsys.readouterr().err
     assert main(['scan', str(root), '--journal', str(tmp_path / 'journal')]) in (0, 1)
 
 

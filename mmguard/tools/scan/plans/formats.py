@@ -84,7 +84,7 @@ def format_of(target: str, suffix: Optional[str] = None) -> str:
 
 
 def _formats(suffix: Optional[str]) -> List[_Format]:
-    """In the order in which they are looked for: what a format is told by may stand beside that of a later one."""
+    """In the order in which they are looked for: the signs of one may stand beside those of a later one."""
     from mmguard.tools.scan.annotations.cityscapes import is_cityscapes
     from mmguard.tools.scan.annotations.class_folders import splits_of_classes
     from mmguard.tools.scan.annotations.coco_folder import coco_files

@@ -1,4 +1,4 @@
-"""The annotation files of the formats that are told by what lies in a folder, COCO aside."""
+"""The annotation files of a folder or file, except COCO."""
 
 from __future__ import annotations
 

@@ -14,6 +14,9 @@ from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.config import SPLITS
 
+#: How splits are called elsewhere.
+_OTHER_NAMES = {'training': 'train', 'valid': 'val', 'validation': 'val', 'testing': 'test'}
+
 
 class CannotScan(CannotRun):
     """There is nothing that could be scanned, and why."""
@@ -68,5 +71,6 @@ class Plan:
 
 def is_left_out(split: str, options: ScanOptions) -> bool:
     """Whether a split, or its folder, has one of the usual names, and is not asked for."""
-    name = {'validation': 'val'}.get(os.path.basename(split), os.path.basename(split))
+    name = os.path.basename(split)
+    name = _OTHER_NAMES.get(name, name)
     return name in SPLITS and name not in options.splits

@@ -65,6 +65,9 @@ def test_each_file_is_read_with_its_images(layout: str, tmp_path: Path) -> None:
         assert scanned(root / 'annotations', tmp_path / 'scan.json') == {'': 1, **inside}
     if layout == 'roboflow':
         assert scanned(root, tmp_path / 'scan.json', '--split', 'val') == {'': 0, names[1]: []}
+        (root / 'val').rename(root / 'valid')
+        assert scanned(root, tmp_path / 'scan.json', '--split', 'val') == {'': 0, names[1].replace('val', 'valid'): []}
+        assert scanned(root, tmp_path / 'scan.json', '--split', 'test') == {'': 2}
 
 
 def test_a_file_that_is_damaged_is_not_passed_over(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 from PIL import Image
 from scans import scanned
 
+from mmguard.cli import main
+
 
 @lru_cache(maxsize=None)
 def picture(mode: str = 'RGB', kind: str = 'JPEG') -> bytes:
@@ -41,6 +43,10 @@ def test_images_are_counted_by_folder(content: bytes, tmp_path: Path) -> None:
     code, found, facts = scanned(tmp_path / 'set/val', tmp_path / 'scan.json', '--classes', 'cat,dog')
     assert (code, found, facts['files']) == (0, {}, 4)
     assert scanned(tmp_path / 'set', tmp_path / 'scan.json', '--split', 'val')[2]['files'] == 4
+    assert main(['scan', str(tmp_path / 'set'), '--split', 'test']) == 2
+    (tmp_path / 'set/val').rename(tmp_path / 'set/valid')
+    assert scanned(tmp_path / 'set', tmp_path / 'scan.json', '--split', 'train')[2]['files'] == 12
+    (tmp_path / 'set/valid').rename(tmp_path / 'set/val')
     make(tmp_path / 'set/val', 'emu')
     code, found, _ = scanned(tmp_path / 'set/val', tmp_path / 'scan.json', '--num-classes', '2')
     assert (code, list(found)) == (1, ['MG108'])

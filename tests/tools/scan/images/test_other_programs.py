@@ -42,6 +42,9 @@ def test_what_they_are_is_said(name: str, tmp_path: Path, capsys: pytest.Capture
     for target in (tmp_path / 'set', file.parent, file):
         assert main(['scan', str(target)]) == 2
         assert said in capsys.readouterr().err, target
+        assert main(['fix', str(target), '--out', str(tmp_path / 'fixed')]) == 2
+        assert said in capsys.readouterr().err, target
+    assert not (tmp_path / 'fixed').exists()
 
 
 @pytest.mark.parametrize('name', sorted(FILES))
