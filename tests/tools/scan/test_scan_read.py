@@ -168,6 +168,26 @@ def test_any_map_under_any_settings(
     assert bool(facts.maps.all_void) == bool((seen == 255).all())
 
 
+@given(
+    arrays(np.uint8, array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=40)),
+    st.booleans(),
+    st.sampled_from([1 << 26, 16]),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_bytes_are_counted_whatever_the_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: np.ndarray, with_palette: bool, most: int
+) -> None:
+    image = Image.fromarray(label)
+    if with_palette:
+        image.putpalette(bytes(range(256)) * 3)
+    image.save(tmp_path / 'a.png')
+    monkeypatch.setattr('mmguard.tools.scan.read._MOST_PACKED', most)
+    any_value = MapSettings(256)
+    record = read_map(MapItem(str(tmp_path / 'a.png')), any_value, any_value.invalid_values())
+    assert record.form == ('palette8' if with_palette else 'gray8')
+    assert record.raw == value_counts(label)
+
+
 def test_interpolated_values_lie_between_their_neighbours(tmp_path: Path) -> None:
     binary = np.where(BLOCKS > 2, 100, 0).astype(np.uint8)
     blurred = np.asarray(Image.fromarray(binary).resize((77, 77), Image.BILINEAR))
