@@ -36,15 +36,17 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     """What belongs to a folder, or a data.yaml, of YOLO.
 
     Raises:
-        CannotCorrect: It is a single label file or list, or label files that it leads to lie in another folder.
+        CannotCorrect: It is a single label file or list, or leads to no label files, or to those of another folder.
     """
     is_folder = FILES.is_folder(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
     sets = yolo_sets(target)
-    kpt_shape = sets[0].declared.kpt_shape if sets else None
     root = target if is_folder else os.path.dirname(target) or os.curdir
     texts = _texts_of(sets, target, root)
+    if not texts:
+        raise CannotCorrect(f'{target} leads to no label file')
+    kpt_shape = sets[0].declared.kpt_shape
     names = sorted(names_below(root))
     own = {name for name in names if name in texts or is_data_yaml(joined(root, name))}
     # Behind a URL nothing can be linked: images stay there, lists of them are written.

@@ -342,3 +342,11 @@ def test_a_set_without_a_row_is_not_clean(tmp_path: Path) -> None:
     assert main(['scan', str(root / 'data.yaml')]) == 2
     (root / 'data.yaml').write_text('train: images/none\nval: images/none\nnc: 2\n')
     assert main(['scan', str(root / 'data.yaml')]) == 2
+
+
+def test_without_a_label_file_nothing_is_copied(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    root = make(tmp_path / 'set', files=2)
+    (root / 'data.yaml').write_text('train:\nval:\nnames: [cat]\n')
+    assert main(['fix', str(root / 'data.yaml'), '--out', str(tmp_path / 'fixed')]) == 2
+    assert 'data.yaml leads to no label file' in capsys.readouterr().err
+    assert not (tmp_path / 'fixed').exists()
