@@ -55,10 +55,10 @@ def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
 def files_of_cityscapes(target: str, options: FixOptions) -> LabelFiles:
     """Without label maps that were drawn of the originals."""
     root = folder_of(target)
-    is_folder = os.path.isdir(target)
-    names = [name for name in sorted(names_below(root)) if name.endswith(POLYGONS)] if is_folder else []
+    below = sorted(name for name in names_below(root) if name.endswith(POLYGONS)) if os.path.isdir(target) else None
+    names = [os.path.basename(target)] if below is None else below
     return LabelFiles(
-        [(os.path.join(root, name), name) for name in names or [os.path.basename(target)]],
+        [(os.path.join(root, name), name) for name in names],
         lambda data, _: _correct(data, options, _CITYSCAPES),
     )
 
