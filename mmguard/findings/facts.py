@@ -101,7 +101,7 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO, files of shapes, Hugging Face).
+    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO, files of shapes).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...

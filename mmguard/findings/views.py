@@ -13,7 +13,7 @@ VOID = 255
 
 #: Formats of oriented boxes, and formats of which a file holds shapes under names, and the class list stands elsewhere.
 ORIENTED = ('dota', 'dior', 'hrsc')
-SHAPES = ('labelme', 'cityscapes', 'cvat', 'hf', *ORIENTED)
+SHAPES = ('labelme', 'cityscapes', 'cvat', *ORIENTED)
 
 #: With fewer files a few are no small part.
 ENOUGH_FILES = 20

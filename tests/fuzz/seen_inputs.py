@@ -11,9 +11,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 import numpy as np
 from annotation_kinds import coco, openimages, panoptic, picture
 from config_kinds import segmentation_data
-from hf_kinds import saved
 from label_kinds import BLOCKS, image, nnunet_files
-from loaders import has
 from shape_kinds import cityscapes, cvat, labelme
 
 
@@ -162,16 +160,6 @@ def _half_a_character(name: str, record: Any) -> Dict[str, bytes]:
     return {name: content, 'a.jpg': picture()}
 
 
-def _saved() -> Dict[str, bytes]:
-    """Two splits of a data set that was saved to disk; a text of one ends far beyond the file."""
-    files = {name: content for name, (content, _) in saved().items()}
-    ends = struct.pack('<5i', *range(0, 21, 5))  # of 0.jpg, 1.jpg, ...
-    name = 'train/data-00000-of-00001.arrow'
-    return {**files, name: files[name].replace(ends, ends[:-4] + struct.pack('<i', 1 << 30))}
-
-
-if has('pyarrow'):
-    ANNOTATIONS.append(Seen('a text of Arrow beyond the file', _saved(), 'scan .', 1, ['MG132']))
 ANNOTATIONS += [
     Seen('no UTF-8 of Labelme', _half_a_character('a.json', labelme('a')), 'scan .', 1, ['MG132', 'utf-8'], ['PIL']),
     Seen(

@@ -28,7 +28,6 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
         CannotCorrect: It does not exist, has none that are corrected, or wants other options.
     """
     from mmguard.tools.fix.cvat import files_of_cvat
-    from mmguard.tools.fix.hf import files_of_image_folder
     from mmguard.tools.fix.oriented import files_of_oriented
     from mmguard.tools.fix.shapes import files_of_cityscapes, files_of_labelme
     from mmguard.tools.fix.yolo import files_of_yolo
@@ -43,7 +42,6 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
         raise CannotCorrect(f'{target}: nothing is corrected, {words_of_program(target)}')
     of_format: Dict[str, Callable[[str, FixOptions], LabelFiles]] = {
         formats.CVAT: files_of_cvat,
-        formats.HF_IMAGES: files_of_image_folder,
         formats.ORIENTED: files_of_oriented,
         formats.YOLO: files_of_yolo,
         formats.CITYSCAPES: files_of_cityscapes,

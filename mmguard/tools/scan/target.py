@@ -115,9 +115,6 @@ def _no_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
     formats.NNUNET: _volume_plan,
     formats.CVAT: of_annotations.cvat_plan,
-    formats.HF_SAVED: of_annotations.hf_saved_plan,
-    formats.HF_TABLES: of_annotations.hf_tables_plan,
-    formats.HF_IMAGES: of_annotations.hf_images_plan,
     formats.ORIENTED: of_annotations.oriented_plan,
     formats.OTHER_PROGRAM: _no_plan,
     formats.VOC: of_annotations.voc_plan,

@@ -68,11 +68,11 @@ class DuplicateIds(DataRule):
         found = annotations_of(facts)
         if found.duplicate_names:
             return self.names
-        words = {'labelme': self.labelme, **dict.fromkeys(('cvat', 'hf', *ORIENTED), self.cvat)}
+        words = {'labelme': self.labelme, **dict.fromkeys(('cvat', *ORIENTED), self.cvat)}
         return words.get(found.format, self.advice)
 
     def summarise(self, facts: LabelFacts) -> str:
-        words = {'labelme': self.one_image, **dict.fromkeys(('cvat', 'hf', *ORIENTED), self.twice)}
+        words = {'labelme': self.one_image, **dict.fromkeys(('cvat', *ORIENTED), self.twice)}
         return words.get(annotations_of(facts).format, self.summary)
 
     def evidence(self, facts: LabelFacts) -> str:

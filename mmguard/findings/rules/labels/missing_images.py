@@ -36,10 +36,6 @@ class MissingImages(DataRule):
         '`name` of an image is relative to the folder images/ beside the XML, as CVAT exports it with its images, or '
         'to `--images DIR`: were the images renamed?'
     )
-    hf = (
-        '`file_name` is relative to its metadata file; `imagefolder` of Hugging Face stops at one that is not there. '
-        '`--images DIR` looks for all of them in one folder.'
-    )
     cityscapes = (
         'Its name is made of that of the JSON: leftImg8bit/x_leftImg8bit.png for gtFine/x_gtFine_polygons.json. '
         '`--images DIR` names another folder, laid out alike.'
@@ -65,7 +61,6 @@ class MissingImages(DataRule):
             'labelme': self.labelme,
             'cityscapes': self.cityscapes,
             'cvat': self.cvat,
-            'hf': self.hf,
         }
         words.update(dict.fromkeys(ORIENTED, self.oriented))
         return words.get(annotations_of(facts).format, self.advice)

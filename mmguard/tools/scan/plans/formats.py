@@ -18,8 +18,6 @@ from mmguard.tools.storage.urls import below, is_url, joined
 
 NNUNET = 'nnunet'
 CVAT = 'cvat'
-#: Of Hugging Face: saved to disk, tables, and images beside metadata.
-HF_SAVED, HF_TABLES, HF_IMAGES = 'hf_saved', 'hf_tables', 'hf_images'
 ORIENTED = 'oriented'
 #: Of a program whose files are not read.
 OTHER_PROGRAM = 'other_program'
@@ -32,7 +30,7 @@ COCO_FOLDER, CLASS_FOLDERS = 'coco_folder', 'class_folders'
 
 #: Behind a URL are looked at: so many folders, names in each, beginnings of texts; of images the first beside them.
 _FOLDERS, _NAMES, _TEXTS = 8, 100, 20
-_TEXT_ENDINGS = ('.json', '.xml', '.txt', '.jsonl', '.csv')
+_TEXT_ENDINGS = ('.json', '.xml', '.txt')
 
 
 class _Format(NamedTuple):
@@ -89,8 +87,6 @@ def _formats(suffix: Optional[str]) -> List[_Format]:
     from mmguard.tools.scan.annotations.class_folders import splits_of_classes
     from mmguard.tools.scan.annotations.coco_folder import coco_files
     from mmguard.tools.scan.annotations.cvat import is_cvat
-    from mmguard.tools.scan.annotations.hf import is_image_folder, saved_splits
-    from mmguard.tools.scan.annotations.hf_parquet import parquet_splits
     from mmguard.tools.scan.annotations.labelme import is_labelme
     from mmguard.tools.scan.annotations.oriented.labels import oriented_format
     from mmguard.tools.scan.annotations.voc import is_voc
@@ -98,13 +94,9 @@ def _formats(suffix: Optional[str]) -> List[_Format]:
     from mmguard.tools.scan.sources.other_programs import words_of_program
     from mmguard.tools.scan.yolo.sets import is_yolo
 
-    of_hf = 'data sets of Hugging Face'
     return [
         _Format(NNUNET, raw_datasets, beside_suffix=True),
         _Format(CVAT, is_cvat, 'XML of CVAT', beside_suffix=True),
-        _Format(HF_SAVED, saved_splits, of_hf, beside_suffix=True),
-        _Format(HF_TABLES, parquet_splits, ''),
-        _Format(HF_IMAGES, is_image_folder, of_hf),
         _Format(ORIENTED, oriented_format, 'labels of oriented boxes'),
         _Format(OTHER_PROGRAM, words_of_program, ''),
         _Format(VOC, is_voc, beside_suffix=True),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Mapping
 
@@ -22,7 +21,7 @@ _HEADERS = (
 )
 _BY_FOLDER = (
     'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
-    'mmpretrain, ImageFolder of torchvision, imagefolder of Hugging Face)'
+    'mmpretrain, ImageFolder of torchvision)'
 )
 
 
@@ -76,38 +75,6 @@ def class_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, st
             read = partial(scan_class_folder, folder, options.num_classes, options.classes, train)
             plan.sources.append(AnnotationSource(split or target, read, [_BY_FOLDER]))
     return _checked(plan, target, options)
-
-
-def hf_saved_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.hf import saved_splits, scan_saved
-
-    splits = saved_splits(target)
-    plan = Plan([], ConfigFacts())
-    for split in splits:
-        if len(splits) == 1 or not is_left_out(split, options):
-            name = target if split == target else os.path.basename(split)
-            plan.sources.append(AnnotationSource(name, partial(scan_saved, split, options.num_classes)))
-    return _checked(plan, target, options)
-
-
-def hf_tables_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.hf import scan_parquet
-    from mmguard.tools.scan.annotations.hf_parquet import parquet_splits
-
-    splits = parquet_splits(target)
-    plan = Plan([], ConfigFacts())
-    for split, files in sorted(splits.items()):
-        if len(splits) == 1 or not is_left_out(split, options):
-            plan.sources.append(AnnotationSource(split, partial(scan_parquet, split, files, options.num_classes)))
-    return _checked(plan, target, options)
-
-
-def hf_images_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.hf import scan_image_folder
-
-    home = _home(target, copies)
-    read = partial(scan_image_folder, target, options.num_classes, options.classes, options.images, home)
-    return Plan([AnnotationSource(target, read)], ConfigFacts())
 
 
 def yolo_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
