@@ -46,18 +46,8 @@ class MissingImages(DataRule):
         "`img_suffix='png'` (DIOR has .jpg, HRSC .bmp). Of a folder `--images DIR` says where they are."
     )
 
-    mmdet3d = (
-        'Names in the info file are joined to `data_prefix` of the data set (`pts`, `sweeps`, `img`, each camera): '
-        'compare one with where the files lie, or make the info file anew.'
-    )
-
-    def summarise(self, facts: LabelFacts) -> str:
-        of_samples = 'The info file lists scans or images that are not on disk.'
-        return of_samples if annotations_of(facts).format == 'mmdet3d' else self.summary
-
     def advise(self, facts: LabelFacts) -> str:
         words = {
-            'mmdet3d': self.mmdet3d,
             'labelme': self.labelme,
             'cityscapes': self.cityscapes,
             'cvat': self.cvat,
@@ -81,8 +71,7 @@ class MissingImages(DataRule):
             return
         found = annotations_of(labels)
         folders = [facts.options.get('images')] if facts.config is None else []
-        is_image = found.format != 'mmdet3d'  # that has scans, too
-        for dataset in datasets(facts.config) if facts.config is not None and is_image else ():
+        for dataset in datasets(facts.config) if facts.config is not None else ():
             root, prefix = str(dataset.config.get('data_root') or ''), dataset.config.get('data_prefix')
             if not isinstance(prefix, dict) or dataset.split not in labels.split or not found.missing_files:
                 continue
@@ -105,8 +94,7 @@ class MissingImages(DataRule):
         number = max(found.missing, len(found.missing_files))
         folders = found.unreadable.get(NO_FOLDER, [])
         where = f'; there is no folder {listing(folders, 2)}' if folders else ''
-        of = '' if found.format == 'mmdet3d' else f' of {found.images:,}'  # a sample has several
-        return f'{counted(number, "file")}{of}, e.g. {listing(found.missing_files, 3)}{where}'
+        return f'{counted(number, "file")} of {found.images:,}, e.g. {listing(found.missing_files, 3)}{where}'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).missing_files
