@@ -12,7 +12,7 @@ import numpy as np
 from annotation_kinds import coco, openimages, panoptic, picture
 from config_kinds import segmentation_data
 from label_kinds import BLOCKS, image, nnunet_files
-from shape_kinds import cityscapes, cvat, labelme
+from shape_kinds import labelme
 
 
 class Seen(NamedTuple):
@@ -136,12 +136,6 @@ ANNOTATIONS += [
 ]
 
 
-def _deep_cvat() -> Dict[str, bytes]:
-    """A label nested in labels, under what is declared."""
-    deep = b'<label>' * 50_000 + b'</label>' * 50_000
-    return {'annotations.xml': cvat().replace(b'<labels>', b'<labels>' + deep), 'images/a.jpg': picture()}
-
-
 def _negative_area() -> Dict[str, bytes]:
     """A segment that mmdet leaves out."""
     files = _panoptic(bytes)
@@ -162,16 +156,7 @@ def _half_a_character(name: str, record: Any) -> Dict[str, bytes]:
 
 ANNOTATIONS += [
     Seen('no UTF-8 of Labelme', _half_a_character('a.json', labelme('a')), 'scan .', 1, ['MG132', 'utf-8'], ['PIL']),
-    Seen(
-        'no UTF-8 of Cityscapes',
-        _half_a_character('a_gtFine_polygons.json', cityscapes()),
-        'fix . --out {out}/fixed',
-        1,
-        ['left out', 'utf-8'],
-        ['PIL'],
-    ),
     Seen('a segment with a negative area', _negative_area(), 'scan train.json', 1, ['MG179', 'area -1'], ['PIL']),
-    Seen('deep labels of CVAT', _deep_cvat(), 'scan annotations.xml', 1, ['MG150'], ['PIL']),
     *(
         Seen(name, _panoptic(damaged), 'scan train.json', 1, ['MG132', '1.png'], ['PIL'])
         for name, damaged in (

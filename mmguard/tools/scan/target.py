@@ -112,12 +112,9 @@ def _no_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 
 _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
     formats.NNUNET: _volume_plan,
-    formats.CVAT: of_annotations.cvat_plan,
-    formats.ORIENTED: of_annotations.oriented_plan,
     formats.OTHER_PROGRAM: _no_plan,
     formats.VOC: of_annotations.voc_plan,
     formats.YOLO: of_annotations.yolo_plan,
-    formats.CITYSCAPES: of_annotations.cityscapes_plan,
     formats.LABELME: of_annotations.labelme_plan,
     formats.COCO_FOLDER: coco_folder_plan,
     formats.CLASS_FOLDERS: of_annotations.class_folder_plan,

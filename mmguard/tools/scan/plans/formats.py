@@ -17,13 +17,10 @@ from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import below, is_url, joined
 
 NNUNET = 'nnunet'
-CVAT = 'cvat'
-ORIENTED = 'oriented'
 #: Of a program whose files are not read.
 OTHER_PROGRAM = 'other_program'
 VOC = 'voc'
 YOLO = 'yolo'
-CITYSCAPES = 'cityscapes'
 LABELME = 'labelme'
 #: A folder of COCO files, and one whose folders are the classes.
 COCO_FOLDER, CLASS_FOLDERS = 'coco_folder', 'class_folders'
@@ -83,12 +80,9 @@ def format_of(target: str, suffix: Optional[str] = None) -> str:
 
 def _formats(suffix: Optional[str]) -> List[_Format]:
     """In the order in which they are looked for: the signs of one may stand beside those of a later one."""
-    from mmguard.tools.scan.annotations.cityscapes import is_cityscapes
     from mmguard.tools.scan.annotations.class_folders import splits_of_classes
     from mmguard.tools.scan.annotations.coco_folder import coco_files
-    from mmguard.tools.scan.annotations.cvat import is_cvat
     from mmguard.tools.scan.annotations.labelme import is_labelme
-    from mmguard.tools.scan.annotations.oriented.labels import oriented_format
     from mmguard.tools.scan.annotations.voc import is_voc
     from mmguard.tools.scan.nnunet.source import raw_datasets
     from mmguard.tools.scan.sources.other_programs import words_of_program
@@ -96,12 +90,9 @@ def _formats(suffix: Optional[str]) -> List[_Format]:
 
     return [
         _Format(NNUNET, raw_datasets, beside_suffix=True),
-        _Format(CVAT, is_cvat, 'XML of CVAT', beside_suffix=True),
-        _Format(ORIENTED, oriented_format, 'labels of oriented boxes'),
         _Format(OTHER_PROGRAM, words_of_program, ''),
         _Format(VOC, is_voc, beside_suffix=True),
         _Format(YOLO, is_yolo, beside_suffix=True),
-        _Format(CITYSCAPES, partial(is_cityscapes, suffix=suffix), 'polygons of Cityscapes', beside_suffix=True),
         _Format(LABELME, is_labelme, 'files of Labelme'),
         _Format(COCO_FOLDER, coco_files, ''),
         _Format(CLASS_FOLDERS, splits_of_classes, ''),

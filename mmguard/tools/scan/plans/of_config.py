@@ -75,15 +75,10 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
 
 def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
-    from mmguard.tools.scan.annotations.oriented.dataset import is_without_labels
 
     plan = Plan([], facts, tree=read)
-    unlabelled = []
     for split in options.splits:
         sets = datasets_of_config(today.data, split)
-        if split == 'test' and sets and all(map(is_without_labels, sets)):
-            unlabelled.append(f'{split}: {sets[0].type} without ann_file has no labels')
-            continue
         files = [(dataset.ann_file, dataset.images) for dataset in sets]
         same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
         if same is not None:
@@ -92,8 +87,7 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
             scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
             plan.sources.append(AnnotationSource(split, scan, list(today.notes), files))
     if not plan.sources:
-        raise CannotScan('; '.join(unlabelled) or _without_data_set(read, options))
-    plan.sources[0].notes += unlabelled
+        raise CannotScan(_without_data_set(read, options))
     return plan
 
 
