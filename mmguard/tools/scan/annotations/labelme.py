@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from itertools import islice
 from typing import Any, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LabelFacts
@@ -12,12 +13,14 @@ from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.labelme_facts import NO_CLASS, facts_of_shapes, labels_of
 from mmguard.tools.scan.annotations.labelme_json import ShapeFile, is_of_others, read_labelme, size_of_data
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
-from mmguard.tools.storage.files import open_regular
+from mmguard.tools.storage.files import FILES, open_regular
 
 #: Lists of classes, in the folder or above it.
 LISTS = ('labels.txt', 'classes.txt')
 #: So many files of a folder are looked at to tell what it is, and so many JSON of them.
 _FILES, _OPENED = 2000, 20
+#: Behind a URL a folder is a request: so many of them are looked at.
+_FOLDERS = 8
 #: So many times as many label maps as JSON, and it is a folder of label maps.
 _STRAY = 10
 #: Of a larger JSON the first bytes say what it is.
@@ -26,18 +29,19 @@ _HEAD = 1 << 16
 
 def is_labelme(target: str) -> bool:
     """Whether a target is a JSON of Labelme, or a folder of which at least half of the JSON are."""
-    if os.path.isfile(target):
+    if FILES.is_file(target):
         return target.lower().endswith('.json') and is_labelme_file(target)
+    is_far = FILES.is_far(target)
     found: List[str] = []
     images: List[str] = []
     seen = 0
-    for place, names, _ in walk(target, lambda *_: None):
+    for place, names, _ in islice(walk(target, lambda *_: None), _FOLDERS if is_far else None):
         seen += len(names)
         found += [os.path.join(place, name) for name in names if name.lower().endswith('.json')]
         images += [os.path.join(place, name) for name in names if is_image_name(name)]
         if seen > _FILES:
             break
-    if not found or (_STRAY * len(found) < len(images) and is_gray(images[0])):
+    if not found or (_STRAY * len(found) < len(images) and (is_far or is_gray(images[0]))):
         return False  # label maps, and what is left of how they were drawn
     some = found[:_OPENED]
     return 2 * sum(map(is_labelme_file, some)) >= len(some)
@@ -57,14 +61,20 @@ def is_other_file(path: str) -> bool:
 def _beginning(path: str) -> Any:
     """What a JSON holds; of a large one which of Labelme's keys stand in its beginning. ``None``: it is damaged."""
     try:
-        with open_regular(path) as file:
-            head = file.read(_HEAD)
+        head = _head(path)
         if len(head) < _HEAD:
             return json.loads(head)
     except (OSError, ValueError, RecursionError):
         return None
     is_object = head.lstrip()[:1] == b'{'
     return {'shapes': []} if is_object and b'"shapes"' in head else {'': 0} if is_object else None
+
+
+def _head(path: str) -> bytes:
+    if FILES.is_far(path):
+        return FILES.content(path, None, _HEAD).data
+    with open_regular(path) as file:
+        return file.read(_HEAD)
 
 
 def read_classes(path: str) -> List[str]:
