@@ -101,7 +101,7 @@ class MapFacts:
 
 @dataclass
 class AnnotationFacts:
-    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO, files of shapes, Hugging Face).
+    """What a scan saw in annotation files (COCO, LVIS, VOC, OpenImages, YOLO, Labelme).
 
     Args:
         format (str): ``'coco'``, ``'voc'``, ...
@@ -132,7 +132,7 @@ class AnnotationFacts:
         files_with_class (dict[int, int]): Label as trained -> images (VOC: files) that hold it.
         usable (dict[int, int]): Label -> annotations that teach it: it is valid, and so is the box.
         sources (list[str]): The annotation files (VOC: folders) that were read.
-        crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC and DOTA.
+        crowds (int): Annotations that are not trained on: crowds in COCO, difficult ones in VOC.
         missing (int): Listed images that are not on disk; ``missing_files`` names the first.
         min_size (int): Images with a shorter side below it are left out by the data set's filter.
         small_examples (list[str]): ``'file: width x height'`` of the first ``small_images``.
@@ -165,8 +165,7 @@ class AnnotationFacts:
         mask_faults (dict[str, int]): What is wrong with masks, where they were read -> annotations that a loader does
             not leave out. One fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
-        yolo (YoloFacts, optional): Of YOLO label files, what only they have; of oriented boxes those that stand twice
-            in a file, and images without one.
+        yolo (YoloFacts, optional): Of YOLO label files, what only they have.
     """
 
     format: str = 'coco'

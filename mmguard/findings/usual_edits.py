@@ -20,7 +20,6 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
-from mmguard.labels.maps import MAPS_POINTS
 from mmguard.text.words import counted, plural, sentences
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
@@ -134,30 +133,6 @@ def map_labels(
         guard_text = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
         text = f'Directly after LoadAnnotations, in the pipeline{of_splits(splits)}, write `{guard_text}`.'
     return Edit(text, applicability, question, places, (('label_map', moved),), unlabelled=tuple(unlabelled))
-
-
-def map_points(
-    facts: Facts, table: Mapping[int, Optional[int]], applicability: str = ASKS, question: str = ''
-) -> Iterator[Edit]:
-    """A ``label_map`` of values that the table of a data set of points does not hold, where they are looked up."""
-    config, places = facts.config, []  # type: Optional[ReadConfig], List[Tuple[str, Any]]
-    if config is None or None in table.values():
-        return
-    for step in (step for pipeline in pipelines(config) for step in pipeline):
-        if step.name in (MAPS_POINTS, f'Guarded{MAPS_POINTS}'):
-            known = step.config.get('label_map') if isinstance(step.config.get('label_map'), dict) else {}
-            guard = {**step.config, 'type': f'Guarded{MAPS_POINTS}', 'label_map': {**(known or {}), **table}}
-            if facts.labels is not None:
-                guard['ignore_index'] = facts.labels.ignore_index
-            places.append((step.path, guard))
-    if places:
-        shown = as_map({value: label for value, label in table.items() if label is not None}, len(table))
-        ignored = next(guard.get('ignore_index') for _, guard in places)
-        text = (
-            f"In place of {MAPS_POINTS} write `dict(type='Guarded{MAPS_POINTS}', ignore_index={ignored}, "
-            f'label_map={shown})`.'
-        )
-        yield Edit(text, applicability, question, (*imported(config), *places))
 
 
 def of_splits(splits: Sequence[str]) -> str:

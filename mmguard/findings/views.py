@@ -11,10 +11,6 @@ from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, Map
 #: The value that label maps keep free for what has no class.
 VOID = 255
 
-#: Formats of oriented boxes, and formats of which a file holds shapes under names, and the class list stands elsewhere.
-ORIENTED = ('dota', 'dior', 'hrsc')
-SHAPES = ('labelme', 'cityscapes', 'cvat', 'hf', *ORIENTED)
-
 #: With fewer files a few are no small part.
 ENOUGH_FILES = 20
 

@@ -6,8 +6,6 @@ from typing import Any, Optional, Tuple
 
 #: What mmdet3d calls the labels of points, packed or not.
 POINTS = 'pts_semantic_mask'
-#: Its step that makes classes of what label files of points hold.
-MAPS_POINTS = 'PointSegClassMapping'
 #: What holds them -> their names there: mmseg's, mmdet's, mmdet3d's.
 _PLACES = {'gt_sem_seg': ('data', 'sem_seg'), 'gt_pts_seg': (POINTS,)}
 #: What holds instances -> the name of their labels.

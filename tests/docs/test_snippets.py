@@ -274,9 +274,6 @@ READ_ALONE = {
     'mmguard scan s3://bucket/labels --num-classes 19 --dask tcp://10.0.0.1:8786 --journal scan.jsonl --resume': (
         'tests/tools/storage/test_storage_cluster.py'
     ),
-    'mmguard scan sequences/00/labels --num-classes 20 --label-map 10:0,40:8,252:0': (
-        'tests/tools/scan/test_scan_points.py'
-    ),
     'mmguard replay CONFIG work_dirs/x/20260101_120000/label_guard_flight.jsonl': 'tests/tools/replay',
     'mmguard scan $nnUNet_raw/Dataset001_X': 'tests/tools/scan/nnunet',
     'mmguard report $nnUNet_results/Dataset001_X/nnUNetTrainerGuarded__nnUNetPlans__3d_fullres/fold_0': 'tests/nnunet',

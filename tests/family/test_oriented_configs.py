@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os.path as osp
+from typing import Any
+
 import pytest
 from mmengine.config import Config
-from oriented_configs import holds, one_per_folder
+from oriented_configs import ROOTS, holds, one_per_folder, shipped
 
+from mmguard.cli import main
 from mmguard.config.read import from_mmengine
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 
@@ -15,6 +19,16 @@ CONFIGS = [(framework, name) for framework in ('mmrotate', 'mmdet3d') for name i
 @pytest.mark.parametrize(('framework', 'name'), CONFIGS)
 def test_a_config_is_guarded_and_raises_no_false_alarm(framework: str, name: str) -> None:
     holds(framework, name)
+
+
+@pytest.mark.parametrize('name', ['minkunet/', 'pointpillars/', 'dgcnn/'])
+def test_points_and_objects_in_space_are_neither_scanned_nor_traced(name: str, capsys: Any) -> None:
+    file = osp.join(ROOTS['mmdet3d'], next(one for one in shipped('mmdet3d') if one.startswith(name)))
+    assert main(['scan', file]) == 2
+    shown = capsys.readouterr()
+    assert 'can be scanned' in ' '.join((shown.out + shown.err).split())
+    assert main(['trace', file]) == 2
+    assert 'are not traced' in capsys.readouterr().err
 
 
 def test_a_framework_that_is_not_known_is_named() -> None:

@@ -11,10 +11,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 import numpy as np
 from annotation_kinds import coco, openimages, panoptic, picture
 from config_kinds import segmentation_data
-from hf_kinds import saved
 from label_kinds import BLOCKS, image, nnunet_files
-from loaders import has
-from shape_kinds import cityscapes, cvat, labelme
+from shape_kinds import labelme
 
 
 class Seen(NamedTuple):
@@ -138,12 +136,6 @@ ANNOTATIONS += [
 ]
 
 
-def _deep_cvat() -> Dict[str, bytes]:
-    """A label nested in labels, under what is declared."""
-    deep = b'<label>' * 50_000 + b'</label>' * 50_000
-    return {'annotations.xml': cvat().replace(b'<labels>', b'<labels>' + deep), 'images/a.jpg': picture()}
-
-
 def _negative_area() -> Dict[str, bytes]:
     """A segment that mmdet leaves out."""
     files = _panoptic(bytes)
@@ -162,28 +154,9 @@ def _half_a_character(name: str, record: Any) -> Dict[str, bytes]:
     return {name: content, 'a.jpg': picture()}
 
 
-def _saved() -> Dict[str, bytes]:
-    """Two splits of a data set that was saved to disk; a text of one ends far beyond the file."""
-    files = {name: content for name, (content, _) in saved().items()}
-    ends = struct.pack('<5i', *range(0, 21, 5))  # of 0.jpg, 1.jpg, ...
-    name = 'train/data-00000-of-00001.arrow'
-    return {**files, name: files[name].replace(ends, ends[:-4] + struct.pack('<i', 1 << 30))}
-
-
-if has('pyarrow'):
-    ANNOTATIONS.append(Seen('a text of Arrow beyond the file', _saved(), 'scan .', 1, ['MG132']))
 ANNOTATIONS += [
     Seen('no UTF-8 of Labelme', _half_a_character('a.json', labelme('a')), 'scan .', 1, ['MG132', 'utf-8'], ['PIL']),
-    Seen(
-        'no UTF-8 of Cityscapes',
-        _half_a_character('a_gtFine_polygons.json', cityscapes()),
-        'fix . --out {out}/fixed',
-        1,
-        ['left out', 'utf-8'],
-        ['PIL'],
-    ),
     Seen('a segment with a negative area', _negative_area(), 'scan train.json', 1, ['MG179', 'area -1'], ['PIL']),
-    Seen('deep labels of CVAT', _deep_cvat(), 'scan annotations.xml', 1, ['MG150'], ['PIL']),
     *(
         Seen(name, _panoptic(damaged), 'scan train.json', 1, ['MG132', '1.png'], ['PIL'])
         for name, damaged in (

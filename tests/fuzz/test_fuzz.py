@@ -21,7 +21,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 import annotation_kinds
 import argument_kinds
 import config_kinds
-import hf_kinds
 import label_kinds
 import pytest
 import run_kinds
@@ -36,7 +35,6 @@ from mmguard import cli
 KINDS: Tuple[Kind, ...] = (
     *annotation_kinds.KINDS,
     *shape_kinds.KINDS,
-    *hf_kinds.KINDS,
     *label_kinds.KINDS,
     *config_kinds.KINDS,
     *run_kinds.KINDS,

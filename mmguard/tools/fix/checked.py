@@ -19,17 +19,11 @@ def check_for(ending: str) -> Optional[Check]:
 
 
 def _check_json(path: Path) -> None:
-    from mmguard.tools.scan.annotations.cityscapes import is_cityscapes_file, scan_cityscapes
     from mmguard.tools.scan.annotations.labelme import is_labelme_file, scan_labelme
-    from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 
     if is_labelme_file(str(path)):
         with suppress(ValueError):  # an image may well be without a shape
-            _check(scan_labelme(ShapeTarget(str(path), look=False)))
-        return
-    if is_cityscapes_file(str(path)):
-        with suppress(ValueError):
-            _check(scan_cityscapes(ShapeTarget(str(path), look=False)))
+            _check(scan_labelme(str(path), look=False))
         return
     from mmguard.tools.scan.annotations.coco import scan_coco
 
@@ -37,21 +31,6 @@ def _check_json(path: Path) -> None:
 
 
 def _check_xml(path: Path) -> None:
-    from mmguard.tools.scan.annotations.cvat import is_cvat_file, scan_cvat
-    from mmguard.tools.scan.annotations.oriented.scan import scan_oriented
-    from mmguard.tools.scan.annotations.oriented.xml import HEAD_OF_FILE, format_of_xml
-    from mmguard.tools.scan.annotations.shape_target import ShapeTarget
-
-    with path.open('rb') as file:
-        written = format_of_xml(file.read(HEAD_OF_FILE))
-    if written:
-        with suppress(ValueError):
-            _check(scan_oriented(ShapeTarget(str(path), look=False), written))
-        return
-    if is_cvat_file(str(path)):
-        with suppress(ValueError):
-            _check(scan_cvat(ShapeTarget(str(path), look=False)))
-        return
     from mmguard.tools.scan.annotations.voc import VocImage, scan_voc_files
 
     _check(scan_voc_files(str(path.parent), [VocImage('', path.name)], images=False))

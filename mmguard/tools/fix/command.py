@@ -26,9 +26,8 @@ def add_to(commands: Any) -> None:
         help='write corrected copies of label files, with a manifest of what changed',
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), a folder or data.yaml '
-        'of YOLO, a folder of Labelme, of Cityscapes, of CVAT or of oriented boxes (DOTA, DIOR, HRSC); or the URL of '
-        'one of the first four (images stay there). Originals are never touched; '
-        'label files that need no change are copied. Boxes are clamped into their image, instances that no '
+        'of YOLO, or a folder of Labelme; or the URL of one of the first four (images stay there). Originals are never '
+        'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
         'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
         'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit TARGET is scanned again, and '
         'the edits of label files that `mmguard scan TARGET` numbers are written instead.',
@@ -80,14 +79,12 @@ def add_to(commands: Any) -> None:
             'pixels',
             'pixel-corners',
             'around',
-            'degrees',
         ),
         default='',
         help='how the boxes of TARGET are written, to convert them: from either corner; of COCO corners (x1, y1, x2, '
         'y2), rows (y1, x1, y2, x2), centres (centre, width, height), fractions of the image, or both (YOLO); of VOC '
         'sizes (x, y, width, height) or fractions. COCO with sizes and VOC with corners are as they should be. Of YOLO '
-        'pixels or pixel-corners, to divide them by the size of the image; around makes boxes of outlines. Of oriented '
-        'boxes fractions, or degrees in place of radians (HRSC)',
+        'pixels or pixel-corners, to divide them by the size of the image; around makes boxes of outlines',
     )
     parser.add_argument(
         '--scale',

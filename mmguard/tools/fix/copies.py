@@ -42,8 +42,7 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 
     Args:
         target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
-            data.yaml of YOLO, a folder or JSON of Labelme, Cityscapes or CVAT, or a folder of oriented
-            boxes (DOTA, DIOR, HRSC); or the URL of one of the first three.
+            data.yaml of YOLO, or a folder or JSON of Labelme; or the URL of one of the first three.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
         to_link (callable): Puts images beside their annotations; says whether it did.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, List
+from typing import FrozenSet, List
 
 from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
@@ -27,10 +27,7 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
     Raises:
         CannotCorrect: It does not exist, has none that are corrected, or wants other options.
     """
-    from mmguard.tools.fix.cvat import files_of_cvat
-    from mmguard.tools.fix.hf import files_of_image_folder
-    from mmguard.tools.fix.oriented import files_of_oriented
-    from mmguard.tools.fix.shapes import files_of_cityscapes, files_of_labelme
+    from mmguard.tools.fix.labelme import files_of_labelme
     from mmguard.tools.fix.yolo import files_of_yolo
 
     if not FILES.exists(target):
@@ -41,16 +38,10 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
         raise CannotCorrect(str(error)) from error
     if found == formats.OTHER_PROGRAM:
         raise CannotCorrect(f'{target}: nothing is corrected, {words_of_program(target)}')
-    of_format: Dict[str, Callable[[str, FixOptions], LabelFiles]] = {
-        formats.CVAT: files_of_cvat,
-        formats.HF_IMAGES: files_of_image_folder,
-        formats.ORIENTED: files_of_oriented,
-        formats.YOLO: files_of_yolo,
-        formats.CITYSCAPES: files_of_cityscapes,
-        formats.LABELME: files_of_labelme,
-    }
-    if found in of_format:
-        return of_format[found](target, options)
+    if found == formats.YOLO:
+        return files_of_yolo(target, options)
+    if found == formats.LABELME:
+        return files_of_labelme(target, options)
     if FILES.is_file(target):
         return _files_of_coco(target, options)
     names = sorted(names_below(target))

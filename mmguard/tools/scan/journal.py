@@ -10,7 +10,7 @@ from typing import IO, Any, Iterable, Optional, Sequence
 
 import numpy as np
 
-from mmguard.tools.scan.record import POINTS, MapItem, MapRecord, Stamp
+from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.storage.urls import is_url
 
 _NAME = 'journal'
@@ -90,7 +90,7 @@ class Journal:
         same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
         if same != (item.path, stamp, item.image, image_stamp, backend):
             return None
-        looked_at = 'colours' not in record.changes and record.form != POINTS
+        looked_at = 'colours' not in record.changes
         if looked_at and any(invalid[v] and v not in record.between for v in record.as_loaded):
             return None
         return record

@@ -18,7 +18,6 @@ from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
 from mmguard.tools.scan.fetched import HEAD, Fetched, fetch
 from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
 from mmguard.tools.scan.geotiff import can_read, counted_as, nodata_of, open_geotiff, read_band, without_odd_nodata
-from mmguard.tools.scan.points import PointSettings, count_points, read_points
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.tools.scan.sizes import can_hold, chunks_fit
@@ -55,8 +54,6 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
         invalid (np.ndarray): bool (256,), ``settings.invalid_values()``.
         fetched (Fetched, optional): What was fetched of far files. Default: it is fetched now.
     """
-    if isinstance(settings, PointSettings):
-        return _read_points(item, settings, fetch(item, settings) if fetched is None else fetched)
     from PIL import Image
 
     record = MapRecord(item.path, image=item.image, backend=settings.backend)
@@ -98,26 +95,6 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
         except Exception as error:  # a decoder fed with damaged bytes raises what it likes
             record.fault = fault_of(error, head)
             record.detail = str(error)[:200]
-    return record
-
-
-def _read_points(item: MapItem, settings: PointSettings, fetched: Fetched) -> MapRecord:
-    record = MapRecord(item.path, image=item.image, backend=settings.backend)
-    try:
-        if item.image is not None:
-            record.image_stamp, record.image_fault, _ = _stamp_and_fault(item.image, fetched.image)
-            if record.image_stamp is not None and not record.image_fault:  # of a far file its beginning was fetched
-                count_points(record, record.image_stamp[0], settings.per_point)
-    except Exception as error:  # a file system may raise what it likes
-        record.image_fault = fault_of(error)
-    try:
-        record.stamp, record.fault, length = _stamp_and_fault(item.path, fetched.label)
-        if not record.fault:
-            with _opened(item.path, fetched.label) as file:
-                read_points(record, file, settings, length)
-    except Exception as error:
-        record.fault = fault_of(error)
-        record.detail = str(error)[:200]
     return record
 
 

@@ -10,8 +10,6 @@ from mmguard.files.typed_json import decoded
 from mmguard.tools.storage.systems import Stamp
 
 Shape = Tuple[int, int]
-#: Form of label files of points, whose values may be any numbers.
-POINTS = 'points'
 
 #: Of what a line of a journal holds: one that somebody edited, or a disk damaged, is not believed.
 _TYPES: Dict[str, Any] = {
@@ -96,9 +94,7 @@ class MapRecord:
         return self.raw if self.loaded is None else self.loaded
 
     def decoded(self, stored: int) -> int:
-        """What the loader makes of a value of ``raw``, 0 to 255; of points the value."""
-        if self.form == POINTS:
-            return stored
+        """What the loader makes of a value of ``raw``, 0 to 255."""
         if 'scaled' in self.changes and self.loaded is not None:
             return dict(zip(sorted(self.raw), sorted(self.loaded)))[stored]
         return stored % 256
@@ -123,7 +119,7 @@ class MapRecord:
             record = cls(**words)
         except (TypeError, AttributeError, ValueError, RecursionError) as error:
             raise ValueError(f'not a record of a label map: {line[:80]!r}') from error
-        if record.form != POINTS and not all(0 <= value < 256 for value in record.as_loaded):
+        if not all(0 <= value < 256 for value in record.as_loaded):
             raise ValueError(f'a value as loaded is above 255: {line[:80]!r}')
         return record
 

@@ -12,7 +12,6 @@ from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.scan.names import printable
 from mmguard.tools.scan.nnunet.render import show_cases
-from mmguard.tools.scan.points import EVERY_CLASS
 from mmguard.tools.scan.run import SetResult
 
 #: What says how the files are to be read.
@@ -68,7 +67,7 @@ def _seen(result: SetResult) -> str:
     known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
     invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
     # Nobody said how many classes there are.
-    unknown = facts.num_classes in (256, EVERY_CLASS) and not facts.class_names
+    unknown = facts.num_classes == 256 and not facts.class_names
     classes = f'any value below {facts.num_classes:,} is valid' if unknown else counted(facts.num_classes, 'class')
     return (
         f'{counted(facts.files, "file")}{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.labels.space import OTHERS, mapped_by
 from mmguard.tools.storage.files import FILES, Files
@@ -37,9 +37,6 @@ class MapSettings:
     backend: str = DEFAULT_BACKEND
     files: Files = field(default=FILES, compare=False, repr=False)
     image_files: Files = field(default=FILES, compare=False, repr=False)
-
-    #: What a label map labels, in words.
-    partner: ClassVar[str] = 'image'
 
     def table(self) -> List[int]:
         """For each value from 0 to 255 as decoded, the label that training sees."""

@@ -10,7 +10,6 @@ from mmguard.findings.facts import LabelFacts, MapFacts, NoData
 from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.faults import MISSING
 from mmguard.tools.scan.names import printable
-from mmguard.tools.scan.points import PointSettings
 from mmguard.tools.scan.record import MapRecord
 from mmguard.tools.scan.settings import MapSettings
 
@@ -149,7 +148,7 @@ class MapSummary:
         if record.image_fault == MISSING:
             self.missing_images.add(record.image)
         else:
-            self.add_fault(f'{self.settings.partner} {record.image_fault}', record.image)
+            self.add_fault(f'image {record.image_fault}', record.image)
 
     def add_fault(self, fault: str, path: str) -> None:
         """Notes a file that could not be read."""
@@ -261,7 +260,7 @@ class MapSummary:
             offending_files=self.offending_files,
             class_names=list(class_names),
             histogram=_sorted(self.trained),
-            kind='points' if isinstance(self.settings, PointSettings) else 'pixels',
+            kind='pixels',
             maps=maps,
             stored={label: values for label, values in sorted(self.stored.items()) if values != [label]},
         )

@@ -16,9 +16,9 @@ from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.plans import formats, of_annotations
 from mmguard.tools.scan.plans.of_coco import coco_folder_plan, coco_plan, detr_plan
 from mmguard.tools.scan.plans.of_config import config_plan, read
-from mmguard.tools.scan.plans.of_maps import map_plan, point_plan
+from mmguard.tools.scan.plans.of_maps import map_plan
 from mmguard.tools.scan.plans.plan import CannotScan, Plan
-from mmguard.tools.scan.sources.folders import is_image_name, is_label_name
+from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_programs import words_of_program
 from mmguard.tools.scan.tried import with_copies
@@ -90,8 +90,6 @@ def _file_plan(target: str, ending: str, options: ScanOptions) -> Plan:
         return coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
         return map_plan(target, options)
-    if is_label_name(os.path.basename(target)) and not is_url(target):
-        return point_plan(target, options)
     raise CannotScan(
         f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a config '
         f'(.py), a folder of label maps, a COCO JSON or a VOC folder'
@@ -114,15 +112,9 @@ def _no_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 
 _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
     formats.NNUNET: _volume_plan,
-    formats.CVAT: of_annotations.cvat_plan,
-    formats.HF_SAVED: of_annotations.hf_saved_plan,
-    formats.HF_TABLES: of_annotations.hf_tables_plan,
-    formats.HF_IMAGES: of_annotations.hf_images_plan,
-    formats.ORIENTED: of_annotations.oriented_plan,
     formats.OTHER_PROGRAM: _no_plan,
     formats.VOC: of_annotations.voc_plan,
     formats.YOLO: of_annotations.yolo_plan,
-    formats.CITYSCAPES: of_annotations.cityscapes_plan,
     formats.LABELME: of_annotations.labelme_plan,
     formats.COCO_FOLDER: coco_folder_plan,
     formats.CLASS_FOLDERS: of_annotations.class_folder_plan,

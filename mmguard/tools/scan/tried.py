@@ -103,7 +103,6 @@ def written_name(path: str) -> str:
 def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
     """A config whose data sets read the copies."""
     from mmguard.tools.scan.annotations.datasets import SPLITS, datasets_of_config
-    from mmguard.tools.scan.annotations.oriented.dataset import FAMILIES, place_of_labels
 
     places = []
     config = with_loaders(config)
@@ -115,9 +114,6 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
             copy = os.path.abspath(copies[folder])
             listed = os.path.join(copy, os.path.relpath(dataset.ann_file, folder))
             places += [(f'{dataset.path}.data_prefix.sub_data_root', copy), (f'{dataset.path}.ann_file', listed)]
-        elif dataset.family in FAMILIES.values():
-            setting, folder = place_of_labels(dataset)
-            places += [(f'{dataset.path}.{setting}', os.path.abspath(copies[folder]))] if folder in copies else []
     return changed(config, places)
 
 

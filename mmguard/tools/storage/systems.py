@@ -16,7 +16,6 @@ Stamp = Tuple[int, int]
 CONNECTIONS = 32
 _AMAZON = ('s3', 's3a')
 _GOOGLE = ('gs', 'gcs')
-_HUB = 'hf://'
 _AZURE = ('az', 'abfs', 'abfss', 'adl')
 
 #: What reads a protocol, by the name that pip knows it by.
@@ -26,7 +25,6 @@ _PACKAGES = {
     **dict.fromkeys(_AZURE, 'adlfs'),
     **dict.fromkeys(('http', 'https'), 'aiohttp'),
     **dict.fromkeys(('sftp', 'ssh'), 'paramiko'),
-    'hf': 'huggingface_hub',
     'oss': 'ossfs',
     'webdav': 'webdav4',
 }
@@ -95,9 +93,7 @@ def list_folder(url: str) -> List[Entry]:
 def read_bytes(url: str, start: Optional[int] = None, end: Optional[int] = None) -> bytes:
     """The content of an object, or a part of it; raises what fsspec raises."""
     system, path = _system_of(url)
-    # Else huggingface_hub fetches 5 MiB where 64 KiB are asked for.
-    streamed = {'block_size': 0} if url.startswith(_HUB) and not start else {}
-    content: bytes = system.cat_file(path, start=start, end=end, **streamed)
+    content: bytes = system.cat_file(path, start=start, end=end)
     return content
 
 

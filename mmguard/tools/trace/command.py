@@ -49,7 +49,9 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.config.label_spaces import from_config
+    from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets
     from mmguard.config.read import from_mmengine
+    from mmguard.errors import CannotRun
     from mmguard.files.whole import write_or_print
     from mmguard.labels.spaces import from_options
     from mmguard.text.console import Console
@@ -61,8 +63,11 @@ def run(args: argparse.Namespace) -> int:
     console = Console(file=file, markup=False, emoji=False, highlight=False)
     with redirect_stdout(sys.stderr):  # configs and pycocotools print; standard output may be for JSON
         config = load_config(args.config)
+        read = from_mmengine(config)
+        if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in datasets(read)):
+            raise CannotRun(f'{args.config}: points and objects in space (MMDetection3D) are not traced')
         tracer = Tracer(config, args.split, args.seed)
-        spaces = from_options(args.num_classes, None, from_config(from_mmengine(config), args.split))
+        spaces = from_options(args.num_classes, None, from_config(read, args.split))
         story = _chosen(tracer, console, args.sample, args.value)
     if story is None:
         where = f'{len(tracer):,} samples of {args.split}, at no step (seed {args.seed})'
@@ -77,9 +82,8 @@ def run(args: argparse.Namespace) -> int:
         return CLEAN
     if story.error:
         return COULD_NOT_RUN
-    names = {'pixels': 'points'} if story.of_points else {}
     invalid = {kind: values for kind, values in invalid_in(story, spaces).items() if values}
-    found = [f'{ranges(values)} ({names.get(kind, kind)})' for kind, values in invalid.items()]
+    found = [f'{ranges(values)} ({kind})' for kind, values in invalid.items()]
     if found:
         console.print(f'invalid, at one step or another: {"; ".join(found)}', style='bold red')
         return FOUND

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
-from mmguard.labels.maps import MAPS_POINTS
 from mmguard.tools.trace.snapshot import Snapshot
 
 
@@ -15,8 +14,6 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
     """
     assert after.label is not None
     name = after.step
-    if type(transform).__name__.endswith(MAPS_POINTS):
-        return _in_table(raw, label, transform, after)
     rule = getattr(transform, 'rule', None)
     if rule is not None and hasattr(rule, 'label_map'):
         if raw in rule.label_map:
@@ -40,14 +37,3 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
     if value != label or not reasons:
         return f'{name} maps {raw} to {label}'
     return ', then '.join(reasons)
-
-
-def _in_table(raw: int, label: int, transform: Any, after: Snapshot) -> str:
-    """Why mmdet3d's step, or its guard, makes a class of a value of points."""
-    if raw in getattr(transform, 'label_map', ()):
-        return f'label_map of {after.step}: {{{raw}: {label}}}'
-    if 0 <= raw < after.known:
-        return 'seg_label_mapping of the data set'
-    if hasattr(transform, 'on_invalid'):
-        return f'{after.step}: seg_label_mapping of the data set does not hold it'
-    return 'counted from the end of seg_label_mapping, which does not hold it'

@@ -25,12 +25,8 @@ def instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: S
         return [('vanishes', i.label, 1, f'{after.step} keeps no instances', None) for i in before.instances or ()]
     if before.instances is None:
         return [('appears', i.label, 1, f'{i} loaded by {after.step}', None) for i in after.instances]
-    if any(one.centre is not None for one in before.instances):  # in space; sizes stay, and are what is compared
-        moved: List[Tuple[float, ...]] = [one.box for one in before.instances]
-        pairs = matches(before.instances, moved, after.instances, None, True)
-    else:
-        moved = _projected(before, after)
-        pairs = matches(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
+    moved = _projected(before, after)
+    pairs = matches(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
     found: List[InstanceChange] = []
     kept, made = set(), set()
     for old, new in pairs:
@@ -155,7 +151,7 @@ def _why_gone(before: Snapshot, after: Snapshot, transform: Any, instance: Insta
     width, height = moved[2] - moved[0], moved[3] - moved[1]
     if getattr(transform, 'rule', None) is not None:
         return f'taken out by {_reason(after, instance)}'
-    if instance.centre is None and before.size != after.size and not (width > 0 and height > 0):
+    if before.size != after.size and not (width > 0 and height > 0):
         return f'wholly outside of what {after.step} leaves'
     for name in ('min_gt_bbox_wh', 'min_bbox_size', 'min_gt_mask_area'):
         least = getattr(transform, name, None)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, List, Optional, Tuple
 
-from mmguard.labels.maps import MAPS_POINTS
 from mmguard.labels.origin import file_of
 from mmguard.tools.trace.key_frame import key_frame
 from mmguard.tools.trace.snapshot import Snapshot, of_annotations, take
@@ -32,13 +31,11 @@ class Run:
         image (str): Where it comes from.
         start (Snapshot): Before any transform.
         steps (list[Step]): In their order.
-        maps_points (bool): Whether a step makes classes of the values of points; before it they are what files hold.
     """
 
     image: str
     start: Snapshot
     steps: List[Step] = field(default_factory=list)
-    maps_points: bool = False
 
 
 class Recorder:
@@ -50,8 +47,7 @@ class Recorder:
 
     def watch(self, pipeline: Any) -> None:
         """Watches a data set's own pipeline (an mmengine ``Compose``)."""
-        maps_points = any(type(one).__name__.endswith(MAPS_POINTS) for one in pipeline.transforms)
-        pipeline.transforms = [_Start(self, maps_points), *self._watched(pipeline.transforms, '')]
+        pipeline.transforms = [_Start(self), *self._watched(pipeline.transforms, '')]
 
     def watch_mixing(self, transforms: List[Any]) -> List[Any]:
         """The transforms of a ``MultiImageMixDataset``, watched: they work on the first image."""
@@ -82,10 +78,9 @@ class Recorder:
 
     # ---- what the watched transforms report
 
-    def begin(self, results: Any, maps_points: bool) -> None:
+    def begin(self, results: Any) -> None:
         first = key_frame(results)
         self._open = Run(str(first.get('img_path') or file_of(first) or '<unknown>'), of_annotations(results))
-        self._open.maps_points = maps_points
         self.runs.append(self._open)
 
     def place(self) -> Tuple[Optional[Run], int]:
@@ -107,12 +102,11 @@ class Recorder:
 class _Start:
     """Stands before the first transform."""
 
-    def __init__(self, recorder: Recorder, maps_points: bool) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._maps_points = maps_points
 
     def __call__(self, results: Any) -> Any:
-        self._recorder.begin(results, self._maps_points)
+        self._recorder.begin(results)
         return results
 
 

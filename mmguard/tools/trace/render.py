@@ -49,9 +49,6 @@ def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional
 
 
 def _size(leg: Leg) -> str:
-    label = leg.after.label
-    if label is not None and label.ndim == 1:
-        return counted(len(label), 'point')
     return '' if leg.after.size is None else f'{leg.after.size[0]} x {leg.after.size[1]}'
 
 
@@ -65,7 +62,7 @@ def _count(leg: Leg, value: int) -> str:
 
 
 def _told(leg: Leg, spaces: LabelSpaces) -> Any:
-    lines, spaces = Text(), leg.spaces(spaces)
+    lines = Text()
     if leg.after.note:
         lines.append(f'{leg.after.note}\n', style='yellow')
     if not leg.changes and leg.name in ('disk', 'annotation file'):
@@ -73,7 +70,7 @@ def _told(leg: Leg, spaces: LabelSpaces) -> Any:
     for fault in leg.masks:
         lines.append(f'{fault}\n', style='bold red')
     # What is wrong comes before what is usual.
-    sentences = sorted(grouped(leg.changes, spaces, _unit(leg)), key=lambda sentence: not sentence.invalid)
+    sentences = sorted(grouped(leg.changes, spaces), key=lambda sentence: not sentence.invalid)
     for sentence in sentences[:MOST]:
         style = 'bold red' if sentence.invalid else 'dim' if sentence.sign == '-' else ''
         lines.append(f'{sentence}\n', style=style)
@@ -94,7 +91,7 @@ class Sentence(NamedTuple):
         return f'{self.sign} {self.words}'
 
 
-def grouped(changes: Sequence[Change], spaces: LabelSpaces, unit: str = 'px') -> List[Sentence]:
+def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
     """``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``: one sentence per origin."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
@@ -106,7 +103,7 @@ def grouped(changes: Sequence[Change], spaces: LabelSpaces, unit: str = 'px') ->
         verb = _PLURAL.get(what, what) if len(group) > 1 else what
         words = f'{ranges(sorted(change.value for change in group))} {verb}'
         words += '' if to is None else f' {to}'
-        words += f' ({amount(count, kind, unit)}{", invalid" if invalid else ""}): {origin}'
+        words += f' ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}'
         shown.append(Sentence(_SIGNS[what], words, invalid))
     return shown
 
@@ -121,7 +118,7 @@ def _summary(leg: Leg, spaces: LabelSpaces) -> str:
     for kind, counts in (('pixels', leg.after.values), ('instances', leg.after.labels)):
         if counts:
             wrong = {value: n for value, n in sorted(counts.items()) if is_invalid(spaces, value, kind)}
-            invalid = [f'{value} ({amount(n, kind, _unit(leg))})' for value, n in wrong.items()]
+            invalid = [f'{value} ({amount(n, kind)})' for value, n in wrong.items()]
             marked = f'; invalid: {", ".join(invalid[:MOST])}' if invalid else ''
             parts.append(f'{"values" if kind == "pixels" else "labels"} {ranges(sorted(counts))}{marked}')
     ignored = sum(instance.ignored for instance in leg.after.instances or ())
@@ -130,13 +127,9 @@ def _summary(leg: Leg, spaces: LabelSpaces) -> str:
     return '\n'.join(parts)
 
 
-def amount(count: int, kind: str, unit: str = 'px') -> str:
+def amount(count: int, kind: str) -> str:
     """``1,204 px``, ``1 instance``."""
-    return counted(count, unit if kind == 'pixels' else 'instance')
-
-
-def _unit(leg: Leg) -> str:
-    return 'point' if leg.after.label is not None and leg.after.label.ndim == 1 else 'px'
+    return counted(count, 'px' if kind == 'pixels' else 'instance')
 
 
 def ranges(values: List[int]) -> str:
@@ -162,7 +155,7 @@ def invalid_in(story: Story, spaces: LabelSpaces) -> Dict[str, List[int]]:
     found: Dict[str, Set[int]] = {kind: set() for kind in KINDS}
     for leg in story.legs:
         for kind, counts in zip(KINDS, (leg.after.values, leg.after.labels)):
-            found[kind].update(value for value in counts if is_invalid(leg.spaces(spaces), value, kind))
+            found[kind].update(value for value in counts if is_invalid(spaces, value, kind))
     return {kind: sorted(values) for kind, values in found.items()}
 
 

@@ -8,7 +8,6 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.labels.images import NO_LABEL
-from mmguard.labels.maps import POINTS
 from mmguard.labels.space import value_counts
 from mmguard.text.words import counted
 from mmguard.tools.trace.key_frame import key_frame, packed_key_frame
@@ -21,20 +20,14 @@ class Instance:
     Args:
         label (int): As it is trained.
         box (tuple): x1, y1, x2, y2 in pixels of the image at that step; NaN throughout where it is the image itself.
-            Of an object in space its three sizes and 0: they stay where the scene is turned and moved.
         ignored (bool): Whether it is taken out of training.
-        centre (tuple, optional): Of an object in space, where it is at that step.
     """
 
     label: int
     box: Tuple[float, float, float, float]
     ignored: bool = False
-    centre: Optional[Tuple[float, ...]] = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        if self.centre is not None:
-            x, y, z = (f'{number:.4g}' for number in self.centre)
-            return f'label {self.label} at ({x}, {y}, {z}), {" x ".join(f"{side:.4g}" for side in self.box[:3])} m'
         if np.isnan(self.box).all():  # of the image
             return f'label {self.label}'
         x1, y1, x2, y2 = (f'{corner:g}' for corner in np.round(self.box, 1).tolist())
@@ -47,10 +40,9 @@ class Snapshot:
 
     Args:
         step (str): ``'disk'``, ``'LoadAnnotations'``, ``'RandomChoice > Resize'``, ...
-        label (np.ndarray, optional): The label map, or (N,) of points; a copy.
+        label (np.ndarray, optional): The label map; a copy.
         instances (list[Instance], optional): In the order of the sample; ``None``: it holds none yet.
         size (tuple, optional): (height, width) of the label map, or else of the image.
-        known (int): Number of values that the table of a data set of points knows; 0: it has none.
         homography (np.ndarray, optional): (3, 3), from the image as it was loaded to the image now, as mmdet keeps it.
         guard (dict): Kind -> tally, as a guard left it.
         label_map (dict[int, int]): Before loading: how the data set has its loader map values.
@@ -66,7 +58,6 @@ class Snapshot:
     guard: Dict[str, Any] = field(default_factory=dict)
     label_map: Dict[int, int] = field(default_factory=dict)
     note: str = ''
-    known: int = 0
     masks: List[str] = field(default_factory=list)
 
     @property
@@ -98,11 +89,7 @@ def of_annotations(results: Dict[str, Any]) -> Snapshot:
     results = key_frame(results)
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
     found = results.get('instances')
-    space = results.get('ann_info') or results.get('eval_ann_info')
-    if isinstance(space, dict) and 'gt_labels_3d' in space:  # as the class list of mmdet3d's data set numbers them
-        shot.step = 'annotation file'
-        shot.instances = _in_space(space.get('gt_bboxes_3d'), space['gt_labels_3d'])
-    elif found is not None:
+    if found is not None:
         shot.step = 'annotation file'
         shot.instances = [
             Instance(int(one.get('bbox_label', -1)), _box(one.get('bbox', ())), bool(one.get('ignore_flag', 0)))
@@ -151,16 +138,13 @@ def take(step: str, results: Any) -> Snapshot:
 
 
 def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
-    label = results.get('gt_seg_map', results.get(POINTS))
+    label = results.get('gt_seg_map')
     if label is not None:
         shot.label = np.array(label)
-    shot.known = len(results.get('seg_label_mapping', ()))
     shot.size = _size_of(shot.label, results.get('img_shape'))
     shot.homography = _copy(results.get('homography_matrix'))
     shot.guard = dict(results.get('label_guard') or {})
-    if results.get('gt_labels_3d') is not None:
-        shot.instances = _in_space(results.get('gt_bboxes_3d'), results['gt_labels_3d'])
-    elif results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
+    if results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
         shot.instances = _instances(
             results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
         )
@@ -176,16 +160,11 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         shot.label = np.array(
             data.cpu().numpy().squeeze(0) if data.ndim == 3 and len(data) == 1 else data.cpu().numpy()
         )
-    points, space = sample.get('gt_pts_seg'), sample.get('gt_instances_3d')
-    if points is not None and POINTS in points:
-        shot.label = np.array(points[POINTS].cpu().numpy())
     shot.size = _size_of(shot.label, sample.get('img_shape'))
     shot.homography = _copy(sample.get('homography_matrix'))
     shot.guard = dict(sample.get('label_guard') or {})
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
-    if space is not None and space.get('labels_3d') is not None:
-        shot.instances = _in_space(space.get('bboxes_3d'), space.labels_3d)
-    elif trained is not None and trained.keys():
+    if trained is not None and trained.keys():
         shot.instances = _instances(trained.get('bboxes'), trained.get('labels'), None)
         shot.masks = _mask_faults(trained.get('masks'), shot.instances, sample.get('img_shape'))
         if ignored is not None and ignored.keys():
@@ -229,19 +208,6 @@ def _instances(boxes: Any, labels: Any, flags: Any) -> List[Instance]:
         corners = [[]] * len(classes)
     left_out = [False] * len(classes) if flags is None else np.asarray(flags).astype(bool).tolist()
     return [Instance(int(label), _box(box), ignored) for label, box, ignored in zip(classes, corners, left_out)]
-
-
-def _in_space(boxes: Any, labels: Any) -> List[Instance]:
-    """The objects of mmdet3d: boxes (centre, sizes, angle, ...) and labels."""
-    classes = np.asarray(labels).tolist()
-    if boxes is None:
-        return [Instance(int(label), _box(())) for label in classes]
-    centres = np.asarray(getattr(boxes, 'gravity_center', getattr(boxes, 'tensor', boxes)))[:, :3].tolist()
-    sizes = np.asarray(getattr(boxes, 'tensor', boxes))[:, 3:6].tolist()
-    return [
-        Instance(int(label), _box((*size, 0.0)), centre=tuple(centre))
-        for label, size, centre in zip(classes, sizes, centres)
-    ]
 
 
 def _of_image(labels: Any) -> List[Instance]:

@@ -6,9 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import List
 
-from mmguard.labels.maps import MAPS_POINTS
-from mmguard.labels.spaces import LabelSpaces
-from mmguard.labels.spaces.space import Space
 from mmguard.tools.trace.changes import Change, changes
 from mmguard.tools.trace.recorder import Run
 from mmguard.tools.trace.snapshot import Snapshot
@@ -23,18 +20,12 @@ class Leg:
         after (Snapshot): The sample after it.
         changes (list[Change]): What it changed; of the first step none.
         masks (list[str]): What is wrong with masks behind it, and was not before.
-        raw (int): Of points whose values are not classes yet: how many values the table of the data set knows.
     """
 
     name: str
     after: Snapshot
     changes: List[Change] = field(default_factory=list)
     masks: List[str] = field(default_factory=list)
-    raw: int = 0
-
-    def spaces(self, spaces: LabelSpaces) -> LabelSpaces:
-        """What is valid behind this step, where ``spaces`` is behind the last."""
-        return replace(spaces, pixels=Space('pixels', self.raw, 'seg_label_mapping')) if self.raw else spaces
 
 
 @dataclass
@@ -55,11 +46,6 @@ class Story:
     mixed: List[str] = field(default_factory=list)
     error: str = ''
 
-    @property
-    def of_points(self) -> bool:
-        """Whether it is points that have labels."""
-        return any(leg.after.label is not None and leg.after.label.ndim == 1 for leg in self.legs)
-
     def holds(self, value: int) -> bool:
         return any(leg.after.holds(value) for leg in self.legs)
 
@@ -69,10 +55,8 @@ def story_of(index: int, run: Run, error: str = '') -> Story:
     story = Story(index, run.image, [Leg(run.start.step, run.start)], error=error)
     story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
     known, label_loaded, instances_loaded = run.start, False, False
-    maps_points = run.maps_points
     for step in run.steps:
         after = step.after
-        maps_points = maps_points and not type(step.transform).__name__.endswith(MAPS_POINTS)
         # What is in files stays there until a loader puts it into the sample.
         label_loaded = label_loaded or after.label is not None
         instances_loaded = instances_loaded or after.instances is not None
@@ -83,7 +67,7 @@ def story_of(index: int, run: Run, error: str = '') -> Story:
         )
         found = changes(before, after, step.transform, step.mixed)
         new = Counter(after.masks) - Counter(known.masks)
-        story.legs.append(Leg(after.step, after, found, list(new.elements()), after.known if maps_points else 0))
+        story.legs.append(Leg(after.step, after, found, list(new.elements())))
         if after.note:
             continue
         known = Snapshot(

@@ -49,16 +49,6 @@ DISK_ALONE = {
         ' "imagePath": "a.png", "imageHeight": 40, "imageWidth": 40}',
         'a.png': '',
     },
-    'polygons of Cityscapes': {
-        'gtFine/train/aachen/a_gtFine_polygons.json': json.dumps(
-            dict(imgHeight=40, imgWidth=40, objects=[dict(label='road', polygon=[[1, 1], [20, 1], [20, 20]])])
-        )
-    },
-    'XML of CVAT': {
-        'annotations.xml': '<annotations><version>1.1</version><image id="0" name="a.png" width="40" height="40">'
-        '<box label="cat" xtl="1" ytl="1" xbr="20" ybr="20" occluded="0"/></image></annotations>'
-    },
-    'labels of oriented boxes': {'labelTxt/a.txt': '1 1 20 1 20 20 1 20 plane 0\n', 'images/a.png': ''},
 }  # fmt: skip
 _WRITERS = {'maps': write_maps, 'coco': write_coco, 'voc': write_voc, 'nnunet': write_nnunet, 'yolo': write_yolo}
 

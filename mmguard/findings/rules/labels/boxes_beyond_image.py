@@ -9,7 +9,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import ORIENTED, annotations_of, share
+from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
 
 #: Fewer boxes over the edge are rounding.
@@ -44,8 +44,6 @@ class BoxesBeyondImage(DataRule):
         'all corners, or take the minus-one out of a reader of your own. '
     )
 
-    marks = 'says of them that the edge cuts them (of DOTA difficulty 2, as mmrotate does when it splits images)'
-
     def likelihood(self, facts: LabelFacts) -> float:
         found = annotations_of(facts)
         if found.negative_boxes:
@@ -60,8 +58,8 @@ class BoxesBeyondImage(DataRule):
             for edit in rewrite(self, facts, 'moves these boxes alone to the edge of the image', SAFE):
                 yield replace(edit, text=f'{self.minus_one}Without either: {edit.text[0].lower()}{edit.text[1:]}')
         else:
-            why = self.marks if found.format in ORIENTED else 'clamps them into their images'
-            yield from corrections(self, facts, found.negative_boxes + found.over_edge, why)
+            boxes = found.negative_boxes + found.over_edge
+            yield from corrections(self, facts, boxes, 'clamps them into their images')
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         found = annotations_of(facts)

@@ -5,10 +5,10 @@ from typing import Dict, Iterator, List
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import ERROR, Finding
+from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
-from mmguard.findings.views import ORIENTED, annotations_of, listing, nearest
+from mmguard.findings.views import annotations_of, listing, nearest
 from mmguard.text.words import counted
 
 
@@ -43,33 +43,7 @@ class CategoriesLeftOut(DataRule):
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         known = self._all(facts)
         names = listing(map(repr, self._names(facts)))
-        first = next(iter(self._names(facts)), '')
-        return {'names': names, 'all': ', '.join(map(repr, known)), 'number': len(known), 'first': first}
-
-    #: Of Cityscapes.
-    drawn = (
-        'cityscapesscripts stops at a name that is none of its 35: correct it, delete the object, or list the classes '
-        'of your own with `--classes`.'
-    )
-
-    #: Of oriented boxes.
-    looked_up = (
-        'mmrotate looks each name up, letter by letter (KeyError: {first!r}): correct it, or name all of them, '
-        '`metainfo=dict(classes=({all},))`, and write `num_classes={number}` in every head.'
-    )
-
-    def advise(self, facts: LabelFacts) -> str:
-        written = annotations_of(facts).format
-        return self.drawn if written == 'cityscapes' else self.looked_up if written in ORIENTED else self.advice
-
-    def severity_of(self, facts: LabelFacts) -> str:
-        return ERROR if annotations_of(facts).format in ('cityscapes', *ORIENTED) else self.severity
-
-    def summarise(self, facts: LabelFacts) -> str:
-        written = annotations_of(facts).format
-        if written in ORIENTED:
-            return 'Objects have names that are no class: {names}.'
-        return 'Objects have names that Cityscapes does not know: {names}.' if written == 'cityscapes' else self.summary
+        return {'names': names, 'all': ', '.join(map(repr, known)), 'number': len(known)}
 
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{counted(n, "annotation")} of {name!r}' for name, n in self._names(facts).items())

@@ -8,7 +8,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import ORIENTED, SHAPES, annotations_of, listing
+from mmguard.findings.views import annotations_of, listing
 
 
 class DuplicateIds(DataRule):
@@ -35,8 +35,6 @@ class DuplicateIds(DataRule):
         'Open the two: a JSON that was copied still names the image of the other. Write its own into `imagePath` '
         '(`imageData` may hold the other, too), or join their shapes.'
     )
-    twice = 'An image stands twice in the annotations.'
-    cvat = 'Join the shapes of the two, or leave one out: converters take the last one, or both as different images.'
     otherwise = (
         'Merge the files again, and number images and categories anew while they are apart: which of two images with '
         'one id an annotation belongs to, a merged file does not say.'
@@ -49,7 +47,7 @@ class DuplicateIds(DataRule):
         return 0.7 if self._parts(facts) else 0.0
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is None or annotations_of(facts.labels).format in SHAPES:
+        if facts.labels is None or annotations_of(facts.labels).format == 'labelme':
             return
         found = annotations_of(facts.labels)
         if found.duplicate_names and not found.duplicate_category_ids:
@@ -68,12 +66,10 @@ class DuplicateIds(DataRule):
         found = annotations_of(facts)
         if found.duplicate_names:
             return self.names
-        words = {'labelme': self.labelme, **dict.fromkeys(('cvat', 'hf', *ORIENTED), self.cvat)}
-        return words.get(found.format, self.advice)
+        return self.labelme if found.format == 'labelme' else self.advice
 
     def summarise(self, facts: LabelFacts) -> str:
-        words = {'labelme': self.one_image, **dict.fromkeys(('cvat', 'hf', *ORIENTED), self.twice)}
-        return words.get(annotations_of(facts).format, self.summary)
+        return self.one_image if annotations_of(facts).format == 'labelme' else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))

@@ -30,7 +30,7 @@ class LabelsFine(Verdict):
     """Every label was read, and none is invalid."""
 
     code = 'MG100'
-    kinds = ('pixels', 'points', 'instances')
+    kinds = ('pixels', 'instances')
     needs = ()
     summary = 'Your labels are fine.'
     why = 'Whatever is wrong, changing labels, num_classes or ignore_index would only hide it.'

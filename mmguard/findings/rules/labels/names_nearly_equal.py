@@ -8,7 +8,7 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import SHAPES, annotations_of, folded, listing
+from mmguard.findings.views import annotations_of, folded, listing
 
 
 class NamesNearlyEqual(DataRule):
@@ -63,7 +63,7 @@ class NamesNearlyEqual(DataRule):
     def _pairs(self, facts: LabelFacts) -> List[List[str]]:
         found = annotations_of(facts)
         names = dict.fromkeys(map(str, found.categories.values()))
-        if found.format in ('voc', *SHAPES):  # its categories are the class list; what the files say is counted
+        if found.format in ('voc', 'labelme'):  # its categories are the class list; what the files say is counted
             names = dict.fromkeys(name for name, number in found.instances_of.items() if number)
         alike: Dict[str, List[str]] = {}
         for name in names:

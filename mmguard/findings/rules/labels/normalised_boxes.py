@@ -7,7 +7,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import ORIENTED, annotations_of, share
+from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
 
 #: A box of a pixel at the origin may occur; a set of them not.
@@ -33,8 +33,6 @@ class NormalisedBoxes(DataRule):
         '`ymin, ymax = ymin * height, ymax * height`, rounded; count from 1, as VOC does.'
     )
 
-    of_corners = 'Multiply every x by the width of the image, and every y by its height.'
-
     otherwise = (
         'Neither multiplying by width and height of the images, nor taking them as YOLO does (the centre first), puts '
         'all boxes into their images: see how the file was made, and whether it has the size of every image.'
@@ -49,7 +47,7 @@ class NormalisedBoxes(DataRule):
         if facts.labels is None:
             return
         into = 'multiplies them by width and height of the image'
-        if annotations_of(facts.labels).format in ('voc', *ORIENTED):
+        if annotations_of(facts.labels).format == 'voc':
             yield from rewrite(self, facts, into, SAFE, boxes='fractions')
             return
         corner = 'Do the first two numbers give the upper left corner?'
@@ -58,8 +56,7 @@ class NormalisedBoxes(DataRule):
         yield from rewrite(self, facts, into, ASKS, centre, boxes='centre-fractions')
 
     def advise(self, facts: LabelFacts) -> str:
-        oriented = annotations_of(facts).format in ORIENTED
-        return self.of_corners if oriented else self.voc if annotations_of(facts).format == 'voc' else self.advice
+        return self.voc if annotations_of(facts).format == 'voc' else self.advice
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'format': annotations_of(facts).format.upper()}

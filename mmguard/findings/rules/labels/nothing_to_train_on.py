@@ -31,7 +31,7 @@ class NothingToTrainOn(DataRule):
     """Files, or a whole set, of ignored pixels alone."""
 
     code = 'MG128'
-    kinds = ('pixels', 'points')
+    kinds = ('pixels',)
     needs = ()
     summary = 'Label files without a single pixel to train on.'
     why = (

@@ -25,12 +25,6 @@ class OrderDiffers(DataRule):
     )
     advice = 'Write them in the order of the file: `metainfo=dict(classes=({names},))`.'
 
-    in_space = 'The info file numbers its categories otherwise than the class of the data set.'
-    in_space_advice = (
-        'mmdet3d goes by the number: objects are trained as the class that METAINFO of the type has there. Make the '
-        'info file with the converter of this data set, or derive a class of your own whose `METAINFO["classes"]` '
-        'lists the names in the order of the file.'
-    )
     as_texts = (
         'The file lists its categories in the order of their ids as texts: {ids}. By their places (mmdet) they get '
         'other labels than by their numbers (detectron2, YOLOX).'
@@ -55,21 +49,17 @@ class OrderDiffers(DataRule):
         yield from rewrite(self, facts, 'lists the categories in the order of the config', SAFE, classes=names)
 
     def likelihood(self, facts: LabelFacts) -> float:
-        if self._displaced(facts) or _in_space(facts):
+        if self._displaced(facts):
             return 0.93
         return 0.6 if annotations_of(facts).labelled_by == 'unknown' and _sorted_as_texts(facts) else 0.0
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return self.severity if self._displaced(facts) or _in_space(facts) else WARNING
+        return self.severity if self._displaced(facts) else WARNING
 
     def summarise(self, facts: LabelFacts) -> str:
-        if _in_space(facts):
-            return self.in_space
         return self.summary if self._displaced(facts) else self.as_texts
 
     def advise(self, facts: LabelFacts) -> str:
-        if _in_space(facts):
-            return self.in_space_advice
         return self.advice if self._displaced(facts) else self.as_texts_advice
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
@@ -78,11 +68,6 @@ class OrderDiffers(DataRule):
         return {'names': ', '.join(map(repr, displaced[2])) if displaced else '', 'ids': ids}
 
     def evidence(self, facts: LabelFacts) -> str:
-        if _in_space(facts):
-            renamed = annotations_of(facts).renamed
-            return listing(
-                [f'{number} is {there!r} in the file, {here!r} in METAINFO' for number, there, here in renamed], 3
-            )
         displaced = self._displaced(facts)
         if displaced is None:
             return f'category ids in the file: {listing(list(annotations_of(facts).categories))}'
@@ -120,11 +105,6 @@ class OrderDiffers(DataRule):
                 other = dict(zip(here, there))  # one of the files that are trained together
                 return path, names, [other.get(name, name) for name in names]
         return None
-
-
-def _in_space(facts: LabelFacts) -> bool:
-    """Whether objects of mmdet3d are trained as other classes than the file says."""
-    return annotations_of(facts).format == 'mmdet3d' and bool(annotations_of(facts).renamed)
 
 
 def _by_number(names: List[str]) -> bool:

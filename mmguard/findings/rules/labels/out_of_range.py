@@ -3,19 +3,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List, Tuple
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import converted_files, more_classes, renumbered, splits_of, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.yolo.base import without_labels
-from mmguard.findings.usual_edits import map_points, set_ignore_index
 from mmguard.findings.views import (
     VOID,
     as_map,
     config_of,
-    has_config,
     ids_of,
     is_rare,
     is_whole,
@@ -32,7 +30,7 @@ class OutOfRange(DataRule):
     """The rest: values beyond the classes, without a known pattern."""
 
     code = 'MG107'
-    kinds = ('pixels', 'points', 'instances')
+    kinds = ('pixels', 'instances')
     summary = 'Labels outside 0..{last}: {values}.'
     why = (
         'Stock losses index by label: a device-side assert, or, in focal losses without a range check, a training '
@@ -48,18 +46,6 @@ class OutOfRange(DataRule):
         "`dict(type='GuardInstanceLabels', num_classes={num_classes}, on_invalid='drop')`; a class is listed in "
         'metainfo.classes and counted in num_classes of every head. Another numbering is written as label_map, '
         'label: class.'
-    )
-
-    points = (
-        'Look at the files named: PointSegClassMapping looks values up in a table of the data set. A value behind its '
-        'end is an IndexError, a negative one is trained as another class. List it there (`seg_label_mapping` and '
-        '`max_label`, or METAINFO of a class of your own), or train without these points: `dict(type='
-        "'GuardedPointSegClassMapping', label_map={ignored})`."
-    )
-    points_alone = (
-        'If these are the numbers of SemanticKITTI itself (10 is a car, 40 a road), the config maps them: scan that, '
-        '`mmguard scan CONFIG`. Else labels must be 0..{last} or the ignored value: `--label-map {{...}}` says another '
-        'numbering.'
     )
 
     many = (
@@ -85,9 +71,6 @@ class OutOfRange(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
-        if labels is not None and labels.kind == 'points':
-            yield from _of_points(facts, labels)
-            return
         if labels is None or labels.kind != 'pixels':
             yield from without_labels(self, facts)
             return
@@ -133,8 +116,6 @@ class OutOfRange(DataRule):
     def advise(self, facts: LabelFacts) -> str:
         if facts.kind == 'instances':
             return self.instances
-        if facts.kind == 'points':
-            return self.points if has_config(facts) else self.points_alone
         if self._known(facts)[0]:
             return self.numbered
         return self.many if self._continues(facts) else self.advice
@@ -164,14 +145,6 @@ class OutOfRange(DataRule):
             'most': most,
             'ignored': as_map(dict.fromkeys(facts.values, void), 8),
         }
-
-
-def _of_points(facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-    seen = sorted(value for split in splits_of(facts) for value in split.values)
-    if set(seen) == {labels.num_classes}:  # what data sets of mmdet3d make of points without a class
-        yield set_ignore_index(facts, labels.num_classes, SAFE)
-    question = f'Does {listing(dict.fromkeys(seen))} stand for nothing (points without a class)?'
-    yield from map_points(facts, dict.fromkeys(seen, labels.ignore_index), ASKS, question)
 
 
 def _not_in_map(facts: LabelFacts) -> List[int]:

@@ -4,7 +4,7 @@ from typing import List
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rule import DataRule
-from mmguard.findings.views import has_config, maps_of, number_of
+from mmguard.findings.views import maps_of, number_of
 from mmguard.text.words import counted
 
 
@@ -12,7 +12,7 @@ class SizeMismatch(DataRule):
     """A label map of another size than its image."""
 
     code = 'MG130'
-    kinds = ('pixels', 'points')
+    kinds = ('pixels',)
     needs = ('maps',)
     summary = 'Label maps have another size than their images.'
     why = 'Crops of image and label show different places, or the shapes clash in the loss.'
@@ -26,23 +26,10 @@ class SizeMismatch(DataRule):
         '`Image.fromarray(np.array(Image.open(path))).save(path)`. If not, the label was written transposed: `label.T`.'
     )
 
-    of_points = (
-        'A label file has one number for each point: look at `seg_3d_dtype` of LoadAnnotations3D (a file of bytes that '
-        'is read as int64 has an eighth of the labels), at `load_dim` of LoadPointsFromFile, and whether both files '
-        'are of the same scan.'
-    )
-
-    of_scans = 'Is each file of the scan that has its name, and are both complete? Copy or export them anew.'
-
     def likelihood(self, facts: LabelFacts) -> float:
         return 0.8 if maps_of(facts).size_mismatches else 0.0
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return 'Label files have another number of points than their scans.' if facts.kind == 'points' else self.summary
-
     def advise(self, facts: LabelFacts) -> str:
-        if facts.kind == 'points':
-            return self.of_points if has_config(facts) else self.of_scans
         turned = all(tuple(label) == tuple(image)[::-1] for _, label, image in maps_of(facts).size_mismatches)
         return self.turned if turned else self.advice
 
@@ -51,8 +38,6 @@ class SizeMismatch(DataRule):
         path, label, image = found[0]
         number = counted(number_of(maps_of(facts), 'size_mismatches'), 'file')
         sizes = f'label {label[0]}x{label[1]}, image {image[0]}x{image[1]} (height x width)'
-        if facts.kind == 'points':
-            sizes = f'{label[1]:,} labels, {image[1]:,} points'
         return f'{number}, e.g. {path}: {sizes}'
 
     def files(self, facts: LabelFacts) -> List[str]:

@@ -15,7 +15,7 @@ class UnpairedFiles(DataRule):
     """Images without a label file, labels without an image, two for one."""
 
     code = 'MG129'
-    kinds = ('pixels', 'points')
+    kinds = ('pixels',)
     needs = ('maps',)
     severity = 'warning'
     summary = 'Images and label files do not pair up.'
@@ -34,11 +34,6 @@ class UnpairedFiles(DataRule):
         '`data_prefix` must name both folders.'
     )
 
-    of_points = (
-        'Check `data_prefix` of the data set (`pts`, `pts_semantic_mask`) against where the files lie: the names in '
-        'the info file are joined to it. Then complete the files listed, or make the info file anew.'
-    )
-
     def likelihood(self, facts: LabelFacts) -> float:
         if self._none(facts):
             return 0.95
@@ -47,19 +42,14 @@ class UnpairedFiles(DataRule):
     otherwise = none
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and facts.labels.kind == 'pixels' and self._none(facts.labels):
+        if facts.labels is not None and self._none(facts.labels):
             yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, beside=False)
 
     def severity_of(self, facts: LabelFacts) -> str:
         # An image without its label file ends a training; a label file too many does not.
         return 'error' if has_config(facts) and number_of(maps_of(facts), 'missing_labels') else self.severity
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return 'Files that the info file lists are missing.' if facts.kind == 'points' else self.summary
-
     def advise(self, facts: LabelFacts) -> str:
-        if facts.kind == 'points':
-            return self.of_points
         return self.none if self._none(facts) else self.advice
 
     def _none(self, facts: LabelFacts) -> bool:
@@ -83,12 +73,6 @@ class UnpairedFiles(DataRule):
 
     def _parts(self, facts: LabelFacts) -> List[str]:
         maps = maps_of(facts)
-        if facts.kind == 'points':
-            return [
-                f'{counted(number_of(maps, name), what)}: {listing(getattr(maps, name), 3)}'
-                for name, what in (('missing_labels', 'missing label file'), ('missing_images', 'missing scan'))
-                if number_of(maps, name)
-            ]
         named = [
             ('missing_labels', 'image without a label file', 'images without a label file'),
             ('missing_images', 'label file without an image', 'label files without an image'),

@@ -15,7 +15,7 @@ class UnreadableFiles(DataRule):
     """Files that cannot be decoded."""
 
     code = 'MG132'
-    kinds = ('pixels', 'points', 'instances')
+    kinds = ('pixels', 'instances')
     needs = ()
     summary = 'Files cannot be read: {reasons}.'
     why = 'The loader fails at the iteration that draws them; a truncated file may decode to rows of 0.'

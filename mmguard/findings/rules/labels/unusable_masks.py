@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Dict, Iterator, List
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import ORIENTED, SHAPES, annotations_of, listing
+from mmguard.findings.views import annotations_of, listing
 from mmguard.text.words import counted
 
 #: Of COCO panoptic.
@@ -15,8 +15,6 @@ AREA = 'the area of a segment is not the number of its pixels'
 #: Of Labelme.
 POLYGON = 'a polygon has fewer than 3 points'
 THIN = 'a point or a line encloses no area'
-#: Of oriented boxes.
-CROSSED = 'the corners of an oriented box are in crossing order'
 SHORT = 'a polygon has fewer than 6 numbers, or an odd count'
 
 
@@ -47,8 +45,8 @@ class UnusableMasks(DataRule):
         'swapped, or was the image resized?',
         'the counts of an RLE do not add up to its size': 'Encode it anew with `pycocotools.mask.encode`, '
         '`rle["counts"].decode()`.',
-        POLYGON: "Converters stop at a polygon of two clicks (Labelme's: AssertionError: Polygon must have points more "
-        "than 2; Cityscapes', too), or draw nothing: draw it anew, or delete the shape.",
+        POLYGON: "Labelme's converters stop at a polygon of two clicks (AssertionError: Polygon must have points more "
+        'than 2): draw it anew, or delete the shape.',
         'a rectangle or circle is not of 2 points': 'A rectangle is two corners, a circle its centre and a point on '
         'it: draw them anew.',
         'a mask is missing, or not as large as its corners say': 'The "mask" of a shape is a PNG of the box that its '
@@ -63,8 +61,6 @@ class UnusableMasks(DataRule):
         'a panoptic PNG has another size than its image': 'Resize it with NEAREST, or take the images as they were '
         'annotated.',
         'a segment id stands twice in an image': 'Both entries get all pixels of that id: give each segment its own.',
-        CROSSED: 'Write the four corners one after the other around the box: mmrotate takes the box around them, and '
-        'trains on it; heads for quadrilaterals, and masks that are drawn of the corners, do not.',
         'an RLE is empty': 'Delete objects without a pixel.',
     }
 
@@ -73,21 +69,12 @@ class UnusableMasks(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         found = annotations_of(facts.labels) if facts.labels is not None else None
-        if found is not None and found.format in ORIENTED:
-            yield from rewrite(self, facts, 'puts the corners in the order around the box', SAFE)
-        elif found is not None and found.format in SHAPES and THIN not in found.mask_faults:
+        if found is not None and found.format == 'labelme' and THIN not in found.mask_faults:
             question = 'May these shapes go, with the objects that they stand for?'
             yield from rewrite(self, facts, 'leaves them out', ASKS, question)
 
-    def summarise(self, facts: LabelFacts) -> str:
-        corners = 'Corners of oriented boxes are not as they should be: {reasons}.'
-        return corners if annotations_of(facts).format in ORIENTED else self.summary
-
-    def advise(self, facts: LabelFacts) -> str:
-        return '{parts}' if annotations_of(facts).format in ORIENTED else self.advice
-
     def severity_of(self, facts: LabelFacts) -> str:
-        return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA, CROSSED} else ERROR
+        return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA} else ERROR
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         faults = annotations_of(facts).mask_faults

@@ -7,7 +7,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import ORIENTED, SHAPES, annotations_of, listing
+from mmguard.findings.views import annotations_of, listing
 
 #: Beginnings of what is wrong with a file as a whole: it must be copied or exported anew, not corrected.
 WHOLE_FILE = (
@@ -27,7 +27,6 @@ WHOLE_FILE = (
     'there is no XML',
     'data sets of type',
 )
-ANGLE = 'mbox_ang is no angle'
 NO_FOLDER = 'there is no such folder of images'
 
 
@@ -55,16 +54,8 @@ class WrongRecords(DataRule):
         '`object`, not for `{namespace}object`.',
         'a shape has no label': 'A shape without a name is no object of any class: name it in Labelme, or delete it.',
         'a shape is of a kind': 'Labelme has polygon, rectangle, circle, point, line, linestrip and mask.',
-        'numbers of a shape': 'A box has xtl, ytl, xbr, ybr; a polygon `points="x,y;x,y;x,y"` (no decimal commas).',
-        'an element of an image': 'CVAT has box, polygon, polyline, points, ellipse, mask, cuboid, skeleton and tag.',
         'imagePath': 'Write the path of the image, relative to the JSON: `data["imagePath"] = "a.jpg"`.',
         'imageHeight': 'Write the size of the image, or null for both: Labelme looks for itself then.',
-        'a row ': 'A row of DOTA is `x1 y1 x2 y2 x3 y3 x4 y4 class difficulty`, with blanks between.',
-        'a line is a header': 'DOTADataset takes every line for an object: delete these, or split the images with '
-        'img_split.py of mmrotate, which leaves them out.',
-        'a class has a blank': 'Rows are split at blanks: write a hyphen, `large-vehicle`.',
-        ANGLE: 'mbox_ang is in radians, between -3.15 and 3.15: `math.radians(angle)`.',
-        'an object has no robndbox': "`ann_type='hbb'` reads bndbox; ann_type='obb' needs a robndbox of every object.",
         'a hidden folder': 'Delete it (Jupyter makes `.ipynb_checkpoints`): a label is the place among all folders.',
         'the class folders are not': 'Give each split the same folders: a label is the place among their sorted names. '
         'Or name the labels in a file, `ann_file=...` of mmpretrain.',
@@ -81,19 +72,10 @@ class WrongRecords(DataRule):
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
             why = 'makes numbers of texts in ids and "bbox", a text of "name" where it is a number, and drops the rest'
             yield from rewrite(self, facts, why, SAFE)
-        if facts.labels is None or annotations_of(facts.labels).format not in SHAPES:
+        if facts.labels is None or annotations_of(facts.labels).format != 'labelme':
             return
-        if any(reason.startswith(ANGLE) for reason in self._reasons(facts.labels)):
-            degrees = 'Are all angles of these files degrees?'
-            yield from rewrite(self, facts, 'turns them into radians', ASKS, degrees, boxes='degrees')
-        if annotations_of(facts.labels).format in ORIENTED:
-            question = 'May the objects that cannot be read go (those that only lack a part behind the class stay)?'
-            yield from rewrite(
-                self, facts, 'leaves them out, and writes the others as mmrotate reads them', ASKS, question
-            )
-        else:
-            question = 'May the shapes that cannot be read go, with the objects that they stand for?'
-            yield from rewrite(self, facts, 'leaves them out', ASKS, question)
+        question = 'May the shapes that cannot be read go, with the objects that they stand for?'
+        yield from rewrite(self, facts, 'leaves them out', ASKS, question)
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         reasons = self._reasons(facts)

@@ -1,7 +1,7 @@
 """Folders whose names are the labels of the images in them: ``train/cat/1.jpg``.
 
-mmpretrain's ``CustomDataset`` and ``ImageNet`` without ``ann_file``, torchvision's ``ImageFolder`` and Hugging Face's
-``imagefolder`` read them alike: a label is the place of its folder among the sorted names, in each split anew.
+mmpretrain's ``CustomDataset`` and ``ImageNet`` without ``ann_file`` and torchvision's ``ImageFolder`` read them alike:
+a label is the place of its folder among the sorted names, in each split anew.
 """
 
 from __future__ import annotations

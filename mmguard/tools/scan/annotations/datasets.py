@@ -16,7 +16,6 @@ from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.loader import Sample, ask_dataset
 from mmguard.tools.scan.annotations.merge import merged
 from mmguard.tools.scan.annotations.openimages import scan_openimages
-from mmguard.tools.scan.annotations.oriented.dataset import FAMILIES, scan_oriented_dataset
 from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
 from mmguard.tools.scan.sources.loader import spread
 from mmguard.tools.storage.backend_files import files_of
@@ -36,11 +35,11 @@ class DetDataset:
         path (str): Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
         type (str): Its type.
         family (str): ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-            ``'openimages'``, ``'video'`` (COCO with videos), ``'dota'``, ``'dior'`` or ``'hrsc'``, or ``''`` where its
-            files are of a format that cannot be scanned.
+            ``'openimages'``, ``'video'`` (COCO with videos), or ``''`` where its files are of a format that cannot be
+            scanned.
         root (str): ``data_root``.
         ann_file (str): The annotations, joined with the root.
-        images (str): Folder of the images (VOC, HRSC: ``sub_data_root``), joined with the root.
+        images (str): Folder of the images (VOC: ``sub_data_root``), joined with the root.
         class_names (list[str], optional): ``metainfo.classes``, or those of the type.
         filter_cfg (dict): As in the config.
         test_mode (bool): Whether it filters nothing.
@@ -94,8 +93,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC), OpenImagesDataset, BaseVideoDataset (YouTube-VIS, MOT challenge), and '
-            f'DOTADataset, DIORDataset and HRSCDataset of MMRotate'
+            f'LVISDataset, XMLDataset (VOC), OpenImagesDataset and BaseVideoDataset (YouTube-VIS, MOT challenge)'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -128,8 +126,6 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
         return _scan_xml(dataset, num_classes, min_size, ask)
-    if dataset.family in FAMILIES.values():
-        return scan_oriented_dataset(dataset, num_classes, min_size)
     if dataset.family == 'openimages':
         keys = ('label_file', 'meta_file', 'hierarchy_file', 'image_level_ann_file')
         # What is not named is looked for in vain, as by mmdet; labels of whole images need not be there.
@@ -229,7 +225,7 @@ def _dataset(path: str, settings: Dict[str, Any], masks: bool, scope: str) -> De
     root = str(settings.get('data_root') or '')
     prefix = settings.get('data_prefix')
     prefix = prefix if isinstance(prefix, Mapping) else {}
-    folder = prefix.get('sub_data_root' if family in ('voc', 'hrsc') else 'img', prefix.get('img_path', ''))
+    folder = prefix.get('sub_data_root' if family == 'voc' else 'img', prefix.get('img_path', ''))
     return DetDataset(
         path=path,
         type=name,
@@ -260,7 +256,6 @@ def _family_of(cls: Any) -> str:
         ('XMLDataset', 'voc'),
         ('OpenImagesChallengeDataset', ''),
         ('OpenImagesDataset', 'openimages'),
-        *FAMILIES.items(),
     ):
         if base in bases:
             return family

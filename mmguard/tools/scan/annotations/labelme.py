@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Callable, List, Optional, Tuple
+from itertools import islice
+from typing import Any, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.annotations.disk import shown_size
 from mmguard.tools.scan.annotations.faults import Faults
-from mmguard.tools.scan.annotations.labelme_json import is_of_others, read_labelme, size_of_data
-from mmguard.tools.scan.annotations.shape_records import ShapeFile
-from mmguard.tools.scan.annotations.shape_target import ShapeTarget
-from mmguard.tools.scan.annotations.shapes import ShapeSet, facts_of_shapes, labels_of
+from mmguard.tools.scan.annotations.labelme_facts import NO_CLASS, facts_of_shapes, labels_of
+from mmguard.tools.scan.annotations.labelme_json import ShapeFile, is_of_others, read_labelme, size_of_data
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
-from mmguard.tools.storage.files import open_regular
+from mmguard.tools.storage.files import FILES, open_regular
 
-#: Names that Labelme's own converters keep for what is no class.
-NO_CLASS = ('__ignore__', '_background_')
 #: Lists of classes, in the folder or above it.
 LISTS = ('labels.txt', 'classes.txt')
 #: So many files of a folder are looked at to tell what it is, and so many JSON of them.
 _FILES, _OPENED = 2000, 20
+#: Behind a URL a folder is a request: so many of them are looked at.
+_FOLDERS = 8
 #: So many times as many label maps as JSON, and it is a folder of label maps.
 _STRAY = 10
 #: Of a larger JSON the first bytes say what it is.
@@ -30,32 +29,22 @@ _HEAD = 1 << 16
 
 def is_labelme(target: str) -> bool:
     """Whether a target is a JSON of Labelme, or a folder of which at least half of the JSON are."""
-    if os.path.isfile(target):
+    if FILES.is_file(target):
         return target.lower().endswith('.json') and is_labelme_file(target)
-    return is_folder_of(target, is_labelme_file)
-
-
-def is_folder_of(folder: str, is_one: Callable[[str], bool], ending: str = '.json', maps: Tuple[str, ...] = ()) -> bool:
-    """Whether at least half of the files of an ending in a folder are of a kind, and it holds no label maps.
-
-    Args:
-        maps (tuple[str]): How the names of label maps end, one of which is enough.
-    """
+    is_far = FILES.is_far(target)
     found: List[str] = []
     images: List[str] = []
     seen = 0
-    for place, names, _ in walk(folder, lambda *_: None):
+    for place, names, _ in islice(walk(target, lambda *_: None), _FOLDERS if is_far else None):
         seen += len(names)
-        if maps and any(name.endswith(maps) for name in names):
-            return False
-        found += [os.path.join(place, name) for name in names if name.lower().endswith(ending)]
+        found += [os.path.join(place, name) for name in names if name.lower().endswith('.json')]
         images += [os.path.join(place, name) for name in names if is_image_name(name)]
         if seen > _FILES:
             break
-    if not found or (_STRAY * len(found) < len(images) and is_gray(images[0])):
+    if not found or (_STRAY * len(found) < len(images) and (is_far or is_gray(images[0]))):
         return False  # label maps, and what is left of how they were drawn
     some = found[:_OPENED]
-    return 2 * sum(map(is_one, some)) >= len(some)
+    return 2 * sum(map(is_labelme_file, some)) >= len(some)
 
 
 def is_labelme_file(path: str) -> bool:
@@ -72,14 +61,20 @@ def is_other_file(path: str) -> bool:
 def _beginning(path: str) -> Any:
     """What a JSON holds; of a large one which of Labelme's keys stand in its beginning. ``None``: it is damaged."""
     try:
-        with open_regular(path) as file:
-            head = file.read(_HEAD)
+        head = _head(path)
         if len(head) < _HEAD:
             return json.loads(head)
     except (OSError, ValueError, RecursionError):
         return None
     is_object = head.lstrip()[:1] == b'{'
     return {'shapes': []} if is_object and b'"shapes"' in head else {'': 0} if is_object else None
+
+
+def _head(path: str) -> bytes:
+    if FILES.is_far(path):
+        return FILES.content(path, None, _HEAD).data
+    with open_regular(path) as file:
+        return file.read(_HEAD)
 
 
 def read_classes(path: str) -> List[str]:
@@ -103,16 +98,27 @@ def classes_beside(target: str) -> Tuple[str, List[str]]:
     return '', []
 
 
-def scan_labelme(target: ShapeTarget) -> LabelFacts:
+def scan_labelme(
+    target: str,
+    num_classes: Optional[int] = None,
+    class_names: Optional[Sequence[str]] = None,
+    images: Optional[str] = None,
+    home: Optional[str] = None,
+    look: bool = True,
+) -> LabelFacts:
     """Reads the JSON of a folder. Never raises for what the files hold.
 
-    Labels are positions in ``class_names``; objects of other names are in ``annotations.left_out``. Without it the
-    names that occur, in the order of the alphabet, are the classes. Shapes of one label and ``group_id`` are one
-    object, as in Labelme's own converters.
+    Labels are positions in ``class_names``; objects of other names are in ``annotations.left_out``. Shapes of one label
+    and ``group_id`` are one object, as in Labelme's own converters.
 
     Args:
-        target (ShapeTarget): The folder, or one JSON. ``__ignore__`` and ``_background_`` are no classes; the images
-            are where ``imagePath`` leads.
+        target (str): The folder, or one JSON.
+        num_classes (int, optional): Classes of the head. Default: as many as there are names.
+        class_names (sequence of str, optional): The classes; ``__ignore__`` and ``_background_`` are none. Default: the
+            names that occur, in the order of the alphabet.
+        images (str, optional): Folder of the images. Default: where ``imagePath`` leads.
+        home (str, optional): Where the files lay when they were no copies. Default: where they are.
+        look (bool): Whether images are looked for.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.
@@ -121,24 +127,25 @@ def scan_labelme(target: ShapeTarget) -> LabelFacts:
         ValueError: There is not one shape, and nothing wrong.
     """
     faults = Faults()
-    images_root = os.path.abspath(target.images or target.home_root)
-
-    def read_one(path: str, name: str, faults: Faults) -> Optional[ShapeFile]:
-        file = read_labelme(path, name, faults)
-        if file is None:
-            return None
-        image = _image_of(name, file.image, target.images is not None) if file.image else ''
-        return _sized(file._replace(image=image), images_root, name, faults if target.look else None)
-
-    read = target.read(listed, read_one, faults)
+    root, images_root = folder_of(target), os.path.abspath(images or folder_of(home or target))
+    read: List[ShapeFile] = []
+    for name in listed(target, faults) if os.path.isdir(target) else [os.path.basename(target)]:
+        file = read_labelme(os.path.join(root, name), name, faults)
+        if file is not None:
+            image = _image_of(name, file.image, images is not None) if file.image else ''
+            read.append(_sized(file._replace(image=image), images_root, name, faults if look else None))
     found = labels_of(read)
     if not found and not faults:
         raise ValueError(f'nothing was read: {len(read):,} JSON of Labelme without a shape')
-    given = sorted(found) if target.class_names is None else target.class_names
+    given = sorted(found) if class_names is None else class_names
     classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
-    known = ShapeSet('labelme', target.path, classes, NO_CLASS, 'shapes[{}]'.format)
-    is_counted, looked_in = target.class_names is None, images_root if target.look else None
-    return facts_of_shapes(read, known, faults, target.num_classes, is_counted, looked_in)
+    looked_in = images_root if look else None
+    return facts_of_shapes(read, target, classes, faults, num_classes, class_names is None, looked_in)
+
+
+def folder_of(path: str) -> str:
+    """A folder itself, or the folder that a file lies in."""
+    return path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
 
 
 def listed(root: str, faults: Faults, ending: str = '.json') -> List[str]:

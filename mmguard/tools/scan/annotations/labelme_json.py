@@ -4,34 +4,67 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import math
 import struct
-from typing import Any, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
-from mmguard.tools.scan.annotations.coco_records import is_writable
+from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
 from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.scan.annotations.shape_records import (
-    NO_AREA,
-    NO_CORNERS,
-    SHORT,
-    Points,
-    Shape,
-    ShapeFile,
-    around,
-    label_of,
-    points_of,
-    read_json,
-    size_of,
-)
+from mmguard.tools.storage.files import open_regular
 
+#: With its image in it, a file is some tens of megabytes.
+LARGEST = 512 << 20
+Points = List[Tuple[float, float]]
+NO_CORNERS = (float(NO_NUMBER),) * 4
 #: Kinds that enclose an area, and how many points the tools of this family take; no more than 0: any number.
 AREAS = {'polygon': (3, 0), 'rectangle': (2, 4), 'circle': (2, 2), 'mask': (2, 2), 'rotation': (4, 4)}
 #: Kinds that do not.
 THIN = ('point', 'points', 'line', 'linestrip')
-#: Why a shape gives no object, beside what all formats know -> as rule MG179 knows them.
+#: Why a shape gives no object -> as rule MG179 knows them.
+SHORT = 'a polygon has fewer than 3 points'
+NO_AREA = 'a point or a line encloses no area'
 OTHER_POINTS = 'a rectangle or circle is not of 2 points'
 NO_MASK = 'a mask is missing, or not as large as its corners say'
 _PNG = b'\x89PNG\r\n\x1a\n'
+
+
+class Shape(NamedTuple):
+    """A shape.
+
+    Attributes:
+        place (int): Its place in the list.
+        label (str): Its name.
+        kind (str): ``'polygon'``, ``'circle'``, ...
+        corners (tuple): Those of the box around it, in pixels; ``NO_NUMBER`` throughout where it encloses nothing.
+        group (object): Shapes of one label and group are one object; ``None``: of no group.
+        fault (str): Why it gives no object; empty: it does.
+    """
+
+    place: int
+    label: str
+    kind: str
+    corners: Tuple[float, ...]
+    group: Any = None
+    fault: str = ''
+
+
+class ShapeFile(NamedTuple):
+    """What is drawn on an image.
+
+    Attributes:
+        name (str): How messages name the file.
+        image (str): The image, as it is written; empty where none is named.
+        size (tuple, optional): Height and width; ``None`` where the file does not say.
+        data (str): The embedded image, as it is written; empty where there is none.
+        shapes (list[Shape]): Those that have a label and points.
+    """
+
+    name: str
+    image: str
+    size: Optional[Tuple[float, float]]
+    data: str
+    shapes: List[Shape]
 
 
 def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
@@ -42,7 +75,7 @@ def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
         source (str): How messages name it.
         faults (Faults): Takes what is wrong; ``None`` is returned where that is all of it.
     """
-    content = read_json(path, source, faults)
+    content = _read_json(path, source, faults)
     if content is None:
         return None
     (record,) = content
@@ -77,10 +110,14 @@ def size_of_data(data: str) -> Tuple[float, float]:
 
 
 def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, float]]:
+    """Height and width as a file says them."""
     height, width = record.get('imageHeight'), record.get('imageWidth')
     if height is None and width is None:
         return None
-    return size_of(height, width, 'imageHeight or imageWidth', source, faults)
+    if all(type(side) is int and 1 <= side <= 1 << 24 for side in (height, width)):
+        return float(height), float(width)
+    faults.add('imageHeight or imageWidth is no whole number above 0', f'{source}: {short(height)}, {short(width)}')
+    return None
 
 
 def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[Shape]:
@@ -96,7 +133,7 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     if not isinstance(record, dict):
         faults.add('a shape is no object', f'{where} is {short(record)}')
         return None
-    label, kind, group = label_of(record.get('label'), where, faults), record.get('shape_type'), record.get('group_id')
+    label, kind, group = _label_of(record.get('label'), where, faults), record.get('shape_type'), record.get('group_id')
     kind = 'polygon' if kind is None else kind
     if label is None:
         return None
@@ -106,7 +143,7 @@ def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[S
     if group is not None and type(group) not in (int, str):
         faults.add('group_id is neither a number nor a text', f'{where}: {short(group)}')
         group = None
-    points = points_of(record.get('points'), where, faults)
+    points = _points_of(record.get('points'), where, faults)
     if points is None:
         return None
     fault = _fault_of(kind, points, record.get('mask'))
@@ -144,6 +181,60 @@ def _corners(kind: str, points: Points) -> Tuple[float, ...]:
         (x, y), other = points
         radius = math.hypot(other[0] - x, other[1] - y)
         return x - radius, y - radius, x + radius, y + radius
-    left, top, right, bottom = around(points)
+    xs, ys = zip(*points)
     one = float(kind == 'mask')  # its corners are pixels, and both belong to it
-    return left, top, right + one, bottom + one
+    return min(xs), min(ys), max(xs) + one, max(ys) + one
+
+
+def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
+    """What a JSON holds, as the one element of a tuple; ``None`` where that is nothing, which is written down."""
+    try:
+        with open_regular(path) as file:
+            text = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
+        return None
+    if len(text) > LARGEST:
+        faults.add(f'is larger than {LARGEST >> 20} MiB', source)
+        return None
+    if not text.strip():
+        faults.add('the file is empty', source)
+        return None
+    try:
+        return (json.loads(text.decode('utf-8-sig')),)  # of bytes json takes halves of characters
+    except RecursionError:
+        faults.add('is nested too deeply', source)
+    except ValueError as error:
+        faults.add('is no JSON, or damaged', f'{source}: {str(error)[:120]}')
+    return None
+
+
+def _label_of(value: Any, where: str, faults: Faults) -> Optional[str]:
+    """The name of a shape; ``None`` where it has none."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        faults.add('a shape has no label', where)
+        return None
+    if not isinstance(value, str) or not is_writable(value):
+        faults.add('the label of a shape is no text', f'{where}: {short(value)}')
+        return None
+    return value
+
+
+def _points_of(value: Any, where: str, faults: Faults) -> Optional[Points]:
+    """Pairs of finite numbers; ``None`` where it is anything else."""
+    pairs = value if isinstance(value, list) else [None]
+    points = [point for point in map(_point_of, pairs) if point is not None]
+    if len(points) == len(pairs):
+        return points
+    faults.add('points of a shape are no pairs of finite numbers', f'{where}: {short(value)}')
+    return None
+
+
+def _point_of(pair: Any) -> Optional[Tuple[float, float]]:
+    if not isinstance(pair, list) or len(pair) != 2 or any(type(one) not in (int, float) for one in pair):
+        return None
+    try:
+        x, y = map(float, pair)
+    except OverflowError:
+        return None
+    return (x, y) if math.isfinite(x) and math.isfinite(y) else None

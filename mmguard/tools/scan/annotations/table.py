@@ -41,7 +41,6 @@ class Table:
         ignored (np.ndarray): bool (N,), crowds and difficult ones.
         left_out (dict[str, np.ndarray]): Why the loader leaves annotations out -> bool (N,); the first reason counts.
         judged (np.ndarray): bool (N,), whose box matters: not of a category that nobody trains on.
-        where (list[str]): (N,) how messages name each; empty: by its image.
         shows_size (bool): Examples show a box as x, y, width, height, as COCO stores it; else as two corners.
     """
 
@@ -57,7 +56,6 @@ class Table:
     left_out: Dict[str, np.ndarray] = field(default_factory=dict)
     judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
     shows_size: bool = True
-    where: List[str] = field(default_factory=list)
 
     @cached_property
     def extents(self) -> np.ndarray:
@@ -254,5 +252,4 @@ def _example(table: Table, place: int) -> str:
     numbers: Tuple[float, ...] = (left, top, right, bottom)
     if table.shows_size:
         numbers = (left, top, right - left, bottom - top)
-    name = table.where[place] if table.where else table.images[int(table.image[place])]
-    return f'{name}: {", ".join(f"{number:.10g}" for number in numbers)}'
+    return f'{table.images[int(table.image[place])]}: {", ".join(f"{number:.10g}" for number in numbers)}'

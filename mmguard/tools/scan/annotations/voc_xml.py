@@ -11,10 +11,10 @@ from mmguard.tools.storage.files import open_regular
 
 #: An annotation of one image is a few kilobytes.
 LARGEST = 64 << 20
-SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
+_SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 #: What mmdet reads, by the tags that lead to it; the first of equal ones counts.
 _WANTED: Set[Tuple[str, ...]] = {('object', 'name'), ('object', 'difficult'), ('size', 'width'), ('size', 'height')}
-_WANTED |= {('object', 'bndbox', side) for side in SIDES}
+_WANTED |= {('object', 'bndbox', side) for side in _SIDES}
 _LEADING = {path[:depth] for path in _WANTED for depth in (1, 2, 3)}
 #: What ElementTree puts between a namespace and a tag.
 _BEHIND_NAMESPACE = '}'
@@ -78,11 +78,11 @@ def read_voc(read: Text, source: str, faults: Faults, minus_one: int = 1) -> Opt
     if not text.strip():
         faults.add('the file is empty', source)
         return None
-    if not parse_xml(reader.parser(), text, source, faults):
+    if not _parse(reader.parser(), text, source, faults):
         return None
     if reader.namespaced:
         faults.add('tags are in an XML namespace: mmdet finds none of them', f'{source}: {short(reader.namespaced)}')
-    size = None if reader.size is None else size_of_texts(reader.size, source, faults)
+    size = None if reader.size is None else _size(reader.size, source, faults)
     objects = [_object(found, number, source, faults, minus_one) for number, found in enumerate(reader.objects)]
     return VocFile(size, [voc_object for voc_object in objects if voc_object is not None])
 
@@ -91,7 +91,7 @@ class _EntityError(Exception):
     pass
 
 
-def parse_xml(parser: expat.XMLParserType, text: bytes, source: str, faults: Faults) -> bool:
+def _parse(parser: expat.XMLParserType, text: bytes, source: str, faults: Faults) -> bool:
     """Parses an XML, entities not followed; whether it is sound, else what is wrong is written down."""
 
     def stop(*_: Any) -> None:
@@ -174,7 +174,7 @@ class _Reader:
             self._into[self._key] += text
 
 
-def size_of_texts(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, float]:
+def _size(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, float]:
     """Height and width as an XML says them; ``NO_NUMBER`` for what is no whole number."""
     sides = []
     for side in ('height', 'width'):
@@ -206,7 +206,7 @@ def _corners(found: Dict[str, str], where: str, faults: Faults, minus_one: int) 
         faults.add('an object has no bndbox: mmdet stops here', where)
         return (NO_NUMBER,) * 4
     corners = []
-    for side in SIDES:
+    for side in _SIDES:
         text = found.get(side, '')
         try:
             number = float(text)

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Mapping
 
 from mmguard.findings.facts import ConfigFacts
-from mmguard.tools.scan.annotations.shape_target import ShapeTarget
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.plans.plan import AnnotationSource, CannotScan, Plan, is_left_out
 from mmguard.tools.storage.files import FILES
 
-_OF_MAPS = (
-    'polygons of Cityscapes: training reads the *_labelTrainIds.png that are drawn of them (mmseg: '
-    '`python tools/dataset_converters/cityscapes.py data/cityscapes`)'
-)
-_HEADERS = (
-    'labels of DOTA: header lines (imagesource:, gsd:) and blank ones are passed over, as by img_split.py of mmrotate; '
-    'its DOTADataset stops at them'
-)
 _BY_FOLDER = (
     'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
-    'mmpretrain, ImageFolder of torchvision, imagefolder of Hugging Face)'
+    'mmpretrain, ImageFolder of torchvision)'
 )
 
 
@@ -33,35 +23,13 @@ def voc_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
     return Plan([AnnotationSource(target, read)], ConfigFacts())
 
 
-def cvat_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.cvat import scan_cvat
-
-    read = partial(scan_cvat, _asked(target, options, copies))
-    return Plan([AnnotationSource(target, read)], ConfigFacts())
-
-
-def oriented_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.oriented.labels import DOTA, oriented_format
-    from mmguard.tools.scan.annotations.oriented.scan import scan_oriented
-
-    written = oriented_format(target)
-    read = partial(scan_oriented, _asked(target, options, copies), written)
-    return Plan([AnnotationSource(target, read, [_HEADERS] if written == DOTA else [])], ConfigFacts())
-
-
-def cityscapes_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.cityscapes import scan_cityscapes
-
-    read = partial(scan_cityscapes, _asked(target, options, copies))
-    return Plan([AnnotationSource(target, read, [_OF_MAPS])], ConfigFacts())
-
-
 def labelme_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
     from mmguard.tools.scan.annotations.labelme import classes_beside, scan_labelme
 
-    asked = _asked(target, options, copies)
-    path, names = ('', list(options.classes)) if options.classes else classes_beside(asked.home or target)
-    read = partial(scan_labelme, asked._replace(class_names=names or None))
+    # A copy may stand elsewhere; the images, and a class list above, are still where they were.
+    home = next((original for original, copy in copies.items() if copy == target), target)
+    path, names = ('', list(options.classes)) if options.classes else classes_beside(home)
+    read = partial(scan_labelme, target, options.num_classes, names or None, options.images, home)
     return Plan([AnnotationSource(target, read, [f'classes: {path}'] if path else [])], ConfigFacts())
 
 
@@ -76,38 +44,6 @@ def class_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, st
             read = partial(scan_class_folder, folder, options.num_classes, options.classes, train)
             plan.sources.append(AnnotationSource(split or target, read, [_BY_FOLDER]))
     return _checked(plan, target, options)
-
-
-def hf_saved_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.hf import saved_splits, scan_saved
-
-    splits = saved_splits(target)
-    plan = Plan([], ConfigFacts())
-    for split in splits:
-        if len(splits) == 1 or not is_left_out(split, options):
-            name = target if split == target else os.path.basename(split)
-            plan.sources.append(AnnotationSource(name, partial(scan_saved, split, options.num_classes)))
-    return _checked(plan, target, options)
-
-
-def hf_tables_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.hf import scan_parquet
-    from mmguard.tools.scan.annotations.hf_parquet import parquet_splits
-
-    splits = parquet_splits(target)
-    plan = Plan([], ConfigFacts())
-    for split, files in sorted(splits.items()):
-        if len(splits) == 1 or not is_left_out(split, options):
-            plan.sources.append(AnnotationSource(split, partial(scan_parquet, split, files, options.num_classes)))
-    return _checked(plan, target, options)
-
-
-def hf_images_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.hf import scan_image_folder
-
-    home = _home(target, copies)
-    read = partial(scan_image_folder, target, options.num_classes, options.classes, options.images, home)
-    return Plan([AnnotationSource(target, read)], ConfigFacts())
 
 
 def yolo_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
@@ -128,12 +64,3 @@ def _checked(plan: Plan, target: str, options: ScanOptions) -> Plan:
     if not plan.sources:
         raise CannotScan('\n'.join(plan.failed) or f'{target} has no labels of {", ".join(options.splits)}')
     return plan
-
-
-def _asked(target: str, options: ScanOptions, copies: Mapping[str, str]) -> ShapeTarget:
-    return ShapeTarget(target, options.num_classes, options.classes, options.images, _home(target, copies))
-
-
-def _home(target: str, copies: Mapping[str, str]) -> str:
-    """A copy may stand elsewhere; the images, and a class list above, are still where they were."""
-    return next((original for original, copy in copies.items() if copy == target), target)

@@ -8,7 +8,7 @@ from typing import Any, List
 
 from mmguard.config.label_spaces import from_config
 from mmguard.config.old_style import with_loaders
-from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets, image_labels_are_classes
+from mmguard.config.parts import datasets, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.findings.facts import ConfigFacts
@@ -17,7 +17,7 @@ from mmguard.labels.spaces.space import VOID
 from mmguard.text.failures import words_of
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.plans.plan import AnnotationSource, CannotScan, Plan
-from mmguard.tools.scan.sources.config import ConfigSource, split_sets, type_name
+from mmguard.tools.scan.sources.config import ConfigSource, split_sets
 
 
 def read(target: str) -> ReadConfig:
@@ -42,8 +42,6 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')
-    if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in datasets(read)):
-        return _space_plan(read, today, options, facts)
     if read.framework == 'mmdet':
         return _det_plan(read, today, options, facts)
     if read.framework == 'mmpretrain':
@@ -77,15 +75,10 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
 
 def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
     from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
-    from mmguard.tools.scan.annotations.oriented.dataset import is_without_labels
 
     plan = Plan([], facts, tree=read)
-    unlabelled = []
     for split in options.splits:
         sets = datasets_of_config(today.data, split)
-        if split == 'test' and sets and all(map(is_without_labels, sets)):
-            unlabelled.append(f'{split}: {sets[0].type} without ann_file has no labels')
-            continue
         files = [(dataset.ann_file, dataset.images) for dataset in sets]
         same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)
         if same is not None:
@@ -94,37 +87,7 @@ def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: 
             scan = partial(scan_detection_config, today.data, split, options.num_classes, options.masks)
             plan.sources.append(AnnotationSource(split, scan, list(today.notes), files))
     if not plan.sources:
-        raise CannotScan('; '.join(unlabelled) or _without_data_set(read, options))
-    plan.sources[0].notes += unlabelled
-    return plan
-
-
-def _space_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
-    """The points, or the objects in space, of mmdet3d's data sets."""
-    from mmguard.tools.scan.annotations.infos_3d import base_of
-    from mmguard.tools.scan.annotations.objects_3d import scan_objects
-    from mmguard.tools.scan.point_sources import PointSource
-
-    plan = Plan([], facts, tree=read)
-    spaces = from_options(options.num_classes, options.ignore_index, from_config(read))
-    for split in split_sets(today.data, options.splits):
-        base = base_of(split.config)
-        if base == OF_OBJECTS_3D:
-            number = None if spaces.instances is None else spaces.instances.num_classes
-            plan.sources.append(AnnotationSource(split.name, partial(scan_objects, split.config, number)))
-            continue
-        try:
-            if not base:
-                raise ValueError(f'{type_name(split.config)} derives neither from {OF_POINTS} nor from {OF_OBJECTS_3D}')
-            pixels = spaces.pixels
-            said = (options.num_classes, options.ignore_index)
-            plan.sources.append(
-                PointSource(split, *(said if pixels is None else (pixels.num_classes, pixels.ignore_index)))
-            )
-        except Exception as error:  # what a data set's class raises where its files are not
-            plan.failed.append(f'{split.name}: {_in_words(error)}')
-    if not plan.sources:
-        raise CannotScan('\n'.join(plan.failed) or _without_data_set(read, options))
+        raise CannotScan(_without_data_set(read, options))
     return plan
 
 

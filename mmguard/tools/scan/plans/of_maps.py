@@ -1,4 +1,4 @@
-"""The label maps, or the points, of a folder or of one file."""
+"""The label maps, of a folder or of one file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from mmguard.labels.spaces.space import label_map_of
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.plans.plan import CannotScan, Plan
 from mmguard.tools.scan.sources.folder import FolderSource
-from mmguard.tools.scan.sources.folders import is_label_folder
 from mmguard.tools.scan.sources.labelmap import read_labelmap
 from mmguard.tools.scan.sources.layout import label_and_image_folders
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
@@ -38,22 +37,11 @@ def map_plan(target: str, options: ScanOptions) -> Plan:
     except OSError as error:
         raise CannotScan(str(error)) from error
     if instead is not None:
-        if not is_url(target) and is_label_folder(target):
-            return point_plan(target, options)
         raise CannotScan(f'{target}: nothing was read, it has no label map. {words_of_files(instead, source.suffix)}')
     _import_pillow(target)
     source.notes += notes
     if not is_url(target):
         source.declared = read_labelmap(target)
-    if options.num_classes is None:
-        source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
-    return Plan([source], _facts_of(options))
-
-
-def point_plan(target: str, options: ScanOptions) -> Plan:
-    from mmguard.tools.scan.point_sources import LabelFolder
-
-    source = LabelFolder(target, options)
     if options.num_classes is None:
         source.notes.append('no --num-classes: every value counts as a class; with it, invalid ones are found')
     return Plan([source], _facts_of(options))

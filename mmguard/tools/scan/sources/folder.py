@@ -21,8 +21,6 @@ from mmguard.tools.storage.urls import absolute, below, in_the_place
 
 #: Of data sets that keep several kinds of label files side by side: which one is trained on.
 TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
-#: What Cityscapes' label maps are drawn of.
-POLYGONS = '_polygons.json'
 
 
 class FolderSource(MapSource):
@@ -116,7 +114,6 @@ class FolderSource(MapSource):
             return
         visited: Set[str] = set()
         for folder, names, stamps in self._folders():
-            self._notice_not_drawn(folder, names)
             partners = None
             images = self.images
             if images is not None:
@@ -143,14 +140,6 @@ class FolderSource(MapSource):
                     self.noticed.missing_labels.add(os.path.join(images, name))
         if self.images is not None:
             self._notice_folders_without_labels(self.images, visited)
-
-    def _notice_not_drawn(self, folder: str, names: List[str]) -> None:
-        """Polygons of Cityscapes without the label map that others have."""
-        labels = self._labels(names)
-        drawn = {name[: -len(ending)] for name in labels for ending in TRAINED_ENDINGS if name.endswith(ending)}
-        for name in names if drawn else ():
-            if name.endswith(POLYGONS) and name[: -len(POLYGONS)] not in drawn:
-                self.noticed.missing_labels.add(os.path.join(folder, name))
 
     def sample(self) -> List[str]:
         files = (

@@ -24,8 +24,6 @@ IMAGE_ENDINGS = (
     '.jp2',
 )
 
-#: That of SemanticKITTI's labels of points.
-LABEL_ENDING = '.label'
 #: A server may list a folder in itself; nobody lays out labels deeper than this.
 _DEEPEST = 32
 
@@ -111,15 +109,6 @@ def files_in(folder: str) -> Folder:
 
 def is_image_name(name: str) -> bool:
     return name.lower().endswith(IMAGE_ENDINGS) and not name.startswith('.')
-
-
-def is_label_name(name: str) -> bool:
-    return name.lower().endswith(LABEL_ENDING) and not name.startswith('.')
-
-
-def is_label_folder(target: str) -> bool:
-    """Whether a folder, or one in it, holds labels of points."""
-    return any(is_label_name(name) for _, names, _ in walk(target, lambda folder, error: None) for name in names)
 
 
 def is_folder(entry: os.DirEntry) -> bool:

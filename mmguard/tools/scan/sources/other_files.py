@@ -50,10 +50,6 @@ def words_of(files: Sequence[str], suffix: str = '') -> str:
         return f'Here is JSON: a file of COCO or LVIS is named itself, e.g. {first}'
     if ending == '.xml':
         return 'Here is XML without boxes of VOC in Annotations/ or directly in it'
-    if ending == '.bin':
-        return (
-            'Of labels of points (.bin) nothing in the files says the dtype: name the config of mmdet3d that reads them'
-        )
     return (
         f'Here are {ending or "files without ending"}, e.g. {os.path.basename(first)}: label maps are .png, .bmp, .tif'
     )

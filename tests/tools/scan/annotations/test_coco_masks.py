@@ -27,7 +27,6 @@ from mmguard.tools.scan.annotations import (
     scan_detection_config,
 )
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, Rle, mask_column
-from mmguard.tools.scan.annotations.oriented import quads
 
 _, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY = MASK_FAULTS
 BOX = [[10, 10, 30, 10, 30, 30, 10, 30]]
@@ -144,7 +143,7 @@ def test_every_fault_has_advice() -> None:
     of_labelme = {labelme_json.SHORT, labelme_json.OTHER_POINTS, labelme_json.NO_MASK, labelme_json.NO_AREA}
     names = ('NO_ENTRY', 'NO_PIXEL', 'OTHER_AREA', 'OTHER_SIZE', 'TWICE')
     of_segments = {getattr(panoptic, name) for name in names}
-    assert set(UnusableMasks.part) == {*MASK_FAULTS[1:], *of_labelme, *of_segments, quads.CROSSED}
+    assert set(UnusableMasks.part) == {*MASK_FAULTS[1:], *of_labelme, *of_segments}
 
 
 @given(

@@ -1,7 +1,8 @@
-"""Files of programs that are not read: what they are is said, and what to do."""
+"""Files of formats that are not read: what they are is said, and what to do."""
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Dict, Tuple
 
@@ -11,22 +12,59 @@ from PIL import Image
 
 from mmguard.cli import main
 
+_BOX = '<box label="cat" xtl="5" ytl="5" xbr="25" ybr="20"></box>'
+_CORNERS = ''.join(f'<{name}>9</{name}>' for name in ('x_left_top', 'y_left_top', 'x_right_top', 'y_right_top'))
+_TO_COCO = '-f coco_instances -o coco'
 #: Place of a file -> what is in it, and what is said.
 FILES: Dict[str, Tuple[bytes, str]] = {
     'Annotations/train/7.xml': (
         b'<annotation><filename>7.jpg</filename><folder>a</folder><imagesize><nrows>9</nrows></imagesize>'
         b'<object><name>cat</name><polygon><pt><x>1</x><y>1</y></pt></polygon></object></annotation>',
-        'XML of the LabelMe of MIT',
+        f'-if label_me {_TO_COCO}',
     ),
     'annotations/train.json': (
         b'{"dm_format_version": "1.0", "categories": {"label": {"labels": []}}, "items": [{"annotations": []}]}',
-        'JSON of Datumaro',
+        f'-if datumaro {_TO_COCO}',
     ),
     'annotations/train-annotations-bbox.csv': (
         b'ImageID,Source,LabelName,Confidence\na,x,/m/01,1\n',
         'csv of OpenImages',
     ),
     'trainval/7.mat': (b'MATLAB 5.0 MAT-file, Platform: GLNXA64' + bytes(100), 'pascal_context.py'),
+    'cvat/annotations.xml': (
+        '<?xml version="1.0"?>\n<annotations><version>1.1</version>\n<image id="0" name="7.jpg" width="64" height="48">'
+        f'{_BOX}</image></annotations>'.encode(),
+        f'-if cvat {_TO_COCO}',
+    ),
+    'video/annotations.xml': (
+        f'<annotations><meta><job/></meta><track id="0" label="cat">{_BOX}</track></annotations>'.encode(),
+        f'-if cvat {_TO_COCO}',
+    ),
+    'gtFine/train/ulm/7_gtFine_polygons.json': (
+        b'{"imgHeight": 48, "imgWidth": 64, "objects": [{"label": "road", "polygon": [[1, 1], [9, 1], [9, 9]]}]}',
+        'tools/dataset_converters/cityscapes.py',
+    ),
+    'labelTxt/P0007.txt': (
+        b'imagesource:GoogleEarth\ngsd:0.1\n5.0 5.0 25.0 5.0 25.0 20.0 5.0 20.0 large-vehicle 0\n',
+        'tools/data/dota/dota2coco.py',
+    ),
+    'Oriented/00007.xml': (
+        f'<annotation><object><name>ship</name><robndbox>{_CORNERS}</robndbox></object></annotation>'.encode(),
+        'horizontal',
+    ),
+    'FullDataSet/100000007.xml': (
+        b'<HRSC_Image><HRSC_Objects><HRSC_Object><mbox_ang>0.1</mbox_ang></HRSC_Object></HRSC_Objects></HRSC_Image>',
+        'mmguard apply CONFIG',
+    ),
+    'saved/train/data-00000-of-00001.arrow': (b'\xff\xff\xff\xff' + bytes(60), "row['label'].save("),
+    'hub/data/train-00000-of-00002.parquet': (b'PAR1' + bytes(60) + b'PAR1', "row['label'].save("),
+    'objects/metadata.jsonl': (
+        b'{"file_name": "7.jpg", "objects": {"bbox": [[1, 1, 9, 9]], "categories": [0]}}\n',
+        "row['label'].save(",
+    ),
+    'whole/metadata.csv': (b'file_name,label\n7.jpg,cat\n', "row['label'].save("),
+    'kitti/infos_train.pkl': (pickle.dumps(dict(metainfo={}, data_list=[])), 'mmguard apply CONFIG'),
+    'sequences/00/labels/000007.label': (bytes(16), 'mmguard apply CONFIG'),
 }  # fmt: skip
 
 
@@ -54,3 +92,27 @@ def test_label_maps_beside_them_are_read(name: str, tmp_path: Path) -> None:
     assert main(['scan', str(tmp_path), '--num-classes', '2', '--suffix', '.png']) in (0, 1)
     if not name.endswith('.xml'):  # among which label maps are no label maps without being asked for
         assert main(['scan', str(tmp_path), '--num-classes', '2']) in (0, 1)
+
+
+def test_label_maps_that_were_drawn_of_polygons_are_read(tmp_path: Path) -> None:
+    stem = str(tmp_path / '7_gtFine_')
+    Path(f'{stem}polygons.json').write_bytes(FILES['gtFine/train/ulm/7_gtFine_polygons.json'][0])
+    Image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint8).reshape(48, 64, 3)).save(f'{stem}color.png')
+    Image.fromarray(np.zeros((48, 64), np.uint8)).save(f'{stem}labelTrainIds.png')
+    assert main(['scan', str(tmp_path), '--num-classes', '19']) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ('name', 'content'),
+    [
+        ('a.txt', '0 0.5 0.5 0.2 0.2\n'),
+        ('a.txt', '0 0.1 0.1 0.4 0.1 0.4 0.4 0.1 0.4\n'),
+        ('metadata.jsonl', '{"file_name": "a.png", "text": "a street"}\n'),
+    ],
+    ids=['boxes of YOLO', 'oriented boxes of YOLO', 'captions'],
+)
+def test_others_are_not_taken_for_them(name: str, content: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / name).write_text(content)
+    Image.fromarray(np.zeros((48, 64, 3), np.uint8)).save(tmp_path / 'a.png')
+    main(['scan', str(tmp_path)])
+    assert 'here is' not in capsys.readouterr().err

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.rules.labels.yolo.base import YoloRule, yolo_of
-from mmguard.findings.views import ORIENTED, annotations_of, share
+from mmguard.findings.views import share
 from mmguard.findings.yolo import NO_IMAGE, NO_LABEL
 
 #: Of COCO's own images 1 % have no object.
@@ -23,18 +23,6 @@ class ImagesWithoutLabelFile(YoloRule):
         'Look at a few of them. Is something in them that ought to be found, label it; an empty label file '
         'says that nothing is: `touch labels/7.txt`.'
     )
-
-    of_boxes = 'Images have no label file: they take no part in the training.'
-    empty = (
-        'mmrotate goes through the label files, so such an image is never drawn. Label what is in it; an empty label '
-        'file makes it background where `filter_empty_gt=False`: `touch labelTxt/P0007.txt`.'
-    )
-
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.of_boxes if annotations_of(facts).format in ORIENTED else self.summary
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.empty if annotations_of(facts).format in ORIENTED else self.advice
 
     def severity_of(self, facts: LabelFacts) -> str:
         found = yolo_of(facts)

@@ -3,12 +3,10 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.findings.edits import SAFE, Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.yolo.base import YoloRule
-from mmguard.findings.views import ORIENTED, annotations_of
 from mmguard.findings.yolo import TWICE
 
 
@@ -25,14 +23,6 @@ class RowsTwice(YoloRule):
         'was appended to instead of written anew.'
     )
     advice = 'Write each object once: `sort -u` of a label file does it.'
-    of_boxes = 'Label files hold the same object twice.'
-    once = 'Write each object once: mmrotate trains on both, and its evaluation counts the second as missed.'
-
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.of_boxes if annotations_of(facts).format in ORIENTED else self.summary
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.once if annotations_of(facts).format in ORIENTED else self.advice
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         yield from rewrite(self, facts, 'leaves the second out', SAFE)

@@ -1,9 +1,9 @@
-"""From files of shapes to the facts of a data set."""
+"""From files of Labelme to the facts of a data set."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -11,33 +11,13 @@ from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
 from mmguard.tools.scan.annotations.faults import Faults
-from mmguard.tools.scan.annotations.shape_records import NO_AREA, NO_CORNERS, Shape, ShapeFile
+from mmguard.tools.scan.annotations.labelme_json import NO_AREA, NO_CORNERS, Shape, ShapeFile
 from mmguard.tools.scan.annotations.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of
 
-#: Kind of a shape -> the part of it, at most, that may lie outside of the image.
-_SLACK = {'circle': 0.5, 'cut': 1.0}
-
-
-class ShapeSet(NamedTuple):
-    """A data set of shapes.
-
-    Attributes:
-        format (str): As ``AnnotationFacts`` calls it.
-        target (str): What was named.
-        names (list[str]): The classes.
-        no_class (tuple[str]): Names that are known, and are no class.
-        place (callable): How messages say where in its file a shape stands, of :attr:`Shape.place`.
-        in_place (bool): Whether messages about boxes say so, too.
-        min_size (int): Images with a shorter side are left out of training.
-    """
-
-    format: str
-    target: str
-    names: List[str]
-    no_class: Sequence[str]
-    place: Callable[[int], str]
-    in_place: bool = False
-    min_size: int = 0
+#: Names that Labelme's own converters keep for what is no class.
+NO_CLASS = ('__ignore__', '_background_')
+#: The part of a circle, at most, that may lie outside of the image.
+_SLACK = 0.5
 
 
 class _Read(NamedTuple):
@@ -54,7 +34,8 @@ def labels_of(files: Sequence[ShapeFile]) -> List[str]:
 
 def facts_of_shapes(
     files: Sequence[ShapeFile],
-    known: ShapeSet,
+    target: str,
+    names: List[str],
     faults: Faults,
     num_classes: Optional[int] = None,
     counted: bool = False,
@@ -64,7 +45,8 @@ def facts_of_shapes(
 
     Args:
         files (list[ShapeFile]): What was read.
-        known (ShapeSet): What is known of the data set.
+        target (str): What was named.
+        names (list[str]): The classes.
         faults (Faults): What could not be read; takes folders that cannot be looked into.
         num_classes (int, optional): Classes of the head. Default: as many as there are names.
         counted (bool): The classes are the names that occur.
@@ -75,15 +57,12 @@ def facts_of_shapes(
     """
     read = [_Read(file, _objects(file.shapes)) for file in files]
     found = Counter(shape.label for one in read for shape in one.objects)
-    annotations = AnnotationFacts(
-        format=known.format, labelled_by='class list', sources=[known.target], min_size=known.min_size
-    )
+    annotations = AnnotationFacts(format='labelme', labelled_by='class list', sources=[target])
     annotations.classes_counted = num_classes is None and counted
-    names = known.names
-    table = _table(read, known, sorted(set(found) | set(names)), annotations)
+    table = _table(read, names, sorted(set(found) | set(names)), annotations)
     annotations.categories = dict(enumerate(names))
     annotations.unused = [name for name in names if name not in found]
-    listed = {*names, *known.no_class}
+    listed = {*names, *NO_CLASS}
     annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
     paths = [file.image for file in files]
     annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
@@ -94,7 +73,7 @@ def facts_of_shapes(
             images, paths, table.sizes
         )
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
-    # Numbers are pixels, in the order that these tools write: only the image may be turned.
+    # Numbers are pixels, in the order that Labelme writes: only the image may be turned.
     annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
     annotations.inside_unit = 0
     # A file that was saved without a shape says that nothing is there.
@@ -120,8 +99,10 @@ def _objects(shapes: Sequence[Shape]) -> List[Shape]:
     return list(found.values())
 
 
-def _table(read: Sequence[_Read], known: ShapeSet, categories: Sequence[str], annotations: AnnotationFacts) -> Table:
-    label_of = {name: label for label, name in enumerate(known.names)}
+def _table(
+    read: Sequence[_Read], names: Sequence[str], categories: Sequence[str], annotations: AnnotationFacts
+) -> Table:
+    label_of = {name: label for label, name in enumerate(names)}
     place_of = {name: place for place, name in enumerate(categories)}
     rows: List[Tuple[int, Shape]] = []
     for number, one in enumerate(read):
@@ -131,11 +112,10 @@ def _table(read: Sequence[_Read], known: ShapeSet, categories: Sequence[str], an
                 annotations.mask_faults[shape.fault] = annotations.mask_faults.get(shape.fault, 0) + 1
                 examples = annotations.mask_examples.setdefault(shape.fault, [])
                 if len(examples) < EXAMPLES:
-                    examples.append(f'{_where(one.file, shape, known)}, {shape.label!r}')
-    again = np.array([shape.again for _, shape in rows], bool)
+                    examples.append(f'{one.file.name}: shapes[{shape.place}], {shape.label!r}')
     label = np.array([label_of.get(shape.label, -1) for _, shape in rows], np.int64)
     unboxed = np.array([shape.corners == NO_CORNERS for _, shape in rows], bool)
-    none = np.array([shape.label in known.no_class for _, shape in rows], bool)
+    none = np.array([shape.label in NO_CLASS for _, shape in rows], bool)
     return Table(
         images=[one.file.name for one in read],
         sizes=np.array([one.file.size or (NO_NUMBER, NO_NUMBER) for one in read], float).reshape(-1, 2),
@@ -145,26 +125,20 @@ def _table(read: Sequence[_Read], known: ShapeSet, categories: Sequence[str], an
         label=label,
         corners=np.array([shape.corners for _, shape in rows], float).reshape(-1, 4),
         boxed=~unboxed,
-        ignored=none | np.array([shape.ignored for _, shape in rows], bool),
-        left_out={UNLISTED: (label < 0) & ~none, 'no box': unboxed, 'the same row again': again},
+        ignored=none,
+        left_out={UNLISTED: (label < 0) & ~none, 'no box': unboxed},
         judged=(label >= 0) & ~unboxed,
         shows_size=False,
-        where=[_where(read[number].file, shape, known) for number, shape in rows] if known.in_place else [],
     )
 
 
-def _where(file: ShapeFile, shape: Shape, known: ShapeSet) -> str:
-    return f'{file.name}: {known.place(shape.place)}'
-
-
 def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
-    """The corners of a shape, less what is no slip: a fraction of a pixel, the parts of a circle outside, and of what
-    says that it is cut."""
+    """The corners of a shape, less what is no slip: a fraction of a pixel, and the parts of a circle outside."""
     if shape.corners == NO_CORNERS or size is None:
         return shape.corners
     height, width = size
     left, top, right, bottom = shape.corners
-    slack = max(right - left, bottom - top) * _SLACK[shape.kind] if shape.kind in _SLACK else EDGE
+    slack = max(right - left, bottom - top) * _SLACK if shape.kind == 'circle' else EDGE
     left, top = (0.0 if -slack <= side < 0 else side for side in (left, top))
     right = width if width < right <= width + slack else right
     bottom = height if height < bottom <= height + slack else bottom
