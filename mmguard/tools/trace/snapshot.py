@@ -11,7 +11,6 @@ from mmguard.labels.images import NO_LABEL
 from mmguard.labels.maps import POINTS
 from mmguard.labels.space import value_counts
 from mmguard.text.words import counted
-from mmguard.tools.trace.key_frame import key_frame, packed_key_frame
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,6 @@ class Snapshot:
 def of_annotations(results: Dict[str, Any]) -> Snapshot:
     """What is known before any file is read: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
-    results = key_frame(results)
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
     found = results.get('instances')
     space = results.get('ann_info') or results.get('eval_ann_info')
@@ -144,9 +142,9 @@ def take(step: str, results: Any) -> Snapshot:
     if isinstance(sample, (list, tuple)):
         shot.note = f'{counted(len(sample), "sample")}: not looked at'
     elif sample is not None:
-        _take_packed(shot, results, packed_key_frame(sample))
+        _take_packed(shot, results, sample)
     else:
-        _take_unpacked(shot, key_frame(results))
+        _take_unpacked(shot, results)
     return shot
 
 

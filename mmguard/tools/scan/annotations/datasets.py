@@ -36,7 +36,7 @@ class DetDataset:
         path (str): Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
         type (str): Its type.
         family (str): ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-            ``'openimages'``, ``'video'`` (COCO with videos), ``'dota'``, ``'dior'`` or ``'hrsc'``, or ``''`` where its
+            ``'openimages'``, ``'dota'``, ``'dior'`` or ``'hrsc'``, or ``''`` where its
             files are of a format that cannot be scanned.
         root (str): ``data_root``.
         ann_file (str): The annotations, joined with the root.
@@ -94,7 +94,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC), OpenImagesDataset, BaseVideoDataset (YouTube-VIS, MOT challenge), and '
+            f'LVISDataset, XMLDataset (VOC), OpenImagesDataset, and '
             f'DOTADataset, DIORDataset and HRSCDataset of MMRotate'
         )
     if num_classes is None:
@@ -122,8 +122,7 @@ def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> Labe
 
 
 def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
-    usual = MIN_SIZE if dataset.family == 'video' else 0
-    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or usual)
+    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
@@ -256,7 +255,6 @@ def _family_of(cls: Any) -> str:
         ('LVISV05Dataset', 'lvis'),
         ('CocoPanopticDataset', 'panoptic'),
         ('CocoDataset', 'coco'),
-        ('BaseVideoDataset', 'video'),
         ('XMLDataset', 'voc'),
         ('OpenImagesChallengeDataset', ''),
         ('OpenImagesDataset', 'openimages'),
