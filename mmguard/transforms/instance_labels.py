@@ -28,9 +28,9 @@ class GuardInstanceLabels(BaseTransform):
 
     Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
     travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
-    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. All fields of an instance stay in
-    line, labels become int64, and an image that loses all of them stays usable. Panoptic samples want GuardSegLabels
-    beside it.
+    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. All fields of an
+    instance stay in line, labels become int64, and an image that loses all of them stays usable. Panoptic samples
+    want GuardSegLabels beside it.
 
     Boxes may be of any type of mmdet's (rotated and quadrilateral ones of MMRotate, too), and stay of it. Objects of
     MMDetection3D, behind Pack3DDetInputs or before it, are removed where others are moved to the ignored instances,

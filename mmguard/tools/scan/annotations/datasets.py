@@ -11,7 +11,7 @@ from mmguard.config.classes import class_of, metainfo_of_class
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.tools.scan.annotations.coco import MIN_SIZE, scan_coco
+from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.loader import Sample, ask_dataset
 from mmguard.tools.scan.annotations.merge import merged
