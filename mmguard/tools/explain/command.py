@@ -68,7 +68,7 @@ def _list_codes() -> int:
 
 
 def _explain_code(what: str) -> int:
-    from mmguard.findings.catalogue import entries
+    from mmguard.findings.catalogue import RETIRED, entries
     from mmguard.findings.signatures import SIGNATURES
     from mmguard.tools.explain.render import signature_text
 
@@ -76,6 +76,9 @@ def _explain_code(what: str) -> int:
     signed = [signature for signature in SIGNATURES if signature.code == code]
     if signed:
         print(signature_text(signed[0]))
+        return CLEAN
+    if code in RETIRED:
+        print(f'{code} is retired: mmguard no longer looks for this.')
         return CLEAN
     known = entries()
     found = [entry for entry in known if code in (entry.code, *entry.aliases)]

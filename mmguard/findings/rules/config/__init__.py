@@ -7,12 +7,9 @@ from typing import List, Type
 
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.rules.config.background_counted import BackgroundCounted
-from mmguard.findings.rules.config.batch_of_one import BatchOfOne
 from mmguard.findings.rules.config.class_list import ClassList
 from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
 from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
-from mmguard.findings.rules.config.faster_than_base import FasterThanBase
-from mmguard.findings.rules.config.flipped_sides import FlippedSides
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
 from mmguard.findings.rules.config.guard_report_lost import GuardReportLost
@@ -80,9 +77,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     LossNumClasses,
     MetricAnnotations,
     MissingInput,
-    FlippedSides,
     UnguardedEvaluation,
-    BatchOfOne,
     IgnoredInLoss,
-    FasterThanBase,
 ]
