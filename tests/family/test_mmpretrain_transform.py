@@ -55,7 +55,7 @@ def test_of_several_labels_the_invalid_ones_are_removed() -> None:
     assert guarded(GuardClsLabels(3, multi_label=True), gt_label=[]).gt_label.tolist() == []
 
 
-def test_several_labels_need_to_be_told() -> None:
+def test_several_labels_need_multi_label() -> None:
     with pytest.raises(ValueError, match=r'a\.jpg: gt_label has shape \(2,\), wanted is one label'):
         guarded(GuardClsLabels(3), gt_label=[0, 1])
 

@@ -12,7 +12,7 @@ from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
 from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
-from mmguard.findings.rules.config.guard_report_lost import GuardReportLost
+from mmguard.findings.rules.config.guard_report_missing import GuardReportMissing
 from mmguard.findings.rules.config.half_precision_weights import HalfPrecisionWeights
 from mmguard.findings.rules.config.head_num_classes import HeadNumClasses
 from mmguard.findings.rules.config.ignored_as_background import IgnoredAsBackground
@@ -70,7 +70,7 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     UnguardedLosses,
     EmptyImagesDetr,
     IgnoredAsBackground,
-    GuardReportLost,
+    GuardReportMissing,
     NestedUseSigmoid,
     GuardNumClasses,
     UnusedParameters,
