@@ -119,6 +119,25 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
 }
 
+#: Commands that print with colours, and what they print with.
+NEEDS['rich'] = (
+    *NEEDS['PIL'],
+    'text/console.py',
+    'text/test_console.py',
+    'tools/explain/test_end_of_a_run.py',
+    'tools/explain/test_pseudo_dice.py',
+    'tools/on_screen.py',
+    'tools/report/render.py',
+    'tools/report/test_damaged_runs.py',
+    'tools/report/test_plot.py',
+    'tools/scan/annotations/test_coco_hostile.py',
+    'tools/scan/annotations/test_labels_on_screen.py',
+    'tools/scan/render.py',
+    'tools/scan/test_scan_numbering.py',
+    'tools/scan/test_scan_points.py',
+    'tools/scan/test_scan_targets.py',
+)
+
 #: What only reads configs, annotations and logs, and says what is wrong with them, and what is text alone: no torch, no
 #: model, no training. A test of anything else, a new one, too, runs beside every stack, unless it is marked
 #: ``same_everywhere``.

@@ -134,16 +134,14 @@ def losses_of(config: ReadConfig, head: Part) -> List[Part]:
     return [loss for loss in losses(config) if loss.owner is not None and loss.owner.path == head.path]
 
 
-def image_labels_are_classes(config: ReadConfig, split: str) -> bool:
-    """Whether the labels of images are classes of a head, in a split.
+def image_labels_are_classes(config: ReadConfig) -> bool:
+    """Return True if the labels of images are classes of a head.
 
-    What supervises itself reads none. Re-identification is tested on other people than it is trained on, a retrieval on
-    positions in its gallery.
+    A self-supervised model reads none; those of re-identification and retrieval are identities, or positions in a
+    gallery.
     """
     model = Part('model', config.part('model'), config.scope)
-    if model.is_a('BaseSelfSupervisor'):
-        return False
-    return split == 'train' or not model.is_a('BaseReID', 'BaseRetriever', 'ImageToImageRetriever')
+    return not model.is_a('BaseSelfSupervisor', 'BaseReID', 'BaseRetriever', 'ImageToImageRetriever')
 
 
 def assigners(config: ReadConfig) -> List[Part]:

@@ -24,6 +24,9 @@ What an error says (MG4xx) has [a page of its own](errors.md).
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)
 """
 
+#: Codes of rules that were deleted: no other rule gets them, as they stand in old logs.
+RETIRED = ('MG241', 'MG242', 'MG246', 'MG501', 'MG510', 'MG511', 'MG513')
+
 
 class Entry(NamedTuple):
     """What there is to say about a rule.

@@ -35,8 +35,7 @@ class Edit:
         options (tuple): The same of what no config says: (name of a scan's option, value).
         files (tuple): Files of labels, and what becomes of them: (file or folder, ((option of `mmguard fix`, value),
             ...)). They are tried on copies.
-        environment (tuple): What is installed or set, and what it becomes, as ``EnvironmentFacts.with_changes``
-            takes it.
+        environment (tuple): What is installed, and what it becomes, as ``EnvironmentFacts.with_changes`` takes it.
         number (int): By which it is asked for on a command line; 0: it has none.
         unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
     """

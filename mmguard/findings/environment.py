@@ -27,8 +27,7 @@ DISTRIBUTIONS: Dict[str, Tuple[str, ...]] = {
     'mmguard': ('mmguard',),
 }
 
-#: What is installed or set, and what it becomes: (distribution, version), (``'$NAME'`` of a variable of the
-#: environment, value); ``None``: it goes.
+#: What is installed, and what it becomes: (distribution, version); ``None``: it goes.
 EnvironmentChanges = Tuple[Tuple[str, Optional[str]], ...]
 
 
@@ -41,7 +40,6 @@ class EnvironmentFacts:
         versions (dict[str, str]): Distribution -> version.
         missing (list[str]): Modules of ``DISTRIBUTIONS`` that cannot be found.
         errors (dict[str, str]): Module -> why it cannot be imported.
-        loss_error (str): Why mmguard's loss does not work here.
         torch_cuda (str, optional): The CUDA that torch was built for; ``None``: a CPU build.
         cuda_available (bool, optional): Whether torch can use a GPU; ``None``: not asked.
         driver (str, optional): Version of the NVIDIA driver.
@@ -50,9 +48,7 @@ class EnvironmentFacts:
         ops (bool, optional): Whether mmcv has compiled ops; ``None``: no mmcv.
         accepts (dict[str, tuple]): ``'mmseg'``, ``'mmdet'`` -> the versions of mmcv that they accept, from, below
             (empty: no limit).
-        loads_weights_only (bool): Whether mmengine says ``weights_only`` where it loads a checkpoint.
         tried (dict[str, list[str]]): ``'torch'``, ``'numpy'`` -> the versions that mmguard was run with, oldest first.
-        variables (dict[str, str]): Variables of the environment that rules look at.
     """
 
     python: str = ''
@@ -60,7 +56,6 @@ class EnvironmentFacts:
     versions: Dict[str, str] = field(default_factory=dict)
     missing: List[str] = field(default_factory=list)
     errors: Dict[str, str] = field(default_factory=dict)
-    loss_error: str = ''
     torch_cuda: Optional[str] = None
     cuda_available: Optional[bool] = None
     driver: Optional[str] = None
@@ -68,9 +63,7 @@ class EnvironmentFacts:
     gpus: List[str] = field(default_factory=list)
     ops: Optional[bool] = None
     accepts: Dict[str, Tuple[str, str]] = field(default_factory=dict)
-    loads_weights_only: bool = False
     tried: Dict[str, List[str]] = field(default_factory=dict)
-    variables: Dict[str, str] = field(default_factory=dict)
 
     def installed(self, module: str) -> Dict[str, str]:
         """The distributions of a module that are there -> version."""
@@ -85,20 +78,15 @@ class EnvironmentFacts:
         found = self.version(module)
         return bool(found) and is_within(found, low, high)
 
-    @property
-    def loss_fails(self) -> bool:
-        """Whether mmguard's loss fails by itself: where torch cannot even be imported, that is said."""
-        return bool(self.loss_error) and not {'torch', 'numpy', 'mmguard'} & {*self.missing, *self.errors}
-
     def with_changes(self, changes: EnvironmentChanges) -> EnvironmentFacts:
         """As it will be: what is installed anew can be imported, and mmcv has its ops, which mmcv-lite lacks."""
-        versions, variables, errors = dict(self.versions), dict(self.variables), dict(self.errors)
+        versions, errors = dict(self.versions), dict(self.errors)
         missing, ops, accepts = list(self.missing), self.ops, dict(self.accepts)
         for name, value in changes:
-            if name.startswith('$'):
-                _put(variables, name[1:], value)
-                continue
-            _put(versions, name, value)
+            if value is None:
+                versions.pop(name, None)
+            else:
+                versions[name] = value
             for module in modules_of(name):
                 there = any(one in versions for one in DISTRIBUTIONS[module])
                 missing = [one for one in missing if one != module] + ([] if there else [module])
@@ -108,16 +96,7 @@ class EnvironmentFacts:
                     ops = 'mmcv-lite' not in versions if there else None
             if name == 'numpy':
                 errors = {one: why for one, why in errors.items() if 'numpy' not in why.lower()}
-        return replace(
-            self, versions=versions, variables=variables, errors=errors, missing=missing, ops=ops, accepts=accepts
-        )
-
-
-def _put(table: Dict[str, str], key: str, value: Optional[str]) -> None:
-    if value is None:
-        table.pop(key, None)
-    else:
-        table[key] = value
+        return replace(self, versions=versions, errors=errors, missing=missing, ops=ops, accepts=accepts)
 
 
 def line_of(module: str) -> str:

@@ -9,7 +9,6 @@ from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
 
-from mmguard.labels.frames import frames_of
 from mmguard.labels.images import ImageLabelRule
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.maps import packed_instances, packed_map
@@ -65,8 +64,7 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
                 found[kind].append(rule.sanitize(labels, source_of(sample))[1])
             elif isinstance(rule, InstanceRule):
                 found[kind].append(rule.sanitize(labels, source=source_of(sample)).tally)
-        label = sample.get('gt_label')  # of the image; a tensor in mmpretrain, holds one in mmdet
-        label = getattr(label, 'label', label)
+        label = sample.get('gt_label')  # of the image
         if 'instances' in rules and isinstance(label, Tensor):
             classes = rules['instances'].num_classes
             rule = ImageLabelRule(classes, on_invalid='clip' if on_invalid == 'clip' else 'ignore')
@@ -75,7 +73,7 @@ def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_inv
 
 
 def samples_of(data_batch: Any) -> List[BaseDataElement]:
-    """The data samples of a batch, whatever containers hold them; of a video its frames."""
+    """The data samples of a batch, whatever containers hold them."""
     if isinstance(data_batch, dict) and 'data_samples' in data_batch:
         data_batch = data_batch['data_samples']
     return list(_walk(data_batch))
@@ -83,7 +81,7 @@ def samples_of(data_batch: Any) -> List[BaseDataElement]:
 
 def _walk(item: Any) -> Iterator[BaseDataElement]:
     if isinstance(item, BaseDataElement):
-        yield from frames_of(item)
+        yield item
     elif isinstance(item, dict):
         for value in item.values():
             yield from _walk(value)

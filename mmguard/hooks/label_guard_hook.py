@@ -230,7 +230,7 @@ class LabelGuardHook(Hook):
         dataset = _dataset_of(runner, mode)
         if first:
             keep_reports(getattr(runner, f'{mode}_dataloader'))
-            _warn_if_counts_are_lost(runner.logger, dataset)
+            _warn_of_missing_meta_keys(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
         self._log.begin(mode, valid, list(data_roots_of(dataset)))
         warn_of_problems(runner)
@@ -296,8 +296,8 @@ def _show_loss_counts_as_they_are(log_processor: Any) -> None:
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
 
 
-def _warn_if_counts_are_lost(logger: Any, dataset: Any) -> None:
-    """A guard before the Pack transform reports through the sample's meta information, if it is let through."""
+def _warn_of_missing_meta_keys(logger: Any, dataset: Any) -> None:
+    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample."""
     for pipeline in pipelines_of(dataset):
         packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
         guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]

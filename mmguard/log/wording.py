@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import textwrap
 from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
@@ -11,14 +9,10 @@ from mmguard.labels.tally import Tally
 from mmguard.log.ledger import Ledger
 from mmguard.log.span import Span
 from mmguard.log.totals import KINDS, LoopTotals
-from mmguard.text.console import Console, Table, Text
 from mmguard.text.visible import visible_name
 from mmguard.text.words import counted, plural
 
 Shorten = Callable[[str], str]
-
-#: textwrap breaks no line here.
-_JOINED = '\u00a0'
 
 _UNITS = {'pixels': 'px', 'instances': 'instances'}
 
@@ -77,15 +71,12 @@ def closing(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> s
 
 def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
     """The totals, and for each kind a table of the ``top_k`` files with the most skipped or remapped elements."""
-    # The log file keeps this table, so its width is not that of some terminal.
-    text = io.StringIO()
-    console = Console(file=text, width=150, color_system=None, markup=False, emoji=False)
+    lines = []
     for kind in KINDS:
         number = ledger.files.number(kind)
         if number:
             worst = ledger.files.worst(kind, top_k)
-            console.print(files_table(f'mmguard: {mode}, {kind}', worst, number - len(worst), 80))
-    lines = [text.getvalue().rstrip()] if text.getvalue() else []
+            lines += files_table(f'mmguard: {mode}, {kind}', worst, number - len(worst))
     lines += amounts(ledger.totals())
     lines += reasons_by_kind(ledger.kinds)
     if out_file:
@@ -98,38 +89,28 @@ def worst_first(tallies: Iterable[Tally]) -> List[Tally]:
     return sorted(tallies, key=lambda t: (-(t.skipped + t.remapped), str(t.source)))
 
 
-def files_table(title: str, worst: Sequence[Tally], more: int, name_width: int) -> Table:
-    """A table of files.
+def files_table(title: str, worst: Sequence[Tally], more: int) -> List[str]:
+    """Return the rows of a table of files, a line each: a log has no width, and a name is there to be copied.
 
     Args:
         title (str): Above it.
         worst (list[Tally]): Of single files, the worst first.
         more (int): Files that are not shown.
-        name_width (int): Columns that a name gets in any case.
     """
-    table = Table(title=title, title_justify='left')
-    names = [visible_name(str(tally.source)) for tally in worst]
-    # A file name is there to be copied: rather break the values than the name.
-    table.add_column('file', overflow='fold', min_width=min(max(map(len, names), default=0), name_width))
-    for heading in ('skipped', 'remapped'):
-        table.add_column(heading, justify='right')
-    table.add_column('values', overflow='fold')
-    for name, tally in zip(names, worst):
-        # A file name may hold brackets and colons; they are no markup.
-        table.add_row(Text(name), f'{tally.skipped:,}', f'{tally.remapped:,}', _cell(tally))
-    if more:
-        table.add_row(f'... and {counted(more, "more file")}', '', '', '')
-    return table
+    rows = [title, f'{"skipped":>12}{"remapped":>12}  file (values)']
+    for tally in worst:
+        name = visible_name(str(tally.source))
+        rows.append(f'{tally.skipped:>12,}{tally.remapped:>12,}  {name} ({_describe_values(tally)})')
+    return rows + ([f'{"...":>24}  and {counted(more, "more file")}'] if more else [])
 
 
-def _cell(tally: Tally) -> str:
-    """Values and box faults, with a new line between two of them, never within one."""
+def _describe_values(tally: Tally) -> str:
+    """Return the most frequent values with their counts, and the faults of boxes."""
     ranked = sorted(tally.values.items(), key=lambda item: -item[1])
     items = [f'{value}: {number:,}' for value, number in ranked[:6]]
     others = tally.other_values + sum(number for _, number in ranked[6:])
     items += [f'others: {others:,}'] if others else []
-    text = ', '.join(item.replace(' ', _JOINED) for item in items + describe_boxes(tally.reasons))
-    return textwrap.fill(text, 32, break_long_words=False, break_on_hyphens=False).replace(_JOINED, ' ')
+    return ', '.join(items + describe_boxes(tally.reasons))
 
 
 def amounts(totals: LoopTotals, ranks: int = 1) -> List[str]:

@@ -130,18 +130,18 @@ class GuardedLossBase(CountsLabels, nn.Module):
         return per_part(loss, lambda part: _attached(torch.where(any_label, part, torch.zeros_like(part)), pred))
 
     def _num_classes(self, pred: Tensor) -> int:
-        told_apart = self.guard.num_classes(pred)
+        of_scores = self.guard.num_classes(pred)
         if self.num_classes is None:
-            return told_apart
-        if self.guard.background and self.num_classes != told_apart:
+            return of_scores
+        if self.guard.background and self.num_classes != of_scores:
             raise ValueError(
-                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {told_apart} classes '
+                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {of_scores} classes '
                 f'apart, and the label after the last of them is the background. Set num_classes of GuardedLoss to '
                 f'that of the head, or leave it out'
             )
-        if self.num_classes > told_apart:
+        if self.num_classes > of_scores:
             raise ValueError(
-                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {told_apart} classes '
+                f'num_classes={self.num_classes}, but scores of shape {shape_of(pred)} tell {of_scores} classes '
                 f'apart: a label between them would crash the loss. Set num_classes of GuardedLoss to that of the head'
             )
         return self.num_classes

@@ -6,13 +6,13 @@ from typing import Dict, Optional
 
 from mmguard.compat.stack import install_words
 
+#: The packages of the ``[scan]`` extra: whoever lacks one mostly lacks the others.
+_SCAN = 'pip install pillow rich msgspec jinja2'
+
 #: Module -> what to type.
 INSTALL: Dict[str, str] = {
     **{module: install_words(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
-    'PIL': 'pip install pillow',
-    'rich': 'pip install rich',
-    'jinja2': 'pip install jinja2',
-    'msgspec': 'pip install msgspec',
+    **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _SCAN),
     'cv2': 'pip install opencv-python-headless',
     'matplotlib': 'pip install matplotlib',
     'yaml': 'pip install pyyaml',
@@ -26,7 +26,7 @@ def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
 
     Example:
         >>> how_to_install(ModuleNotFoundError("No module named 'PIL'", name='PIL'))
-        'needs PIL, which is not installed: pip install pillow'
+        'needs PIL, which is not installed: pip install pillow rich msgspec jinja2'
         >>> how_to_install(ModuleNotFoundError("No module named 'my_project'", name='my_project'))
     """
     module = (error.name or '').partition('.')[0]

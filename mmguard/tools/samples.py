@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any, ContextManager, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, ContextManager, Dict, Iterator, List, Tuple
 
 import numpy as np
 import torch
@@ -87,12 +87,12 @@ class Sample:
     Args:
         number (int): Its number among all.
         dataset (BaseDataset): The innermost data set, or the MultiImageMixDataset around it, that runs the pipeline.
-        index (int or tuple[int, int]): Its number there; of a video, its number and that of the frame.
+        index (int): Its number there.
     """
 
     number: int
     dataset: Any
-    index: Any
+    index: int
 
     @property
     def mixes(self) -> bool:
@@ -102,11 +102,7 @@ class Sample:
     @property
     def info(self) -> Dict[str, Any]:
         """What is known of the sample before any file is read."""
-        dataset = _inside(self.dataset)
-        if isinstance(self.index, tuple):
-            video, frame = self.index
-            return dict(dataset.get_data_info(video)['images'][frame])
-        return dict(dataset.get_data_info(self.index))
+        return dict(_inside(self.dataset).get_data_info(self.index))
 
     @property
     def transforms(self) -> List[Any]:
@@ -119,7 +115,7 @@ class Sample:
 
 
 class Samples:
-    """The samples of a data set, each once, however often its wrappers repeat it. Those of videos are the frames.
+    """The samples of a data set, each once, however often its wrappers repeat it.
 
     Args:
         dataset (BaseDataset): It, wrappers included.
@@ -131,10 +127,7 @@ class Samples:
     def __init__(self, dataset: Any) -> None:
         self._all: List[Sample] = []
         for inner, size in _holders(dataset):
-            indices: Sequence[Any] = range(size)
-            if hasattr(inner, 'get_len_per_video'):  # mmdet's BaseVideoDataset
-                indices = [(video, frame) for video in indices for frame in range(inner.get_len_per_video(video))]
-            self._all += [Sample(len(self._all) + number, inner, index) for number, index in enumerate(indices)]
+            self._all += [Sample(len(self._all) + index, inner, index) for index in range(size)]
         self._by_name: Dict[str, List[Tuple[str, Sample]]] = {}
 
     def __len__(self) -> int:

@@ -7,16 +7,13 @@ from typing import Any, Dict, NamedTuple, Optional
 import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
-from mmengine.structures import LabelData
 
 from mmguard.labels import OTHERS
 from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.frames import frames_of
 from mmguard.labels.images import NO_LABEL, ImageLabelRule
-from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
-from mmguard.transforms.record import leave_in_images, leave_in_results, leave_in_sample
+from mmguard.transforms.record import leave_in_results, leave_in_sample
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
 _TOLERANCE = 0.1
@@ -31,9 +28,7 @@ class _Sanitized(NamedTuple):
 
 
 class GuardClsLabels(BaseTransform):
-    """Checks and sanitizes the label of an image (MMPretrain, and re-identification in MMDetection).
-
-    It stands before or after PackInputs, or right behind PackReIDInputs of the training.
+    """Checks and sanitizes the label of an image (MMPretrain), before or after PackInputs.
 
     No pixel can be ignored here: an image whose label is invalid stays in the batch, and the guarded losses leave it
     out of sum and denominator, as if it were not there. Its label becomes ``ignore_index``. The guard stands in front
@@ -41,9 +36,6 @@ class GuardClsLabels(BaseTransform):
     that the preprocessor would make, and an image without a valid label has a row of NaN, which reaches every image
     that it is mixed with. Of several labels of an image (``multi_label``) the invalid ones are removed, and the others
     trained. Metrics of a validation count an image whose label is out of range as predicted wrongly, as before.
-
-    An identity is a class of the head. Of the images that a triplet loss compares each has a label and a report of its
-    own. Those of a validation are other people than those of the training, and want no guard.
 
     Required keys: ``gt_label`` (an integer, or several) or ``gt_score`` (C,), or ``data_samples`` with them. Without
     (a test pipeline) nothing happens. Added key: ``label_guard``, which counts labels as instances, a score as one.
@@ -58,12 +50,10 @@ class GuardClsLabels(BaseTransform):
         multi_label (bool): Whether an image has any number of labels, as MultiLabelClsHead takes them.
         to_onehot (bool): Whether labels become scores here: what ``to_onehot`` and ``batch_augments`` of
             ClsDataPreprocessor want.
-        stand_in (int, optional): With ``to_onehot``, the label of an image without a valid one, whose score alone says
-            so: for heads that index by the label before their loss (ArcFaceClsHead), in the training.
 
     Raises:
         ValueError: Arguments out of range; when called, a score that has not one entry per class, several labels
-            without ``multi_label``, several images that are not packed. The message names the file.
+            without ``multi_label``. The message names the file.
         TypeError: When called, a floating-point label.
         LabelGuardError: When called, an invalid label with ``on_invalid='raise'``.
     """
@@ -76,17 +66,10 @@ class GuardClsLabels(BaseTransform):
         label_map: Optional[LabelMap] = None,
         multi_label: bool = False,
         to_onehot: bool = False,
-        stand_in: Optional[int] = None,
     ) -> None:
         self.rule = ImageLabelRule(num_classes, ignore_index, on_invalid, label_map)
         self.multi_label = multi_label
         self.to_onehot = to_onehot
-        if stand_in is not None and not (to_onehot and 0 <= stand_in < num_classes):
-            raise ValueError(
-                f'stand_in={stand_in} wants to_onehot=True, and is a class, 0..{num_classes - 1}: the score says that '
-                f'an image has no label'
-            )
-        self.stand_in = stand_in
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
         """Sanitizes the label and leaves a :class:`~mmguard.labels.tally.Tally` of it.
@@ -100,16 +83,8 @@ class GuardClsLabels(BaseTransform):
         packed = results.get('data_samples')
         sample = results if packed is None else packed
         label, score = sample.get('gt_label'), sample.get('gt_score')
-        if isinstance(label, LabelData):
-            self._sanitize_identities(packed)
-            return results
         if label is None and score is None:
             return results
-        if packed is None and isinstance(sample.get('img_path'), list):
-            raise ValueError(
-                f'{file_of(sample)}: the images of a triplet loss, in lists. Put {type(self).__name__} behind '
-                f'PackReIDInputs'
-            )
         sanitized = self._sanitized(label, score, _source_of(sample))
         if packed is None:
             found = {'gt_label': sanitized.label, 'gt_score': sanitized.score}
@@ -122,16 +97,6 @@ class GuardClsLabels(BaseTransform):
             packed.set_gt_score(torch.from_numpy(sanitized.score))
         leave_in_sample(packed, 'instances', sanitized.tally)
         return results
-
-    def _sanitize_identities(self, packed: Any) -> None:
-        images = [(image.gt_label.label.numpy(), file_of(image)) for image in frames_of(packed)]
-        found = [self.rule.sanitize(label, source) for label, source in images]
-        packed.gt_label.label = torch.from_numpy(np.concatenate([label for label, _ in found]).astype(np.int64))
-        tallies = [tally for _, tally in found]
-        if isinstance(packed.get('img_path'), list):
-            leave_in_images(packed, 'instances', tallies)
-        else:
-            leave_in_sample(packed, 'instances', tallies[0])
 
     def _sanitized(self, label: Any, score: Any, source: Optional[str]) -> _Sanitized:
         if score is not None:  # the losses look at it alone
@@ -148,8 +113,6 @@ class GuardClsLabels(BaseTransform):
         labels, tally = self.rule.sanitize(labels.astype(np.int64), source)
         classes = labels[labels != self.rule.ignore_index]
         left = classes if self.multi_label else labels
-        if self.stand_in is not None:
-            left = np.where(left == self.rule.ignore_index, self.stand_in, left)
         return _Sanitized(left, self._one_hot(classes, of=labels.size) if self.to_onehot else None, tally)
 
     def _one_hot(self, classes: np.ndarray, of: int) -> np.ndarray:
@@ -191,7 +154,7 @@ class GuardClsLabels(BaseTransform):
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
             f'on_invalid={rule.on_invalid!r}, label_map={label_map or None}, multi_label={self.multi_label}, '
-            f'to_onehot={self.to_onehot}, stand_in={self.stand_in})'
+            f'to_onehot={self.to_onehot})'
         )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels.frames import frames_of
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
 from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
@@ -25,12 +24,11 @@ _INF = float('inf')
 
 
 class GuardInstanceLabels(BaseTransform):
-    """Checks and sanitizes the instances of an image, before or after PackDetInputs, or of the frames of a video.
+    """Checks and sanitizes the instances of an image, before or after PackDetInputs.
 
     Right after it, it sees what the loss will see, and its report always reaches the hook. Before it, the report
     travels if ``'label_guard'`` is in the ``meta_keys`` of PackDetInputs. Where a transform mixes several images
-    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. Videos want it
-    behind PackTrackInputs, or inside of a TransformBroadcaster: each frame has its own report. All fields of an
+    (Mosaic, MixUp, CopyPaste), put the guard behind it: the reports of the mixed-in images end there. All fields of an
     instance stay in line, labels become int64, and an image that loses all of them stays usable. Panoptic samples
     want GuardSegLabels beside it.
 
@@ -87,16 +85,17 @@ class GuardInstanceLabels(BaseTransform):
             else:
                 self._sanitize_unpacked(results)
             return results
-        for sample in frames_of(results['data_samples']):
-            objects = sample.get('gt_instances_3d', {})
-            boxes = sample.get('gt_instances', {})
-            in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # without annotations they have no field
-            if in_space and in_image and len(objects) != len(boxes):
-                leave_in_sample(sample, 'instances', self._sanitize_packed(sample) + self._sanitize_objects(sample))
-            elif in_space:
-                leave_in_sample(sample, 'instances', self._sanitize_objects(sample))
-            elif in_image:
-                leave_in_sample(sample, 'instances', self._sanitize_packed(sample))
+        sample = results['data_samples']
+        _check_one_image(sample, 'video_data_samples' in sample)
+        objects = sample.get('gt_instances_3d', {})
+        boxes = sample.get('gt_instances', {})
+        in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # without annotations they have no field
+        if in_space and in_image and len(objects) != len(boxes):
+            leave_in_sample(sample, 'instances', self._sanitize_packed(sample) + self._sanitize_objects(sample))
+        elif in_space:
+            leave_in_sample(sample, 'instances', self._sanitize_objects(sample))
+        elif in_image:
+            leave_in_sample(sample, 'instances', self._sanitize_packed(sample))
         return results
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> None:
@@ -105,11 +104,7 @@ class GuardInstanceLabels(BaseTransform):
         if counted is None:
             return
         source = results.get('img_path')
-        if isinstance(source, list):
-            raise ValueError(
-                f'{source[0]}: the frames of a video, in lists. Put {type(self).__name__} behind PackTrackInputs, or '
-                f'into the transforms of the TransformBroadcaster'
-            )
+        _check_one_image(results, isinstance(source, list))
         check_lengths(results, len(counted), source)
         extent = _extent(results)
         if results.get('gt_masks') is not None:
@@ -238,6 +233,13 @@ class GuardInstanceLabels(BaseTransform):
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, on_invalid={rule.on_invalid!r}, '
             f'label_map={rule.label_map or None}, check_boxes={self.check_boxes})'
+        )
+
+
+def _check_one_image(sample: Any, is_video: bool) -> None:
+    if is_video:
+        raise ValueError(
+            f'{file_of(sample)}: expected one image, got the frames of a video, which mmguard does not guard'
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence
+from typing import Any, Dict
 
 from mmguard.labels.tally import LABEL_GUARD, Tally
 
@@ -16,13 +16,6 @@ def leave_in_sample(sample: Any, kind: str, tally: Tally) -> None:
     """Leaves a tally in the meta information of a packed sample."""
     # set_metainfo would copy deeply; the tally is ours alone.
     sample.set_field(_joined(sample.get(LABEL_GUARD), kind, tally), LABEL_GUARD, field_type='metainfo')
-
-
-def leave_in_images(sample: Any, kind: str, tallies: Sequence[Tally]) -> None:
-    """Leaves a tally for each image of a packed sample of several."""
-    records = sample.get(LABEL_GUARD) or [None] * len(tallies)
-    joined = [_joined(record, kind, tally) for record, tally in zip(records, tallies)]
-    sample.set_field(joined, LABEL_GUARD, field_type='metainfo')
 
 
 def _joined(record: Any, kind: str, tally: Tally) -> Dict[str, Tally]:

@@ -104,7 +104,7 @@ def test_by_epoch_the_lines_carry_the_numbers_of_the_console(
 
 
 @pytest.mark.parametrize('interval', [2, 3, 10])
-def test_over_an_interval_counts_add_up_and_the_rest_is_not_lost(interval: int, cityscapes: str, work_dir: str) -> None:
+def test_over_an_interval_counts_add_up_and_the_rest_is_kept(interval: int, cityscapes: str, work_dir: str) -> None:
     """Also with a validation in the middle of an interval."""
     config = tiny_config(cityscapes, work_dir, iters=8)
     config.custom_hooks[0].interval = interval

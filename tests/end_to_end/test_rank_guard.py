@@ -118,7 +118,7 @@ def test_a_skipped_iteration_leaves_no_trace(clean_cityscapes: str, work_dir: st
     assert counted == [0, 1, 2, 2, 2, 2]
 
 
-def test_without_it_the_weights_are_lost(clean_cityscapes: str, work_dir: str) -> None:
+def test_without_it_the_weights_are_gone(clean_cityscapes: str, work_dir: str) -> None:
     config = config_of(clean_cityscapes, work_dir)
     config.custom_hooks.append(dict(type='PoisonHook', iterations=(2,)))
     state = state_of(Run(config).train())

@@ -111,10 +111,10 @@ def test_human_line_hint_and_table(cityscapes: str, work_dir: str) -> None:
     assert [row.split(':')[0].strip() for row in said[1:]] == ['likely cause', 'seen', 'do', 'more']
     assert sum(len(sentences(row)) for row in [said[0].partition('. ')[2], said[1], said[3]]) == 3
     table = run.log[run.log.index('guard: summary') :]
-    files = [line for line in table.splitlines() if '│' in line]
+    files = [line for line in table.splitlines() if line.startswith(' ') and '.png (' in line]
     assert '210' in files[0]
     assert '161' in next(line for line in files if 'aachen_000006' in line)
-    assert '... and 3 more files' in table
+    assert 'and 3 more files' in table
     assert 'px: 553 of 32,768 skipped (1.69 %), 0 remapped' in table
     assert '5 of 8 files, 4 of 4 iterations' in table
     assert osp.join(run.log_dir, 'label_guard.jsonl') in table

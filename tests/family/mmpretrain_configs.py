@@ -85,14 +85,13 @@ def is_classification(tree: Dict[str, Any]) -> bool:
     """By the names of mmpretrain: all heads of classifiers are called so."""
     head = _type(tree['model'].get('head'))
     packs = any(_type(node) == PACK for _, node in _nodes(tree, ''))
-    return packs and (head.endswith('ClsHead') or head == 'ConformerHead')
+    return packs and head != 'ArcFaceClsHead' and (head.endswith('ClsHead') or head == 'ConformerHead')
 
 
 def has_classes(tree: Dict[str, Any], place: str) -> bool:
-    """Whether the labels there, if it is a pipeline, are classes: a retrieval is tested on something else."""
-    supervises_itself = any('SelfSup' in base.__name__ for base in MODELS.get(_type(tree['model'])).__mro__)
-    is_tested = 'Retriever' in _type(tree['model']) and not place.startswith('train')
-    return place.startswith('model') or not (supervises_itself or is_tested)
+    """Return True if the labels there, if it is a pipeline, are classes."""
+    bases = [base.__name__ for base in MODELS.get(_type(tree['model'])).__mro__]
+    return place.startswith('model') or not any('SelfSup' in base or 'BaseRetriever' in base for base in bases)
 
 
 def number_of_classes(tree: Dict[str, Any]) -> int:

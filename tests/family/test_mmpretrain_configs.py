@@ -23,7 +23,7 @@ KINDS = {
     'csra/resnet101-csra_1xb16_voc07-448px.py': {'num_classes': 20, 'multi_label': True, 'to_onehot': True},
     'vgg/vgg16_8xb16_voc.py': {'num_classes': 20, 'multi_label': True, 'to_onehot': True},
     'vgg/vgg11_8xb32_in1k.py': {'num_classes': 1000},
-    'arcface/resnet50-arcface_8xb32_inshop.py': {'num_classes': 3997, 'to_onehot': True, 'stand_in': 0},
+    'arcface/resnet50-arcface_8xb32_inshop.py': None,
     'conformer/conformer-tiny-p16_8xb128_in1k.py': {'num_classes': 1000, 'to_onehot': True},
     'lenet/lenet5_mnist.py': {'num_classes': 10},
     'mae/mae_vit-base-p16_8xb512-amp-coslr-300e_in1k.py': None,
@@ -67,3 +67,14 @@ def test_the_model_says_the_same_as_its_config(name: str) -> None:
 
 def test_one_config_of_each_folder() -> None:
     assert sum(map(check, one_of_each_folder())) >= 105
+
+
+@pytest.mark.parametrize('classifier', ['ArcFaceClsHead', 'LinearClsHead'])
+def test_retrieval_is_left_and_named(classifier: str) -> None:
+    tree = tree_of(load_config(osp.join(ROOT, 'arcface/resnet50-arcface_8xb32_inshop.py')))
+    tree['model']['head']['type'] = classifier
+    guarded = guard_tree(tree)
+    assert list(guards(guarded.tree)) == []
+    assert any(line.startswith('train_dataloader.dataset.pipeline: no guard') for line in guarded.left)
+    said = [line for line in guarded.left if line.startswith('model.head.loss') and classifier in line]
+    assert bool(said) == (classifier == 'ArcFaceClsHead')

@@ -55,7 +55,7 @@ def test_of_several_labels_the_invalid_ones_are_removed() -> None:
     assert guarded(GuardClsLabels(3, multi_label=True), gt_label=[]).gt_label.tolist() == []
 
 
-def test_several_labels_need_to_be_told() -> None:
+def test_several_labels_need_multi_label() -> None:
     with pytest.raises(ValueError, match=r'a\.jpg: gt_label has shape \(2,\), wanted is one label'):
         guarded(GuardClsLabels(3), gt_label=[0, 1])
 
@@ -119,15 +119,3 @@ def test_valid_labels_become_the_scores_that_the_preprocessor_makes() -> None:
     stock = preprocessor(batch(None, [0, 2, 1]))['data_samples']
     ours = preprocessor(batch(GuardClsLabels(3, to_onehot=True), [0, 2, 1]))['data_samples']
     assert [sample.gt_score.tolist() for sample in ours] == [sample.gt_score.tolist() for sample in stock]
-
-
-def test_a_stand_in_for_heads_that_index_by_the_label() -> None:
-    guard = GuardClsLabels(3, to_onehot=True, stand_in=0)
-    sample = guarded(guard, gt_label=7)
-    assert sample.gt_label.tolist() == [0]
-    assert sample.gt_score.isnan().all(), 'which says that there is none'
-    assert counts(sample)[:2] == (1, 1)
-    assert guarded(guard, gt_label=2).gt_label.tolist() == [2]
-    for wrong in (dict(stand_in=0), dict(to_onehot=True, stand_in=3)):
-        with pytest.raises(ValueError, match=r'stand_in=\d wants to_onehot=True, and is a class, 0\.\.2'):
-            GuardClsLabels(3, **wrong)

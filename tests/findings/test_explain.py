@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmguard.cli import main
-from mmguard.findings.catalogue import page
+from mmguard.findings.catalogue import RETIRED, page
 from mmguard.findings.examples import EXAMPLES
 from mmguard.findings.rules import RULES
 from mmguard.findings.rules.config import CONFIG_RULES
@@ -49,6 +49,16 @@ def test_a_code_that_was_joined_with_another_is_still_known(capsys: pytest.Captu
     joined = [code for rule in RULES for code in rule.aliases]
     assert len(joined) == len(set(joined))
     assert not set(joined) & {rule.code for rule in RULES}
+
+
+def test_a_retired_code_is_known_and_given_to_no_other_rule(capsys: pytest.CaptureFixture) -> None:
+    for code in RETIRED:
+        assert main(['explain', code]) == 0
+        assert capsys.readouterr().out.count('\n') == 1
+    taken = {code for rule in RULES for code in (rule.code, *rule.aliases)} | {
+        signature.code for signature in SIGNATURES
+    }
+    assert not taken & set(RETIRED)
 
 
 def test_an_unknown_code_is_an_error_that_names_the_known_ones(capsys: pytest.CaptureFixture) -> None:

@@ -39,7 +39,7 @@ def test_a_long_map_is_a_table_to_look_up(classes: int, tmp_path: Path) -> None:
         pytest.param((0, 1, 2, 3, 9), dict(reduce_zero_label=True), id='behind a shift'),
     ],
 )
-def test_files_written_anew_are_right_without_what_the_scan_was_told(
+def test_files_written_anew_are_right_without_the_options_of_the_scan(
     values: Any, options: Dict[str, Any], tmp_path: Path
 ) -> None:
     drawn = each(scenes(range(len(values)), 6), lambda label: np.array(values, np.uint8)[label])

@@ -134,8 +134,13 @@ _REPORTS = (
 )
 
 KINDS = (
-    Kind('logs', _logs, ('report run --json {out}/report.json --html {out}/page.html', 'report run --num-classes 19')),
-    Kind('crashes', _crashes, _REPORTS),
+    Kind(
+        'logs',
+        _logs,
+        ('report run --json {out}/report.json --html {out}/page.html', 'report run --num-classes 19'),
+        needs=('rich',),
+    ),
+    Kind('crashes', _crashes, _REPORTS, needs=('rich',)),
     Kind('errors', _errors, ('explain {file}', 'explain {file} --json {out}/explained.json', 'explain run')),
     Kind(
         'replayed',

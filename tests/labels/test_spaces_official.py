@@ -70,7 +70,7 @@ KNOWN = {
     'mmdet/seesaw_loss/mask-rcnn_r50_fpn_seesaw-loss_random-ms-2x_lvis-v1.py': (None, 1203),
     'mmdet/mm_grounding_dino/coco/grounding_dino_swin-t_finetune_16xb4_1x_coco.py': (None, 80),
     'mmdet/mm_grounding_dino/grounding_dino_swin-t_pretrain_obj365.py': (None, None),
-    'mmdet/reid/reid_r50_8xb32-6e_mot15train80_test-mot15val20.py': (None, 368),
+    'mmdet/reid/reid_r50_8xb32-6e_mot15train80_test-mot15val20.py': (None, None),
 }
 
 

@@ -23,6 +23,7 @@ def offence(values: Any, source: str = 'a.png', total: int = 100) -> Span:
 
 
 def report(folder: Path, capsys: pytest.CaptureFixture, code: int = 0) -> str:
+    pytest.importorskip('rich')
     assert main(['report', str(folder)]) == code
     return ' '.join(capsys.readouterr().out.split())
 
@@ -71,6 +72,7 @@ def test_values_that_are_not_said_again_are_counted_all_the_same(tmp_path: Path,
         log.see('train', {'iter': iteration}, offence(values), ['a.png'])
     log.end('train')
     assert ['values' in line['samples'][0] for line in lines_of(log)] == [True, False, True, False]
+    pytest.importorskip('rich')
     assert main(['report', str(tmp_path), '--json', str(tmp_path / 'report.out')]) == 1
     pixels = json.loads((tmp_path / 'report.out').read_text())['modes']['train']['pixels']
     assert pixels['files'] == [{'source': 'a.png', 'skipped': 13, 'remapped': 0, 'values': {'11': 9, '12': 4}}]

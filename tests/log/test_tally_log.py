@@ -51,6 +51,7 @@ def test_report_tells_what_the_loop_met(tmp_path: Path, capsys: pytest.CaptureFi
         'reasons': {'label': 4},
         'empty_images': 2,
     }
+    pytest.importorskip('rich')
     assert main(['report', log.path]) == 1
     said = capsys.readouterr().out
     assert 'image_id 1' in said
@@ -63,6 +64,7 @@ def test_report_advises_in_the_words_of_pytorch(tmp_path: Path, kind: str, capsy
         for iteration in range(1, 4):
             log.write(iteration, [Tally(9, 3, values={264: 3}, source='a.png', reasons={'label': 3})], kind)
     assert json.loads((tmp_path / 'label_guard.json').read_text())['runs'][0]['framework'] == 'pytorch'
+    pytest.importorskip('rich')
     assert main(['report', str(tmp_path), '--html', str(tmp_path / 'page.html')]) == 1
     said = capsys.readouterr().out
     assert 'MG102' in said
@@ -100,6 +102,7 @@ def test_wrong_arguments_are_reported(tmp_path: Path) -> None:
 
 
 def report(folder: Path, capsys: pytest.CaptureFixture) -> Tuple[int, str]:
+    pytest.importorskip('rich')
     code = main(['report', str(folder)])
     return code, ' '.join(capsys.readouterr().out.split())
 

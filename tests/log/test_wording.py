@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import io
-import re
-
 import pytest
 
 from mmguard.labels.tally import Tally
@@ -11,7 +8,6 @@ from mmguard.log.pace import Pace
 from mmguard.log.span import Span, by_kind
 from mmguard.log.totals import LoopTotals, LossCount
 from mmguard.log.wording import amounts, closing, closing_table, files_table, iteration_line, percent, too_many_skipped
-from mmguard.text.console import Console
 
 
 def same(source: str) -> str:
@@ -81,13 +77,12 @@ def ledger_of(files: int) -> Ledger:
 
 def test_table_ranks_the_worst_files_first() -> None:
     table = closing_table('train', ledger_of(4), 3, '/log/label_guard.jsonl')
-    title, *rows = [' '.join(re.sub('[│┃]', ' ', line).split()) for line in table.splitlines()]
-    assert [title, *(row for row in rows if not set(row) & set('━─'))] == [
+    assert [' '.join(line.split()) for line in table.splitlines()] == [
         'mmguard: train, pixels',
-        'file skipped remapped values',
-        '3.png 4 0 11: 4',
-        '2.png 3 0 11: 3',
-        '1.png 2 0 11: 2',
+        'skipped remapped file (values)',
+        '4 0 3.png (11: 4)',
+        '3 0 2.png (11: 3)',
+        '2 0 1.png (11: 2)',
         '... and 1 more file',
         'px: 40 of 1,000 skipped (4 %), 0 remapped',
         'loss head.loss: 5 of 50 labels skipped, 0 remapped',
@@ -95,30 +90,14 @@ def test_table_ranks_the_worst_files_first() -> None:
         'pixels: value 11 (10 times)',
         'every iteration: /log/label_guard.jsonl',
     ]
-    assert re.search(r'3\.png +│? {5,}4 ', table), 'numbers stand on the right'
-    assert '... and 4 more files' in closing_table('train', ledger_of(4), 0, None)
+    assert '... and 4 more files' in ' '.join(closing_table('train', ledger_of(4), 0, None).split())
 
 
-def test_the_values_of_a_file_are_ranked_and_wrapped_between_two_of_them() -> None:
-    found = Tally(60, 50, 0, {n: n for n in range(1, 9)}, 'a.png', {'box_no_area': 2}, other_values=14)
-    table = files_table('t', [found], 0, 80)
-    text = io.StringIO()
-    Console(file=text, width=150, color_system=None).print(table)
-    lines = [' '.join(re.sub('[│┃]', ' ', line).split()) for line in text.getvalue().splitlines()]
-    assert 'a.png 50 0 8: 8, 7: 7, 6: 6, 5: 5, 4: 4,' in lines
-    assert lines[lines.index('a.png 50 0 8: 8, 7: 7, 6: 6, 5: 5, 4: 4,') :][1:3] == [
-        '3: 3, others: 17,',
-        '2 boxes without area',
-    ]
-
-
-def test_a_narrow_table_leaves_nothing_out() -> None:
-    text = io.StringIO()
-    table = files_table('t', [Tally(9, 9, 0, {10**20: 9}, 'a' * 40)], 0, 10)
-    Console(file=text, width=50, color_system=None).print(table)
-    letters = re.sub(r'[^a0-9]', '', text.getvalue())
-    assert letters.count('a') >= 40
-    assert letters.count('0') >= 20
+def test_the_values_of_a_file_are_ranked() -> None:
+    found = Tally(60, 50, 0, {n: n for n in range(1, 9)}, 'a\n.png', {'box_no_area': 2}, other_values=14)
+    *_, row = files_table('t', [found], 0)
+    values = '8: 8, 7: 7, 6: 6, 5: 5, 4: 4, 3: 3, others: 17, 2 boxes without area'
+    assert row.split(maxsplit=2) == ['50', '0', f'a\\n.png ({values})']
 
 
 def test_the_sums_of_a_log_without_its_clean_iterations() -> None:

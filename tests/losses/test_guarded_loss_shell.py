@@ -56,6 +56,7 @@ class ByArgument(nn.Module):
         ({'type': 'mmdet.CrossEntropyCustomLoss', 'num_classes': 3, 'use_mask': True}, r'mask mode: .*use_mask=True'),
         ({'type': 'mmdet.L1Loss'}, r'mmdet\.L1Loss: its targets are boxes'),
         ({'type': 'mmdet.L2Loss'}, r'mmdet\.L2Loss: it compares identities'),
+        ({'type': 'mmdet.TripletLoss'}, r'mmdet\.TripletLoss: it compares identities'),
         ({'type': 'HuasdorffDisstanceLoss'}, 'trained as class 0.*GuardSegLabels'),
         (KLDivLoss(), 'holds no class labels'),
         ({'type': 'SiLogLoss'}, 'holds no class labels'),

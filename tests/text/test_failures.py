@@ -87,6 +87,7 @@ def test_a_config_that_exits_does_not_mean_findings(tmp_path: Path, capsys: Any)
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: Any) -> None:
+    pytest.importorskip('rich')
     voc = ships(tmp_path / 'voc')
     (tmp_path / 'file').write_text('')
     assert main(['scan', voc, '--json', str(tmp_path / 'file' / 'b.json')]) == 2

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +11,6 @@ from mmguard.detection import warning
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
-from mmguard.text import console, plain_console
 from mmguard.text.visible import LONGEST, visible, visible_name
 
 HOSTILE = '\x1b]0;owned\x07\x1b[2J\r\x9b1m\u202e\u2066\u200b\ufeff\udce9\ud800\x00'
@@ -39,20 +35,6 @@ def test_a_long_text_keeps_both_ends() -> None:
     assert shown.startswith('aaa')
     assert shown.endswith('bbb')
     assert '1,000,000 characters' in shown
-
-
-@pytest.mark.parametrize('library', [console, plain_console])
-def test_no_console_passes_a_code_on(library: Any) -> None:
-    file = io.StringIO()
-    shown = library.Console(file=file)
-    table = library.Table(title=HOSTILE)
-    table.add_column('file')
-    table.add_row(HOSTILE)
-    for part in (HOSTILE, library.Text(HOSTILE), table):
-        shown.print(part)
-    shown.rule(HOSTILE)
-    assert file.getvalue().replace('\n', '').isprintable()
-    assert file.getvalue().count('\\u202e') >= 4
 
 
 def test_what_is_raised_and_warned_of_labels_shows_the_name_of_their_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from mmdet.datasets.transforms import PackDetInputs
-from mmdet.structures import DetDataSample
+from mmdet.structures import DetDataSample, TrackDataSample
 from mmdet.structures.bbox import BaseBoxes, HorizontalBoxes, register_box
 from mmdet.structures.mask import BitmapMasks, PolygonMasks
 from mmengine.registry import TRANSFORMS
@@ -389,6 +389,16 @@ def test_a_sample_without_annotations_passes() -> None:
     assert GuardInstanceLabels(3)(dict(results)).keys() == results.keys()
     packed = pack(dict(results))
     assert LABEL_GUARD not in GuardInstanceLabels(3)(packed)['data_samples']
+
+
+def test_the_frames_of_a_video_are_refused() -> None:
+    frame = DetDataSample(gt_instances=InstanceData(labels=torch.tensor([9])))
+    for video in (
+        {'data_samples': TrackDataSample(video_data_samples=[frame])},
+        {'img_path': ['0.png', '1.png'], 'gt_bboxes_labels': [np.array([9]), np.array([9])]},
+    ):
+        with pytest.raises(ValueError, match='frames of a video'):
+            GuardInstanceLabels(2)(video)
 
 
 def test_two_guards_count_each_instance_once() -> None:

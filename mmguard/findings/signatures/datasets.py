@@ -31,7 +31,7 @@ SIGNATURES = (
             Cause(
                 'Every image is smaller than min_size, or holds no box.',
                 ('MG145', 'MG174', 'MG146'),
-                clue=r'min_size|small|filter_cfg',
+                clue=r'min_size|filter_cfg',
                 tell='The scan says how many are left out, and why.',
             ),
             _NO_FILES,

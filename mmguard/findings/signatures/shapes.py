@@ -24,8 +24,7 @@ SIGNATURES = (
         'class_weight has not one entry per class.',
         r'weight tensor should be defined either for all|weight\.size\(0\) != n_classes'
         r'|same length as num(?:ber of)? ?classes'
-        r'|weight tensor.{0,60}number of classes'
-        r"|class_dimension\(\d+\)\s+(?:must|should) (?:be )?equal to\s+weight's class_dimension",
+        r'|weight tensor.{0,60}number of classes',
         'The number of weights is not the number of output channels: they must be equal, detection heads of the DETR '
         'family need one more, for "no object".',
         (
@@ -40,12 +39,6 @@ SIGNATURES = (
                 clue=r'mask2former|maskformer|detr|no.object|bg_cls_weight',
             ),
             Cause('Tables of another data set (label mapping, weights) were kept.', ('MG207', 'MG101')),
-            Cause(
-                'PaddleSeg 2.3 fills the weights up to 256, for the ignored 255: the labels are right. Upgrade it: '
-                'Paddle from 2.2 on takes one weight per class, and ignores 255.',
-                clue=r'class_dimension\(256\)',
-                tell='The number of weights is 256, and you wrote fewer.',
-            ),
         ),
         'mmguard check CONFIG',
     ),

@@ -19,18 +19,6 @@ _NOT_IGNORED = Cause(
     tell='The value is 255.',
     against=_REFUSES_IGNORED,
 )
-_OLD_TORCH = Cause(
-    "torch before 1.0.1 with reduction='none' refuses ignore_index itself: the labels are right. Upgrade torch.",
-    clue=r'\A(?![\s\S]*(?:IndexError|device-side))[\s\S]*reduction=[\'"]none|' + _REFUSES_IGNORED,
-    tell='The value is ignore_index; `mmguard env` names the version.',
-)
-_OLD_PADDLE = Cause(
-    'Paddle before 2.2, with class weights, refuses ignore_index itself: the labels are right. Upgrade Paddle, and '
-    'PaddleSeg, which passed 256 weights.',
-    clue=r'class_dimension\(\d+\), but got \[?-?\d+\]? <= label_value <= \[?255\b'
-    r"|Target\(255\) is out of class_dimension's",
-    tell='The highest value is ignore_index, and without weights it trains.',
-)
 _NEGATIVE = Cause(
     'Labels below 0: -1 of another framework for "ignored", or 1 subtracted twice.',
     ('MG105', 'MG133', 'MG124', 'MG210', 'MG211'),
@@ -72,11 +60,10 @@ SIGNATURES = (
         r'IndexError: Target -?\d+ is out of bounds'
         r'|Assertion.{0,3}cur_target >= 0 && cur_target < n_classes.{0,3}failed'
         r'|^Target -?\d+ is out of bounds|target.? (?:is )?out of range'
-        r'|pixel values of seg image are out of range'
-        r"|label_value < class_dimension\(|out of class_dimension's (?:upper|lower) bound",
+        r'|pixel values of seg image are out of range',
         'A label is neither a class (0 to num_classes - 1) nor ignore_index. The number is the first such label. '
         'A check of the masks before training says the same.',
-        (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _COLOURS, _GRAY, _SLIP, _OLD_TORCH, _OLD_PADDLE),
+        (_NOT_IGNORED, _NEGATIVE, _ONE_TOO_MANY, _COLOURS, _GRAY, _SLIP),
         _SCAN,
     ),
     Signature(

@@ -8,8 +8,7 @@
   beyond both is left out, 255 by name. mmseg's heads of these names take classes from maps alone.
 - Heads of boxes, masks and queries index their scores by the label of an instance. Those of mmyolo hold their layers,
   and the number of classes, in a ``head_module``.
-- Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance; mmdet's of
-  re-identification by an identity.
+- Heads of mmpretrain's classifiers index their scores by the label of an image, which counts as an instance.
 - Region proposals are class agnostic: their losses get zeros in place of labels. Heads that read the names of the
   classes look a label up among the names. Both take what the data set lists.
 """
@@ -60,8 +59,8 @@ OTHER_COUNTS = (
     *PROPOSALS,
     *OPEN_VOCABULARY,
 )
-#: The heads of mmpretrain that take any number of labels of an image, and those that take one (mmdet's
-#: re-identification, too). Others make their targets themselves. All stand under ``head``.
+#: The heads of mmpretrain that take any number of labels of an image, and those that take one. Others make their
+#: targets themselves. All stand under ``head``.
 MULTI_LABEL = ('MultiLabelClsHead', 'MultiLabelLinearClsHead', 'CSRAClsHead')
 CLASSIFIERS = (
     'ClsHead',
@@ -73,12 +72,13 @@ CLASSIFIERS = (
     'ConformerHead',
     'LeViTClsHead',
     'EfficientFormerClsHead',
-    'ArcFaceClsHead',
-    'LinearReIDHead',
     *MULTI_LABEL,
 )
 #: mmseg's heads that classify queries: each has a channel for "no object", so a single class is no sigmoid.
 QUERIES = ('MaskFormerHead', 'Mask2FormerHead')
+
+#: A classifier that indexes by the label before its loss, which therefore cannot protect it.
+ARCFACE = 'ArcFaceClsHead'
 
 THINGS, STUFF = 'num_things_classes', 'num_stuff_classes'
 #: What PyTorch's cross entropy leaves out where nothing is said, and mmdet's.
@@ -111,7 +111,7 @@ def takes_labels(head: Head) -> bool:
 
 def is_classifier(head: Head) -> bool:
     """Whether a head takes labels of images."""
-    return names_in(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS)
+    return names_in(head.path)[-1:] == ['head'] and head.is_a(*CLASSIFIERS) and not head.is_a(ARCFACE)
 
 
 def group_of(head: Head, kind: str) -> Optional[str]:

@@ -25,7 +25,6 @@ from mmguard.losses.guards.own_ignore import OwnIgnoreGuard
 from mmguard.losses.guards.quality_focal import QualityFocalGuard
 from mmguard.losses.guards.refused import REASONS
 from mmguard.losses.guards.seesaw import SeesawGuard
-from mmguard.losses.guards.triplet import TripletGuard
 
 GUARDS: List[Type[LossGuard]] = [
     # mmseg's
@@ -42,7 +41,6 @@ GUARDS: List[Type[LossGuard]] = [
     SeesawGuard,
     EQLV2Guard,
     CrossEntropyCustomGuard,
-    TripletGuard,
     DenseGuard,
     # mmpretrain's
     ClassificationGuard,

@@ -29,7 +29,7 @@ _OF_MMDET = {
         'SmoothL1Loss',
     ),
     _NO_LABELS: ('KnowledgeDistillationKLDivLoss',),
-    _IDENTITIES: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss'),
+    _IDENTITIES: ('AssociativeEmbeddingLoss', 'L2Loss', 'MarginL2Loss', 'TripletLoss'),
     'it builds a classification loss of its own. Guard that one: write its loss_cls as GuardedLoss': ('DDQAuxLoss',),
 }
 

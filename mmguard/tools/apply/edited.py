@@ -40,17 +40,19 @@ class Edited(NamedTuple):
 def edit_tree(
     source: str, tree: Dict[str, Any], wanted: Sequence[str], scanned: Optional[ScanOptions] = None
 ) -> Edited:
-    """Writes edits into a config, and has the rules look again. Several are tried together first.
+    """Write edits into a config, and have the rules look again. Several are tried together first.
 
     Args:
         source (str): The config file, or ``'mmseg::...'``.
         tree (dict): What it loads. Not written to.
-        wanted (list[str]): Numbers, or ``'safe'``.
+        wanted (list[str]): Numbers, or ``'safe'``. Without any, no rule is evaluated.
         scanned (ScanOptions, optional): They are numbers of a scan with these options; else of a check.
 
     Raises:
         CannotRun: There is no edit of such a number, or it leaves its finding.
     """
+    if not wanted:
+        return Edited(tree, [], [], [])
     offers = _of_check(read_config(source)) if scanned is None else _of_scan(source, scanned)
     chosen = [_of_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
     against = objection(chosen)

@@ -12,8 +12,6 @@ from mmguard.tools.apply.tree import Path, argument, dotted, key_of, scope_at, w
 _ALWAYS = ('CenterRegionAssigner',)
 #: They take the argument, and have no use for it: no sample of mmdet3d has ignored objects; mmrotate's fails at one.
 _IN_VAIN = ('Max3DIoUAssigner', 'MaxConvexIoUAssigner')
-#: They add a margin to the score of the label, before any loss.
-_INDEX_BY_LABEL = ('ArcFaceClsHead',)
 #: Share of an anchor or proposal inside an ignored region above which it is left out.
 IGNORE_IOF_THR = 0.5
 
@@ -50,8 +48,7 @@ def heed_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def of_classifier(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
-    """What ``GuardClsLabels`` has to know of the model: several labels per image, whether they become scores, and
-    whether its head indexes by them.
+    """Return the arguments of ``GuardClsLabels`` that depend on the model: several labels per image, labels as scores.
 
     Args:
         tree (dict): The config.
@@ -60,8 +57,6 @@ def of_classifier(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
     model = tree.get('model', {})
     head = model.get('head')
     multi_label = isinstance(head, dict) and _is_one_of(MULTI_LABEL, tree, head)
-    if is_train and isinstance(head, dict) and _is_one_of(_INDEX_BY_LABEL, tree, head):
-        return {'to_onehot': True, 'stand_in': 0}
     own = model.get('data_preprocessor')
     preprocessor = own if isinstance(own, dict) else tree.get('data_preprocessor') or {}
     makes_scores = preprocessor.get('to_onehot') or preprocessor.get('batch_augments', model.get('train_cfg'))

@@ -12,12 +12,18 @@ from mmguard import register
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, class_of, full_name, name_of
 from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.guards import guarded_loss
+from mmguard.labels.spaces.heads import ARCFACE
 from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
 
 #: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
 WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
 #: Heads that look at the type of a loss before it is built -> the loss, and the types that they look for.
 READ_BY_TYPE = {'Anchor3DHead': ('loss_cls', ('mmdet.FocalLoss', 'mmdet.GHMC'))}
+#: Heads whose losses stay as they are -> the reason.
+NOT_GUARDED = {
+    ARCFACE: 'indexes by the label before its loss, so no loss can protect it: remove images with invalid labels',
+    'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard',
+}
 
 
 class Verdict(NamedTuple):
@@ -188,8 +194,8 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     for path, loss in list(losses_in(tree)):
         if _at(tree, path) is not loss:
             continue  # it went into a guard with the loss around it
-        reader = _reader_of_type(tree, path, loss)
-        verdict = Verdict(None, reader) if reader else judge(loss, scope_at(tree, path[:-1]))
+        reason = _reason_of_head(tree, path, loss)
+        verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
         if verdict.config is not None:
             set_at(tree, path, verdict.config)
             changed.append(f'{dotted(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
@@ -215,11 +221,13 @@ def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
     return changed, [*left, *heads_without_loss(tree)]
 
 
-def _reader_of_type(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
-    """Why a loss stays because its head goes by its type; empty where it does not."""
+def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
+    """Return why a loss stays as it is because of the head that calls it; empty if it does not."""
     head = _at(tree, path[:-1])
     cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
     for base in getattr(cls, '__mro__', ()):
+        if base.__name__ in NOT_GUARDED:
+            return f'{name_of(head["type"])} {NOT_GUARDED[base.__name__]}'
         name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
         if path[-1] == name and loss['type'] in types:
             return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.classes import full_name, name_of
-from mmguard.config.parts import image_labels_are_classes
+from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.labels.maps import POINTS
 from mmguard.labels.spaces import LabelSpaces
@@ -17,16 +17,17 @@ PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabel
 #: They draw further targets from the label map, so it must be sanitized before them.
 _DRAW_FROM_LABELS = ('GenerateEdge',)
 _OBJECT_PACK = 'Pack3DDetInputs'
-_INSTANCE_PACKS = ('PackDetInputs', 'PackTrackInputs', _OBJECT_PACK)
+_INSTANCE_PACKS = ('PackDetInputs', _OBJECT_PACK)
 #: Keys that mmdet3d's Pack transform takes, by kind of label.
 _PACKED_KEYS = {'instances': ('gt_labels_3d', 'gt_bboxes_labels'), 'pixels': (POINTS,)}
 _POINT_CLASSES = 'PointSegClassMapping'
-_IDENTITY_PACK = 'PackReIDInputs'
-_IMAGE_PACKS = ('PackInputs', _IDENTITY_PACK)
-_PACKS = ('PackSegInputs', *_IMAGE_PACKS, *_INSTANCE_PACKS)
+_IMAGE_PACK = 'PackInputs'
+_PACKS = ('PackSegInputs', _IMAGE_PACK, *_INSTANCE_PACKS)
 _OTHER_PACKS = {
     'PackMultiTaskInputs': 'each of its tasks has labels of its own: put GuardClsLabels into the pipelines of its '
     'task_handlers, by hand',
+    'PackReIDInputs': 'its labels are identities, which mmguard does not guard',
+    'PackTrackInputs': 'mmguard does not guard the frames of videos',
 }
 _NO_CLASSIFIER = 'no head takes the labels of images and says how many classes it has'
 #: Augments one image several times, whose labels would be counted as often.
@@ -55,9 +56,11 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) in _OTHER_PACKS:
             report.left.append(f'{dotted(path)}: no guard behind {_name(pack)}: {_OTHER_PACKS[_name(pack)]}')
             continue
-        if _name(pack) in _IMAGE_PACKS and not image_labels_are_classes(read, 'train' if _trains(path) else 'test'):
+        if _name(pack) == _IMAGE_PACK and not image_labels_are_classes(read):
+            if Part('model', read.part('model'), read.scope).is_a('ImageToImageRetriever'):
+                report.left.append(f'{dotted(path)}: no guard: mmguard does not guard retrieval')
             continue
-        if _name(pack) in _IMAGE_PACKS:
+        if _name(pack) == _IMAGE_PACK:
             guards = _image_guards(tree, path, pack, spaces)
         else:
             guards = _guards(steps, pack, spaces, for_invalid)
@@ -70,7 +73,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
                     )
                 continue  # points or images alone, to be tested
         if not guards:
-            why = _NO_CLASSIFIER if _name(pack) in _IMAGE_PACKS else 'the heads name no number of classes'
+            why = _NO_CLASSIFIER if _name(pack) == _IMAGE_PACK else 'the heads name no number of classes'
             report.left.append(f'{dotted(path)}: no guard: {why}')
             continue
         present = {_name(step) for step in steps}
@@ -140,8 +143,8 @@ def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_inv
 def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> List[Dict[str, Any]]:
     if spaces.instances is None:
         return []
-    arguments = of_classifier(tree, _trains(path)) if _name(pack) != _IDENTITY_PACK else {}
-    return [{'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes, **arguments}]
+    guard = {'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
+    return [{**guard, **of_classifier(tree, _trains(path))}]
 
 
 def _trains(path: Path) -> bool:
@@ -173,7 +176,7 @@ def _guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> Iterator[
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any]) -> bool:
-    """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may, a video's do not."""
+    """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
     if _name(pack) == _OBJECT_PACK:
         return _packs(pack, 'pixels')
     if _name(pack) != 'PackDetInputs':

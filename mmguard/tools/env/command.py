@@ -31,7 +31,6 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.findings.engine import diagnose
     from mmguard.findings.finding import ERROR
     from mmguard.findings.wording import unpack
-    from mmguard.text.console import Console
     from mmguard.tools.env.facts import gather
     from mmguard.tools.env.render import show
     from mmguard.tools.env.table import table, worst
@@ -40,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     findings = diagnose(environment=environment)
     lines = table(environment, findings)
     if args.json != '-':
-        show(Console(markup=False, emoji=False, highlight=False), lines, findings, args.verbose)
+        show(lines, findings, args.verbose)
     if args.json is not None:
         record = {
             'worst': worst(findings),

@@ -15,12 +15,9 @@ from typing import Dict, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import folder_of
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, version_key
-from mmguard.findings.rules.environment.resume_fails import ALL
 from mmguard.tools.env.limits import accepted_mmcv, declared_mmcv
 from mmguard.tools.env.tried import tried
 
-#: A function of mmguard's own that the child calls: whether its loss works here.
-TRIAL = 'mmguard.tools.env.trial:train'
 #: Tried in this order; what is compiled comes last of its package.
 IMPORTS = (
     'numpy',
@@ -34,7 +31,6 @@ IMPORTS = (
     'torchvision',
     'nnunetv2',
     'mmguard',
-    TRIAL,
 )
 IMPORT_TIMEOUT = 180
 
@@ -44,10 +40,7 @@ warnings.simplefilter('ignore')
 for name in sys.argv[1:]:
     print('@mmguard', json.dumps([name, None]), flush=True)
     try:
-        module, _, function = name.partition(':')
-        found = importlib.import_module(module)
-        if function:
-            getattr(found, function)()
+        importlib.import_module(name)
         error = ''
     except BaseException as caught:
         error = type(caught).__name__ + ': ' + str(caught)
@@ -80,14 +73,10 @@ def gather(try_imports: bool = True) -> EnvironmentFacts:
         limits = accepted_mmcv(folder_of(module)) or declared_mmcv(module)
         if limits is not None:
             facts.accepts[module] = limits
-    checkpoint = _text(folder_of('mmengine'), 'runner/checkpoint.py')
-    facts.loads_weights_only = 'weights_only' in checkpoint
     facts.tried = {name: sorted({row[name] for row in tried()}, key=version_key) for name in ('torch', 'numpy')}
-    facts.variables = {name: os.environ[name] for name in (ALL,) if name in os.environ}
     if try_imports:
         names = [n for n in IMPORTS if n.split('.')[0] not in facts.missing and (n != 'mmcv.ops' or facts.ops)]
         facts.errors, facts.cuda_available = import_errors(names)
-        facts.loss_error = facts.errors.pop(TRIAL, '')
     return facts
 
 
@@ -134,7 +123,7 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
     """Imports modules in a child, so that one that crashes or hangs takes nothing down.
 
     Args:
-        names (Sequence[str]): Modules, or ``module:function`` that is called, too.
+        names (Sequence[str]): Modules.
 
     Returns:
         tuple: name -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).

@@ -11,7 +11,6 @@ from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_wit
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.installing import limits_in_words
 from mmguard.findings.rules.environment.compiled_ops import LINE as OPS
-from mmguard.findings.rules.environment.gpu_unused import cuda_in_words
 
 OK = 'ok'
 #: Shown only where they are installed.
@@ -65,14 +64,19 @@ def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
     for name, limits in environment.accepts.items() if mmcv else ():
         yield Line(f'mmcv for {name}', f'{mmcv}; accepted: {limits_in_words(limits)}')
     if 'torch' not in environment.missing:
-        yield Line('CUDA', cuda_in_words(environment))
-    if environment.version('torch') and 'mmengine' not in environment.missing:
-        yield Line('resuming a run', f'checkpoints of mmengine under torch {environment.version("torch")}')
+        yield Line('CUDA', _describe_cuda(environment))
     for name, versions in environment.tried.items():
         if environment.version(name):
             yield Line(f'mmguard with {name}', _among(environment.version(name), versions))
-    if environment.loss_fails:
-        yield Line('a guarded loss', 'does not work here')
+
+
+def _describe_cuda(environment: EnvironmentFacts) -> str:
+    """Return what torch was built for, the driver and the GPUs."""
+    built = 'the CPU' if environment.torch_cuda is None else f'CUDA {environment.torch_cuda}'
+    driver = f'driver {environment.driver}, up to CUDA {environment.driver_cuda}' if environment.driver else ''
+    gpus = f'; {", ".join(environment.gpus)}' if environment.gpus else ''
+    unusable = ', which torch cannot use' if environment.cuda_available is False and gpus else ''
+    return f'torch for {built}; {driver or "no NVIDIA driver"}{gpus}{unusable}'
 
 
 def _stack(environment: EnvironmentFacts) -> str:

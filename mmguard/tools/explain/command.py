@@ -7,6 +7,8 @@ import itertools
 import json
 import os
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import Any, Iterator, List, Optional, Tuple
 
@@ -66,7 +68,7 @@ def _list_codes() -> int:
 
 
 def _explain_code(what: str) -> int:
-    from mmguard.findings.catalogue import entries
+    from mmguard.findings.catalogue import RETIRED, entries
     from mmguard.findings.signatures import SIGNATURES
     from mmguard.tools.explain.render import signature_text
 
@@ -74,6 +76,9 @@ def _explain_code(what: str) -> int:
     signed = [signature for signature in SIGNATURES if signature.code == code]
     if signed:
         print(signature_text(signed[0]))
+        return CLEAN
+    if code in RETIRED:
+        print(f'{code} is retired: mmguard no longer looks for this.')
         return CLEAN
     known = entries()
     found = [entry for entry in known if code in (entry.code, *entry.aliases)]
@@ -93,13 +98,13 @@ def _explain_code(what: str) -> int:
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
     from mmguard.files.whole import write_or_print
-    from mmguard.text.console import Console
+    from mmguard.text.visible import visible
     from mmguard.tools.explain.dice import HARMLESS
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.reader import Reader
     from mmguard.tools.explain.render import as_json, as_text
 
-    console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False, soft_wrap=True)
+    out = sys.stderr if args.json == '-' else sys.stdout
     pieces, name, config = _opened(what)
     log = Reader().read(pieces)
     found = explain(log)
@@ -110,22 +115,24 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework)
         known, problems = look(args.config, args.data, options, found)
         for problem in problems:
-            console.print(f'note: {problem}')
+            print(visible(f'note: {problem}'), file=out)
         found = explain(log, known)
     if args.json is not None:
         write_or_print(args.json, json.dumps(as_json(found, name), indent=1))
     if args.json == '-':
         return CLEAN if found is None else FOUND
     if found is None:
-        console.print(f'{name}: no error that ended a training in {log.lines:,} lines')
+        print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
         if log.dice.words:
-            console.print(f'note: {log.dice.words}. {HARMLESS}')
+            print(visible(f'note: {log.dice.words}. {HARMLESS}'), file=out)
         return CLEAN
-    console.print(as_text(found, name, args.config or config, min(console.width, 110), args.verbose))
+    width = min(shutil.get_terminal_size().columns, 110)
+    print(as_text(found, name, args.config or config, width, args.verbose), file=out)
     if config is not None and not args.config and not args.data:
-        console.print(
-            f'\nBeside the log lies {config}. With `--config {config}` it is run, its labels are read, and the causes '
-            f'are weighed.'
+        print(
+            f'\n{config} is next to the log. With `--config {config}` it is run, its labels are read, and the causes '
+            f'are weighed.',
+            file=out,
         )
     return FOUND
 

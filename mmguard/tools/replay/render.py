@@ -20,7 +20,7 @@ _STYLES = {
     OUR_FAILURE: 'bold red',
     NOT_FOUND: 'yellow',
 }
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
 _MOST_ROWS = 60
 
 
@@ -35,10 +35,10 @@ def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> Non
     for note in report['notes']:
         console.print(Text(f'note: {note}', style='dim'), soft_wrap=True)
     printed: Set[Any] = set()
-    for outcome in report['failing'][:_MOST_TOLD]:
+    for outcome in report['failing'][:_MOST_SHOWN]:
         _print(console, outcome, printed, verbose)
-    if len(report['failing']) > _MOST_TOLD:
-        console.print(Text(f'... and {len(report["failing"]) - _MOST_TOLD} more that fail, see the table'))
+    if len(report['failing']) > _MOST_SHOWN:
+        console.print(Text(f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see the table'))
     console.print(_table(report['outcomes']))
     for outcome in report['outcomes']:
         if not outcome.fails:

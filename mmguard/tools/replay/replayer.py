@@ -24,7 +24,7 @@ from mmguard.tools.trace.snapshot import of_annotations, take
 #: Of whom it is known that none of their transforms gives a label another value.
 _FRAMEWORKS = ('mmcv', 'mmseg', 'mmdet')
 #: Causes that are reported per sample.
-_TOLD = 2
+_MOST_FINDINGS = 2
 
 
 class Replayer:
@@ -133,7 +133,7 @@ class Replayer:
         if outcome.fails and outcome.stage != 'pipeline':
             names = class_names_of(sample.dataset)
             found = self._causes(outcome.invalid, names, outcome)
-            outcome.findings = [f for f in found if f.likelihood >= found[0].likelihood / 2][:_TOLD]
+            outcome.findings = [f for f in found if f.likelihood >= found[0].likelihood / 2][:_MOST_FINDINGS]
 
     def _causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
         # Without an invalid label it may still be what the config makes of valid ones.

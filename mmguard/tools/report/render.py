@@ -79,7 +79,8 @@ def _print_skipped(console: Any, mode: str, totals: ModeTotals, in_all: LoopTota
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
             worst = totals.worst(kind)
-            console.print(files_table(title, worst[:top_k], len(worst[top_k:]), name_width=60))
+            for row in files_table(title, worst[:top_k], len(worst[top_k:])):
+                console.print(row, soft_wrap=True)
     for line in amounts(replace(in_all, filled={}), ranks) + reasons_by_kind(
         {kind: values_of(kind, in_all, totals) for kind in KINDS}
     ):

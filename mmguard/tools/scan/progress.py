@@ -14,7 +14,7 @@ _SECONDS = 0.2
 
 
 class ScanProgress:
-    """A bar on the terminal; nothing where standard error is none, or rich, which draws it, is not installed.
+    """A bar on the terminal; nothing if standard error is not one.
 
     It draws itself when files are done, not in a thread: processes are forked while it is shown.
     """
@@ -57,10 +57,8 @@ class ScanProgress:
 
 
 def _bar() -> Any:
-    try:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        return None
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     from mmguard.text.console import Console
 
     return Progress(

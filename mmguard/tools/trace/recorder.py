@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, List, Optional, Tuple
 
 from mmguard.labels.origin import file_of
-from mmguard.tools.trace.key_frame import key_frame
 from mmguard.tools.trace.snapshot import Snapshot, of_annotations, take
 
 #: Transforms that run others on the same sample: their parts are steps of their own. (KeyMapper and
-#: TransformBroadcaster hand their parts another sample, so they stay one step. Of a video the key frame is watched.)
+#: TransformBroadcaster hand their parts another sample, so they stay one step.)
 _OPEN = ('Compose', 'RandomApply', 'RandomChoice')
 
 
@@ -79,8 +78,7 @@ class Recorder:
     # ---- what the watched transforms report
 
     def begin(self, results: Any) -> None:
-        first = key_frame(results)
-        self._open = Run(str(first.get('img_path') or file_of(first) or '<unknown>'), of_annotations(results))
+        self._open = Run(str(results.get('img_path') or file_of(results) or '<unknown>'), of_annotations(results))
         self.runs.append(self._open)
 
     def place(self) -> Tuple[Optional[Run], int]:

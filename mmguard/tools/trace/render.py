@@ -40,7 +40,7 @@ def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional
         row: List[Any] = [Text(leg.name), _size(leg)]
         if value is not None:
             row.append(_count(leg, value))
-        table.add_row(*row, _told(leg, spaces))
+        table.add_row(*row, _describe_labels(leg, spaces))
     console.print(table)
     for mixed in story.mixed:
         console.print(f'mixed in: {visible_name(mixed)}')
@@ -61,7 +61,7 @@ def _count(leg: Leg, value: int) -> str:
     return ''
 
 
-def _told(leg: Leg, spaces: LabelSpaces) -> Any:
+def _describe_labels(leg: Leg, spaces: LabelSpaces) -> Any:
     lines = Text()
     if leg.after.note:
         lines.append(f'{leg.after.note}\n', style='yellow')

@@ -10,7 +10,6 @@ import numpy as np
 from mmguard.labels.images import NO_LABEL
 from mmguard.labels.space import value_counts
 from mmguard.text.words import counted
-from mmguard.tools.trace.key_frame import key_frame, packed_key_frame
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,6 @@ class Snapshot:
 def of_annotations(results: Dict[str, Any]) -> Snapshot:
     """What is known before any file is read: the instances of the annotation file, and the label map on disk."""
     shot = Snapshot('disk')
-    results = key_frame(results)
     shot.label_map = {int(raw): int(label) for raw, label in (results.get('label_map') or {}).items()}
     found = results.get('instances')
     if found is not None:
@@ -131,9 +129,9 @@ def take(step: str, results: Any) -> Snapshot:
     if isinstance(sample, (list, tuple)):
         shot.note = f'{counted(len(sample), "sample")}: not looked at'
     elif sample is not None:
-        _take_packed(shot, results, packed_key_frame(sample))
+        _take_packed(shot, results, sample)
     else:
-        _take_unpacked(shot, key_frame(results))
+        _take_unpacked(shot, results)
     return shot
 
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from all_situations import SITUATIONS
-from harm import forbidden, harm_to_boxes, harm_to_maps, harm_to_names, lost_classes
+from harm import forbidden, harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
 from meanings import MEANS
 from once_a_run import once_a_run
 from situation import Build
@@ -246,7 +246,7 @@ def judged(
     trained = trained_on(after.path, after.options)
     meaning = MEANS.get(name)
     if meaning is None and name not in LEFT_OUT:
-        faults += lost_classes(before, trained)
+        faults += missing_classes(before, trained)
     harm = harm_of(name, before, trained)
     if again.has_error:
         # What was so before, and is still said to be an error, is no work of the edit.

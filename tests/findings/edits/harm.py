@@ -83,7 +83,7 @@ def _listed(values: object) -> str:
     return ', '.join(map(str, shown[:6])) + (', ...' if len(shown) > 6 else '')
 
 
-def lost_classes(before: Trained, after: Trained) -> List[str]:
+def missing_classes(before: Trained, after: Trained) -> List[str]:
     """Whether fewer classes have labels than before, or fewer elements teach one."""
     if len(after.counts) < len(before.counts):
         gone = set(before.counts) - set(after.counts)

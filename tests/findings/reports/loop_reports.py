@@ -19,6 +19,6 @@ REPORTS: Dict[str, Report] = {
     'pytorch/pytorch#70348': Report(beside=f'{VALUES}: all ignored'),
     'pytorch/pytorch#116349': Report(beside=f'{VALUES}: all ignored'),
     'pytorch/pytorch#12670': Report(beside=f'{BATCHES}: pytorch#12670'),
-    'pytorch/pytorch#15508': Report(beside='unseen/kinds_logs.py: pytorch#15508'),
+    'pytorch/pytorch#15508': Report(beside=f'{VALUES}: pytorch#15508'),
     'pytorch/vision#2497': Report(beside=f'{BATCHES}: vision#2497'),
 }

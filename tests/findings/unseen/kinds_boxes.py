@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Sequence
 
 import numpy as np
 from detection_configs import NAMES, PETS
-from drawn_scenes import scenes
 from kinds_classes import CHECK, FOUR, Asked
 from PIL import Image
 from situation import (
@@ -19,7 +18,6 @@ from situation import (
     faster,
     json_alone,
     retina,
-    seg_config,
     seg_model,
     some_boxes,
     voc_config,
@@ -107,17 +105,6 @@ def _with_images(build: Build) -> Build:
     return rebuilt
 
 
-def flipping(classes: Sequence[str], *steps: Dict[str, Any]) -> Build:
-    def build(root: Path) -> Path:
-        loads = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True)]
-        data = coco_data(root, tuple(classes), pipeline=[*loads, *steps, dict(type='PackDetInputs')])
-        return write_config(
-            root, default_scope='mmdet', model=retina(len(classes)), train_dataloader=dict(dataset=data)
-        )
-
-    return build
-
-
 def old(model: Any, wrapper: bool = False, scope: str = 'det', **data: Any) -> Build:
     """A config of MMDetection 2.x or MMSegmentation 0.x."""
 
@@ -138,8 +125,6 @@ def mask2former(classes: int, weights: Any) -> Dict[str, Any]:
 
 
 POLYGON = dict(segmentation=[[10, 10, 60, 10, 60, 60]])
-HANDS = ('left_hand', 'right_hand', 'face')
-FLIP = dict(type='RandomFlip', prob=0.5)
 
 BOXES: Dict[str, Asked] = {
     'VOC: below -1': Asked(
@@ -247,47 +232,6 @@ EXIF: Dict[str, Asked] = {
     'near: upright': Asked('the tag says so', (), turned(coco_config(PETS, NAMES, retina(3)), 1)),
     'near: upside down, mmdet': Asked('mmcv turns them', (), turned(coco_config(PETS, NAMES, retina(3)), 3)),
 }
-FLIPS: Dict[str, Asked] = {
-    'left and right': Asked(
-        'a flip makes a right hand of a left one', ('MG246',), flipping(HANDS, FLIP), CHECK, ("'left_hand'",)
-    ),
-    'nested, several directions': Asked(
-        'the same',
-        ('MG246',),
-        flipping(
-            ('Turn Left', 'Turn Right'),
-            dict(
-                type='RandomApply',
-                transforms=[dict(type='RandomFlip', prob=[0.2, 0.2], direction=['vertical', 'horizontal'])],
-            ),
-        ),
-        CHECK,
-        ('Turn Left',),
-    ),
-    'of mmseg': Asked(
-        'the same',
-        ('MG246',),
-        alone(
-            seg_config(
-                scenes(range(3), 2),
-                ['background', 'kidney-l', 'kidney-r'],
-                seg_model(3),
-                pipeline=[
-                    dict(type='LoadImageFromFile'),
-                    dict(type='LoadAnnotations'),
-                    FLIP,
-                    dict(type='PackSegInputs'),
-                ],
-            )
-        ),
-        CHECK,
-        ('kidney-l',),
-    ),
-    'near: upside down': Asked('keeps the side', (), flipping(HANDS, dict(FLIP, direction='vertical')), CHECK),
-    'near: one side': Asked('no other class', (), flipping(('left_hand', 'face'), FLIP), CHECK),
-    'near: within words': Asked('bright', (), flipping(('bright light', 'leftover'), FLIP), CHECK),
-    'near: never': Asked('prob=0', (), flipping(HANDS, dict(FLIP, prob=0.0)), CHECK),
-}
 OLD: Dict[str, Asked] = {
     'weights of 80': Asked(
         'class_weight of COCO',
@@ -325,7 +269,6 @@ KINDS = {
         ('formats', FORMATS),
         ('inputs', INPUTS),
         ('exif', EXIF),
-        ('flips', FLIPS),
         ('old', OLD),
     )
     for name, one in table.items()

@@ -11,7 +11,7 @@ import torch
 from detection_configs import NAMES, PETS
 from drawn_scenes import VOID, each, save, save_photos, scene
 from kinds_batches import OPENMMLAB, Batch, batch, call, channel, regions
-from kinds_boxes import flipping, turned, voc_boxes
+from kinds_boxes import turned, voc_boxes
 from kinds_classes import CHECK, Asked, ids_of, rt_detr
 from kinds_logs import LogKind, watchdog
 from kinds_maps import COCO_STUFF_IDS, mostly_zero, noisy, of_ids, patched, subtracted
@@ -93,10 +93,6 @@ def crowds(alone_in: int, beside: int = 0) -> Build:
     return build
 
 
-def albu(*steps: Dict[str, Any]) -> Dict[str, Any]:
-    return dict(type='Albu', transforms=list(steps))
-
-
 def rle_masks(height: int, width: int) -> Build:
     """Masks as RLE of one size in a config that loads masks."""
     loads = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True, with_mask=True)]
@@ -134,8 +130,6 @@ def drawn_as_bmp(root: Path) -> Any:
     path = write_config(root, default_scope='mmseg', model=seg_model(2), train_dataloader=dict(dataset=data))
     return path, dict(splits=('train',))
 
-
-LUNGS = ('left lung', 'right lung')
 
 FILES: Dict[str, Asked] = {
     'fall back: CityscapesDataset with four outputs': Asked(
@@ -227,16 +221,6 @@ FILES: Dict[str, Asked] = {
     'masks: RLE turned by a quarter': Asked(
         'the RLE is 320 x 240, the image 240 x 320', ('MG179',), rle_masks(320, 240), says=('RLE', '0000.jpg')
     ),
-    'flips: Albumentations': Asked(
-        'a flip makes a right lung of a left one',
-        ('MG246',),
-        flipping(
-            ('left lung', 'right lung', 'heart'),
-            dict(type='Albu', transforms=[dict(type='HorizontalFlip', p=0.5), dict(type='Blur', p=0.1)]),
-        ),
-        CHECK,
-        ('left lung',),
-    ),
     'formats: corners in a config': Asked(
         'x1, y1, x2, y2 in COCO',
         ('MG172',),
@@ -283,19 +267,6 @@ AFTER: Dict[str, Asked] = {
         'instances',
         ('MG170', 'MG106', 'MG107'),
         masks([np.arange(192, dtype=np.uint8).reshape(12, 16).repeat(5, 0).repeat(5, 1) for _ in range(6)], 2),
-    ),
-    'flips: one of several in Albumentations': Asked(
-        'a left lung becomes a right one',
-        ('MG246',),
-        flipping(LUNGS, albu(dict(type='OneOf', transforms=[dict(type='D4'), dict(type='Blur')], p=0.5))),
-        CHECK,
-        ('left lung',),
-    ),
-    'near: Albumentations, upside down and never': Asked(
-        'keeps the side',
-        (),
-        flipping(LUNGS, albu(dict(type='VerticalFlip', p=0.5), dict(type='HorizontalFlip', p=0.0))),
-        CHECK,
     ),
     'near: COCO-Stuff with an output for each id': Asked(
         'eleven outputs are never trained, nothing is displaced', (), masks(of_ids(COCO_STUFF_IDS, 24, 12, 1), 183)

@@ -97,20 +97,6 @@ def square_corners() -> List[Boxes]:
     return [[(i, [x, y, min(x + w, 238), min(y + h, 238)]) for i, (x, y, w, h) in image] for image in boxes]
 
 
-def faces(root: Path) -> Path:
-    """CelebAMask-HQ in its own words."""
-    names = ('background', 'skin', 'l_brow', 'r_brow', 'l_eye', 'r_eye', 'nose', 'mouth', 'hair')
-    steps = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='RandomFlip', prob=0.5)]
-    data = dict(
-        type='BaseSegDataset',
-        metainfo=dict(classes=names),
-        data_root=str(root),
-        data_prefix=dict(img_path='images', seg_map_path='masks'),
-        pipeline=[*steps, dict(type='PackSegInputs')],
-    )
-    return write_config(root, default_scope='mmseg', model=seg_model(9), train_dataloader=dict(dataset=data))
-
-
 #: Three objects of 36 lie to the right of their images, of 320 x 240.
 OUTSIDE = some_boxes([1, 2], 12)
 OUTSIDE[4][1] = (1, [395, 60, 40, 50])
@@ -197,9 +183,6 @@ BOXES: Dict[str, Asked] = {
             masks=True,
         ),
         says=('mask',),
-    ),
-    'left and right: l_eye and r_eye': Asked(
-        'a flip makes a right eye of a left one', ('MG246',), faces, CHECK, ('l_eye', 'r_eye'), never=('num_classes',)
     ),
     'torchvision: ids from 0': Asked(
         '0 is its background: the first category is never learnt',

@@ -166,11 +166,7 @@ VERSIONS: Dict[str, Tuple[Dict[str, str], str]] = {
     'mmsegmentation 1.0.0rc3 (mmsegmentation#2500)': ({'mmsegmentation': '1.0.0rc3'}, 'reduce_zero_label'),
     'mmsegmentation 0.30.0': ({'mmsegmentation': '0.30.0'}, 'reduce_zero_label'),
     'mmsegmentation 1.1.1': ({'mmsegmentation': '1.1.1'}, 'DiceLoss'),
-    'torch 1.0.0 (pytorch#15508)': ({'torch': '1.0.0'}, "reduction='none'"),
-    'torch 1.10.2': ({'torch': '1.10.2+cu113'}, 'label_smoothing'),
-    'torch 1.9.1': ({'torch': '1.9.1'}, 'CUDA'),
     'near: mmsegmentation 1.0.0rc5': ({'mmsegmentation': '1.0.0rc5'}, ''),
     'near: mmsegmentation 1.2.2': ({'mmsegmentation': '1.2.2'}, ''),
     'near: torch 2.1.0 on Linux': ({'torch': '2.1.0+cu118'}, ''),
-    'near: torch 1.13.1': ({'torch': '1.13.1'}, ''),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,6 +15,11 @@ from this_stack import base_line
 import mmguard
 from mmguard.cli import main
 from mmguard.compat.stack import config_file
+from mmguard.config.read import ReadConfig
+from mmguard.findings import engine
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import ConfigRule
+from mmguard.tools.apply.command import apply
 from mmguard.tools.apply.overlay import overlay_text
 from mmguard.tools.apply.written import without_scopes
 
@@ -169,3 +174,23 @@ def test_a_difference_that_loads_gives_the_new_config(old: Any, new: Any, tmp_pa
     except TypeError as error:
         loaded = new if '_delete_' in str(error) else str(error)
     assert loaded == new
+
+
+class Raises(ConfigRule):
+    """A rule with a bug."""
+
+    code = 'MG299'
+    summary = why = advice = 'It raises.'
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        raise AssertionError('a rule was evaluated')
+        yield
+
+
+def test_without_an_edit_no_rule_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, 'RULES', [Raises])
+    out = tmp_path / 'out.py'
+    with pytest.raises(AssertionError, match='a rule was evaluated'):
+        apply(PIDNET, out, edits=['safe'])
+    assert apply(PIDNET, out) == 0
+    assert out.is_file()

@@ -272,3 +272,21 @@ def test_what_is_left_is_said_and_a_config_that_is_guarded_throughout_brings_no_
 def test_what_is_no_config_is_refused() -> None:
     with pytest.raises(TypeError, match='wants an mmengine Config, got dict'):
         mmguard.guard_config(small())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ('name', 'pack', 'head'),
+    [
+        ('reid/reid_r50_8xb32-6e_mot17train80_test-mot17val20.py', 'PackReIDInputs', 'LinearReIDHead'),
+        ('qdtrack/qdtrack_faster-rcnn_r50_fpn_8xb2-4e_mot17halftrain_test-mot17halfval.py', 'PackTrackInputs', ''),
+    ],
+)
+def test_videos_and_identities_are_left_and_named(name: str, pack: str, head: str) -> None:
+    tree = tree_of(Config.fromfile(config_file(f'mmdet::{name}')))
+    guarded = guard_tree(tree)
+    assert guarded.tree['train_dataloader'] == tree['train_dataloader']
+    assert any('train_dataloader' in line and pack in line for line in guarded.left)
+    if head:
+        assert guarded.tree['model'] == tree['model']
+        assert any(line.startswith('model.head.loss_cls') and head in line for line in guarded.left)
+    assert guard_tree(guarded.tree).changed == []

@@ -427,14 +427,6 @@ CASES = [
         ('model.decode_head.sampler.thresh',),
         'Take the sampler out',
     ),
-    Case('MG241', PSPNET, {'train_dataloader.batch_size': 1}, ('train_dataloader.batch_size',), 'batch_size=2'),
-    Case(
-        'MG242',
-        INSTANCES,
-        {'optim_wrapper.optimizer.lr': 0.01},
-        ('optim_wrapper.optimizer.lr',),
-        'lr=0.0001',
-    ),
     Case(
         'MG226',
         PSPNET,
@@ -502,16 +494,6 @@ CASES = [
         (f'{TRAIN}.pipeline[0].with_seg',),
         'data_prefix=dict(img=..., seg=...)',
     ),
-    Case(
-        'MG246',
-        RETINANET,
-        {
-            f'{TRAIN}.pipeline': [dict(type='RandomFlip', prob=0.5)],
-            f'{TRAIN}.metainfo': dict(classes=('left hand', *names(78), 'right hand')),
-        },
-        (f'{TRAIN}.pipeline[0].prob',),
-        'prob=0.0',
-    ),
 ]
 
 #: What is right, or no label's affair, and looks like the mistake.
@@ -576,8 +558,6 @@ SILENT = [
     ('MG224', RETINANET, {'model.bbox_head.loss_cls': dict(type='GuardedLoss', loss='FocalLoss', use_sigmoid=True)}),
     ('MG225', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),
     ('MG240', PSPNET, {'model.decode_head.sampler': SAMPLER}),
-    ('MG241', PSPNET, {'train_dataloader.batch_size': 2}),
-    ('MG242', INSTANCES, {'optim_wrapper.optimizer.lr': 0.0004, 'train_dataloader.batch_size': 8}),
     ('MG226', PSPNET, {'model.decode_head.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
     ('MG227', RETINANET, {}),
     ('MG228', SEESAW, {}),
@@ -601,7 +581,6 @@ SILENT = [
     ('MG230', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], **SUBMISSION}),
     ('MG231', PSPNET, {'custom_hooks': [object()], 'model.decode_head.num_classes': None}),
     ('MG245', RETINANET, {f'{TRAIN}.pipeline': [dict(type='LoadAnnotations', with_bbox=True)]}),
-    ('MG246', RETINANET, {f'{TRAIN}.pipeline': [dict(type='RandomFlip', prob=0.5)]}),
 ]
 
 

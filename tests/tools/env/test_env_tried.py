@@ -11,7 +11,7 @@ import pytest
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.environment import EnvironmentFacts, version_key
 from mmguard.findings.finding import ERROR
-from mmguard.tools.env.facts import TRIAL, gather, import_errors
+from mmguard.tools.env.facts import gather
 from mmguard.tools.env.table import OK, Line, table
 from mmguard.tools.env.tried import tried
 
@@ -58,38 +58,3 @@ def test_both_ends(name: str) -> None:
     (older,) = [one for one in found_in(versions={name: '0.1'}, tried=seen) if one.code != 'MG514']
     assert (older.code, older.cause) == ('MG512', f'mmguard needs {name} {ordered[0]} or newer.')
     assert older.lines == [f'pip install "{name}>={ordered[0]}"']
-
-
-def test_the_loss_works_here() -> None:
-    assert import_errors(['torch', TRIAL])[0] == {}
-
-
-def test_a_loss_that_does_not_work_is_an_error_with_the_exception(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a child whose torch lacks names that the loss needs."""
-    (tmp_path / 'sitecustomize.py').write_text('import torch\ndel torch.stack, torch.where, torch.zeros_like\n')
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    errors, _ = import_errors(['numpy', 'torch', 'mmguard', TRIAL])
-    assert list(errors) == [TRIAL]
-    here = dict(versions={'torch': '2.1.2', 'numpy': '1.26.4'}, loss_error=errors[TRIAL])
-    line = line_of('a guarded loss', **here)
-    assert (line.level, line.found) == (ERROR, 'does not work here')
-    (finding,) = found_in(**here)
-    assert finding.evidence.startswith("AttributeError: module 'torch' has no attribute")
-
-
-def test_a_loss_that_is_wrong_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / 'sitecustomize.py').write_text(
-        'from mmguard.nn import CrossEntropyLoss\nCrossEntropyLoss.forward = lambda self, x, y: x.sum()\n'
-    )
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    errors, _ = import_errors(['torch', TRIAL])
-    assert errors[TRIAL].startswith('ArithmeticError: CrossEntropyLoss gives')
-
-
-@pytest.mark.parametrize('broken', ['torch', 'numpy', 'mmguard'])
-def test_what_is_broken_itself_is_said_once(broken: str) -> None:
-    for facts in (dict(errors={broken: 'OSError: no'}), dict(missing=[broken])):
-        found = found_in(versions={'torch': '2.1.2'}, loss_error='OSError: no', **facts)
-        assert 'MG513' not in [finding.code for finding in found]

@@ -52,13 +52,12 @@ def test_what_is_in_order_gets_no_advice() -> None:
     assert diagnose(environment=facts()) == []
     lines = table(facts(), [])
     assert {line.level for line in lines} == {OK}
-    assert len(lines) == 17
+    assert len(lines) == 16
 
 
 @pytest.mark.parametrize(
     ('more', 'name', 'level', 'words'),
     [
-        (dict(python='3.7.9'), 'python', ERROR, '3.8'),
         (dict(versions={'mmcv': '2.2.0'}), 'mmcv for mmdet', ERROR, 'mim install "mmcv>=2.0.0rc4,<2.2.0"'),
         (dict(versions={'mmcv': '2.0.0rc3'}), 'mmcv for mmseg', ERROR, 'pip uninstall -y mmcv'),
         (dict(versions={'mmcv': None, 'mmcv-full': '1.7.1'}), 'mmcv', ERROR, 'mmcv 1 belongs to'),
@@ -72,15 +71,9 @@ def test_what_is_in_order_gets_no_advice() -> None:
         ),
         (dict(versions={'numpy': '2.0.1'}), 'numpy', ERROR, 'numpy<2'),
         (dict(versions={'numpy': '2.0.1', 'torch': '2.3'}), 'numpy', ERROR, 'OpenCV up to 4.10.0.82'),
-        (dict(versions={'torch': '2.9.0+cu128', 'nnunetv2': '2.6.2'}), 'torch', WARNING, 'torch<2.9'),
         (dict(errors={'cv2': 'ImportError: libGL.so.1'}), 'cv2 (opencv-python)', ERROR, 'headless'),
         (dict(versions={'opencv-python-headless': '4.9.0'}), 'cv2 (opencv-python)', WARNING, 'last installed wins'),
         (dict(versions={'onedl-mmcv': '2.3.0'}), 'mmcv', ERROR, 'both stacks write the same folder mmcv'),
-        (dict(torch_cuda='12.1', driver_cuda='11.4'), 'CUDA', ERROR, 'driver is too old'),
-        (dict(torch_cuda=None), 'CUDA', WARNING, 'without CUDA'),
-        (dict(driver=None), 'CUDA', WARNING, 'no driver'),
-        (dict(cuda_available=False), 'CUDA', WARNING, 'CUDA_VISIBLE_DEVICES'),
-        (dict(versions={'torch': '2.6.0'}), 'resuming a run', WARNING, 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1'),
         (dict(versions={'torch': None}, missing=['torch']), 'torch', ERROR, 'pip install torch'),
         (dict(missing=['mmcv']), 'mmcv', ERROR, 'Install it again'),
         (dict(errors={'mmseg': 'AssertionError: no'}), 'mmseg (mmsegmentation)', ERROR, 'AssertionError: no'),
@@ -129,13 +122,6 @@ def test_a_missing_mmcv_is_installed_as_the_frameworks_accept_it() -> None:
     here = facts(versions={'mmcv': None}, missing=['mmcv'])
     here.accepts = {'mmseg': ('2.0.0rc4', '2.1.0'), 'mmdet': ('2.0.0', '2.2.0')}
     assert [finding.lines for finding in diagnose(environment=here)] == [['mim install "mmcv>=2.0.0,<2.1.0"']]
-
-
-def test_a_variable_that_is_set_is_seen() -> None:
-    here = facts(versions={'torch': '2.6.0'})
-    assert [finding.code for finding in diagnose(environment=here)] == ['MG511']
-    here.variables = {'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD': '1'}
-    assert diagnose(environment=here) == []
 
 
 def test_mmcv_1_is_one_finding() -> None:

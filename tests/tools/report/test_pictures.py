@@ -62,7 +62,7 @@ def test_no_class_looks_invalid_or_ignored_or_like_its_neighbour() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 3000), st.integers(1, 3000), st.data())
-def test_a_single_pixel_is_never_lost(height: int, width: int, data: st.DataObject) -> None:
+def test_a_single_pixel_is_always_shown(height: int, width: int, data: st.DataObject) -> None:
     mask = np.zeros((height, width), dtype=bool)
     row, column = data.draw(st.integers(0, height - 1)), data.draw(st.integers(0, width - 1))
     mask[row, column] = True

@@ -107,7 +107,7 @@ def test_sums_are_added_up_on_the_workers(folder: str, threads: Any) -> None:
     assert not on_worker._held
 
 
-def test_sums_that_are_lost_are_made_of_the_records(folder: str, threads: Any) -> None:
+def test_missing_sums_are_made_of_the_records(folder: str, threads: Any) -> None:
     """As where a worker dies after its records have come."""
 
     seen: List[ChunkResult] = []

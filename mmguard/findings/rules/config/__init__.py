@@ -7,15 +7,12 @@ from typing import List, Type
 
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.rules.config.background_counted import BackgroundCounted
-from mmguard.findings.rules.config.batch_of_one import BatchOfOne
 from mmguard.findings.rules.config.class_list import ClassList
 from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
 from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
-from mmguard.findings.rules.config.faster_than_base import FasterThanBase
-from mmguard.findings.rules.config.flipped_sides import FlippedSides
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
-from mmguard.findings.rules.config.guard_report_lost import GuardReportLost
+from mmguard.findings.rules.config.guard_report_missing import GuardReportMissing
 from mmguard.findings.rules.config.half_precision_weights import HalfPrecisionWeights
 from mmguard.findings.rules.config.head_num_classes import HeadNumClasses
 from mmguard.findings.rules.config.ignored_as_background import IgnoredAsBackground
@@ -73,16 +70,13 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     UnguardedLosses,
     EmptyImagesDetr,
     IgnoredAsBackground,
-    GuardReportLost,
+    GuardReportMissing,
     NestedUseSigmoid,
     GuardNumClasses,
     UnusedParameters,
     LossNumClasses,
     MetricAnnotations,
     MissingInput,
-    FlippedSides,
     UnguardedEvaluation,
-    BatchOfOne,
     IgnoredInLoss,
-    FasterThanBase,
 ]

@@ -9,21 +9,16 @@ from mmguard.findings.rule import EnvironmentRule
 from mmguard.findings.rules.environment.cannot_import import CannotImport
 from mmguard.findings.rules.environment.compiled_ops import CompiledOps
 from mmguard.findings.rules.environment.files_missing import FilesMissing
-from mmguard.findings.rules.environment.gpu_unused import GpuUnused
 from mmguard.findings.rules.environment.known_label_bugs import KnownLabelBugs
-from mmguard.findings.rules.environment.loss_fails import LossFails
 from mmguard.findings.rules.environment.mixed_stacks import MixedStacks
 from mmguard.findings.rules.environment.mmcv_not_accepted import MmcvNotAccepted
 from mmguard.findings.rules.environment.not_installed import NotInstalled
 from mmguard.findings.rules.environment.not_together import NotTogether
-from mmguard.findings.rules.environment.old_python import OldPython
 from mmguard.findings.rules.environment.older_than_tried import OlderThanTried
-from mmguard.findings.rules.environment.resume_fails import ResumeFails
 from mmguard.findings.rules.environment.several_distributions import SeveralDistributions
 
 #: Causes before what follows from them.
 ENVIRONMENT_RULES: List[Type[EnvironmentRule]] = [
-    OldPython,
     MixedStacks,
     SeveralDistributions,
     FilesMissing,
@@ -32,9 +27,6 @@ ENVIRONMENT_RULES: List[Type[EnvironmentRule]] = [
     MmcvNotAccepted,
     CannotImport,
     CompiledOps,
-    GpuUnused,
-    ResumeFails,
     KnownLabelBugs,
     OlderThanTried,
-    LossFails,
 ]

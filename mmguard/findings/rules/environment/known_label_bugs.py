@@ -62,35 +62,7 @@ BUGS = (
     ),
     LabelBug(
         'torch',
-        '',
-        '1.0.1',
-        "cross_entropy with ignore_index and reduction='none' refuses the ignored label as out of range",
-        f'{_TORCH}/issues/15508',
-    ),
-    LabelBug(
-        'torch',
-        '1.9',
-        '1.10.1',
-        'cross_entropy on CUDA takes labels out of range without a word, where the CPU raises',
-        f'{_TORCH}/issues/66872',
-    ),
-    LabelBug(
-        'torch',
-        '1.10',
-        '1.11',
-        'CrossEntropyLoss with weight and label_smoothing looks up the weight of ignored labels (index error)',
-        f'{_TORCH}/issues/69339',
-    ),
-    LabelBug(
-        'torch',
-        '1.10',
-        '1.12',
-        'CrossEntropyLoss with label_smoothing counts ignored labels in its mean',
-        f'{_TORCH}/issues/73205',
-    ),
-    LabelBug(
-        'torch',
-        '1.12',
+        '1.13',
         '2.2',
         'cross_entropy on MPS ignores the label -100 even where another ignore_index is given, and takes labels out '
         'of range without a word',

@@ -4,7 +4,7 @@ from typing import Iterator, NamedTuple, Tuple
 
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import EnvironmentChanges, EnvironmentFacts, line_of
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, Finding
 from mmguard.findings.rule import EnvironmentRule
 
 #: A module in a version from, up to but not including; empty: no limit.
@@ -50,15 +50,6 @@ PAIRS = (
         'pip install "numpy<2"',
         (('numpy', '1.26.4'),),
         'https://github.com/opencv/opencv/issues/25772',
-    ),
-    Pair(
-        ('torch', '2.9.0', '2.9.1'),
-        ('nnunetv2', '', ''),
-        WARNING,
-        'With torch 2.9.0, 3D convolutions under AMP (nnU-Net trains so) are four times slower than with 2.8.',
-        'pip install "torch<2.9"',
-        (('torch', '2.8.0'),),
-        'https://github.com/pytorch/pytorch/issues/166122',
     ),
 )
 

@@ -11,7 +11,7 @@ from mmguard.config.classes import class_of, metainfo_of_class
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
-from mmguard.tools.scan.annotations.coco import MIN_SIZE, scan_coco
+from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.loader import Sample, ask_dataset
 from mmguard.tools.scan.annotations.merge import merged
@@ -35,8 +35,7 @@ class DetDataset:
         path (str): Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
         type (str): Its type.
         family (str): ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-            ``'openimages'``, ``'video'`` (COCO with videos), or ``''`` where its files are of a format that cannot be
-            scanned.
+            ``'openimages'``, or ``''`` where its files are of a format that cannot be scanned.
         root (str): ``data_root``.
         ann_file (str): The annotations, joined with the root.
         images (str): Folder of the images (VOC: ``sub_data_root``), joined with the root.
@@ -93,7 +92,7 @@ def scan_detection_config(
         types = ', '.join(dataset.type for dataset in datasets)
         raise ValueError(
             f'no data set of {split!r} can be scanned: {types}. Known are those that derive from CocoDataset, '
-            f'LVISDataset, XMLDataset (VOC), OpenImagesDataset and BaseVideoDataset (YouTube-VIS, MOT challenge)'
+            f'LVISDataset, XMLDataset (VOC) and OpenImagesDataset'
         )
     if num_classes is None:
         spaces = from_config(ReadConfig(cfg.to_dict() if hasattr(cfg, 'to_dict') else dict(cfg)))
@@ -120,8 +119,7 @@ def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> Labe
 
 
 def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
-    usual = MIN_SIZE if dataset.family == 'video' else 0
-    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or usual)
+    min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None
     if dataset.family == 'voc':
@@ -252,7 +250,6 @@ def _family_of(cls: Any) -> str:
         ('LVISV05Dataset', 'lvis'),
         ('CocoPanopticDataset', 'panoptic'),
         ('CocoDataset', 'coco'),
-        ('BaseVideoDataset', 'video'),
         ('XMLDataset', 'voc'),
         ('OpenImagesChallengeDataset', ''),
         ('OpenImagesDataset', 'openimages'),

@@ -99,7 +99,7 @@ class Judge:
         values = {name: count for name, count in ((NAN, file.nan), (INF, file.inf)) if count}
         if values:
             slices = self._slices(file, list(values))
-            fault = self._fault(record, file, _told(values, slices), sum(values.values()))
+            fault = self._fault(record, file, _describe_values(values, slices), sum(values.values()))
             fault.values, fault.slices = values, slices
             yield kinds.NOT_FINITE, fault
 
@@ -113,7 +113,7 @@ class Judge:
             return
         if wrong:
             slices = self._slices(label, list(wrong))
-            said = _told(wrong, slices)
+            said = _describe_values(wrong, slices)
             if label.left_out:
                 said += f'; {label.left_out:,} voxels of further values'
             fault = self._fault(record, label, said, sum(wrong.values()) + label.left_out)
@@ -206,7 +206,7 @@ def _alike(own: Sequence[float], its: Sequence[float]) -> bool:
     return len(own) == len(its) and bool(np.allclose(own, its))
 
 
-def _told(values: Dict[str, int], slices: Dict[str, str]) -> str:
+def _describe_values(values: Dict[str, int], slices: Dict[str, str]) -> str:
     ranked = sorted(values, key=lambda value: (-values[value], value))
     texts: List[str] = []
     for value in ranked[:_NAMED_VALUES]:

@@ -36,10 +36,10 @@ def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRec
 
 def spacing_files(item: CaseItem) -> Tuple[str, ...]:
     """The JSON files that may hold the spacing of TIFF volumes: of the label, and of the images."""
-    return (_aside(item.path, True), *(_aside(path, False) for path in item.images[:1]))
+    return (_spacing_file(item.path, True), *(_spacing_file(path, False) for path in item.images[:1]))
 
 
-def _aside(path: str, is_label: bool) -> str:
+def _spacing_file(path: str, is_label: bool) -> str:
     stem = os.path.splitext(path)[0]
     return f'{stem if is_label else stem[:-_CHANNEL]}.json'
 
@@ -49,7 +49,7 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
     itemsize = 1
     try:
         with ExitStack() as stack:
-            volume = open_volume(path, reader, stack, _aside(path, is_label))
+            volume = open_volume(path, reader, stack, _spacing_file(path, is_label))
             geometry, itemsize = volume.geometry, volume.dtype.itemsize
             record.dtype, record.shape = str(volume.dtype), list(volume.shape)
             record.dimension, record.form = volume.dimension, volume.form

@@ -96,8 +96,7 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 
     plan = Plan([], facts, tree=read)
     space = from_options(options.num_classes, None, from_config(read)).instances
-    splits = [split for split in options.splits if image_labels_are_classes(read, split)]
-    for split in splits:
+    for split in options.splits if image_labels_are_classes(read) else ():
         sets = [one for one in datasets(read) if one.split == split]
         files = [{key: value for key, value in one.config.items() if key != 'pipeline'} for one in sets]
         same = next((source for source in plan.sources if files and getattr(source, 'files', None) == files), None)

@@ -60,7 +60,9 @@ def test_blocks_are_the_bytes(length: int, begin: int, size: int, packed: str, d
 
 @pytest.mark.parametrize('packed', [False, True])
 @pytest.mark.parametrize('share', [0.1, 0.5, 0.99])
-def test_a_file_that_was_cut_short_says_what_is_lost(share: float, packed: bool, decoder: str, tmp_path: Path) -> None:
+def test_a_file_that_was_cut_short_says_what_is_missing(
+    share: float, packed: bool, decoder: str, tmp_path: Path
+) -> None:
     whole = np.random.default_rng(0).integers(0, 256, 400_000, dtype=np.uint8).tobytes()
     stored = gzip.compress(whole) if packed else whole
     path = tmp_path / 'a'

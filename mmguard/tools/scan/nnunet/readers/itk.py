@@ -58,7 +58,7 @@ def itk_header(path: str) -> Optional[Tuple[Tuple[int, ...], int, Geometry]]:
     if not np.linalg.det(np.reshape(reader.GetDirection(), (reader.GetDimension(), -1))):
         # SimpleITK says so only when it reads the voxels.
         raise CannotRead('refused by SimpleITK', 'the axes in the header lie in one plane: their determinant is 0')
-    return _told(reader)
+    return _read_header(reader)
 
 
 def _opened(itk: Any, path: str) -> Any:
@@ -152,7 +152,7 @@ def open_itk(path: str) -> Volume:
         raise _refused(error) from error
     if inflated is not None and inflated < array.nbytes:
         raise CannotRead(TRUNCATED, '', array.nbytes - inflated)
-    shape, dimension, geometry = _told(image)
+    shape, dimension, geometry = _read_header(image)
     components = image.GetNumberOfComponentsPerPixel()
     form = f'{components} values per voxel: nnU-Net takes one file per channel' if components > 1 else ''
     if components > 1:
@@ -160,7 +160,7 @@ def open_itk(path: str) -> Volume:
     return Volume(array.dtype, shape, dimension, geometry, blocks_of(np.ascontiguousarray(array)), form=form)
 
 
-def _told(header: Any) -> Tuple[Tuple[int, ...], int, Geometry]:
+def _read_header(header: Any) -> Tuple[Tuple[int, ...], int, Geometry]:
     size, dimension = header.GetSize()[::-1], header.GetDimension()
     spacing = [abs(length) for length in header.GetSpacing()[::-1]]
     if dimension == 2:

@@ -10,7 +10,7 @@ from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
 
 
-class GuardReportLost(ConfigRule):
+class GuardReportMissing(ConfigRule):
     """A guard that sanitizes, and nobody hears of it."""
 
     code = 'MG223'
