@@ -82,29 +82,24 @@ class DaskCluster:
             submit(itertools.islice(source, _AHEAD * self._threads()))
             for future in done:
                 chunk = at_work.pop(future.key)
-                error = future.exception() if future.status == 'error' else None
-                if error is None and future.status == 'finished':
-                    yield pickle.loads(zlib.decompress(self._result_of(future)))
-                elif type(error).__name__ != 'KilledWorker':
-                    raise error or self._gone()
-                elif len(chunk) == 1:
-                    yield crashed(chunk[0], settings)
-                else:  # which of the files it was is not known: each gets a task of its own
-                    submit([item] for item in chunk)
+                try:
+                    result: bytes = future.result()  # read again where its worker has died with it since
+                except (Exception, asyncio.CancelledError) as error:
+                    if type(error).__name__ != 'KilledWorker':
+                        raise error if future.status == 'error' else self._gone() from error
+                    if len(chunk) == 1:
+                        yield crashed(chunk[0], settings)
+                    else:  # which of the files it was is not known: each gets a task of its own
+                        submit([item] for item in chunk)
+                else:
+                    yield pickle.loads(zlib.decompress(result))
                 # By now the journal has what was yielded. Workers may have come.
                 submit(itertools.islice(source, max(0, _AHEAD * self._threads() - len(at_work))))
-
-    def _result_of(self, future: Any) -> bytes:
-        try:
-            packed: bytes = future.result()
-        except (OSError, asyncio.CancelledError) as error:
-            raise self._gone() from error
-        return packed
 
     def _threads(self) -> int:
         try:
             return max(1, sum(self._client.nthreads().values()))
-        except (OSError, asyncio.CancelledError) as error:
+        except (Exception, asyncio.CancelledError) as error:
             raise self._gone() from error
 
     def _gone(self) -> CannotRun:

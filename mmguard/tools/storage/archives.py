@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
+import shutil
 import zipfile
-from typing import Any, BinaryIO, Callable, Dict, List, Optional
+from contextlib import contextmanager
+from typing import IO, BinaryIO, Dict, Iterator, List, Optional
 
 from mmguard.tools.storage.entries import Entry, Object, stamp_of
 from mmguard.tools.storage.requests import Refused
@@ -37,54 +38,24 @@ class _Bounded:
         return True
 
 
-class _Member(io.RawIOBase):
-    """A member, whose damage is that of a file."""
-
-    def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-        self._name = info.filename
-        self._file: Any = self._ask(archive.open, info)
-
-    def _ask(self, call: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return call(*args)
-        except Exception as error:  # zipfile, zlib and the storage of a far archive raise what they like
-            raise Refused(errno.EIO, f'cannot be unpacked: {str(error)[:200]}', self._name) from error
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._ask(self._file.read, len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return int(self._ask(self._file.seek, offset, whence))
-
-    def tell(self) -> int:
-        return int(self._ask(self._file.tell))
-
-
 class Archive:
     """A zip.
 
     Args:
         file (BinaryIO): Its bytes.
+        place (str): Where it lies.
 
     Raises:
-        OSError: It is damaged, or has too many members.
+        Refused: It is damaged, or has too many members.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, place: str) -> None:
         try:
             self._zip = zipfile.ZipFile(_Bounded(file))  # type: ignore[arg-type]
-        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-            raise OSError(f'it is no zip that can be read: {error}') from error
+        except Exception as error:  # a damaged file raises what it likes
+            raise Refused(errno.EIO, f'is not a zip that can be read ({error})', place) from error
         if len(self._zip.infolist()) > MOST_MEMBERS:
-            raise OSError(f'it has more than {MOST_MEMBERS:,} members')
+            raise Refused(errno.EIO, f'has more than {MOST_MEMBERS:,} members', place)
         self._folders: Dict[str, Dict[str, Entry]] = {'': {}}
         for info in self._zip.infolist():
             path = info.filename.rstrip('/')
@@ -118,12 +89,19 @@ class Archive:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return [entry for _, entry in sorted(self._folders[path].items())]
 
-    def open(self, path: str) -> BinaryIO:
-        """Open a member.
+    def read(self, path: str, start: int, end: int) -> bytes:
+        """Return the bytes of a member from start to end, fewer where it is shorter."""
+        with self._opened(path) as member:
+            member.seek(start)
+            return member.read(end - start)
 
-        Raises:
-            OSError: There is none, or it may be a bomb.
-        """
+    def unpack(self, path: str, into: BinaryIO) -> None:
+        """Write a member to an open file."""
+        with self._opened(path) as member:
+            shutil.copyfileobj(member, into)
+
+    @contextmanager
+    def _opened(self, path: str) -> Iterator[IO[bytes]]:
         found = self.look_at(path)
         if found is None or found.is_folder:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
@@ -132,4 +110,8 @@ class Archive:
             raise Refused(errno.EIO, 'is compressed by a method that is not read', path)
         if info.file_size > max(_SMALL, _EXPANDS * info.compress_size):
             raise Refused(errno.EIO, f'expands more than {_EXPANDS} times', path)
-        return io.BufferedReader(_Member(self._zip, info))
+        try:
+            with self._zip.open(info) as member:
+                yield member
+        except Exception as error:  # zipfile, zlib and the storage of a far archive raise what they like
+            raise Refused(errno.EIO, 'cannot be unpacked', f'{path} ({str(error)[:200]})') from error

@@ -87,24 +87,6 @@ class Files:
         found = self.look_at(path)
         return found is not None and found.is_folder
 
-    def is_file(self, path: str) -> bool:
-        if not self.is_far(path):
-            return os.path.isfile(path)
-        found = self.look_at(path)
-        return found is not None and not found.is_folder
-
-    def has_file(self, path: str) -> bool:
-        """As :meth:`is_file`, of one of many: far folders are listed instead."""
-        if not self.is_far(path):
-            return os.path.isfile(path)
-        folder, _, name = path.rpartition('/')
-        try:
-            self.entries(folder)
-        except FileNotFoundError:
-            return False
-        found = _listings[self._key(folder)].get(name)
-        return found is not None and not found.is_folder
-
     def stamp_of(self, path: str) -> Optional[Stamp]:
         """Size and version, which is the time of change on a disk; ``None`` where there is no such file."""
         try:
@@ -190,15 +172,15 @@ class Files:
             raise OSError(0, 'it is a folder')
         if found.size > LARGEST_FILE:
             raise _too_large(path, LARGEST_FILE)
-        if in_archive(path)[0]:
-            return systems.open_member(path)
         if found.size <= _PART:
             return io.BytesIO(_data(self.content(path, found.stamp)))
         file = tempfile.TemporaryFile()  # noqa: SIM115  whoever asked closes it
-        for part in ahead(
-            partial(self._part, path, start, min(start + _PART, found.size)) for start in range(0, found.size, _PART)
-        ):
-            file.write(part)
+        if in_archive(path)[0]:
+            systems.unpack(path, file)  # type: ignore[arg-type]
+        else:
+            ends = range(_PART, found.size + _PART, _PART)
+            for part in ahead(partial(self._part, path, end - _PART, min(end, found.size)) for end in ends):
+                file.write(part)
         file.seek(0)
         return file  # type: ignore[return-value]
 

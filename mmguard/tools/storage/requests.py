@@ -19,7 +19,7 @@ _DEFAULT_SECONDS = 60.0
 #: Bytes per second below which a body does not come: it would hold a request open for days.
 SLOWEST = 16 << 10
 #: Seconds after which a line says what is waited for, and between two such lines.
-_SILENCE = 5.0
+_SILENCE = 10.0
 
 _KINDS = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR, 404, 410), errno.ENOENT),

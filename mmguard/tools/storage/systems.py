@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Dict, List
 
 from mmguard.errors import CannotRun
 from mmguard.tools.storage import web
-from mmguard.tools.storage.archives import Archive
+from mmguard.tools.storage.archives import LARGEST_DIRECTORY, Archive
 from mmguard.tools.storage.entries import Entry, Object, size_of, stamp_of
 from mmguard.tools.storage.requests import Transfer, ask, time_limit
 from mmguard.tools.storage.urls import in_archive, is_followed, is_url, masked
@@ -76,10 +76,9 @@ def _listed(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
 def read_bytes(url: str, start: int, end: int) -> bytes:
     """Return the bytes of a file from start to end, fewer where it is shorter."""
     _check(url)
-    if in_archive(url)[0]:
-        with open_member(url) as file:
-            file.seek(start)
-            return file.read(end - start)
+    archive, inside = in_archive(url)
+    if archive:
+        return _archive(archive, os.getpid()).read(inside, start, end)
     if url.startswith(WEB):
         transfer = Transfer()
         return ask(partial(web.read, url, start, end, transfer), url, transfer)
@@ -88,11 +87,11 @@ def read_bytes(url: str, start: int, end: int) -> bytes:
     return content[: end - start]
 
 
-def open_member(url: str) -> BinaryIO:
-    """Open a file in an archive."""
+def unpack(url: str, into: BinaryIO) -> None:
+    """Write a file of an archive to an open one."""
     _check(url)
     archive, inside = in_archive(url)
-    return _archive(archive, os.getpid()).open(inside)
+    _archive(archive, os.getpid()).unpack(inside, into)
 
 
 def forget_archives() -> None:
@@ -108,18 +107,15 @@ def _check(url: str) -> None:
 @lru_cache(maxsize=8)
 def _archive(archive: str, process: int) -> Archive:
     """One for each archive, and process: the place in an open file would be shared after a fork."""
-    from mmguard.tools.storage.files import open_regular
-
     place = archive.partition('://')[2][:-1]
     if place.startswith(WEB):
         raise CannotRun(f'{place}: an archive is read from a disk or an object storage: copy it here')
-    try:
-        file = _system_of(place).open(place, 'rb') if is_url(place) else open_regular(place)
-        return Archive(file)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise OSError(errno.EIO, str(error), place) from error
+    if not is_url(place):
+        if not os.path.isfile(place):  # opening a pipe would wait for ever
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place)
+        return Archive(open(place, 'rb'), place)
+    system = _system_of(place)
+    return ask(lambda: Archive(system.open(place, 'rb'), place), place, Transfer(LARGEST_DIRECTORY))
 
 
 def _system_of(url: str) -> Any:

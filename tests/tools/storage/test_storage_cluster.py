@@ -165,12 +165,10 @@ def test_without_its_scheduler_a_scan_ends_and_another_goes_on(
 
 _ENDS = """
 import os
-from mmguard.tools.scan import engine
-
-read = engine.read_map
+from mmguard.tools.scan import engine, read
 
 def ends(item, *more):
-    return os._exit(1) if item.path.endswith('7.png') else read(item, *more)
+    return os._exit(1) if item.path.endswith('7.png') else read.read_map(item, *more)
 
 engine.read_map = ends
 """

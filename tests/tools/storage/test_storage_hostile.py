@@ -89,7 +89,7 @@ def test_a_server_that_cannot_be_listed_ends_the_scan(
 def test_what_is_waited_for_is_said(
     png: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setenv(SECONDS, '6.5')
+    monkeypatch.setenv(SECONDS, '11.5')
     with hostile_server(png) as server:
         scan(f'{server.url}/hangs', tmp_path)
         assert f'{server.url}/hangs/bad.png' in capsys.readouterr().err

@@ -86,7 +86,7 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
         images (str, optional): Folder of the images, laid out alike.
     """
     listing = Listing()
-    if FILES.is_file(root):
+    if not FILES.is_folder(root):
         listing.texts.append((root, ''))
         return listing
     visited = set()
