@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import threading
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, BinaryIO, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
@@ -15,7 +15,7 @@ from mmguard.tools.storage.entries import Entry, Object, Stamp
 from mmguard.tools.storage.files import FILES, Files
 from mmguard.tools.storage.requests import Transfer, ask
 from mmguard.tools.storage.systems import WEB
-from mmguard.tools.storage.urls import is_followed, is_url
+from mmguard.tools.storage.urls import check_followed, is_url
 
 #: Of mmengine, which are read without it.
 _OURS = ('local', 'disk', 'http')
@@ -63,8 +63,9 @@ class BackendFiles(Files):
         return Object(False, -1, None) if self.is_far(path) else super().look_at(path)
 
     def check(self, path: str) -> None:
-        if self.is_far(path):
-            self._backend(path)
+        with suppress(FileNotFoundError):  # an address in a list of files
+            if self.is_far(path):
+                self._backend(path)
 
     def can_list(self, folder: str) -> bool:
         return not self.is_far(folder) or hasattr(self._backend(folder).asked, 'list_dir_or_file')
@@ -103,8 +104,8 @@ class BackendFiles(Files):
         return repr(sorted(self._arguments.items(), key=str))
 
     def _backend(self, path: str) -> _Backend:
-        if is_url(path) and not is_followed(path):
-            raise FileNotFoundError(errno.ENOENT, 'is on a host that was not named: nothing is asked there', path)
+        if is_url(path):
+            check_followed(path)
         prefix = path.partition('://')[0] if is_url(path) and not self._arguments else ''
         key = (self._said(), prefix, os.getpid())
         if key not in _backends:

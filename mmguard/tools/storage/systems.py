@@ -12,7 +12,7 @@ from mmguard.tools.storage import web
 from mmguard.tools.storage.archives import LARGEST_DIRECTORY, Archive
 from mmguard.tools.storage.entries import Entry, Object, size_of, stamp_of
 from mmguard.tools.storage.requests import Transfer, ask, time_limit
-from mmguard.tools.storage.urls import in_archive, is_followed, is_url, masked
+from mmguard.tools.storage.urls import check_followed, in_archive, is_url, masked
 
 #: Connections of a process to one place: more than there are threads.
 CONNECTIONS = 32
@@ -29,7 +29,7 @@ _PACKAGES = {
 
 def look_at(url: str) -> Object:
     """Return what lies at a URL."""
-    _check(url)
+    check_followed(url)
     archive, inside = in_archive(url)
     if archive:
         found = _archive(archive, os.getpid()).look_at(inside)
@@ -48,7 +48,7 @@ def look_at(url: str) -> Object:
 
 def list_folder(url: str) -> List[Entry]:
     """Return what lies in a folder, by name. Names that lead elsewhere are left out."""
-    _check(url)
+    check_followed(url)
     archive, inside = in_archive(url)
     if archive:
         return _archive(archive, os.getpid()).entries(inside)
@@ -75,7 +75,7 @@ def _listed(url: str, infos: List[Dict[str, Any]]) -> List[Entry]:
 
 def read_bytes(url: str, start: int, end: int) -> bytes:
     """Return the bytes of a file from start to end, fewer where it is shorter."""
-    _check(url)
+    check_followed(url)
     archive, inside = in_archive(url)
     if archive:
         return _archive(archive, os.getpid()).read(inside, start, end)
@@ -89,7 +89,7 @@ def read_bytes(url: str, start: int, end: int) -> bytes:
 
 def unpack(url: str, into: BinaryIO) -> None:
     """Write a file of an archive to an open one."""
-    _check(url)
+    check_followed(url)
     archive, inside = in_archive(url)
     _archive(archive, os.getpid()).unpack(inside, into)
 
@@ -97,11 +97,6 @@ def unpack(url: str, into: BinaryIO) -> None:
 def forget_archives() -> None:
     """Open archives again: they may have changed."""
     _archive.cache_clear()
-
-
-def _check(url: str) -> None:
-    if not is_followed(url):
-        raise FileNotFoundError(errno.ENOENT, 'is on a host that was not named: nothing is asked there', masked(url))
 
 
 @lru_cache(maxsize=8)

@@ -7,6 +7,7 @@ message or page can show therefore; :func:`secrets_of` has them where a request 
 
 from __future__ import annotations
 
+import errno
 import os
 import posixpath
 import re
@@ -134,6 +135,12 @@ def is_followed(url: str) -> bool:
     origin = origin_of(url)
     inside = url[len(origin) :]
     return origin in _origins and url.startswith(origin) and inside[:1] in ('', '/') and not has_dots(inside)
+
+
+def check_followed(url: str) -> None:
+    """Raise :class:`FileNotFoundError` where no request may go."""
+    if not is_followed(url):
+        raise FileNotFoundError(errno.ENOENT, 'is on a host that was not named: nothing is asked there', masked(url))
 
 
 def secrets_of(url: str) -> Tuple[str, str]:

@@ -57,7 +57,7 @@ def test_names_in_a_list_of_a_config_decide_no_connection(args: Any, tmp_path: P
     write_maps(tmp_path / 'data', 8)
     names = tmp_path / 'names.txt'
     with hostile_server() as server, http_server(tmp_path / 'data') as port:
-        names.write_text(f'train/001\n{server.url}/ok/good\n//{server.url[7:]}/ok/good\ns3://attacker/a\n')
+        names.write_text(f's3://attacker/a\n{server.url}/ok/good\n//{server.url[7:]}/ok/good\ntrain/001\n')
         for root in ('', f'http://127.0.0.1:{port}/') if args is None else (f'http://127.0.0.1:{port}/',):
             places = dict(images=f'{root}images' if root else '', labels=f'{root}labels' if root else '')
             text = _SEG.format(root='', names=str(names), args=args, **places)
