@@ -26,7 +26,7 @@ def add_to(commands: Any) -> None:
         help='write corrected copies of label files, with a manifest of what changed',
         description='Writes corrected copies of TARGET to DIR: a folder of label maps (to 8-bit index PNG), '
         'a COCO or LVIS JSON, a VOC folder (its .xml and ImageSets; images are hard-linked), a folder or data.yaml '
-        'of YOLO, or a folder of Labelme; or the URL of one of the first four (images stay there). Originals are never '
+        'of YOLO, or a folder of Labelme. Originals are never '
         'touched; label files that need no change are copied. Boxes are clamped into their image, instances that no '
         'training can use are dropped. DIR/manifest.json says what was changed. Exit code: 0 all files '
         'are in DIR, 1 some were left out (they are named), 2 could not run. With --edit TARGET is scanned again, and '
@@ -173,11 +173,12 @@ def _renamed(text: str) -> Dict[str, str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.tools.fix.copies import write_copies
+    from mmguard.tools.fix.copies import check_is_local, write_copies
     from mmguard.tools.fix.misread import check_boxes
     from mmguard.tools.fix.options import FixOptions
     from mmguard.tools.fix.render import show
 
+    check_is_local(args.target)
     if args.edit:
         return _write_edits(args)
     given = {option.name: getattr(args, option.name) for option in fields(FixOptions)}
@@ -193,7 +194,6 @@ def _write_edits(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.edited import choose, scan, scanned_again
     from mmguard.tools.fix.misread import check_boxes
     from mmguard.tools.fix.render import show
-    from mmguard.tools.storage.files import FILES
 
     with redirect_stdout(sys.stderr):  # frameworks print
         offered = scan(args.target, options_of(args))
@@ -210,7 +210,7 @@ def _write_edits(args: argparse.Namespace) -> int:
     if code != CLEAN:
         return code
     in_place = {
-        path: place / os.path.basename(path) if FILES.is_file(path) else place for path, place in places.items()
+        path: place / os.path.basename(path) if os.path.isfile(path) else place for path, place in places.items()
     }
     with redirect_stdout(sys.stderr):
         again = scanned_again(offered.plan, in_place)

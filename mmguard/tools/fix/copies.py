@@ -15,10 +15,9 @@ from mmguard.tools.fix.label_files import LabelFiles, ending_of, unchanged
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
 from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
 from mmguard.tools.fix.plan import files_of
-from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
 
-Link = Callable[[str, Path], bool]
+Link = Callable[[str, Path], None]
 
 
 class Copies(NamedTuple):
@@ -42,17 +41,17 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 
     Args:
         target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
-            data.yaml of YOLO, or a folder or JSON of Labelme; or the URL of one of the first three.
+            data.yaml of YOLO, or a folder or JSON of Labelme.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
-        to_link (callable): Puts images beside their annotations; says whether it did.
+        to_link (callable): Puts an image next to its annotations.
 
     Raises:
         CannotCorrect, OSError: Nothing could be done.
     """
     target = os.fspath(target)
-    if not is_url(target):
-        check_places(Path(target), out)
+    check_is_local(target)
+    check_places(Path(target), out)
     found = files_of(target, options)
     final = _final(target, options)
     out.mkdir(parents=True, exist_ok=True)
@@ -60,6 +59,16 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
     copies = _write(out, found, final, to_link)
     write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
     return copies
+
+
+def check_is_local(target: str) -> None:
+    """Refuse a URL.
+
+    Raises:
+        CannotCorrect: It is one.
+    """
+    if is_url(target):
+        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
 
 
 def _final(target: str, options: FixOptions) -> Set[str]:
@@ -85,13 +94,13 @@ def _write(
     failures: List[Exception] = []
     taken: Dict[str, str] = {}
     linked = 0
-    readers = FILES.readers([path for path, name in found.files if name not in found.images], _read)
     for path, name in found.files:
         try:
             if name in found.images:
-                linked += to_link(path, out / name)
+                to_link(path, out / name)
+                linked += 1
                 continue
-            data = next(readers)()
+            data = _read(path)
             before = digest(data)
             corrected = unchanged(data, name) if before in final else found.correct(data, name)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending

@@ -5,10 +5,6 @@ from __future__ import annotations
 import os
 from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Tuple
 
-from mmguard.tools.fix.options import CannotCorrect
-from mmguard.tools.scan.sources.folders import walk
-from mmguard.tools.storage.urls import below, is_url
-
 
 class Corrected(NamedTuple):
     """A corrected file.
@@ -52,14 +48,6 @@ def ending_of(name: str) -> str:
 
 def names_below(folder: str) -> Iterator[str]:
     """The names of all files in a folder and those in it, relative to it."""
-    if is_url(folder):
-        for far in walk(folder, _cannot_list):
-            yield from (below(f'{far.path}/{name}', folder) for name in far.names)
-        return
     for place, _, names in os.walk(folder):
         for name in names:
             yield os.path.relpath(os.path.join(place, name), folder)
-
-
-def _cannot_list(folder: str, error: OSError) -> None:
-    raise CannotCorrect(f'{folder} cannot be listed: {error}')

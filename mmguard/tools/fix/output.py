@@ -11,7 +11,6 @@ from typing import Any, Dict, Optional, Set
 
 from mmguard.files.whole import is_draft, write_whole
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
-from mmguard.tools.storage.urls import is_url
 from mmguard.version import __version__
 
 MANIFEST = 'manifest.json'
@@ -88,27 +87,21 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def link(file: str, path: Path) -> bool:
+def link(file: str, path: Path) -> None:
     """A hard link to a file that is not corrected; a copy where the file system has no links.
-
-    Returns:
-        bool: Whether it is there: what lies behind a URL stays there.
 
     Raises:
         OSError: Neither can be made, or it is no regular file.
     """
-    if is_url(file):
-        return False
     source = Path(file)
     if not stat.S_ISREG(source.stat().st_mode):
         raise OSError('no regular file')
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.samefile(source):
-        return True
+        return
     if path.exists():
         path.unlink()
     try:
         os.link(source.resolve(), path)
     except OSError:
         write_whole(path, source.read_bytes())
-    return True

@@ -14,7 +14,6 @@ from mmguard.tools.scan.plans import formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.other_programs import words_of_program
-from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import below
 
 #: Of a VOC data set: nothing in it is a label.
@@ -30,7 +29,7 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
     from mmguard.tools.fix.labelme import files_of_labelme
     from mmguard.tools.fix.yolo import files_of_yolo
 
-    if not FILES.exists(target):
+    if not os.path.exists(target):
         raise CannotCorrect(f'{target} does not exist: name a folder of label maps, a COCO JSON or a VOC folder')
     try:
         found = formats.format_of(target, options.suffix)
@@ -42,7 +41,7 @@ def files_of(target: str, options: FixOptions) -> LabelFiles:
         return files_of_yolo(target, options)
     if found == formats.LABELME:
         return files_of_labelme(target, options)
-    if FILES.is_file(target):
+    if os.path.isfile(target):
         return _files_of_coco(target, options)
     names = sorted(names_below(target))
     has_xml = any(map(_is_xml, names))

@@ -11,12 +11,11 @@ from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
 from mmguard.tools.fix.label_files import Corrected, LabelFiles, ending_of, names_below, unchanged
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
-from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
-from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, is_url, joined
+from mmguard.tools.storage.files import open_regular
+from mmguard.tools.storage.urls import absolute
 
 #: How rows may be written, to convert them: as ``--boxes`` has it.
 WRITTEN = ('pixels', 'pixel-corners', 'around')
@@ -38,7 +37,7 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
     Raises:
         CannotCorrect: It is a single label file or list, or leads to no label files, or to those of another folder.
     """
-    is_folder = FILES.is_folder(target)
+    is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
         raise CannotCorrect(f'{target}: to correct YOLO label files, name their folder or its data.yaml')
     sets = yolo_sets(target)
@@ -48,16 +47,14 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
         raise CannotCorrect(f'{target} leads to no label file')
     kpt_shape = sets[0].declared.kpt_shape
     names = sorted(names_below(root))
-    own = {name for name in names if name in texts or is_data_yaml(joined(root, name))}
-    # Behind a URL nothing can be linked: images stay there, lists of them are written.
-    others = {name for name in names if is_image_name(name)} if is_url(root) else {*names} - own
+    own = {name for name in names if name in texts or is_data_yaml(os.path.join(root, name))}
 
     def correct(data: bytes, name: str) -> Corrected:
         if name in texts:
             return correct_text(data, options, kpt_shape, texts[name])
         return correct_data_yaml(data, ending_of(name)) if name in own else unchanged(data, name)
 
-    return LabelFiles([(joined(root, name), name) for name in names], correct, frozenset(others))
+    return LabelFiles([(os.path.join(root, name), name) for name in names], correct, frozenset({*names} - own))
 
 
 def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Dict[str, str]:
@@ -203,7 +200,7 @@ def _size_of(image: str) -> Size:
     if not image:
         raise NotCorrected('its image is not there, and with it the size to divide by')
     try:
-        with FILES.open(image) as file, Image.open(file) as opened:
+        with open_regular(image) as file, Image.open(file) as opened:
             return shown_size(opened)
     except Exception as error:  # a damaged file raises what it likes
         raise NotCorrected(f'its image cannot be opened: {type(error).__name__}: {str(error)[:200]}') from error

@@ -24,8 +24,8 @@ def add_to(commands: Any) -> None:
         description='Reads every label of a data set, compares what is stored with what training will see, and names '
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
-        '(dataset.json). Except for a config and Labelme it can be a URL (s3://, https://, '
-        'zip://FOLDER::FILE.zip, what fsspec knows). Exit code: 0 clean, 1 findings, 2 could not run, or read nothing.',
+        '(dataset.json). Label maps, a COCO JSON and YOLO can lie behind a URL (s3://, gs://, az://, https://, '
+        'zip://FOLDER::FILE.zip). Exit code: 0 clean, 1 findings, 2 could not run, or read nothing.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         mapper = _mapper(args, stack)
         journal = None
         if any(isinstance(source, (MapSource, CaseSource)) for source in plan.sources):
-            journal = stack.enter_context(_journal(args, mapper))
+            journal = stack.enter_context(_journal(args))
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
     if args.json:
@@ -112,20 +112,12 @@ def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     return scan_here if processes == 1 else LocalProcesses(processes)
 
 
-def _journal(args: argparse.Namespace, mapper: Mapper) -> Journal:
-    from mmguard.tools.scan.journal import Journal, default_journal, name_in
+def _journal(args: argparse.Namespace) -> Journal:
+    from mmguard.tools.scan.journal import Journal, default_journal
 
     path = args.journal or default_journal(args.target)
     try:
-        if not args.dask:
-            return Journal(path, args.resume)
-        from mmguard.tools.scan.on_dask import DaskCluster
-
-        assert isinstance(mapper, DaskCluster)
-        name = name_in(path) if args.resume else ''
-        if name:
-            return Journal(path, True, mapper.goes_on_with(name))
-        return Journal(path, args.resume, name=mapper.name)
+        return Journal(path, args.resume)
     except OSError:
         if args.journal:
             raise

@@ -22,12 +22,12 @@ class ChunkResult(NamedTuple):
 
     Attributes:
         lines (list[str]): The records, as lines of JSON.
-        summary (MapSummary, optional): The same, added up; ``None``: elsewhere, and comes later without lines.
+        summary (MapSummary): The same, added up.
         work, clock (float): How long it took, in seconds of a core and by the clock.
     """
 
     lines: List[str]
-    summary: Optional[MapSummary]
+    summary: MapSummary
     work: float = 0.0
     clock: float = 0.0
 
@@ -112,8 +112,7 @@ def scan_maps(
     for result in mapper(in_chunks(unknown(), size), settings):
         if journal is not None:
             journal.append(result.lines)
-        if result.summary is not None:
-            done.summary.merge(result.summary)
+        done.summary.merge(result.summary)
         done.decoded += len(result.lines)
         size.learn(len(result.lines), result.work, result.clock)
         on_files(len(result.lines))

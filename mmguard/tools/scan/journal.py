@@ -13,9 +13,6 @@ import numpy as np
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.storage.urls import is_url
 
-_NAME = 'journal'
-_LONGEST_NAME = 200
-
 
 class Journal:
     """One JSON line per file, keyed by path, size and time of change.
@@ -25,14 +22,12 @@ class Journal:
     Args:
         path (str): The file. Its folder is made.
         resume (bool): Go on with what it holds. Otherwise it starts anew.
-        more (list[str]): Lines that belong into it, and were received elsewhere.
-        name (str): What a cluster calls it, see :func:`name_in`.
 
     Raises:
         OSError: It cannot be written.
     """
 
-    def __init__(self, path: str, resume: bool, more: Sequence[str] = (), name: str = '') -> None:
+    def __init__(self, path: str, resume: bool) -> None:
         self.path = path
         folder = os.path.dirname(os.path.abspath(path))
         os.makedirs(folder, exist_ok=True)
@@ -40,17 +35,12 @@ class Journal:
         self._places = np.empty(0, np.int64)
         self._lines: Optional[IO[bytes]] = None
         torn = False
-        if more:
-            with open(path, 'ab') as lines:
-                lines.write(''.join(f'\n{line}' for line in [*more, '']).encode())  # the last one may be torn
         if resume and os.path.exists(path):
             torn = self._index()
             self._lines = open(path, 'rb')  # noqa: SIM115  closed in close()
         self._out = open(path, 'ab' if resume else 'wb')  # noqa: SIM115
         if torn:
             self._out.write(b'\n')
-        if name:
-            self.append([json.dumps({_NAME: name})])
 
     def _index(self) -> bool:
         keys, places = array('Q'), array('q')
@@ -123,15 +113,6 @@ class Journal:
 
     def __exit__(self, *exception: Any) -> None:
         self.close()
-
-
-def name_in(path: str) -> str:
-    """The name with which a journal begins; ``''``: it has none, or there is none."""
-    try:
-        with open(path, 'rb') as lines:
-            return str(json.loads(lines.readline(_LONGEST_NAME))[_NAME])
-    except (OSError, ValueError, TypeError, KeyError):
-        return ''
 
 
 def default_journal(target: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from mmguard.files.typed_json import decoded
-from mmguard.tools.storage.systems import Stamp
+from mmguard.tools.storage.entries import Stamp
 
 Shape = Tuple[int, int]
 

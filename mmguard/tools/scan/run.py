@@ -31,6 +31,7 @@ from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_again
 from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name
 from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.urls import is_url
 
 #: Where an edit names other files, or writes some anew, so many are read to try it.
 OTHER_FILES = 64
@@ -166,6 +167,8 @@ def _read_again(
     Annotation files are read again, changed ones as copies; of label maps what was counted is labelled anew, and
     where the config names other files, some of those are read.
     """
+    if any(is_url(path) for path, _ in files):
+        return None  # fix does not write them
     if summary is not None:
         return _labelled_again(plan, plan_again(plan, config, options), name, summary, files)
     known = plan.source(name)

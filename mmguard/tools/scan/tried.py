@@ -13,10 +13,8 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.files.whole import temporary_folder
 from mmguard.findings.rule import FileChanges
-from mmguard.tools.scan.fetched import HEAD
-from mmguard.tools.scan.sources.folders import walk
 from mmguard.tools.storage.files import FILES, Files
-from mmguard.tools.storage.urls import entered, is_url
+from mmguard.tools.storage.urls import is_url, without_secrets
 
 if TYPE_CHECKING:
     from mmguard.tools.fix.options import FixOptions
@@ -25,9 +23,6 @@ if TYPE_CHECKING:
 LARGEST = 32 << 20
 #: A file takes as long as one of this size, however small it is.
 _LEAST = 4096
-#: Nor are data sets behind a URL that have more files: their images are looked at again.
-MOST_FAR = 500
-_END = 2
 
 
 class NotTried(CannotRun):
@@ -61,7 +56,7 @@ def copies_of(files: FileChanges) -> Iterator[Dict[str, str]]:
                 raise failure
             if written.left_out:
                 raise NotTried(path)
-            copies[path] = str(out / os.path.basename(path) if FILES.is_file(path) else out)
+            copies[path] = str(out / os.path.basename(path) if os.path.isfile(path) else out)
         yield copies
 
 
@@ -83,7 +78,7 @@ def copies_of_maps(paths: Sequence[str], options: FixOptions, files: Files = FIL
         for number, path in enumerate(paths):
             copy = Path(folder, f'{number}.png')
             try:
-                with files.open(entered(path)) as file:
+                with files.open(without_secrets(path)) as file:
                     data = file.read()
                 copy.write_bytes(correct_map(data, os.path.splitext(path)[1], options).data)
             except (OSError, Unreadable):  # another rule names the files that cannot be read
@@ -118,8 +113,6 @@ def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
 
 
 def _size(path: str) -> int:
-    if is_url(path):
-        return _far_size(path)
     if os.path.isfile(path):
         return os.path.getsize(path)
     size = 0
@@ -131,29 +124,10 @@ def _size(path: str) -> int:
     return size
 
 
-def _far_size(url: str) -> int:
-    found = FILES.look_at(url)
-    if found is not None and not found.is_folder:
-        if not url.lower().endswith(('.yaml', '.yml')):
-            return found.size
-        url = os.path.dirname(url)  # of YOLO all that lies there is copied
-    folders = [folder for folder in walk(url, lambda folder, error: None) if folder.names]
-    if sum(len(folder.names) for folder in folders) > MOST_FAR:
-        return LARGEST + 1
-    return sum(size for folder in folders for name, (size, _) in folder.stamps.items() if _is_text(name))
-
-
 def _is_text(name: str) -> bool:
     return name.lower().endswith(('.xml', '.txt', '.json'))
 
 
-def _link(file: str, path: Path) -> bool:
+def _link(file: str, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if is_url(file):  # what says how large it is
-        content = FILES.content(file, most=HEAD)
-        size = len(content.data) if content.stamp is None else content.stamp[0]
-        end = FILES.end_of(file, size, _END) if size > len(content.data) else b''  # whether a JPEG has its end mark
-        path.write_bytes(content.data + end)
-    else:
-        os.symlink(os.path.realpath(file), path)
-    return True
+    os.symlink(os.path.realpath(file), path)

@@ -6,22 +6,23 @@ import errno
 import io
 import os
 import threading
-from contextlib import nullcontext
-from functools import partial
+from contextlib import nullcontext, suppress
 from typing import Any, BinaryIO, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Tuple
-from urllib.request import Request, urlopen
 
 from mmguard.errors import CannotRun
 from mmguard.text.failures import words_of
-from mmguard.tools.storage.files import FILES, WEB, Files
-from mmguard.tools.storage.systems import Entry, Object, Stamp, size_of, stamp_of
-from mmguard.tools.storage.tried import tried
-from mmguard.tools.storage.urls import is_url, with_secrets
+from mmguard.tools.storage.entries import Entry, Object, Stamp
+from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.requests import Transfer, ask
+from mmguard.tools.storage.systems import WEB
+from mmguard.tools.storage.urls import check_followed, is_url
 
-_LOCAL = ('local', 'disk')
+#: Of mmengine, which are read without it.
+_OURS = ('local', 'disk', 'http')
 #: Of mmengine, which several threads may ask at a time. Its MemcachedBackend has one buffer for all.
-_SIDE_BY_SIDE = ('LocalBackend', 'PetrelBackend', 'HTTPBackend', 'LmdbBackend')
-_SECONDS = 60
+_SIDE_BY_SIDE = ('PetrelBackend', 'LmdbBackend')
+#: A backend does not say how large a file is: it has the time for one of this size.
+_SIZE = 16 << 20
 
 
 def files_of(arguments: Optional[Mapping[str, Any]], example: str) -> Files:
@@ -32,7 +33,7 @@ def files_of(arguments: Optional[Mapping[str, Any]], example: str) -> Files:
         example (str): The path of one file: without arguments its prefix says which backend reads it.
     """
     backend = (arguments or {}).get('backend')
-    if backend in _LOCAL or (not arguments and not is_url(example)):
+    if backend in _OURS or (not arguments and (not is_url(example) or example.startswith(WEB))):
         return FILES
     return BackendFiles({} if arguments is None else dict(arguments))
 
@@ -58,16 +59,13 @@ class BackendFiles(Files):
         return bool(self._arguments) or is_url(path)
 
     def look_at(self, path: str) -> Optional[Object]:
-        """Backends know neither size nor version; servers of HTTP are asked."""
-        if not self.is_far(path):
-            return super().look_at(path)
-        if not path.startswith(WEB):
-            return Object(False, -1, None)
-        return tried(partial(_head, with_secrets(path)), path)
+        """Return a file of unknown size: backends know neither size nor version."""
+        return Object(False, -1, None) if self.is_far(path) else super().look_at(path)
 
     def check(self, path: str) -> None:
-        if self.is_far(path):
-            self._backend(path)
+        with suppress(FileNotFoundError):  # an address in a list of files
+            if self.is_far(path):
+                self._backend(path)
 
     def can_list(self, folder: str) -> bool:
         return not self.is_far(folder) or hasattr(self._backend(folder).asked, 'list_dir_or_file')
@@ -75,24 +73,29 @@ class BackendFiles(Files):
     def open(self, path: str) -> BinaryIO:
         if not self.is_far(path):
             return super().open(path)
-        return io.BytesIO(tried(partial(self._whole, path, None, None), path))
+        return io.BytesIO(self._whole(path, None, None))
 
     def _list(self, folder: str) -> List[Entry]:
-        (backend, turn), place = self._backend(folder), with_secrets(folder)
-        with turn:
-            files = [Entry(name, False) for name in backend.list_dir_or_file(place, list_dir=False)]
-            return sorted(files + [Entry(name, True) for name in backend.list_dir_or_file(place, list_file=False)])
+        backend, turn = self._backend(folder)
+
+        def listed() -> List[Entry]:
+            with turn:
+                files = [Entry(name, False) for name in backend.list_dir_or_file(folder, list_dir=False)]
+                return sorted(files + [Entry(name, True) for name in backend.list_dir_or_file(folder, list_file=False)])
+
+        return ask(listed, folder, Transfer(_SIZE))
 
     def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
         backend, turn = self._backend(path)
-        with turn:
-            content = backend.get(with_secrets(path))
-            if content is None:  # lmdb's word, and petrel's, for a key that it does not have
-                raise FileNotFoundError(errno.ENOENT, 'the file backend has no such file')
-            data = bytes(content)
-        if stamp is not None and 0 <= stamp[0] != len(data):
-            raise OSError(errno.EIO, f'{len(data):,} of {stamp[0]:,} bytes came')
-        return data
+
+        def got() -> bytes:
+            with turn:
+                content = backend.get(path)
+                if content is None:  # lmdb's word, and petrel's, for a key that it does not have
+                    raise FileNotFoundError(errno.ENOENT, 'the file backend has no such file')
+                return bytes(content)
+
+        return ask(got, path, Transfer(_SIZE))
 
     def _key(self, folder: str) -> str:
         return f'{self._said()} {folder}'
@@ -101,6 +104,8 @@ class BackendFiles(Files):
         return repr(sorted(self._arguments.items(), key=str))
 
     def _backend(self, path: str) -> _Backend:
+        if is_url(path):
+            check_followed(path)
         prefix = path.partition('://')[0] if is_url(path) and not self._arguments else ''
         key = (self._said(), prefix, os.getpid())
         if key not in _backends:
@@ -120,9 +125,3 @@ class BackendFiles(Files):
 
 #: Of this process: connections and open data bases do not survive a fork.
 _backends: Dict[Tuple[str, str, int], _Backend] = {}
-
-
-def _head(url: str) -> Object:
-    with urlopen(Request(url, method='HEAD'), timeout=_SECONDS) as answer:
-        headers = answer.headers
-    return Object(False, size_of(headers), stamp_of(headers))

@@ -13,16 +13,17 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Op
 
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.ahead import ahead
-from mmguard.tools.storage.systems import Entry, Object, Stamp
-from mmguard.tools.storage.tried import tried
-from mmguard.tools.storage.urls import held_secrets, hold_secrets, is_url
+from mmguard.tools.storage.entries import Entry, Object, Stamp
+from mmguard.tools.storage.requests import Refused
+from mmguard.tools.storage.systems import WEB
+from mmguard.tools.storage.urls import add_named, in_archive, is_url, masked, named
 
 #: What is larger is fetched in parts of this size, to a temporary file.
 _PART = 16 << 20
+#: The most that is read into memory, of many files at a time, and of one that goes to a temporary file.
+LARGEST, LARGEST_FILE = 128 << 20, 8 << 30
 #: Listings of folders that are kept: a target is looked at from several sides before it is read.
 _KEPT = 8
-
-WEB = ('http://', 'https://')
 
 _listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
 
@@ -48,10 +49,10 @@ class Files:
     """
 
     def __getstate__(self) -> Dict[str, Any]:
-        return {**vars(self), '_secrets': held_secrets()}
+        return {**vars(self), '_named': named()}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        hold_secrets(state.pop('_secrets'))
+        add_named(*state.pop('_named'))
         vars(self).update(state)
 
     def is_far(self, path: str) -> bool:
@@ -66,7 +67,7 @@ class Files:
         """
         try:
             if self.is_far(path):
-                return tried(partial(systems.look_at, path), path)
+                return systems.look_at(path)
             status = os.stat(path)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
@@ -85,24 +86,6 @@ class Files:
             return os.path.isdir(path)
         found = self.look_at(path)
         return found is not None and found.is_folder
-
-    def is_file(self, path: str) -> bool:
-        if not self.is_far(path):
-            return os.path.isfile(path)
-        found = self.look_at(path)
-        return found is not None and not found.is_folder
-
-    def has_file(self, path: str) -> bool:
-        """As :meth:`is_file`, of one of many: far folders are listed instead."""
-        if not self.is_far(path):
-            return os.path.isfile(path)
-        folder, _, name = path.rpartition('/')
-        try:
-            self.entries(folder)
-        except FileNotFoundError:
-            return False
-        found = _listings[self._key(folder)].get(name)
-        return found is not None and not found.is_folder
 
     def stamp_of(self, path: str) -> Optional[Stamp]:
         """Size and version, which is the time of change on a disk; ``None`` where there is no such file."""
@@ -123,7 +106,7 @@ class Files:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
         key = self._key(folder)
         if key not in _listings:
-            _listings[key] = {entry.name: entry for entry in tried(partial(self._list, folder), folder)}
+            _listings[key] = {entry.name: entry for entry in self._list(folder)}
         _listings.move_to_end(key)
         while len(_listings) > _KEPT:
             _listings.popitem(last=False)
@@ -144,7 +127,7 @@ class Files:
             return False
 
     def content(self, path: str, stamp: Optional[Stamp] = None, most: Optional[int] = None) -> Content:
-        """Reads a far file; never raises. A body that is shorter than the file is asked for again.
+        """Read a far file; never raise. A body that is shorter or longer than the file counts as failed.
 
         Args:
             path (str): The file.
@@ -154,20 +137,13 @@ class Files:
         try:
             if stamp is None:
                 stamp = self._listed_stamp(path) or self._stamp(path)
-            try:
-                return Content(tried(partial(self._whole, path, stamp, most), path), stamp)
-            except OSError as error:
-                now = self._stamp(path) if error.errno == errno.EIO else stamp
-                if now == stamp:
-                    raise
-                # Written anew since it was listed.
-                return Content(tried(partial(self._whole, path, now, most), path), now)
+            return Content(self._whole(path, stamp, most), stamp)
         except OSError as error:
             return Content(error=error)
 
     def end_of(self, path: str, size: int, length: int) -> bytes:
-        """The last bytes of a far file, whose size is known."""
-        return tried(partial(self._part, path, size - length, size), path)
+        """Return the last bytes of a far file, whose size is known."""
+        return self._part(path, size - length, size)
 
     def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
         """What reads each of many files, or raises why not; of far ones the next ones are on the way.
@@ -190,17 +166,21 @@ class Files:
         if not self.is_far(path):
             return open_regular(path)
         found = self.look_at(path)
-        if found is not None and found.is_folder:
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), masked(path))
+        if found.is_folder:
             raise OSError(0, 'it is a folder')
-        if found is None or found.size <= _PART:
-            content = self.content(path, None if found is None else found.stamp)
-            return io.BytesIO(_data(content))
+        if found.size > LARGEST_FILE:
+            raise _too_large(path, LARGEST_FILE)
+        if found.size <= _PART:
+            return io.BytesIO(_data(self.content(path, found.stamp)))
         file = tempfile.TemporaryFile()  # noqa: SIM115  whoever asked closes it
-        for part in ahead(
-            partial(tried, partial(self._part, path, start, min(start + _PART, found.size)), path)
-            for start in range(0, found.size, _PART)
-        ):
-            file.write(part)
+        if in_archive(path)[0]:
+            systems.unpack(path, file)  # type: ignore[arg-type]
+        else:
+            ends = range(_PART, found.size + _PART, _PART)
+            for part in ahead(partial(self._part, path, end - _PART, min(end, found.size)) for end in ends):
+                file.write(part)
         file.seek(0)
         return file  # type: ignore[return-value]
 
@@ -219,23 +199,31 @@ class Files:
         return folder
 
     def _list(self, folder: str) -> List[Entry]:
-        """One request, as are the two below."""
         return systems.list_folder(folder)
 
     def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
         size = -1 if stamp is None else stamp[0]
-        if most is not None and (size < 0 or size > most):
-            return self._part(path, 0, most)
-        data = systems.read_bytes(path)
+        if most is not None and not 0 <= size <= most:
+            return self._part(path, 0, most) if size >= 0 else systems.read_bytes(path, 0, most)
+        if size > LARGEST:
+            raise _too_large(path, LARGEST)
+        # One byte more than there should be shows a longer body.
+        data = systems.read_bytes(path, 0, (LARGEST if size < 0 else size) + 1) if size else b''
+        if len(data) > LARGEST:
+            raise _too_large(path, LARGEST)
         if 0 <= size != len(data):
-            raise OSError(errno.EIO, f'{len(data):,} of {size:,} bytes came')
+            raise OSError(errno.EIO, 'another number of bytes came than it has', f'{masked(path)} ({size:,})')
         return data
 
     def _part(self, path: str, start: int, end: int) -> bytes:
         data = systems.read_bytes(path, start, end)
         if len(data) < end - start:
-            raise OSError(errno.EIO, f'{len(data):,} of {end - start:,} bytes came')
-        return data if len(data) == end - start else data[start:end]  # a server of HTTP may send all, whatever is asked
+            raise OSError(errno.EIO, 'fewer bytes came than it has', masked(path))
+        return data
+
+
+def _too_large(path: str, most: int) -> Refused:
+    return Refused(errno.EFBIG, f'is larger than {most >> 20:,} MiB, and behind a URL', masked(path))
 
 
 FILES = Files()

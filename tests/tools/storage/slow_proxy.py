@@ -1,4 +1,4 @@
-"""A proxy that makes a server behind it slow and unreliable: every answer late, some 503, some cut short.
+"""A proxy that makes a server behind it slow and unreliable: every answer late, some 503.
 
 As a script (``python slow_proxy.py PORT_BEHIND SECONDS``) it prints its own port, and remembers what it was asked for.
 """
@@ -25,17 +25,16 @@ class SlowProxy:
 
     Attributes:
         busy (float): Part of the requests that is answered by 503.
-        cut (float): Part of the answers that ends in the middle of the body, as if that were all.
         broken (set[str]): What is always answered by 503, by the ends of paths.
         asked (list[str]): Method and path of every request.
-        answered (list[str]): Of those whose answer was sent, whole or not.
-        spoiled (int): How many were not answered, or not whole.
+        answered (list[str]): Of those whose answer was sent.
+        spoiled (int): How many were not answered.
         remembers (bool): Answers are kept, and given again without asking the server.
     """
 
     def __init__(self, behind: int, latency: float = 0.0) -> None:
         self.behind, self.latency = behind, latency
-        self.busy = self.cut = 0.0
+        self.busy = 0.0
         self.spoiled = 0
         self.broken: Set[str] = set()
         self.asked: List[str] = []
@@ -76,7 +75,7 @@ class SlowProxy:
                     self.spoiled += 1
                     writer.write(_BUSY)
                 else:
-                    writer.write(self._maybe_cut(method, await self._answer(method, path, head, body)))
+                    writer.write(await self._answer(method, path, head, body))
                 await writer.drain()
                 self.answered.append(f'{method.decode()} {path.decode()}')
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
@@ -95,14 +94,6 @@ class SlowProxy:
         if self.remembers and method in (b'GET', b'HEAD'):
             self._answers[key] = answer
         return answer
-
-    def _maybe_cut(self, method: bytes, answer: bytes) -> bytes:
-        head, _, body = answer.partition(_END)
-        if method != b'GET' or len(body) < 2 or b'/xml' in head.lower() or _FIXED.random() >= self.cut:
-            return answer
-        self.spoiled += 1
-        half = body[: len(body) // 2]
-        return _without(head + _END, b'content-length') + b'Content-Length: %d' % len(half) + _END + half
 
 
 async def _message(reader: asyncio.StreamReader) -> Tuple[bytes, bytes]:

@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip('mmseg')
 
 from data_sets import write_coco, write_maps
+from hostile_server import hostile_server
 from servers import http_server
 
 from mmguard.cli import main
@@ -49,6 +50,21 @@ def test_label_maps_are_read_by_the_backend_of_the_loader(tmp_path: Path) -> Non
     assert json.dumps(found[0], indent=1).split('\n') == json.dumps(found[1], indent=1).split('\n')
     again = json.loads((tmp_path / 'again.json').read_text())['datasets'][0]
     assert (again['decoded'], again['reused']) == (0, 15)
+
+
+@pytest.mark.parametrize('args', [None, {'backend': 'http'}])
+def test_names_in_a_list_of_a_config_decide_no_connection(args: Any, tmp_path: Path) -> None:
+    write_maps(tmp_path / 'data', 8)
+    names = tmp_path / 'names.txt'
+    with hostile_server() as server, http_server(tmp_path / 'data') as port:
+        names.write_text(f's3://attacker/a\n{server.url}/ok/good\n//{server.url[7:]}/ok/good\ntrain/001\n')
+        for root in ('', f'http://127.0.0.1:{port}/') if args is None else (f'http://127.0.0.1:{port}/',):
+            places = dict(images=f'{root}images' if root else '', labels=f'{root}labels' if root else '')
+            text = _SEG.format(root='', names=str(names), args=args, **places)
+            (one,) = scan(tmp_path / 'config.py', text, root or 'ROOT')['datasets']
+            assert one['decoded'] == 4
+            assert sum(map(len, one['facts']['maps']['unreadable'].values())) == 4 - bool(root)
+        assert server.asked == []
 
 
 def test_label_maps_in_an_lmdb_are_read_beside_the_loader_that_has_it_open(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is asked for again and what is not, how many requests run at a time, and what a process takes along."""
+"""Requests: where they may go, how long they take, how many run at a time, and what a process takes along."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import time
 from typing import Any, List
 
 import pytest
-from slow_proxy import SlowProxy
 
 from mmguard.errors import CannotRun
-from mmguard.tools.storage import systems, tried, urls
+from mmguard.tools.storage import urls
 from mmguard.tools.storage.ahead import AT_ONCE, ahead
 from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.requests import SECONDS, SLOWEST, Transfer, ask
 
 
 class Answer(Exception):
@@ -26,64 +26,53 @@ class Answer(Exception):
         self.status = status
 
 
-def _no_cause(status: int) -> FileNotFoundError:
-    """What fsspec makes of whatever a server answers."""
-    error = FileNotFoundError('https://host/a')
-    error.__cause__ = Answer(status)
-    return error
-
-
 @pytest.mark.parametrize(
-    ('error', 'number', 'times'),
+    ('error', 'number'),
     [
-        (FileNotFoundError(errno.ENOENT, 'x'), errno.ENOENT, 1),
-        (_no_cause(404), errno.ENOENT, 1),
-        (_no_cause(503), errno.EIO, tried.TRIES),
-        (PermissionError('x'), errno.EACCES, 1),
-        (OSError('Forbidden: https://host/a'), errno.EACCES, 1),  # of gcsfs
-        (Answer(403), errno.EACCES, 1),
-        (Answer(429), errno.EIO, tried.TRIES),
-        (ConnectionResetError(errno.ECONNRESET, 'x'), errno.EIO, tried.TRIES),
-        (TimeoutError(), errno.EIO, tried.TRIES),
-        (ValueError('x'), errno.EIO, tried.TRIES),
+        (FileNotFoundError(errno.ENOENT, 'x'), errno.ENOENT),
+        (FileNotFoundError('x'), errno.ENOENT),
+        (PermissionError('x'), errno.EACCES),
+        (OSError('Forbidden: https://host/a'), errno.EACCES),  # of gcsfs
+        (Answer(404), errno.ENOENT),
+        (Answer(403), errno.EACCES),
+        (Answer(429), errno.EIO),
+        (ConnectionResetError(errno.ECONNRESET, 'x'), errno.EIO),
+        (TimeoutError(), errno.EIO),
+        (ValueError('x'), errno.EIO),
     ],
 )
-def test_only_what_may_pass_is_asked_for_again(
-    error: Exception, number: int, times: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: List[float] = []
-    asked: List[int] = []
-    monkeypatch.setattr(time, 'sleep', waits.append)
-
-    def ask() -> None:
-        asked.append(1)
+def test_what_a_library_raises_is_an_error_of_a_disk_without_secrets(error: Exception, number: int) -> None:
+    def fail() -> None:
         raise error
 
     with pytest.raises(OSError) as raised:
-        tried.tried(ask, 's3://bucket/a')
+        ask(fail, 'https://user:word@host/a?signature=1')
     assert raised.value.errno == number
-    assert (len(asked), len(waits)) == (times, times - 1)
-    assert all(later > earlier / 2 for earlier, later in zip(waits, waits[1:]))
-    assert not [secret for secret in ('user', 'word', 'signature') if secret in str(raised.value)]
+    assert not [secret for secret in ('user', 'word', 'signature=1') if secret in str(raised.value)]
 
 
-def test_a_storage_that_is_down_is_not_waited_for_file_by_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, 'sleep', lambda seconds: None)
-    monkeypatch.setattr(tried, '_given_up', 49)
-    asked: List[int] = []
+def test_a_request_ends_in_time_and_a_body_that_comes_has_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SECONDS, '0.3')
+    over = threading.Event()
+    begun = time.monotonic()
+    with pytest.raises(OSError) as raised:
+        ask(over.wait, 's3://bucket/a')
+    assert raised.value.errno == errno.EIO
+    assert time.monotonic() - begun < 2
+    transfer = Transfer()
 
-    def ask() -> int:
-        asked.append(1)
-        if len(asked) <= tried.TRIES + 1:
-            raise TimeoutError
-        return 7
+    def slow() -> str:
+        for _ in range(5):
+            time.sleep(0.2)
+            transfer.size += SLOWEST
+        return 'done'
 
-    for times in (tried.TRIES, tried.TRIES + 1):
-        with pytest.raises(OSError, match='failed'):
-            tried.tried(ask, 'a')
-        assert len(asked) == times
-    assert tried.tried(ask, 'a') == 7
-    assert tried._given_up == 0  # it is up again
+    assert ask(slow, 's3://bucket/a', transfer) == 'done'
+    over.set()
+    for text in ('soon', '0', '-1', 'inf', 'nan'):
+        monkeypatch.setenv(SECONDS, text)
+        with pytest.raises(CannotRun, match=SECONDS):
+            ask(slow, 's3://bucket/a')
 
 
 def test_requests_run_side_by_side_in_a_bounded_number_and_come_in_order() -> None:
@@ -109,15 +98,59 @@ def test_requests_run_side_by_side_in_a_bounded_number_and_come_in_order() -> No
     assert 1 < max(most) <= AT_ONCE
 
 
-def test_what_reads_takes_secrets_along_and_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(urls, '_secrets', {})
+def test_what_reads_takes_along_what_the_user_named_and_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget() -> None:
+        monkeypatch.setattr(urls, '_secrets', {})
+        monkeypatch.setattr(urls, '_origins', set())
+
+    forget()
     url = urls.entered('https://user:a-long-word@host/labels?signature=0123456789')
     taken = pickle.dumps(FILES)
-    monkeypatch.setattr(urls, '_secrets', {})  # as in another process
-    assert urls.with_secrets(f'{url}/a.png') == 'https://host/labels/a.png'
+    forget()  # as in another process
+    assert urls.secrets_of(f'{url}/a.png') == ('', '')
+    assert not urls.is_followed(f'{url}/a.png')
     pickle.loads(taken)
-    assert urls.with_secrets(f'{url}/a.png') == 'https://user:a-long-word@host/labels/a.png?signature=0123456789'
-    assert repr(FILES) == repr(FILES).replace('a-long-word', '')
+    assert urls.secrets_of(f'{url}/a.png') == ('user:a-long-word', 'signature=0123456789')
+    assert urls.secrets_of('https://other/labels/a.png') == ('', '')
+    assert urls.secrets_of('https://host/other') == ('user:a-long-word', '')
+    assert urls.is_followed(f'{url}/a.png')
+    assert 'a-long-word' not in repr(FILES)
+
+
+@pytest.mark.parametrize(
+    ('path', 'is_followed'),
+    [
+        ('https://host/labels/a.png', True),
+        ('https://host/a.png', True),
+        ('https://host:444/a.png', False),
+        ('http://host/a.png', False),
+        ('https://host.evil/a.png', False),
+        ('https://host@evil/a.png', False),
+        ('https://host\\\\@evil/a.png', False),
+        ('https://host?.evil/a.png', False),
+        ('https://host/labels/../a.png', False),
+        ('https://host/labels/%2E./a.png', False),
+        ('https://host/labels/..%2fa.png', False),
+        ('https://host/labels/..', False),
+        ('https://host/labels/...png', True),
+        ('s3://bucket/a.png', True),
+        ('s3://bucket2/a.png', False),
+        ('s3a://bucket/a.png', False),
+        ('zip:///data/x.zip!/a.png', True),
+        ('zip:///data/x.zip!/b!/a.png', True),
+        ('zip:///data/y.zip!/a.png', False),
+        ('zip:///data/x.zip!/../a.png', False),
+        ('file:///etc/passwd', False),
+    ],
+)
+def test_requests_go_where_the_user_said_only(path: str, is_followed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urls, '_origins', set())
+    for named in ('https://me:word@host/labels/?query', 's3://bucket/labels', 'zip://labels::/data/x.zip'):
+        urls.entered(named)
+    assert urls.is_followed(path) is is_followed
+    monkeypatch.setattr(urls, '_origins', set())
+    urls.enter_all({'data_root': 's3://bucket/x', 'data': [{'img': ('https://host', 3)}]})
+    assert [urls.is_followed(one) for one in ('s3://bucket/y', 'https://host/y', 'zip:///data/x.zip!/y')] == [1, 1, 0]
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,39 +160,20 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for package, url in (('gcsfs', 'gs://bucket/a'), ('adlfs', 'az://bucket/a')):
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(CannotRun, match=f'pip install {package}'):
-            FILES.exists(url)
-    with pytest.raises(CannotRun, match='no protocol'):
-        FILES.exists('nothing://bucket/a')
+            FILES.exists(urls.entered(url))
 
 
-@pytest.mark.parametrize(('package', 'url'), [('s3fs', 's3'), ('gcsfs', 'gs'), ('adlfs', 'az')])
-def test_libraries_do_not_ask_again_by_themselves(package: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip(package)
-    import fsspec
-
-    proxy = SlowProxy(0)
-    proxy.busy = 1.0
-    host = f'http://127.0.0.1:{proxy.port}'
-    account = f'DefaultEndpointsProtocol=http;AccountName=me;AccountKey=bm8ga2V5;BlobEndpoint={host}/me;'
-    said = {
-        'AWS_ENDPOINT_URL': host, 'AWS_ACCESS_KEY_ID': 'a', 'AWS_SECRET_ACCESS_KEY': 'b', 'AWS_DEFAULT_REGION': 'here',
-        'STORAGE_EMULATOR_HOST': host, 'AZURE_STORAGE_CONNECTION_STRING': account,
-    }  # fmt: skip
-    for name, value in said.items():
-        monkeypatch.setenv(name, value)
-    known = fsspec.get_filesystem_class(url)
-    known.clear_instance_cache()  # of another server
-    with pytest.raises(Exception, match=r'503|Slow Down|Service Unavailable'):
-        systems.read_bytes(f'{url}://asked-once/a.png')
-    known.clear_instance_cache()
-    proxy.close()
-    assert len(proxy.asked) == 1, proxy.asked
+@pytest.mark.parametrize('scheme', ['nothing', 'file', 'local', 'simplecache::file', 'tar', 'memory', 'github', 'data'])
+def test_other_protocols_are_refused(scheme: str) -> None:
+    with pytest.raises(CannotRun, match='cannot be read'):
+        FILES.exists(urls.entered(f'{scheme}:///etc/passwd'))
 
 
 def test_files_of_a_disk_are_not_detoured(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / 'a').write_bytes(b'12')
-    monkeypatch.setattr('mmguard.tools.storage.files.tried', None)
+    monkeypatch.setattr('mmguard.tools.storage.files.systems', None)
     status = os.stat(tmp_path / 'a')
     assert FILES.stamp_of(str(tmp_path / 'a')) == (2, status.st_mtime_ns)
     assert [entry.name for entry in FILES.entries(str(tmp_path))] == ['a']
     assert FILES.look_at(str(tmp_path / 'b')) is None
+    assert not FILES.exists(str(tmp_path / 'labels' / 'http://host/a.png'))

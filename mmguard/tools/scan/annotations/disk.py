@@ -17,6 +17,7 @@ from mmguard.tools.scan.fetched import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.files import FILES, Content, Files
+from mmguard.tools.storage.urls import is_followed, is_url, joined
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
 LOOKED_AT = 200
@@ -46,7 +47,7 @@ def other_sizes(
     compared, found, turned = 0, [], []
     some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
     known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
-    paths = [os.path.join(root, names[place]) for place in known]
+    paths = [joined(root, names[place]) for place in known]
     far = ahead(partial(files.content, path, None, HEAD) for path in paths if files.is_far(path))
     for place, path in zip(known, paths):
         shown = _shown(path, next(far), files) if files.is_far(path) else _shown(path)
@@ -108,7 +109,7 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, files: Files 
     count = 0
     first: List[str] = []
     for folder, listed in by_folder.items():
-        there = _files_in(os.path.join(root, folder) if folder else root, faults, files)
+        there = _files_in(joined(root, folder) if folder else root, faults, files)
         if there is None:
             continue
         missing = [name for name in listed if os.path.basename(name) not in there]
@@ -123,6 +124,8 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, files: Files 
 
 def _files_in(folder: str, faults: Faults, files: Files) -> Optional[Set[str]]:
     """The names in a folder; ``None`` where nobody lists them."""
+    if is_url(folder) and not is_followed(folder):
+        return set()
     if not files.can_list(folder):
         return None
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from itertools import islice
 from typing import Any, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LabelFacts
@@ -19,8 +18,6 @@ from mmguard.tools.storage.files import FILES, open_regular
 LISTS = ('labels.txt', 'classes.txt')
 #: So many files of a folder are looked at to tell what it is, and so many JSON of them.
 _FILES, _OPENED = 2000, 20
-#: Behind a URL a folder is a request: so many of them are looked at.
-_FOLDERS = 8
 #: So many times as many label maps as JSON, and it is a folder of label maps.
 _STRAY = 10
 #: Of a larger JSON the first bytes say what it is.
@@ -29,19 +26,18 @@ _HEAD = 1 << 16
 
 def is_labelme(target: str) -> bool:
     """Whether a target is a JSON of Labelme, or a folder of which at least half of the JSON are."""
-    if FILES.is_file(target):
+    if os.path.isfile(target):
         return target.lower().endswith('.json') and is_labelme_file(target)
-    is_far = FILES.is_far(target)
     found: List[str] = []
     images: List[str] = []
     seen = 0
-    for place, names, _ in islice(walk(target, lambda *_: None), _FOLDERS if is_far else None):
+    for place, names, _ in walk(target, lambda *_: None):
         seen += len(names)
         found += [os.path.join(place, name) for name in names if name.lower().endswith('.json')]
         images += [os.path.join(place, name) for name in names if is_image_name(name)]
         if seen > _FILES:
             break
-    if not found or (_STRAY * len(found) < len(images) and (is_far or is_gray(images[0]))):
+    if not found or (_STRAY * len(found) < len(images) and is_gray(images[0])):
         return False  # label maps, and what is left of how they were drawn
     some = found[:_OPENED]
     return 2 * sum(map(is_labelme_file, some)) >= len(some)

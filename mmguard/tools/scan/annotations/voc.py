@@ -16,6 +16,7 @@ from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, UNLISTE
 from mmguard.tools.scan.annotations.voc_xml import VocFile, read_regular, read_voc
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.urls import joined
 
 
 class VocImage(NamedTuple):
@@ -90,7 +91,7 @@ def scan_voc_files(
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
-    for image, text in zip(listed, files.readers([os.path.join(root, image.xml) for image in listed], read_regular)):
+    for image, text in zip(listed, files.readers([joined(root, image.xml) for image in listed], read_regular)):
         file = read_voc(text, image.xml, faults, minus_one)
         if file is not None:
             read.append((image, _sized(root, image, file, faults, files)))
@@ -148,14 +149,14 @@ def images_of_list(lines: Iterable[str], folder: str, image_folder: str, xml_fol
 
 def _data_sets(root: str, faults: Faults) -> List[str]:
     """Folders below the root that hold annotations, relative to it; '' is the root itself."""
-    if FILES.is_folder(os.path.join(root, 'Annotations')):
+    if os.path.isdir(os.path.join(root, 'Annotations')):
         return ['']
     try:
         below = [entry.name for entry in FILES.entries(root) if entry.is_folder]
     except (OSError, ValueError) as error:
         faults.add(f'the folder cannot be read: {getattr(error, "strerror", None) or error}', root)
         return []
-    named = [name for name in below if FILES.is_folder(os.path.join(root, name, 'Annotations'))]
+    named = [name for name in below if os.path.isdir(os.path.join(root, name, 'Annotations'))]
     if named or _has_xml(root):
         return named or ['']
     return [name for name in below if _has_xml_beside_images(os.path.join(root, name))] or ['']
@@ -171,8 +172,6 @@ def is_voc(folder: str) -> bool:
 def _folders_in(folder: str, most: int = 20) -> List[str]:
     """The first folders in a folder: VOCdevkit has one for each year."""
     try:
-        if FILES.is_far(folder):
-            return [f'{folder}/{entry.name}' for entry in FILES.entries(folder) if entry.is_folder][:most]
         with os.scandir(folder) as entries:
             return sorted(entry.path for _, entry in zip(range(1000), entries) if entry.is_dir())[:most]
     except (OSError, ValueError):
@@ -192,8 +191,6 @@ def _has_xml_beside_images(folder: str) -> bool:
 
 def _first_files(folder: str) -> List[str]:
     try:
-        if FILES.is_far(folder):
-            return [entry.name for entry in FILES.entries(folder)[:1000]]
         with os.scandir(folder) as entries:
             return [entry.name for _, entry in zip(range(1000), entries)]
     except (OSError, ValueError):
@@ -202,7 +199,7 @@ def _first_files(folder: str) -> List[str]:
 
 def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage]:
     index = os.path.join(folder, 'ImageSets', 'Main', f'{split}.txt')
-    if not FILES.exists(os.path.join(root, index)):
+    if not os.path.exists(os.path.join(root, index)):
         return []  # VOC2012 has no test list
     lines = read_list(os.path.join(root, index), index, faults)
     # Lists of one class have a second column, 1 or -1; mmdet's have not.
@@ -211,7 +208,7 @@ def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage
 
 def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     annotations = os.path.join(folder, 'Annotations')
-    bare = not FILES.is_folder(os.path.join(root, annotations))
+    bare = not os.path.isdir(os.path.join(root, annotations))
     xml_folder, image_folder = (folder, folder) if bare else (annotations, os.path.join(folder, 'JPEGImages'))
     try:
         names = FILES.names_in(os.path.join(root, xml_folder) if xml_folder else root)
@@ -230,7 +227,7 @@ def _sized(root: str, image: VocImage, file: VocFile, faults: Faults, files: Fil
         from PIL import Image
 
         try:
-            path = os.path.join(root, image.name)
+            path = joined(root, image.name)
             with Image.open(files.open(path) if files.is_far(path) else path) as opened:
                 height, width = shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)

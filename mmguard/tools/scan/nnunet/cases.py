@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec
-from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import below, entered, is_url
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: macOS writes a file of this name beside each that it copies to a disk of another system (AppleDouble).
@@ -75,7 +72,7 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
-    return isinstance(image, str) and FILES.has_file(_absolute(root, image))
+    return isinstance(image, str) and os.path.isfile(_absolute(root, image))
 
 
 def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
@@ -88,9 +85,9 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
             spec.add(KEYS, f'dataset["{case}"] must be {{"images": [...], "label": ...}}')
             continue
         places = [_absolute(root, image) for image in images]
-        item = CaseItem(_absolute(root, label), case, tuple(filter(FILES.has_file, places)))
+        item = CaseItem(_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
         for place in places:
-            if not FILES.has_file(place):
+            if not os.path.isfile(place):
                 listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but not there')))
         listing.cases.append(_checked_label(root, item, listing))
     return listing
@@ -98,19 +95,16 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
 
 def _absolute(root: str, path: str) -> str:
     # An absolute path replaces what stands before it.
-    path = os.path.expandvars(path)
-    if is_url(path):
-        return entered(path)
-    return f'{root}/{posixpath.normpath(path)}' if is_url(root) else os.path.abspath(os.path.join(root, path))
+    return os.path.abspath(os.path.join(root, os.path.expandvars(path)))
 
 
 def _relative(root: str, path: str) -> str:
     inside = path.startswith(root.rstrip(os.sep) + os.sep)
-    return below(path, root) if inside else path
+    return os.path.relpath(path, root) if inside else path
 
 
 def _checked_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
-    if FILES.has_file(item.path):
+    if os.path.isfile(item.path):
         return item
     detail = 'the image has no label file' if item.images else 'listed, but not there'
     listing.faults.append((NO_LABEL, CaseFault(item.case, _relative(root, item.path), detail)))
@@ -119,8 +113,6 @@ def _checked_label(root: str, item: CaseItem, listing: Listing) -> CaseItem:
 
 def _names_in(root: str, folder: str, spec: DatasetSpec, listing: Listing) -> List[str]:
     try:
-        if FILES.is_far(root):
-            return [entry.name for entry in FILES.entries(f'{root}/{folder}') if not entry.is_folder]
         with os.scandir(os.path.join(root, folder)) as entries:
             listed = sorted((entry.name, entry.is_file(), entry.is_symlink()) for entry in entries)
     except OSError as error:

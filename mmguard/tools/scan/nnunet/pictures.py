@@ -12,11 +12,9 @@ import numpy as np
 
 from mmguard.findings.views import listing
 from mmguard.tools.report.page import Section, WorstFile
-from mmguard.tools.scan.nnunet.local_copy import copies_of
 from mmguard.tools.scan.nnunet.readers.choose import open_volume
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead
 from mmguard.tools.scan.nnunet.record import is_whole
-from mmguard.tools.storage.urls import is_url
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.run import SetResult
@@ -102,8 +100,6 @@ def slice_of(path: str, reader: str, place: int, as_label: bool = False) -> np.n
         ValueError: There is no such slice.
     """
     with ExitStack() as stack:
-        if is_url(path):
-            path = stack.enter_context(copies_of([path]))[path][0]
         volume = open_volume(path, reader, stack)
         first, last = place * volume.lines, (place + 1) * volume.lines
         begin, wanted = 0, []

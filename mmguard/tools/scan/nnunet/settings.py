@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import List, NamedTuple, Tuple
 
 from mmguard.tools.scan.faults import CRASHES
 from mmguard.tools.scan.nnunet.cases import CaseItem
-from mmguard.tools.scan.nnunet.local_copy import read_far_case
 from mmguard.tools.scan.nnunet.read_case import read_case
 from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, digest_of
-from mmguard.tools.storage.files import FILES, Files
-from mmguard.tools.storage.urls import is_url
+from mmguard.tools.storage.files import FILES
 
 
 class CasesResult(NamedTuple):
@@ -35,15 +33,10 @@ class CaseSettings:
 
     reader: str
     expected: Tuple[int, ...]
-    files: Files = field(default=FILES, compare=False, repr=False)  # it takes along what reads URLs elsewhere
 
     def scan(self, items: List[CaseItem]) -> CasesResult:
         """One task: reads some cases."""
-        return CasesResult([self._read(item).to_line() for item in items])
-
-    def _read(self, item: CaseItem) -> CaseRecord:
-        read = read_far_case if is_url(item.path) else read_case
-        return read(item, self.reader, self.expected)
+        return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
 
     def crashed(self, item: CaseItem) -> CasesResult:
         """The record of a case that ended the process that read it: which file it was is not known."""

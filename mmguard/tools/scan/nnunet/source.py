@@ -16,7 +16,6 @@ from mmguard.tools.scan.chunks import in_chunks
 from mmguard.tools.scan.engine import Mapper
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.nnunet.cases import CaseItem, list_cases
-from mmguard.tools.scan.nnunet.local_copy import copies_of
 from mmguard.tools.scan.nnunet.read_case import spacing_files
 from mmguard.tools.scan.nnunet.readers.choose import READERS, choose_reader
 from mmguard.tools.scan.nnunet.readers.content import gzip_decoder
@@ -26,7 +25,7 @@ from mmguard.tools.scan.nnunet.settings import CaseSettings
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, is_raw_dataset, judge_count, read_spec, spec_of
 from mmguard.tools.scan.nnunet.summary import CaseSummary
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, is_url
+from mmguard.tools.storage.urls import is_url
 
 _DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
 _LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
@@ -61,14 +60,14 @@ class CaseSource:
 
     def __init__(self, root: str) -> None:
         self.name = root
-        self.root = absolute(root)
+        self.root = os.path.abspath(root)
         self.spec = read_spec(os.path.join(root, 'dataset.json'))
         self.listing = list_cases(self.root, self.spec)
         self._records: List[CaseRecord] = []
         if self.listing.cases or self.spec.file_ending:
             judge_count(self.spec, self.listing.found)
         example = next((image for case in self.listing.cases for image in case.images), None)
-        self.reader, notes = self._chosen_reader(example)
+        self.reader, notes = choose_reader(self.spec.reader, self.spec.file_ending, example)
         #: What the user should know of how it was read.
         self.notes: List[str] = [
             f'nnU-Net raw data set{_LAYOUTS.get(self.spec.layout, "")}, {counted(self.count(), "case")}'
@@ -80,13 +79,6 @@ class CaseSource:
         if not self.reader and self.spec.file_ending:
             endings = ', '.join(sorted({ending for known in READERS.values() for ending in known}))
             self.spec.add(KEYS, f'nnU-Net reads no {self.spec.file_ending} files; it reads {endings}')
-
-    def _chosen_reader(self, example: Optional[str]) -> Tuple[str, List[str]]:
-        if example is None or not is_url(example):
-            return choose_reader(self.spec.reader, self.spec.file_ending, example)
-        with copies_of([example]) as copies:
-            copy, content = copies[example]
-            return choose_reader(self.spec.reader, self.spec.file_ending, None if content.error else copy)
 
     def count(self) -> int:
         """How many cases there are, for the progress bar."""
@@ -220,17 +212,14 @@ def raw_datasets(target: str) -> List[str]:
     """
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
-    if not FILES.is_folder(target):
+    if is_url(target) or not os.path.isdir(target):
         return []
     if is_raw_dataset(target):
         return [target]
     try:
-        if FILES.is_far(target):
-            some = [entry.name for entry in FILES.entries(target) if entry.is_folder]
-        else:
-            with os.scandir(target) as entries:
-                # A folder of label maps may hold a million files.
-                some = [entry.name for entry in itertools.islice(entries, _LOOKED_AT)]
+        with os.scandir(target) as entries:
+            # A folder of label maps may hold a million files.
+            some = [entry.name for entry in itertools.islice(entries, _LOOKED_AT)]
     except OSError:
         return []
     names = sorted(filter(_DATASET.fullmatch, some))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.text.words import counted, plural
-from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.files import open_regular
 
 #: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'
@@ -73,7 +73,7 @@ def read_spec(path: str) -> DatasetSpec:
         return dict(pairs)
 
     try:
-        with FILES.open(path) as file:
+        with open_regular(path) as file:
             content = json.loads(file.read().decode('utf-8-sig'), object_pairs_hook=keep)
         if _is_deep(content):
             raise ValueError(f'nested more than {_DEEPEST} levels deep')
@@ -265,8 +265,8 @@ def _listed(values: List[int]) -> str:
 def is_raw_dataset(folder: str) -> bool:
     """Whether a folder is one of nnU-Net's raw data sets: dataset.json beside imagesTr, or labels, as it has them."""
     path = os.path.join(folder, 'dataset.json')
-    if not FILES.is_file(path):
+    if not os.path.isfile(path):
         return False
-    if any(FILES.is_folder(os.path.join(folder, name)) for name in ('imagesTr', 'labelsTr')):
+    if any(os.path.isdir(os.path.join(folder, name)) for name in ('imagesTr', 'labelsTr')):
         return True
     return bool(set(read_spec(path).content) & {'channel_names', 'numTraining', 'regions_class_order'})

@@ -18,6 +18,7 @@ from mmguard.text.failures import words_of
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.plans.plan import AnnotationSource, CannotScan, Plan
 from mmguard.tools.scan.sources.config import ConfigSource, split_sets
+from mmguard.tools.storage.urls import enter_all
 
 
 def read(target: str) -> ReadConfig:
@@ -39,6 +40,7 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
     except Exception as error:  # a config may hold anything
         raise CannotScan(f'{read.file} cannot be looked at: {words_of(error)}') from error
     today = with_loaders(read)
+    enter_all(today.data)
     in_data = [one for one in today.misplaced if one.fatal and re.match(r'(train|val|test)_dataloader\b', one.path)]
     if in_data:
         raise CannotScan(f'{read.file}: {words_of_misplaced(in_data)}')

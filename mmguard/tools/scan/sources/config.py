@@ -15,7 +15,7 @@ from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.loader import ask_loader, spread
 from mmguard.tools.storage.backend_files import files_of
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import common_folder, entered
+from mmguard.tools.storage.urls import common_folder, without_secrets
 
 SPLITS = ('train', 'val', 'test')
 #: What a loader says of where files are read; the second as it was called before.
@@ -147,8 +147,8 @@ class ConfigSource(MapSource):
         # Pairs of names: the rest of what the class lists would take ten times the memory.
         self._files = [
             MapItem(
-                entered(str(info['seg_map_path'])),
-                None if info.get('img_path') is None else entered(str(info['img_path'])),
+                without_secrets(str(info['seg_map_path'])),
+                None if info.get('img_path') is None else without_secrets(str(info['img_path'])),
             )
             for info in dataset.data_list
             if info.get('seg_map_path')

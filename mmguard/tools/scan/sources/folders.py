@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Callable, Iterator, List, Mapping, NamedTuple, Set, Tuple
 
-from mmguard.tools.storage.files import FILES, Entry, Stamp
+from mmguard.tools.storage.entries import Entry, Stamp
+from mmguard.tools.storage.files import FILES
 
 #: Endings of files that can be label maps.
 IMAGE_ENDINGS = (

@@ -18,7 +18,7 @@ from mmguard.tools.scan.names import printable
 from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.storage.urls import entered, masked
+from mmguard.tools.storage.urls import masked, without_secrets
 
 #: So many files are decoded once more: the scan must not take longer for it.
 SAMPLE = 4
@@ -73,7 +73,7 @@ def ask_loader(
 def _compare(
     facts: LoaderFacts, info: Mapping[str, Any], steps: Sequence[Step], settings: MapSettings, root: Optional[str]
 ) -> None:
-    path = entered(str(info['seg_map_path']))
+    path = without_secrets(str(info['seg_map_path']))
     record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
     if record.fault:
         return  # another rule names the files that cannot be read

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 from mmguard.config.recognized import NotPlain, data_of, read_text
 from mmguard.tools.scan.annotations.faults import short
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, is_url, joined, normal
+from mmguard.tools.storage.urls import absolute, is_url, joined
 
 SPLITS = ('train', 'val', 'test')
 #: Lists of names, one a line, as darknet and labelling tools write them.
@@ -132,7 +132,7 @@ def _root(written: Any, path: str) -> str:
     places = [joined(beside, written), joined(beside, os.path.basename(written.rstrip('/\\')))]
     if not is_url(path):
         places.insert(0, written)
-    return normal(absolute(next(filter(FILES.is_folder, places), beside)))
+    return absolute(next(filter(FILES.is_folder, places), beside))
 
 
 def _is_path(written: Any) -> bool:

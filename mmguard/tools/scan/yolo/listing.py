@@ -11,11 +11,11 @@ from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
 from mmguard.tools.scan.yolo.declared import NAME_LISTS
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, in_the_place, is_url, joined, normal
+from mmguard.tools.storage.urls import absolute, in_the_place, is_url, joined
 
 #: Text files beside labels that hold none.
 _NO_LABELS = frozenset((*NAME_LISTS, *(f'{split}.txt' for split in ('train', 'val', 'valid', 'test')), 'notes.txt'))
-_LARGEST_LIST = 1 << 30
+_LARGEST_LIST = 1 << 28
 #: Where the lists of CVAT say that their own folder is.
 _OF_CVAT = 'data/'
 
@@ -86,7 +86,7 @@ def list_texts(root: str, images: Optional[str] = None) -> Listing:
         images (str, optional): Folder of the images, laid out alike.
     """
     listing = Listing()
-    if FILES.is_file(root):
+    if not FILES.is_folder(root):
         listing.texts.append((root, ''))
         return listing
     visited = set()
@@ -181,7 +181,8 @@ def _list_file(listing: Listing, path: str) -> None:
             places.insert(0, folder)
         if folder.startswith(_OF_CVAT):
             places.append(joined(beside, folder[len(_OF_CVAT) :]))
-        at = normal(next(filter(FILES.is_folder, places), places[-1]))
+        at = next(filter(FILES.is_folder, places), places[-1])
+        at = at if is_url(at) else os.path.normpath(at)
         there = set(files_in(at).names)
         listed = [name for name in dict.fromkeys(names) if name in there]
         listing.missing += [joined(at, name) for name in names if name not in there]

@@ -22,7 +22,7 @@ from mmguard.tools.scan.yolo.declared import (
 from mmguard.tools.scan.yolo.listing import Listing, list_images, list_texts
 from mmguard.tools.scan.yolo.scan import scan_texts
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import absolute, below, is_url, joined, normal
+from mmguard.tools.storage.urls import absolute, below, is_url, joined
 
 #: So many folders, and files of each, are looked at before a target is said to be none.
 _FOLDERS, _FILES = 50, 200
@@ -132,7 +132,7 @@ def _place(declared: Declared, path: str) -> str:
     """Where a folder or list of images lies; as ultralytics does, ``../`` is left out where it leads to nothing."""
     roots = (declared.root, os.path.dirname(absolute(declared.file)))
     ways = [path, path[3:]] if path.startswith('../') else [path]
-    places = [normal(joined(root, way)) for root in roots for way in ways]
+    places = [absolute(joined(root, way)) for root in roots for way in ways]
     return next(filter(FILES.exists, places), places[0])
 
 

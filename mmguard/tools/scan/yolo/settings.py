@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from mmguard.tools.scan.faults import CRASHES
 from mmguard.tools.scan.yolo.images import image_faults
 from mmguard.tools.scan.yolo.listing import TextItem
 from mmguard.tools.scan.yolo.rows import TextRows, add_rows, as_columns
-from mmguard.tools.storage.files import FILES, open_regular
+from mmguard.tools.storage.files import FILES, Files, open_regular
 
 #: A label file is a few kilobytes.
 _LARGEST = 64 << 20
@@ -47,13 +47,14 @@ class TextSettings:
     """
 
     kpt_shape: Optional[Tuple[int, int]] = None
+    files: Files = field(default=FILES, compare=False, repr=False)  # it takes along what reads URLs elsewhere
 
     def scan(self, items: List[TextItem]) -> TextsRead:
         """One task: reads some label files, and looks at their images."""
         found = TextRows([], {}, set())
         faults: Dict[str, Examples] = {}
         faulty: Set[Tuple[int, bool]] = set()
-        texts = FILES.readers([item.path for item in items if item.path], _read)
+        texts = self.files.readers([item.path for item in items if item.path], _read)
         images = image_faults([item.image for item in items if item.image])
         for number, path, image in items:
             for why, of_image in (
