@@ -13,29 +13,19 @@ COLOURS = re.compile(r'\x1b\[[0-9;]*m')
 
 
 def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> int:
-    """Trains with a config in a child process.
+    """Train with a config in a child process, which has ended when this returns or raises (Ctrl-C, too).
 
     Args:
         config (str): Name of the config file in ``folder``; ``runs/<its stem>`` becomes the work directory.
         folder (Path): Where the child runs.
-        heard (callable): Called with each line that the child prints, as it comes. The lines also go to
-            ``runs/<stem>.txt``.
+        heard (callable): Called with each line of the child, as it comes. They also go to ``runs/<stem>.txt``.
 
     Returns:
-        int: the child's exit code. On any exception, Ctrl-C above all, the child has ended when this returns.
+        int: the child's exit code.
     """
     stem = Path(config).stem
     (folder / 'runs').mkdir(exist_ok=True)
-    command = [
-        sys.executable,
-        '-u',
-        '-m',
-        'mmguard.tools.demo.train',
-        config,
-        '--work-dir',
-        f'runs/{stem}',
-        '--tethered',
-    ]
+    command = [sys.executable, '-u', '-m', 'mmguard.tools.demo.train', config, f'runs/{stem}', '--tethered']
     # The child must find what this process finds, though it runs elsewhere.
     paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
     environment = {**os.environ, 'PYTHONPATH': paths, 'PYTHONIOENCODING': 'utf-8', 'NO_COLOR': '1'}

@@ -16,8 +16,8 @@ def add_to(commands: Any) -> None:
         'demo',
         help='watch a bad label end a stock training, and the guarded one survive it',
         description='Draws a small Cityscapes with invalid labels in it, shows how stock PIDNet-S of MMSegmentation '
-        'dies on them and how the guarded one trains on, compares the counts it logged with the label files, and '
-        'draws what it found. Takes about a minute on two CPU cores.',
+        'dies on them and how the guarded one trains on, compares the counts that it logged with the label files, '
+        'and draws them. Takes about a minute on two CPU cores.',
     )
     parser.add_argument(
         '--out', type=Path, default=Path('mmguard_demo'), metavar='DIR', help='folder to write to; default: %(default)s'
@@ -31,15 +31,12 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    try:
-        from mmguard.tools.demo.story import run_demo
-    except ModuleNotFoundError:  # what the story draws with comes along with MMSegmentation
-        from mmguard.tools.demo.environment import what_is_missing
+    from mmguard.tools.demo.environment import what_is_missing
 
-        missing = what_is_missing()
-        if missing is None:
-            raise
+    missing = what_is_missing()
+    if missing:
         print(missing, file=sys.stderr)
         return COULD_NOT_RUN
+    from mmguard.tools.demo.story import run_demo
 
     return run_demo(args.out, args.iters)

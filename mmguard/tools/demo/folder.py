@@ -1,4 +1,4 @@
-"""The demo's own output folder, and files that are there whole or not at all."""
+"""The demo's own output folder."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from pathlib import Path
 from mmguard.errors import CannotRun
 from mmguard.files.whole import write_whole
 
-#: Says that a folder was made by the demo and may be made anew.
+#: Says that a folder was made by the demo, which may empty it.
 MARK = '.mmguard_demo'
 
 
-class NotOurFolder(CannotRun):
-    """The output folder holds something that the demo did not make."""
-
-
 def make_anew(folder: Path) -> Path:
-    """Empties the demo's folder, or makes it.
+    """Empty the demo's folder, or make it.
 
     Raises:
-        NotOurFolder: It is a file, or holds something that the demo did not make.
+        CannotRun: It is a file, or holds something that the demo did not make.
     """
     if folder.exists() and not folder.is_dir():
-        raise NotOurFolder(f'{folder} is a file; give another folder with --out')
+        raise CannotRun(f'{folder} is a file; give another folder with --out')
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
-        raise NotOurFolder(
-            f'{folder} holds files that the demo did not make, and it empties its folder; give another one with --out'
-        )
+        raise CannotRun(f'{folder} holds files that the demo did not make; give another folder with --out')
     folder.mkdir(parents=True, exist_ok=True)
     # The mark goes in first and never out: an interrupted run leaves a folder that the next one may empty.
     write_whole(folder / MARK, b'made by mmguard demo, which empties this folder each time\n')

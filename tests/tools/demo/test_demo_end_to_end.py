@@ -82,9 +82,8 @@ def test_the_whole_demo(folder):
     assert '5/5  loss ' in output
     assert 'guard: summary' in output
     assert 'equal file by file and value by value' in output
-    for name in ('offenders.png', 'skipped.png'):
-        assert name in output
-        assert cv2.imread(str(folder / name)) is not None
+    assert 'offenders.png' in output
+    assert cv2.imread(str(folder / 'offenders.png')) is not None
     (log,) = (folder / 'runs' / 'guarded').glob('*/label_guard.jsonl')
     files = [sample['source'] for line in log.read_text().splitlines() for sample in json.loads(line)['samples']]
     assert len(files) == len(set(files)) == 6

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mmguard.tools.demo.folder import NotOurFolder, make_anew
+from mmguard.errors import CannotRun
+from mmguard.tools.demo.folder import make_anew
 
 
 def test_made_anew(tmp_path):
@@ -22,8 +23,8 @@ def test_made_anew(tmp_path):
 
 def test_somebody_elses_folder_is_left_alone(tmp_path):
     (tmp_path / 'thesis.tex').write_text('mine')
-    with pytest.raises(NotOurFolder, match='--out'):
+    with pytest.raises(CannotRun, match='--out'):
         make_anew(tmp_path)
-    with pytest.raises(NotOurFolder, match='is a file'):
+    with pytest.raises(CannotRun, match='is a file'):
         make_anew(tmp_path / 'thesis.tex')
     assert (tmp_path / 'thesis.tex').read_text() == 'mine'

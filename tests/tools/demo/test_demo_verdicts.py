@@ -46,7 +46,7 @@ def test_stock_must_die_and_of_a_label(code, output, objection, dataset, monkeyp
 
     monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
     monkeypatch.setattr('mmguard.tools.demo.story.train_in_child', train)
-    monkeypatch.setattr('mmguard.tools.demo.story.write_dataset', lambda folder, written: dataset)  # drawn once
+    monkeypatch.setattr('mmguard.tools.demo.story.write_dataset', lambda folder: dataset)  # drawn once
     assert main(['demo', '--out', str(tmp_path / 'demo')]) == 1
     assert objection in capsys.readouterr().err
 

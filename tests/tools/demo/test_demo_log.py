@@ -1,0 +1,115 @@
+"""How a training ended, and what it logged: the comparison can say no."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from mmguard.tools.demo.dataset import SIZE
+from mmguard.tools.demo.log import Narrator, died_of_label, last_traceback, objections, read_records
+
+BATCH_SIZE = 4
+HEAD = """\
+11/21 09:01:42 - mmengine - INFO - Hooks will be executed
+Traceback (most recent call last):
+  File "/somewhere/mmguard/demo/train.py", line 46, in <module>
+    main()
+  File "/somewhere/mmseg/models/losses/cross_entropy_loss.py", line 45, in cross_entropy
+    loss = F.cross_entropy(
+"""
+PLANTED = {'a.png': {26: 3, 200: 4}}
+LOG = """\
+before_run:
+11/21 09:01:46 - mmengine - INFO - guard: first offence.
+  likely cause: MG101
+11/21 09:01:46 - mmengine - INFO - Exp name: guarded
+11/21 09:01:46 - mmengine - INFO - Iter(train) [ 1/12]  lr: 1.0000e-02  time: 2.0194  loss: 19.0400  decode.x: 1.6300
+11/21 09:01:47 - mmengine - INFO - Iter(train) [ 2/12]  lr: 1.0000e-02  time: 1.0000  loss: nan  decode.x: nan
+"""
+
+
+@pytest.mark.parametrize(
+    ('error', 'by_label'),
+    [
+        ('IndexError: Target 26 is out of bounds.', True),
+        ('torch.AcceleratorError: CUDA error: device-side assert triggered\nCUDA kernel errors might be', True),
+        ('IndexError: Target 27 is out of bounds.', False),
+        ("ModuleNotFoundError: No module named 'mmcv._ext'", False),
+    ],
+)
+def test_only_a_planted_label_counts(error, by_label):
+    output = (HEAD + error).splitlines()
+    assert died_of_label(output, PLANTED) == by_label
+    assert last_traceback(output)[-1] == error.splitlines()[0]
+
+
+def test_no_traceback():
+    assert last_traceback(['Killed']) == []
+    assert not died_of_label(['Killed'], PLANTED)
+
+
+def test_a_log_in_brief():
+    said: list = []
+    narrator = Narrator(said.append)
+    for line in LOG.splitlines():
+        narrator.hear(line)
+    assert said == ['guard: first offence.', '  likely cause: MG101', '1/12  loss 19.04', '2/12  loss nan']
+    assert narrator.losses[1] == 19.04
+    assert narrator.losses[2] != narrator.losses[2]
+
+
+@pytest.fixture
+def records(dataset):
+    """What a guard logs that reads every file once."""
+    return [
+        {
+            'iter': number,
+            'total': BATCH_SIZE * SIZE[0] * SIZE[1],
+            'skipped_pixels': sum(values.values()),
+            'samples': [
+                {'source': file, 'skipped': sum(values.values()), 'values': {str(v): n for v, n in values.items()}}
+            ],
+            'losses': {'decode_head.loss_decode.0': {'skipped': 0, 'remapped': 0}},
+        }
+        for number, (file, values) in enumerate(dataset.planted.items(), 1)
+    ]
+
+
+def test_all_fits_also_in_a_round_that_is_not_full(records, dataset):
+    assert objections(records, dataset, 5, BATCH_SIZE) == []
+    assert objections(records[:3], dataset, 3, BATCH_SIZE) == []
+
+
+def test_a_file_that_is_met_again_is_logged_without_values(records, dataset, tmp_path):
+    again = copy.deepcopy(records)
+    for record in again:
+        for sample in record['samples']:
+            del sample['values']
+    path = tmp_path / 'label_guard.jsonl'
+    path.write_text('\n'.join(map(json.dumps, records + again)))
+    assert objections(read_records(path), dataset, 10, BATCH_SIZE) == []
+    path.write_text('\n'.join(map(json.dumps, again + records)))
+    assert objections(read_records(path), dataset, 10, BATCH_SIZE)
+
+
+@pytest.mark.parametrize('change', ['value', 'count', 'sum', 'twice', 'clean file', 'missed', 'again'])
+def test_a_log_that_does_not_fit(records, dataset, change):
+    records = copy.deepcopy(records)
+    record, sample = records[0], records[0]['samples'][0]
+    value, count = next(iter(sample['values'].items()))
+    if change == 'value':
+        sample['values']['199'] = sample['values'].pop(value)
+    elif change == 'count':
+        sample['values'][value] = count + 1
+    elif change == 'sum':
+        record['skipped_pixels'] += 1
+    elif change == 'twice':
+        record['losses']['decode_head.loss_decode.0']['skipped'] = 1
+    elif change == 'clean file':
+        clean = next(file for file in dataset.labels if file not in dataset.planted)
+        record['samples'].append({'source': clean, 'skipped': 0, 'values': {'13': 1}})
+    else:
+        records = records[1:] if change == 'missed' else [*records, records[0]]
+    assert objections(records, dataset, 5, BATCH_SIZE)
