@@ -263,7 +263,7 @@ def _classes(settings: Mapping[str, Any], cls: Any) -> Optional[List[str]]:
     metainfo = settings.get('metainfo')
     names = metainfo.get('classes') if isinstance(metainfo, Mapping) else None
     if names is None:
-        known = metainfo_of_class(cls, settings.get('dataset_version'), bool(settings.get('classwise')))
+        known = metainfo_of_class(cls, settings.get('dataset_version'))
         names = known.get('classes')
     if isinstance(names, str):  # the name of a file; else classes=('cat') without its comma
         if not os.path.isfile(names):
