@@ -21,9 +21,9 @@ def what_is_missing() -> Optional[str]:
     except Exception as error:  # a version assertion, a shared library that does not load, anything
         reason = f'{type(error).__name__}: {" ".join(str(error).split())}'
         return (
-            f'mmguard demo trains PIDNet from MMSegmentation, which does not work here: `import {name}` fails with {reason}.\n'
-            f'Install what is missing: `pip install mmsegmentation ftfy regex`, and an mmcv with compiled '
-            f'ops\n(`pip install openmim`, then `mim install "mmcv>=2.0.0,<2.2.0"`), or `pip install onedl-mmengine '
+            f'mmguard demo trains PIDNet from MMSegmentation, which does not work here: `import {name}` fails with '
+            f'{reason}.\nInstall what is missing: `pip install mmsegmentation ftfy regex`, and an mmcv with its ops '
+            f'(`pip install openmim`,\nthen `mim install "mmcv>=2.0.0,<2.2.0"`), or `pip install onedl-mmengine '
             f'onedl-mmcv onedl-mmsegmentation`.'
         )
     return None
