@@ -77,9 +77,3 @@ def cluster(workers: int, *more: str) -> Iterator[Cluster]:
         yield started
     finally:
         started.kill()
-
-
-def resident(pid: int) -> float:
-    """The most memory that a process has held so far, MiB; 0 of one that has ended."""
-    found = re.search(r'VmHWM:\s+(\d+) kB', Path(f'/proc/{pid}/status').read_text())
-    return int(found[1]) / 1024 if found else 0.0
