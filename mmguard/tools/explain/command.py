@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import re
 from pathlib import Path
@@ -92,12 +91,12 @@ def _explain_code(what: str) -> int:
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
-    from mmguard.files.whole import write_or_print
     from mmguard.text.console import Console
     from mmguard.tools.explain.dice import HARMLESS
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.reader import Reader
     from mmguard.tools.explain.render import as_json, as_text
+    from mmguard.tools.outputs import write_json
 
     console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False, soft_wrap=True)
     pieces, name, config = _opened(what)
@@ -113,7 +112,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
             console.print(f'note: {problem}')
         found = explain(log, known)
     if args.json is not None:
-        write_or_print(args.json, json.dumps(as_json(found, name), indent=1))
+        write_json(args.json, as_json(found, name))
     if args.json == '-':
         return CLEAN if found is None else FOUND
     if found is None:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Set, Union
 
-from mmguard.files.whole import write_whole
+from mmguard.files.inside import is_really_inside
+from mmguard.files.whole import LOCK, hold_folder, write_whole
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.checked import check_for
 from mmguard.tools.fix.label_files import LabelFiles, ending_of, unchanged
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
-from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
+from mmguard.tools.fix.output import (
+    begin,
+    check_places,
+    digest,
+    digests_after,
+    link,
+    place_in,
+    read_manifest,
+    write_manifest,
+)
 from mmguard.tools.fix.plan import files_of
-from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.files import FILES, open_regular
 from mmguard.tools.storage.urls import is_url
 
-Link = Callable[[str, Path], bool]
+Link = Callable[[str, Path, str], bool]
 
 
 class Copies(NamedTuple):
@@ -46,7 +55,7 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
             boxes (DOTA, DIOR, HRSC); or the URL of one of the first three.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
-        to_link (callable): Puts images beside their annotations; says whether it did.
+        to_link (callable): Puts images beside their annotations, as :func:`~mmguard.tools.fix.output.link` does.
 
     Raises:
         CannotCorrect, OSError: Nothing could be done.
@@ -57,9 +66,16 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
     found = files_of(target, options)
     final = _final(target, options)
     out.mkdir(parents=True, exist_ok=True)
-    begin(out, target, options)
-    copies = _write(out, found, final, to_link)
-    write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+    try:
+        with hold_folder(out):
+            begin(out, target, options)
+            copies = _write(target, out, found, final, to_link)
+            write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+    except BlockingIOError as error:
+        raise CannotCorrect(
+            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (where none runs, delete '
+            f'{out / LOCK})'
+        ) from error
     return copies
 
 
@@ -76,6 +92,7 @@ def _final(target: str, options: FixOptions) -> Set[str]:
 
 
 def _write(
+    target: str,
     out: Path,
     found: LabelFiles,
     final: Set[str],
@@ -86,19 +103,22 @@ def _write(
     failures: List[Exception] = []
     taken: Dict[str, str] = {}
     linked = 0
+    root = target if os.path.isdir(target) else os.path.dirname(target) or os.curdir
     readers = FILES.readers([path for path, name in found.files if name not in found.images], _read)
     for path, name in found.files:
         try:
             if name in found.images:
-                linked += to_link(path, out / name)
+                linked += to_link(path, place_in(out, name), root)
                 continue
             data = next(readers)()
+            if path != target and not is_really_inside(path, root):
+                raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
             before = digest(data)
             corrected = unchanged(data, name) if before in final else found.correct(data, name)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
-            write_whole(out / new_name, corrected.data, check_for(corrected.ending))
+            write_whole(place_in(out, new_name), corrected.data, check_for(corrected.ending))
         except (NotCorrected, OSError, MemoryError) as error:
             left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
             continue
@@ -120,12 +140,11 @@ def _write(
         )
     for entry in left_out:  # an earlier run may have written it
         for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
-            with suppress(OSError):
-                (out / name).unlink()
+            with suppress(OSError, NotCorrected):
+                place_in(out, name).unlink()
     return Copies(done, left_out, linked, failures)
 
 
 def _read(path: str) -> bytes:
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise NotCorrected('no regular file')  # reading a pipe would wait for ever
-    return Path(path).read_bytes()
+    with open_regular(path) as file:
+        return file.read()

@@ -29,6 +29,7 @@ class ShapeSet(NamedTuple):
         place (callable): How messages say where in its file a shape stands, of :attr:`Shape.place`.
         in_place (bool): Whether messages about boxes say so, too.
         min_size (int): Images with a shorter side are left out of training.
+        within (str): The folder that names of images must not leave. Default: that of the images.
     """
 
     format: str
@@ -38,6 +39,7 @@ class ShapeSet(NamedTuple):
     place: Callable[[int], str]
     in_place: bool = False
     min_size: int = 0
+    within: str = ''
 
 
 class _Read(NamedTuple):
@@ -89,9 +91,9 @@ def facts_of_shapes(
     annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
     if images is not None:
         needed = [file.image for file in files if file.image and not file.data]
-        annotations.missing, annotations.missing_files = missing_files(images, needed, faults)
+        annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=known.within)
         annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            images, paths, table.sizes
+            images, paths, table.sizes, within=known.within
         )
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     # Numbers are pixels, in the order that these tools write: only the image may be turned.

@@ -6,15 +6,15 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
+from mmguard.files.inside import OutsideError, check_name, resolve_inside
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.urls import below, entered, is_url
+from mmguard.tools.storage.urls import below, is_url
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: macOS writes a file of this name beside each that it copies to a disk of another system (AppleDouble).
@@ -75,7 +75,10 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
-    return isinstance(image, str) and FILES.has_file(_absolute(root, image))
+    try:
+        return isinstance(image, str) and FILES.has_file(_absolute(root, image))
+    except OutsideError:
+        return False
 
 
 def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
@@ -87,8 +90,12 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
         if not isinstance(label, str) or not isinstance(images, list) or not all(isinstance(i, str) for i in images):
             spec.add(KEYS, f'dataset["{case}"] must be {{"images": [...], "label": ...}}')
             continue
-        places = [_absolute(root, image) for image in images]
-        item = CaseItem(_absolute(root, label), case, tuple(filter(FILES.has_file, places)))
+        try:
+            places = [_absolute(root, image) for image in images]
+            item = CaseItem(_absolute(root, label), case, tuple(filter(FILES.has_file, places)))
+        except OutsideError as error:
+            spec.add(KEYS, f'dataset["{case}"]: {error}')
+            continue
         for place in places:
             if not FILES.has_file(place):
                 listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but not there')))
@@ -98,10 +105,11 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
 
 def _absolute(root: str, path: str) -> str:
     # An absolute path replaces what stands before it.
-    path = os.path.expandvars(path)
-    if is_url(path):
-        return entered(path)
-    return f'{root}/{posixpath.normpath(path)}' if is_url(root) else os.path.abspath(os.path.join(root, path))
+    if is_url(root):
+        return resolve_inside(root, path)
+    path = os.path.expandvars(path)  # as nnU-Net does; what a server names must not take these values along
+    check_name(path)
+    return os.path.abspath(os.path.join(root, path))
 
 
 def _relative(root: str, path: str) -> str:

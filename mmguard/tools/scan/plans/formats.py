@@ -124,11 +124,9 @@ def _some_of(url: str, folder: str) -> str:
         return here
     for place, names, _ in islice(walk(url, lambda at, error: None), _FOLDERS):
         inside = below(place, url).split('/')
-        if not all(name == '' or _is_name(name) for name in inside):
-            continue
         at = os.path.join(here, *inside)
         os.makedirs(at, exist_ok=True)
-        some = [name for name in names if _is_name(name)][:_NAMES]
+        some = names[:_NAMES]
         for name in some:
             _write(os.path.join(at, name), b'')
         texts = [name for name in some if name.lower().endswith(_TEXT_ENDINGS)][:_TEXTS]
@@ -139,11 +137,6 @@ def _some_of(url: str, folder: str) -> str:
         for (name, _), content in zip(wanted, contents):
             _write(os.path.join(at, name), content.data)
     return here
-
-
-def _is_name(name: str) -> bool:
-    """Whether it can be no path that leads elsewhere: a server says what it likes."""
-    return name not in ('', os.curdir, os.pardir) and os.path.basename(name) == name
 
 
 def _write(path: str, data: bytes) -> None:
