@@ -133,11 +133,12 @@ def link(file: str, path: Path, root: str) -> bool:
     if not stat.S_ISREG(source.stat().st_mode):
         raise OSError(NOT_REGULAR)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.samefile(source):
+    stays_link = not is_really_inside(file, root)
+    if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
         return True
     if path.is_file() or path.is_symlink():
         path.unlink()
-    if not is_really_inside(file, root):
+    if stays_link:
         path.symlink_to(source.resolve())
         return True
     try:

@@ -111,6 +111,12 @@ def test_an_image_that_is_a_link_out_of_the_target_stays_one(kind: str, tmp_path
     assert run(tmp_path / 'set', tmp_path / 'out') == 0
     assert not copy.is_symlink()
     assert copy.samefile(linked)
+    copy.unlink()
+    os.link(key, copy)  # as earlier versions made it
+    linked.unlink()
+    linked.symlink_to(key)
+    assert run(tmp_path / 'set', tmp_path / 'out') == 0
+    assert copy.is_symlink()
 
 
 @pytest.mark.parametrize('kind', IMAGE)

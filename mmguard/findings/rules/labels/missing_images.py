@@ -4,6 +4,7 @@ import os
 from typing import Iterator, List
 
 from mmguard.config.parts import datasets
+from mmguard.files.inside import OUTSIDE
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
@@ -55,7 +56,11 @@ class MissingImages(DataRule):
         'compare one with where the files lie, or make the info file anew.'
     )
 
+    outside = 'The annotations list images that are not on disk, or lie outside of the data set.'
+
     def summarise(self, facts: LabelFacts) -> str:
+        if any(name.endswith(f'({OUTSIDE})') for name in annotations_of(facts).missing_files):
+            return self.outside
         of_samples = 'The info file lists scans or images that are not on disk.'
         return of_samples if annotations_of(facts).format == 'mmdet3d' else self.summary
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Dict, Iterable, Iterator, List, Tuple
 
+from mmguard.files.inside import is_file_name
 from mmguard.files.whole import temporary_folder
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.nnunet.cases import CaseItem
@@ -58,9 +59,10 @@ def copies_of(paths: Iterable[str]) -> Iterator[Dict[str, Tuple[str, Content]]]:
     with temporary_folder() as folder:
         copies: Dict[str, Tuple[str, Content]] = {}
         for path, content in zip(listed, ahead(partial(FILES.content, path) for path in listed)):
-            parent = os.path.join(folder, os.path.basename(os.path.dirname(path)) or 'root')
+            above, name = (one if is_file_name(one) else 'root' for one in path.split('/')[-2:])
+            parent = os.path.join(folder, above)
             os.makedirs(parent, exist_ok=True)
-            local = os.path.join(parent, os.path.basename(path))
+            local = os.path.join(parent, name)
             if content.error is None:
                 with open(local, 'wb') as file:
                     file.write(content.data)
