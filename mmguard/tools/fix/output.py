@@ -149,6 +149,6 @@ def link(file: str, path: Path, root: str) -> bool:
 
 
 def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
-    """True if a folder is one of others, however they are spelled."""
+    """Return True if a folder is among others, also under another spelling."""
     there = folder.exists()
     return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)
