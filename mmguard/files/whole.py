@@ -116,9 +116,10 @@ def _take(path: Path) -> int:
         with suppress(OSError):
             is_free = is_new or _is_of_dead(os.read(descriptor, _OWNER_SIZE)) if is_locked is None else is_locked
             if is_free and os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                os.ftruncate(descriptor, 0)
-                os.lseek(descriptor, 0, os.SEEK_SET)
-                os.write(descriptor, _owner())
+                if is_locked is None:
+                    os.ftruncate(descriptor, 0)
+                    os.lseek(descriptor, 0, os.SEEK_SET)
+                    os.write(descriptor, _owner())
                 return descriptor
         os.close(descriptor)
     raise BlockingIOError(errno.EWOULDBLOCK, 'another process writes there', str(path))

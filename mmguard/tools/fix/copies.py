@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Set, Union
 
-from mmguard.files.inside import is_really_inside
+from mmguard.files.inside import tell_inside
 from mmguard.files.whole import LOCK, hold_folder, write_whole
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.checked import check_for
@@ -27,7 +27,7 @@ from mmguard.tools.fix.plan import files_of
 from mmguard.tools.storage.files import FILES, open_regular
 from mmguard.tools.storage.urls import is_url
 
-Link = Callable[[str, Path, str], bool]
+Link = Callable[[str, Path, bool], bool]
 
 
 class Copies(NamedTuple):
@@ -103,22 +103,23 @@ def _write(
     failures: List[Exception] = []
     taken: Dict[str, str] = {}
     linked = 0
-    root = target if os.path.isdir(target) else os.path.dirname(target) or os.curdir
+    is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
+    is_in_out = tell_inside(str(out))
     readers = FILES.readers([path for path, name in found.files if name not in found.images], _read)
     for path, name in found.files:
         try:
             if name in found.images:
-                linked += to_link(path, place_in(out, name), root)
+                linked += to_link(path, place_in(out, name, is_in_out), not is_of_target(path))
                 continue
             data = next(readers)()
-            if path != target and not is_really_inside(path, root):
+            if path != target and not is_of_target(path):
                 raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
             before = digest(data)
             corrected = unchanged(data, name) if before in final else found.correct(data, name)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
-            write_whole(place_in(out, new_name), corrected.data, check_for(corrected.ending))
+            write_whole(place_in(out, new_name, is_in_out), corrected.data, check_for(corrected.ending))
         except (NotCorrected, OSError, MemoryError) as error:
             left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
             continue
@@ -141,7 +142,7 @@ def _write(
     for entry in left_out:  # an earlier run may have written it
         for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
             with suppress(OSError, NotCorrected):
-                place_in(out, name).unlink()
+                place_in(out, name, is_in_out).unlink()
     return Copies(done, left_out, linked, failures)
 
 

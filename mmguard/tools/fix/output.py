@@ -7,9 +7,9 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any, Dict, Iterable, Optional, Set
+from typing import Any, Callable, Dict, Iterable, Optional, Set
 
-from mmguard.files.inside import OutsideError, is_really_inside, resolve_inside
+from mmguard.files.inside import OutsideError, resolve_inside
 from mmguard.files.whole import LOCK, NOT_REGULAR, is_draft, write_whole
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
 from mmguard.tools.storage.files import open_regular
@@ -91,12 +91,13 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def place_in(out: Path, name: str) -> Path:
+def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
     """Return where the copy of a file goes.
 
     Args:
         out (Path): The folder of copies.
         name (str): The file, relative to the target.
+        is_inside (callable): Tells whether a path is really inside of ``out``.
 
     Raises:
         NotCorrected: The name, or a link in ``out``, leads out of it.
@@ -105,12 +106,12 @@ def place_in(out: Path, name: str) -> Path:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
         raise NotCorrected(str(error)) from error
-    if not is_really_inside(str(path.parent), str(out)):
+    if path.parent != Path(os.path.normpath(out)) and not is_inside(str(path.parent)):
         raise NotCorrected(f'a link in {out} leads out of it: no copy is written there')
     return path
 
 
-def link(file: str, path: Path, root: str) -> bool:
+def link(file: str, path: Path, stays_link: bool) -> bool:
     """Put a file that is not corrected into the copy.
 
     A hard link; a copy where the file system has none. A link that leads out of the target stays a link, so that what
@@ -119,7 +120,7 @@ def link(file: str, path: Path, root: str) -> bool:
     Args:
         file (str): The file.
         path (Path): Where it goes.
-        root (str): The folder of the target.
+        stays_link (bool): It is a link that leads out of the target.
 
     Returns:
         bool: True if it is there: what lies behind a URL stays there.
@@ -133,7 +134,6 @@ def link(file: str, path: Path, root: str) -> bool:
     if not stat.S_ISREG(source.stat().st_mode):
         raise OSError(NOT_REGULAR)
     path.parent.mkdir(parents=True, exist_ok=True)
-    stays_link = not is_really_inside(file, root)
     if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
         return True
     if path.is_file() or path.is_symlink():

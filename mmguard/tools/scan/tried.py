@@ -151,7 +151,7 @@ def _is_text(name: str) -> bool:
     return name.lower().endswith(('.xml', '.txt', '.json'))
 
 
-def _link(file: str, path: Path, root: str) -> bool:
+def _link(file: str, path: Path, stays_link: bool) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     if is_url(file):  # what says how large it is
         content = FILES.content(file, most=HEAD)
