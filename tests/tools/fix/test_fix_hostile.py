@@ -274,7 +274,7 @@ def test_names_that_are_no_utf_8_are_kept_and_shown_as_escapes(maps: Path, tmp_p
     # A name with a control character is left out.
     assert sorted(os.listdir(out)) == [b'a.png', names[0], b'manifest.json']
     manifest = json.loads(Path(os.fsdecode(out), 'manifest.json').read_text(encoding='utf-8'))
-    assert sorted(os.fsencode(entry['file']) for entry in manifest['files']) == sorted([*names, b'a.png'])
+    assert sorted(os.fsencode(entry['file']) for entry in manifest['files']) == [b'a.png', names[0]]
 
 
 @pytest.mark.parametrize('files', ['5', '[5, {"sha256_after": 5}]', 'null', '[' * 100_000 + ']' * 100_000])
