@@ -15,6 +15,7 @@ from mmguard.errors import CannotRun
 from mmguard.text.failures import REPORT_IT, broken_import, ended_by, words_of
 from mmguard.text.visible import visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
+from mmguard.tools.outputs import check_outputs
 from mmguard.tools.packages import how_to_install
 from mmguard.tools.parser import Parser
 from mmguard.version import __version__
@@ -44,6 +45,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         if not hasattr(args, 'run'):
             parser.print_help()
             return CLEAN
+        check_outputs(args)
         code: int = args.run(args)
         sys.stdout.flush()
         return code

@@ -13,17 +13,22 @@ from mmguard.config.recognized import NotAConfig, NotPlain, check_is_config, dat
 _MOST = 1000
 
 
-def check_bases(file: str) -> None:
+def check_bases(file: str) -> List[str]:
     """Looks at a config file and its bases, as far as they are named without running it.
 
     Args:
         file (str): The file. What does not exist, or cannot be parsed, is left to who reads it.
 
+    Returns:
+        list[str]: The file and its bases.
+
     Raises:
         NotAConfig: One of them is none, or leads back to itself.
     """
     check_is_config(file)
-    _walk(os.path.abspath(file), [], {})
+    seen: Dict[str, bool] = {}
+    _walk(os.path.abspath(file), [], seen)
+    return list(seen)
 
 
 def _walk(file: str, way: List[str], seen: Dict[str, bool]) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import platform
 import shutil
-import sys
+import stat
 import tempfile
 import uuid
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Callable, Iterator, Optional, Tuple, Union
-
-from mmguard.errors import CannotRun
 
 try:
     import fcntl
@@ -21,13 +20,19 @@ except ImportError:  # Windows
 
 #: How the names of temporary folders begin.
 _FOLDER = 'mmguard-files-'
-_FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, 'O_NOFOLLOW', 0) | getattr(os, 'O_BINARY', 0)
+#: Opening a pipe does not wait, and a link is not followed.
+_FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_BINARY'))
+NOT_REGULAR = 'is not a regular file'
+#: Named as a draft: what is left of a process that was killed is no file of a folder.
+LOCK = '.mmguard-lock.part'
+_OWNER_SIZE = 200
 
 
 def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], None]] = None) -> None:
-    """Writes a file beside its place, then gives it its name; on an error the one that is there stays as it was.
+    """Write a file next to its place, then give it its name; on an error the one that is there stays as it was.
 
-    What a process that was killed left beside it is taken over by the next one that writes the same file.
+    What a process that was killed left there is taken over by the next one that writes the same file. Only a regular
+    file is ever replaced: no device, no pipe, no link.
 
     Args:
         path (Path): Where the file is wanted; its folder is made.
@@ -35,10 +40,12 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
         check (callable, optional): Called with the file before it has its name: what it raises ends all.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: It cannot be written, or something else than a regular file has its name.
     """
     if not path.name:  # '.' or '/', beside which there is no place
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError(errno.EEXIST, NOT_REGULAR, str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, draft = _open_draft(path)
     try:
@@ -83,24 +90,70 @@ def is_draft(name: str) -> bool:
     return name.startswith('.') and name.endswith('.part')
 
 
-def write_or_print(target: str, text: str) -> None:
-    """Writes a text where ``--json`` says: a file, whole, or standard output for ``'-'``.
-
-    Args:
-        target (str): The file, or ``'-'``.
-        text (str): It gets a newline at its end.
+@contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Hold a folder, so that no other process writes to it at the same time. A process that was killed holds nothing.
 
     Raises:
-        CannotRun: The file cannot be written.
+        BlockingIOError: Another process holds it.
+        OSError: Nothing can be written there.
     """
-    if target == '-':
-        sys.stdout.write(text + '\n')
-        sys.stdout.flush()
-    else:
-        try:
-            write_whole(Path(target), (text + '\n').encode())
-        except OSError as error:
-            raise CannotRun(f'{target} cannot be written: {error.strerror or error}') from error
+    path = folder / LOCK
+    descriptor = _take(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+        os.close(descriptor)
+
+
+def _take(path: Path) -> int:
+    for _ in range(3):  # who held it may let it go in between
+        is_new = not os.path.lexists(path)
+        descriptor = os.open(path, _FLAGS, 0o666)
+        is_locked = _try_lock(descriptor)
+        with suppress(OSError):
+            is_free = is_new or _is_of_dead(os.read(descriptor, _OWNER_SIZE)) if is_locked is None else is_locked
+            if is_free and os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                if is_locked is None:
+                    os.ftruncate(descriptor, 0)
+                    os.lseek(descriptor, 0, os.SEEK_SET)
+                    os.write(descriptor, _owner())
+                return descriptor
+        os.close(descriptor)
+    raise BlockingIOError(errno.EWOULDBLOCK, 'another process writes there', str(path))
+
+
+def _owner() -> bytes:
+    return f'{os.getpid()} {platform.node()}'[:_OWNER_SIZE].encode()
+
+
+def _is_of_dead(owner: bytes) -> bool:
+    """True if a process of this machine wrote this, and is gone: for file systems without locks."""
+    number, _, node = owner.decode(errors='replace').partition(' ')
+    if fcntl is None or node != platform.node() or not number.isdecimal():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _try_lock(descriptor: int) -> Optional[bool]:
+    """Lock a file; False: another process holds it, ``None``: there are no locks here."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def _open_draft(path: Path) -> Tuple[int, Path]:
@@ -117,15 +170,13 @@ def _open_draft(path: Path) -> Tuple[int, Path]:
 
 
 def _is_alone(descriptor: int, draft: Path) -> bool:
-    """Whether no other process writes this file, or has given it its name since it was opened. Locks it."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    """Lock a draft; True if it is one, and no other process writes it, or has given it its name since it was opened."""
+    opened = os.fstat(descriptor)
+    if not stat.S_ISREG(opened.st_mode) or opened.st_nlink != 1:  # else what it is linked to would be emptied
         return False
-    except OSError:  # a file system without locks
-        return True
+    is_locked = _try_lock(descriptor)
+    if not is_locked:
+        return is_locked is None
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(draft))
     except FileNotFoundError:

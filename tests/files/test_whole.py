@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from mmguard.errors import CannotRun
-from mmguard.files.whole import is_draft, temporary_folder, write_or_print, write_whole
+from mmguard.files.whole import hold_folder, is_draft, temporary_folder, write_whole
 
 
 def test_a_file_is_written_in_a_folder_that_it_makes_and_others_may_read_it(tmp_path: Path) -> None:
@@ -42,17 +42,65 @@ def test_one_that_cannot_be_written_leaves_the_old_one_and_nothing_beside(
     assert os.listdir(tmp_path) == ['page.html']
 
 
-def test_a_dash_is_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_or_print(str(tmp_path / 'new' / 'reported.json'), '{"é": 1}')
-    assert (tmp_path / 'new' / 'reported.json').read_bytes() == '{"é": 1}\n'.encode()
-    write_or_print('-', '{}')
-    assert capsys.readouterr().out == '{}\n'
+@pytest.mark.parametrize('kind', ['link', 'dangling link', 'folder', 'pipe', 'socket'])
+def test_what_is_not_a_regular_file_is_never_replaced(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / 'page.html'
+    (tmp_path / 'original').write_bytes(b'original')
+    if kind.endswith('link'):
+        path.symlink_to('nothing' if 'dangling' in kind else 'original')
+    elif kind == 'folder':
+        path.mkdir()
+    elif kind == 'pipe':
+        os.mkfifo(path)
+    else:
+        socket.socket(socket.AF_UNIX).bind(str(path))
+    before = os.lstat(path)
+    with pytest.raises(OSError, match='not a regular file'):
+        write_whole(path, b'new')
+    assert os.path.samestat(before, os.lstat(path))
+    assert (tmp_path / 'original').read_bytes() == b'original'
+    assert sorted(os.listdir(tmp_path)) == ['original', 'page.html']
 
 
-@pytest.mark.parametrize('folder', ['.', '..', '/'])
-def test_a_folder_is_no_place_for_a_file(folder: str) -> None:
-    with pytest.raises(CannotRun, match='cannot be written: '):
-        write_or_print(folder, 'text')
+@pytest.mark.parametrize('kind', ['hard link', 'link', 'pipe'])
+@pytest.mark.timeout(20)
+def test_what_lies_where_a_draft_would_be_is_left_alone(kind: str, tmp_path: Path) -> None:
+    draft, original = tmp_path / '.page.html.part', tmp_path / 'original'
+    original.write_bytes(b'original')
+    if kind == 'hard link':
+        os.link(original, draft)
+    elif kind == 'link':
+        draft.symlink_to('original')
+    else:
+        os.mkfifo(draft)
+    write_whole(tmp_path / 'page.html', b'new')
+    assert (original.read_bytes(), (tmp_path / 'page.html').read_bytes()) == (b'original', b'new')
+
+
+def _held(folder: Path) -> bool:
+    try:
+        with hold_folder(folder):
+            return False
+    except BlockingIOError:
+        return True
+
+
+@pytest.mark.parametrize('locks', [True, False])
+def test_a_folder_is_held_by_one_process_at_a_time(
+    locks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not locks:  # a file system without them
+        monkeypatch.setattr('mmguard.files.whole._try_lock', lambda descriptor: None)
+    with hold_folder(tmp_path):
+        assert _held(tmp_path)
+    assert os.listdir(tmp_path) == []
+    words = 'import os, pathlib, sys, mmguard.files.whole as f\nif sys.argv[2]: f._try_lock = lambda descriptor: None\n'
+    words += 'with f.hold_folder(pathlib.Path(sys.argv[1])): os.kill(os.getpid(), 9)'
+    killed = subprocess.run([sys.executable, '-c', words, str(tmp_path), '' if locks else 'no'], check=False)
+    assert (killed.returncode, len(os.listdir(tmp_path))) == (-signal.SIGKILL, 1)
+    assert is_draft(os.listdir(tmp_path)[0])
+    assert not _held(tmp_path)
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_a_killed_process_left_is_taken_over_and_what_another_one_writes_is_not(tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
+from mmguard.config.bases import check_bases
 from mmguard.errors import CannotRun
-from mmguard.files.whole import write_whole
+from mmguard.files.whole import NOT_REGULAR, write_whole
 from mmguard.tools.exit_codes import CLEAN
 from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, options_of
 from mmguard.version import __version__
@@ -155,11 +157,14 @@ def _looked_again(out: Path) -> str:
 def _check_places(source: str, out: Path) -> None:
     if out.suffix != '.py':
         raise CannotRun(f'{out}: a config that inherits is written in Python, so its name must end with .py')
-    if '::' in source:
-        return
-    if not Path(source).is_file():
-        raise CannotRun(
-            f'{source}: no such file. A config that ships with a framework is given as mmseg::pidnet/NAME.py'
-        )
-    if out.exists() and out.samefile(source):
-        raise CannotRun(f'{out} is CONFIG itself, which is never overwritten: give another -o')
+    if '::' not in source:
+        if not Path(source).is_file():
+            raise CannotRun(
+                f'{source}: no such file. A config that ships with a framework is given as mmseg::pidnet/NAME.py'
+            )
+        if out.exists() and out.samefile(source):
+            raise CannotRun(f'{out} is CONFIG itself, which is never overwritten: give another -o')
+        if out.exists() and any(map(out.samefile, check_bases(source))):
+            raise CannotRun(f'{out} is a base of CONFIG, and is never overwritten: give another -o')
+    if os.path.lexists(out) and (out.is_symlink() or not out.is_file()):
+        raise CannotRun(f'{out} {NOT_REGULAR}: give another -o')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from contextlib import redirect_stdout
 from typing import Any, List
@@ -48,10 +47,10 @@ def run(args: argparse.Namespace) -> int:
 
     from mmguard.config.detr_yaml import is_detr_yaml, with_includes
     from mmguard.config.read import ReadConfig, read_config
-    from mmguard.files.whole import write_or_print
     from mmguard.findings.engine import chosen_rules, diagnose
     from mmguard.findings.wording import numbered
     from mmguard.tools.check.render import as_json, as_text
+    from mmguard.tools.outputs import write_json
 
     try:
         chosen = chosen_rules(args.select, args.ignore, args.everything)
@@ -69,5 +68,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json != '-':
         print(visible(as_text(config, findings, len(rules), args.verbose)))
     if args.json is not None:
-        write_or_print(args.json, json.dumps(record, indent=1))
+        write_json(args.json, record)
     return FOUND if findings else CLEAN

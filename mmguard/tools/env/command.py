@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import asdict
 from typing import Any
 
@@ -27,13 +26,13 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.files.whole import write_or_print
     from mmguard.findings.engine import diagnose
     from mmguard.findings.finding import ERROR
     from mmguard.findings.wording import unpack
     from mmguard.tools.env.facts import gather
     from mmguard.tools.env.render import show
     from mmguard.tools.env.table import table, worst
+    from mmguard.tools.outputs import write_json
 
     environment = gather(try_imports=not args.no_import)
     findings = diagnose(environment=environment)
@@ -46,5 +45,5 @@ def run(args: argparse.Namespace) -> int:
             'lines': [asdict(line) for line in lines],
             'findings': [unpack(finding) for finding in findings],
         }
-        write_or_print(args.json, json.dumps(record, indent=1))
+        write_json(args.json, record)
     return FOUND if worst(findings) == ERROR else CLEAN

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import re
 import shutil
@@ -97,12 +96,12 @@ def _explain_code(what: str) -> int:
 
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
-    from mmguard.files.whole import write_or_print
     from mmguard.text.visible import visible
     from mmguard.tools.explain.dice import HARMLESS
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.reader import Reader
     from mmguard.tools.explain.render import as_json, as_text
+    from mmguard.tools.outputs import write_json
 
     out = sys.stderr if args.json == '-' else sys.stdout
     pieces, name, config = _opened(what)
@@ -118,7 +117,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
             print(visible(f'note: {problem}'), file=out)
         found = explain(log, known)
     if args.json is not None:
-        write_or_print(args.json, json.dumps(as_json(found, name), indent=1))
+        write_json(args.json, as_json(found, name))
     if args.json == '-':
         return CLEAN if found is None else FOUND
     if found is None:

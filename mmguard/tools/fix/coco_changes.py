@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from mmguard.files.inside import find_inside
 from mmguard.tools.fix.boxes import number, numbers, shortest
 from mmguard.tools.fix.options import FixOptions, NotCorrected
 from mmguard.tools.scan.annotations.table import LARGEST_SIDE
@@ -240,7 +241,7 @@ def _images(record: Record, options: FixOptions, counts: Counter) -> Record:
     there = []
     for image in record['images']:
         name = str(image.get('file_name') or '')
-        if not os.path.isfile(os.path.join(options.images, name)):
+        if not os.path.isfile(find_inside(options.images, name)):
             # Written on another machine: its folders, its separators, its letters.
             found = on_disk.get(name.replace('\\', '/').rpartition('/')[2].lower())
             counts['image_missing' if found is None else 'image_renamed'] += 1

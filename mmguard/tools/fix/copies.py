@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Set, Union
 
-from mmguard.files.whole import write_whole
+from mmguard.files.inside import tell_inside
+from mmguard.files.whole import LOCK, hold_folder, write_whole
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.checked import check_for
 from mmguard.tools.fix.label_files import LabelFiles, ending_of, unchanged
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
-from mmguard.tools.fix.output import begin, check_places, digest, digests_after, link, read_manifest, write_manifest
+from mmguard.tools.fix.output import (
+    begin,
+    check_places,
+    digest,
+    digests_after,
+    link,
+    place_in,
+    read_manifest,
+    write_manifest,
+)
 from mmguard.tools.fix.plan import files_of
+from mmguard.tools.storage.files import open_regular
 from mmguard.tools.storage.urls import is_url
 
-Link = Callable[[str, Path], None]
+Link = Callable[[str, Path, bool], None]
 
 
 class Copies(NamedTuple):
@@ -44,7 +54,7 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
             data.yaml of YOLO, or a folder or JSON of Labelme.
         out (Path): Where the copies go.
         options (FixOptions): What is valid.
-        to_link (callable): Puts an image next to its annotations.
+        to_link (callable): Puts an image next to its annotations, as :func:`~mmguard.tools.fix.output.link` does.
 
     Raises:
         CannotCorrect, OSError: Nothing could be done.
@@ -55,9 +65,16 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
     found = files_of(target, options)
     final = _final(target, options)
     out.mkdir(parents=True, exist_ok=True)
-    begin(out, target, options)
-    copies = _write(out, found, final, to_link)
-    write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+    try:
+        with hold_folder(out):
+            begin(out, target, options)
+            copies = _write(target, out, found, final, to_link)
+            write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+    except BlockingIOError as error:
+        raise CannotCorrect(
+            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (where none runs, delete '
+            f'{out / LOCK})'
+        ) from error
     return copies
 
 
@@ -84,6 +101,7 @@ def _final(target: str, options: FixOptions) -> Set[str]:
 
 
 def _write(
+    target: str,
     out: Path,
     found: LabelFiles,
     final: Set[str],
@@ -94,19 +112,23 @@ def _write(
     failures: List[Exception] = []
     taken: Dict[str, str] = {}
     linked = 0
+    is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
+    is_in_out = tell_inside(str(out))
     for path, name in found.files:
         try:
             if name in found.images:
-                to_link(path, out / name)
+                to_link(path, place_in(out, name, is_in_out), not is_of_target(path))
                 linked += 1
                 continue
             data = _read(path)
+            if path != target and not is_of_target(path):
+                raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
             before = digest(data)
             corrected = unchanged(data, name) if before in final else found.correct(data, name)
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
-            write_whole(out / new_name, corrected.data, check_for(corrected.ending))
+            write_whole(place_in(out, new_name, is_in_out), corrected.data, check_for(corrected.ending))
         except (NotCorrected, OSError, MemoryError) as error:
             left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
             continue
@@ -128,12 +150,11 @@ def _write(
         )
     for entry in left_out:  # an earlier run may have written it
         for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
-            with suppress(OSError):
-                (out / name).unlink()
+            with suppress(OSError, NotCorrected):
+                place_in(out, name, is_in_out).unlink()
     return Copies(done, left_out, linked, failures)
 
 
 def _read(path: str) -> bytes:
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise NotCorrected('no regular file')  # reading a pipe would wait for ever
-    return Path(path).read_bytes()
+    with open_regular(path) as file:
+        return file.read()

@@ -7,10 +7,12 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any, Dict, Optional, Set
+from typing import Any, Callable, Dict, Iterable, Optional, Set
 
-from mmguard.files.whole import is_draft, write_whole
-from mmguard.tools.fix.options import CannotCorrect, FixOptions
+from mmguard.files.inside import OutsideError, resolve_inside
+from mmguard.files.whole import LOCK, NOT_REGULAR, is_draft, write_whole
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
+from mmguard.tools.storage.files import open_regular
 from mmguard.version import __version__
 
 MANIFEST = 'manifest.json'
@@ -25,9 +27,9 @@ def check_places(target: Path, out: Path) -> None:
     """
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
-    if copies == folder or (target.is_dir() and original in copies.parents):
+    if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):
         raise CannotCorrect(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
-    if copies in folder.parents:
+    if _is_one_of(copies, folder.parents):
         raise CannotCorrect(f'--out {out} holds TARGET; originals are never touched: name another folder')
     if out.exists() and not out.is_dir():
         raise CannotCorrect(f'--out {out} is a file: name a folder')
@@ -38,7 +40,8 @@ def check_places(target: Path, out: Path) -> None:
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     """The manifest of a folder; ``None`` where there is none of ours."""
     try:
-        record = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+        with open_regular(str(folder / MANIFEST)) as file:
+            record = json.loads(file.read().decode('utf-8'))
     except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get('written_by') == _WRITER else None
@@ -60,7 +63,7 @@ def begin(out: Path, target: str, options: FixOptions) -> None:
     write_manifest(out, target, options, finished=False)
     for place, _, names in os.walk(out):
         for path in (Path(place, name) for name in names):
-            if _is_draft(path):
+            if _is_draft(path) and path.name != LOCK:
                 path.unlink()
 
 
@@ -87,21 +90,58 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def link(file: str, path: Path) -> None:
-    """A hard link to a file that is not corrected; a copy where the file system has no links.
+def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
+    """Return where the copy of a file goes.
+
+    Args:
+        out (Path): The folder of copies.
+        name (str): The file, relative to the target.
+        is_inside (callable): Tells whether a path is really inside of ``out``.
 
     Raises:
-        OSError: Neither can be made, or it is no regular file.
+        NotCorrected: The name, or a link in ``out``, leads out of it.
+    """
+    try:
+        path = Path(resolve_inside(str(out), name))
+    except OutsideError as error:
+        raise NotCorrected(str(error)) from error
+    if path.parent != Path(os.path.normpath(out)) and not is_inside(str(path.parent)):
+        raise NotCorrected(f'a link in {out} leads out of it: no copy is written there')
+    return path
+
+
+def link(file: str, path: Path, stays_link: bool) -> None:
+    """Put a file that is not corrected into the copy.
+
+    A hard link; a copy where the file system has none. A link that leads out of the target stays a link, so that what
+    it leads to never becomes a file of the copy.
+
+    Args:
+        file (str): The file.
+        path (Path): Where it goes.
+        stays_link (bool): It is a link that leads out of the target.
+
+    Raises:
+        OSError: None of these can be made, or it is not a regular file.
     """
     source = Path(file)
     if not stat.S_ISREG(source.stat().st_mode):
-        raise OSError('no regular file')
+        raise OSError(NOT_REGULAR)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and path.samefile(source):
+    if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
         return
-    if path.exists():
+    if path.is_file() or path.is_symlink():
         path.unlink()
+    if stays_link:
+        path.symlink_to(source.resolve())
+        return
     try:
         os.link(source.resolve(), path)
     except OSError:
         write_whole(path, source.read_bytes())
+
+
+def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
+    """Return True if a folder is among others, also under another spelling."""
+    there = folder.exists()
+    return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from typing import Any
 
@@ -42,8 +41,8 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.files.whole import write_or_print
     from mmguard.text.console import Console
+    from mmguard.tools.outputs import write_json
     from mmguard.tools.replay.render import as_json, show
     from mmguard.tools.replay.run import quiet, replayed
     from mmguard.tools.replay.surroundings import without_gpu
@@ -56,5 +55,5 @@ def run(args: argparse.Namespace) -> int:
         )
     show(console, report, args.verbose)
     if args.json is not None:
-        write_or_print(args.json, json.dumps(as_json(report), indent=1))
+        write_json(args.json, as_json(report))
     return int(report['exit_code'])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Container, Optional
 
@@ -45,11 +44,11 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.files.whole import write_or_print
     from mmguard.text.console import Console
     from mmguard.tools.explain.dice import HARMLESS
     from mmguard.tools.explain.explained import explain_text
     from mmguard.tools.explain.render import as_text
+    from mmguard.tools.outputs import write_json
     from mmguard.tools.report.log_json import as_json
     from mmguard.tools.report.mode_report import sections_of
     from mmguard.tools.report.render import show
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         console.print(f'note: {dice.words}. {HARMLESS}\n', soft_wrap=True)
     if args.json is not None:
         # File names that are no UTF-8 are lone surrogates, which JSON can hold as escapes alone.
-        write_or_print(args.json, json.dumps(as_json(report, findings, end), indent=1))
+        write_json(args.json, as_json(report, findings, end))
     if args.html is not None:
         # Where no label was counted there is nothing to call fine.
         counted = [mode for mode in report.modes if mode.in_all.counted]

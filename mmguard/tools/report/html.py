@@ -12,7 +12,6 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from mmguard.files.whole import write_whole
 from mmguard.findings import RULES, Finding, LabelFacts
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.rule import Verdict
@@ -20,6 +19,7 @@ from mmguard.labels.instances import describe_boxes
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
 from mmguard.tools.explain.explained import Explanation
+from mmguard.tools.outputs import write_output
 from mmguard.tools.report.crash import Crash, described
 from mmguard.tools.report.histogram import histogram_of
 from mmguard.tools.report.page import Section, WorstFile
@@ -57,7 +57,7 @@ def write_scan_page(
     Raises:
         OSError: The file cannot be written.
     """
-    write_whole(Path(path), page(title, sections, crash, run_findings, end).encode('utf-8'))
+    write_output(path, page(title, sections, crash, run_findings, end).encode('utf-8'))
 
 
 def page(

@@ -51,9 +51,9 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.files.whole import write_or_print
     from mmguard.findings.wording import apply_hint, fix_hint
     from mmguard.text.console import Console
+    from mmguard.tools.outputs import write_json
     from mmguard.tools.scan.nnunet.source import CaseSource
     from mmguard.tools.scan.progress import ScanProgress
     from mmguard.tools.scan.render import show, show_failed
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         progress = stack.enter_context(ScanProgress())
         results = run_plan(plan, mapper, journal, progress.start, progress.advance)
     if args.json:
-        write_or_print(args.json, as_json(args.target, results, plan.failed))
+        write_json(args.json, as_json(args.target, results, plan.failed))
     if args.html:
         write_page(args.html, args.target, results)
     for result in results:

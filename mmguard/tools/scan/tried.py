@@ -128,6 +128,6 @@ def _is_text(name: str) -> bool:
     return name.lower().endswith(('.xml', '.txt', '.json'))
 
 
-def _link(file: str, path: Path) -> None:
+def _link(file: str, path: Path, stays_link: bool) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     os.symlink(os.path.realpath(file), path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any, Dict, List, Sequence
@@ -12,7 +11,7 @@ from mmguard.tools.scan.nnunet.pictures import section_of_cases
 from mmguard.tools.scan.run import SetResult
 
 
-def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) -> str:
+def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) -> Dict[str, Any]:
     """The whole scan as one JSON object; what is empty is left out of the facts."""
     sets = [
         {
@@ -27,7 +26,7 @@ def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) ->
         }
         for result in results
     ]
-    return json.dumps({'target': target, 'datasets': sets, 'failed': list(failed)}, indent=1)
+    return {'target': target, 'datasets': sets, 'failed': list(failed)}
 
 
 def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from functools import partial
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
+from mmguard.files.inside import is_file_name
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.entries import Entry, Object, Stamp
@@ -106,7 +107,8 @@ class Files:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
         key = self._key(folder)
         if key not in _listings:
-            _listings[key] = {entry.name: entry for entry in self._list(folder)}
+            listed = self._list(folder)
+            _listings[key] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
         _listings.move_to_end(key)
         while len(_listings) > _KEPT:
             _listings.popitem(last=False)

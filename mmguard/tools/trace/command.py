@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, Optional
@@ -52,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.config.parts import OF_OBJECTS_3D, OF_POINTS, datasets
     from mmguard.config.read import from_mmengine
     from mmguard.errors import CannotRun
-    from mmguard.files.whole import write_or_print
     from mmguard.labels.spaces import from_options
     from mmguard.text.console import Console
+    from mmguard.tools.outputs import write_json
     from mmguard.tools.samples import load_config
     from mmguard.tools.trace.render import as_json, invalid_in, print_story, ranges
     from mmguard.tools.trace.tracer import Tracer
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         print_story(console, story, spaces, args.value)
         record = as_json(story, spaces)
     if args.json is not None:
-        write_or_print(args.json, json.dumps(record, indent=1))
+        write_json(args.json, record)
     if story is None:
         return CLEAN
     if story.error:

@@ -271,9 +271,10 @@ def test_names_that_are_no_utf_8_are_kept_and_shown_as_escapes(maps: Path, tmp_p
     assert r'\x1b[31mred\n.png' in said
     assert r'broken\x1b[2J.png' in said
     out = os.fsencode(tmp_path / 'out\x1b[1m')
-    assert sorted(os.listdir(out)) == sorted([*names, b'a.png', b'manifest.json'])
+    # A name with a control character is left out.
+    assert sorted(os.listdir(out)) == [b'a.png', names[0], b'manifest.json']
     manifest = json.loads(Path(os.fsdecode(out), 'manifest.json').read_text(encoding='utf-8'))
-    assert sorted(os.fsencode(entry['file']) for entry in manifest['files']) == sorted([*names, b'a.png'])
+    assert sorted(os.fsencode(entry['file']) for entry in manifest['files']) == [b'a.png', names[0]]
 
 
 @pytest.mark.parametrize('files', ['5', '[5, {"sha256_after": 5}]', 'null', '[' * 100_000 + ']' * 100_000])

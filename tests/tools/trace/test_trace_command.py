@@ -64,7 +64,8 @@ def test_a_value_is_searched_in_all_samples(cityscapes: str, write_config: Write
 def test_a_value_that_is_nowhere(cityscapes: str, write_config: Write, tmp_path: Path, capsys: Any) -> None:
     target = tmp_path / 'out.json'
     assert main(['trace', write_config(cityscapes, [*LOAD, PACK]), '--value', '77', '--json', str(target)]) == 0
-    assert json.loads(target.read_text()) == {'found': False, 'value': 77, 'samples': 8}
+    written = {'written_by': 'mmguard', 'found': False, 'value': 77, 'samples': 8}
+    assert json.loads(target.read_text()) == written
     assert '77 appears in none of the 8 samples' in capsys.readouterr().out
 
 

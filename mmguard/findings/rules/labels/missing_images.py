@@ -4,6 +4,7 @@ import os
 from typing import Iterator, List
 
 from mmguard.config.parts import datasets
+from mmguard.files.inside import OUTSIDE
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
@@ -31,6 +32,12 @@ class MissingImages(DataRule):
         '`imagePath` is relative to its JSON: was the JSON moved without its image, or the image renamed? '
         '`--images DIR` looks for all of them in one folder. (Files that hold their image need no other.)'
     )
+
+    outside = 'The annotations list images that are not on disk, or lie outside of the data set.'
+
+    def summarise(self, facts: LabelFacts) -> str:
+        is_outside = any(name.endswith(f'({OUTSIDE})') for name in annotations_of(facts).missing_files)
+        return self.outside if is_outside else self.summary
 
     def advise(self, facts: LabelFacts) -> str:
         return self.labelme if annotations_of(facts).format == 'labelme' else self.advice

@@ -8,6 +8,7 @@ import re
 from itertools import islice
 from typing import Iterator, List, Match, NamedTuple
 
+from mmguard.files.inside import find_inside
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name
 from mmguard.tools.storage.files import open_regular
 
@@ -95,8 +96,8 @@ def _images_of(root: str, path: str, head: bytes) -> str:
     beside = os.path.dirname(path)
     ways = (('images', split), (split,), ('images',), (split, 'images'), ())
     places = [beside, os.path.join(beside, 'images'), *(os.path.join(root, *way) for way in ways)]
-    named = [image for image in map(_text_of, islice(_FILE.finditer(head), _LOOKED_FOR)) if image and '\0' not in image]
-    holding = (one for one in places for image in named if os.path.isfile(os.path.join(one, image)))
+    named = list(filter(None, map(_text_of, islice(_FILE.finditer(head), _LOOKED_FOR))))
+    holding = (one for one in places for image in named if os.path.isfile(find_inside(one, image)))
     usual = (one for one in places[:-1] if any(map(is_image_name, _names_in(one))))
     return next(holding, '') or next(usual, '')
 

@@ -281,14 +281,13 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     faults = Faults()
     files = dataset.files if ask else FILES
     lines = read_list(dataset.ann_file, dataset.ann_file, faults, files)
-    folders = [
-        dataset.settings.get(key) or usual
-        for key, usual in (('img_subdir', 'JPEGImages'), ('ann_subdir', 'Annotations'))
-    ]
+    of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
+    of_xml = dataset.settings.get('ann_subdir') or 'Annotations'
     # Names are relative to the data root, as in mmguard's log.
     root = entered(dataset.root) or dataset.images
     inside = in_the_place(dataset.images, root, '')
-    listed = images_of_list(lines, '' if inside == '.' else inside, *folders)
+    folder = '' if inside == '.' else inside
+    listed = images_of_list(lines, folder, of_images, of_xml, dataset.ann_file, faults)
     smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
     facts = scan_voc_files(
         root,

@@ -11,13 +11,14 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
+from mmguard.files.inside import OUTSIDE, OutsideError, find_inside, resolve_inside
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.fetched import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.files import FILES, Content, Files
-from mmguard.tools.storage.urls import is_followed, is_url, joined
+from mmguard.tools.storage.urls import is_followed, is_url
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
 LOOKED_AT = 200
@@ -28,7 +29,7 @@ Size = Tuple[int, int]
 
 
 def other_sizes(
-    root: str, names: Sequence[str], sizes: np.ndarray, files: Files = FILES
+    root: str, names: Sequence[str], sizes: np.ndarray, files: Files = FILES, within: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]], List[str]]:
     """Compares the size of images, spread evenly over the list, with that in the annotations.
 
@@ -37,6 +38,7 @@ def other_sizes(
         names (sequence of str): (M,) the files.
         sizes (np.ndarray): (M, 2), height and width as they are stated; what is not above 0 is not known.
         files (Files): What reads them.
+        within (str): The folder that names must not leave. Default: ``root``.
 
     Returns:
         tuple[int, list, list]: How many were compared (none without pillow), (file, size on disk, size stated) of those
@@ -47,7 +49,9 @@ def other_sizes(
     compared, found, turned = 0, [], []
     some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
     known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
-    paths = [joined(root, names[place]) for place in known]
+    placed = {place: find_inside(root, names[place], within) for place in known}
+    known = [place for place in known if placed[place]]
+    paths = [placed[place] for place in known]
     far = ahead(partial(files.content, path, None, HEAD) for path in paths if files.is_far(path))
     for place, path in zip(known, paths):
         shown = _shown(path, next(far), files) if files.is_far(path) else _shown(path)
@@ -90,7 +94,9 @@ def _orientation(image: Any) -> int:
     return found if isinstance(found, int) else 1
 
 
-def missing_files(root: str, names: Sequence[str], faults: Faults, files: Files = FILES) -> Tuple[int, List[str]]:
+def missing_files(
+    root: str, names: Sequence[str], faults: Faults, files: Files = FILES, within: str = ''
+) -> Tuple[int, List[str]]:
     """Compares a list of files with what its folders hold.
 
     Args:
@@ -98,10 +104,11 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, files: Files 
         names (sequence of str): The files.
         faults (Faults): Takes folders that cannot be looked into.
         files (Files): What looks into them.
+        within (str): The folder that names must not leave. Default: ``root``.
 
     Returns:
         tuple[int, list[str]]: How many are missing, and the first of them, with what is there instead where only the
-        ending or the case differs.
+        ending or the case differs. Those that lead out of the folder are not looked at, and count as missing.
     """
     by_folder: Dict[str, List[str]] = {}
     for name in names:
@@ -109,7 +116,12 @@ def missing_files(root: str, names: Sequence[str], faults: Faults, files: Files 
     count = 0
     first: List[str] = []
     for folder, listed in by_folder.items():
-        there = _files_in(joined(root, folder) if folder else root, faults, files)
+        try:
+            there = _files_in(resolve_inside(root, folder, within), faults, files)
+        except OutsideError:
+            count += len(listed)
+            first += [f'{name} ({OUTSIDE})' for name in listed[: EXAMPLES - len(first)]]
+            continue
         if there is None:
             continue
         missing = [name for name in listed if os.path.basename(name) not in there]

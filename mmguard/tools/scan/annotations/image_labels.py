@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from mmguard.config.classes import default_of
 from mmguard.config.parts import Part, classes_of
+from mmguard.files.inside import find_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.text.failures import words_of
@@ -182,7 +183,8 @@ def _missing(images: List[Labelled]) -> Tuple[int, List[str]]:
         if not image.path or '://' in image.path:
             continue
         if folder not in folders:
-            folders[folder] = set(os.listdir(folder or '.')) if os.path.isdir(folder or '.') else set()
+            place = find_inside('', folder or os.curdir)
+            folders[folder] = set(os.listdir(place)) if os.path.isdir(place) else set()
         if name not in folders[folder]:
             absent.append(image.path)
     return len(absent), absent[:EXAMPLES]

@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any, List, Optional, Sequence, Tuple
 
+from mmguard.files.inside import resolve_inside
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.annotations.disk import shown_size
 from mmguard.tools.scan.annotations.faults import Faults
@@ -136,7 +137,8 @@ def scan_labelme(
     given = sorted(found) if class_names is None else class_names
     classes = list(dict.fromkeys(name for name in given if name not in NO_CLASS))
     looked_in = images_root if look else None
-    return facts_of_shapes(read, target, classes, faults, num_classes, class_names is None, looked_in)
+    within = around(images_root)
+    return facts_of_shapes(read, target, classes, faults, num_classes, class_names is None, looked_in, within)
 
 
 def folder_of(path: str) -> str:
@@ -167,6 +169,11 @@ def _image_of(name: str, image: str, in_folder: bool) -> str:
     return os.path.normpath(os.path.join(os.path.dirname(name), image))
 
 
+def around(root: str) -> str:
+    """Return the folder that a data set may fill: of labels/train the images are in ../../images/train."""
+    return os.path.dirname(os.path.dirname(root))
+
+
 def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> ShapeFile:
     """With the size of its image where the file does not say it; without the embedded image."""
     size = file.size
@@ -177,7 +184,7 @@ def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> S
             if file.data:
                 size = size_of_data(file.data)
             else:
-                path = os.path.join(root, file.image)
+                path = resolve_inside(root, file.image, around(root))
                 if os.path.isfile(path):
                     with Image.open(path) as opened:
                         height, width = shown_size(opened)

@@ -40,6 +40,7 @@ def facts_of_shapes(
     num_classes: Optional[int] = None,
     counted: bool = False,
     images: Optional[str] = None,
+    within: str = '',
 ) -> LabelFacts:
     """Counts objects, and what is wrong with them.
 
@@ -51,6 +52,7 @@ def facts_of_shapes(
         num_classes (int, optional): Classes of the head. Default: as many as there are names.
         counted (bool): The classes are the names that occur.
         images (str, optional): The folder that the images are relative to. Default: they are not looked for.
+        within (str): The folder that names of images must not leave. Default: that of the images.
 
     Returns:
         LabelFacts: ``kind='instances'``.
@@ -68,9 +70,9 @@ def facts_of_shapes(
     annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
     if images is not None:
         needed = [file.image for file in files if file.image and not file.data]
-        annotations.missing, annotations.missing_files = missing_files(images, needed, faults)
+        annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=within)
         annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            images, paths, table.sizes
+            images, paths, table.sizes, within=within
         )
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     # Numbers are pixels, in the order that Labelme writes: only the image may be turned.

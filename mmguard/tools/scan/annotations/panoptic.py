@@ -10,6 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.inside import find_inside
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.tools.scan.annotations.disk import LOOKED_AT, missing_files
 from mmguard.tools.scan.annotations.faults import Faults, short
@@ -127,7 +128,7 @@ def _add(record: Dict[str, Any], images: List[_Image], faults: Faults, where: st
 def _compare(
     one: _Image, folder: str, size: Optional[Tuple[int, int]], annotations: AnnotationFacts, faults: Faults
 ) -> None:
-    path = os.path.join(folder, one.png)
+    path = find_inside(folder, one.png)
     if not os.path.isfile(path):
         return
     try:

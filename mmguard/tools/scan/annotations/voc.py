@@ -8,6 +8,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
+from mmguard.files.inside import OutsideError, resolve_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
@@ -139,12 +140,20 @@ def read_list(path: str, source: str, faults: Faults, files: Files = FILES) -> L
     return []
 
 
-def images_of_list(lines: Iterable[str], folder: str, image_folder: str, xml_folder: str) -> List[VocImage]:
-    """The images that a list names, where mmdet looks for them."""
-    return [
-        VocImage(os.path.join(folder, image_folder, f'{stem}.jpg'), os.path.join(folder, xml_folder, f'{stem}.xml'))
-        for stem in (line.rstrip('\r') for line in lines)
-    ]
+def images_of_list(
+    lines: Iterable[str], folder: str, image_folder: str, xml_folder: str, source: str, faults: Faults
+) -> List[VocImage]:
+    """The images that a list names, where mmdet looks for them; without those that it names elsewhere."""
+    found = []
+    for stem in (line.rstrip('\r') for line in lines):
+        try:
+            resolve_inside(os.curdir, stem)
+        except OutsideError as error:
+            faults.add('the list of images leads out of the data set', f'{source}: {error}')
+            continue
+        image, xml = os.path.join(image_folder, f'{stem}.jpg'), os.path.join(xml_folder, f'{stem}.xml')
+        found.append(VocImage(os.path.join(folder, image), os.path.join(folder, xml)))
+    return found
 
 
 def _data_sets(root: str, faults: Faults) -> List[str]:
@@ -203,7 +212,7 @@ def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage
         return []  # VOC2012 has no test list
     lines = read_list(os.path.join(root, index), index, faults)
     # Lists of one class have a second column, 1 or -1; mmdet's have not.
-    return images_of_list((line for line in lines if line.strip()), folder, 'JPEGImages', 'Annotations')
+    return images_of_list((line for line in lines if line.strip()), folder, 'JPEGImages', 'Annotations', index, faults)
 
 
 def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
@@ -218,7 +227,7 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
         return []
     if not stems:
         faults.add('there is no XML file', os.path.join(root, xml_folder))
-    return images_of_list(stems, '', image_folder, xml_folder)
+    return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
 
 
 def _sized(root: str, image: VocImage, file: VocFile, faults: Faults, files: Files) -> VocFile:

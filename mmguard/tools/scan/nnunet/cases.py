@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
+from mmguard.files.inside import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec
 
@@ -72,7 +73,10 @@ def _is_of_decathlon(root: str, spec: DatasetSpec) -> bool:
     listed = spec.content.get('training')
     first = listed[0] if isinstance(listed, list) and listed else None
     image = first.get('image') if isinstance(first, Mapping) else None
-    return isinstance(image, str) and os.path.isfile(_absolute(root, image))
+    try:
+        return isinstance(image, str) and os.path.isfile(_absolute(root, image))
+    except OutsideError:
+        return False
 
 
 def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> Listing:
@@ -84,8 +88,12 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
         if not isinstance(label, str) or not isinstance(images, list) or not all(isinstance(i, str) for i in images):
             spec.add(KEYS, f'dataset["{case}"] must be {{"images": [...], "label": ...}}')
             continue
-        places = [_absolute(root, image) for image in images]
-        item = CaseItem(_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
+        try:
+            places = [_absolute(root, image) for image in images]
+            item = CaseItem(_absolute(root, label), case, tuple(filter(os.path.isfile, places)))
+        except OutsideError as error:
+            spec.add(KEYS, f'dataset["{case}"]: {error}')
+            continue
         for place in places:
             if not os.path.isfile(place):
                 listing.faults.append((NO_IMAGE, CaseFault(case, _relative(root, place), 'listed, but not there')))
@@ -95,7 +103,9 @@ def _listed_in_json(root: str, named: Mapping[str, Any], spec: DatasetSpec) -> L
 
 def _absolute(root: str, path: str) -> str:
     # An absolute path replaces what stands before it.
-    return os.path.abspath(os.path.join(root, os.path.expandvars(path)))
+    path = os.path.expandvars(path)  # as nnU-Net does
+    check_name(path)
+    return os.path.abspath(os.path.join(root, path))
 
 
 def _relative(root: str, path: str) -> str:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.config.recognized import NotPlain, data_of, read_text
+from mmguard.files.inside import OutsideError, check_name
 from mmguard.tools.scan.annotations.faults import short
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, joined
@@ -136,7 +137,13 @@ def _root(written: Any, path: str) -> str:
 
 
 def _is_path(written: Any) -> bool:
-    return isinstance(written, str) and bool(written) and '\0' not in written
+    if not isinstance(written, str) or not written:
+        return False
+    try:
+        check_name(written)
+    except OutsideError:
+        return False
+    return True
 
 
 def _names(written: Any) -> Tuple[List[str], str]:

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
+from mmguard.files.inside import OUTSIDE, OutsideError, check_name
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
@@ -171,7 +172,12 @@ def _list_file(listing: Listing, path: str) -> None:
     beside = os.path.dirname(absolute(path))
     for line in lines:
         image = line.strip()
-        if is_image_name(os.path.basename(image)) and '\0' not in image:
+        if is_image_name(os.path.basename(image)):
+            try:
+                check_name(image)
+            except OutsideError:
+                listing.missing.append(f'{image} ({OUTSIDE})')
+                continue
             folder, name = os.path.split(image)
             by_folder.setdefault(folder, []).append(name)
     for folder, names in by_folder.items():

@@ -1,0 +1,127 @@
+r"""Names that stand in a data set: none becomes a path outside of it, or of ``--out``.
+
+A data set comes from elsewhere, so each name in it is looked at here before it is joined to a folder:
+
+- **Names in records** (``file_name`` of COCO, lists of VOC, ``imagePath`` of Labelme, ids of OpenImages, PNG of
+  panoptic files, entries of a folder, an archive or a bucket) stay in the folder that they are relative to:
+  :func:`resolve_inside`. An absolute path inside of that folder is such a name, too. An image that a record names
+  elsewhere is not looked at; it counts as missing, with :data:`OUTSIDE` after its name.
+- **Paths in settings** that the user names as the target, or that come with it (``path``, ``train`` and ``val`` of a
+  data.yaml, its lists of images, ``dataset`` in dataset.json), and data sets of a config without ``data_root`` and
+  ``data_prefix``, often lead to other folders of the same machine, and are only *read*: :func:`check_name` is enough.
+- **Links** are followed for reading: ``images -> /bigdisk/images`` is common. What is *written* looks at real paths:
+  :func:`is_really_inside`. A file of the source whose real path is outside of it never becomes a file of the copy (an
+  image stays the link that it is), and no link in ``--out`` leads a copy elsewhere.
+
+On every system a name is refused that Windows would read as another drive or host (``C:\x``, ``\\host\share``, to
+which it would log in), and one with a control character.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from functools import lru_cache
+from typing import Callable
+
+#: Stands after a name that is not looked at.
+OUTSIDE = 'outside of the data set'
+_CONTROL = re.compile(r'[\x00-\x1f\x7f]')
+_HOST = re.compile(r'[/\\]{2}')
+_DRIVE = re.compile('[A-Za-z]:')
+
+
+class OutsideError(ValueError):
+    """A name that leads out of the folder that it belongs to."""
+
+
+def check_name(name: str) -> None:
+    """Refuse what is not a path of this machine.
+
+    Args:
+        name (str): A path, relative or absolute.
+
+    Raises:
+        OutsideError: It has a control character, or begins with a host, or with a drive that this system lacks.
+    """
+    if _CONTROL.search(name):
+        raise OutsideError(f'{name!r:.120} has a control character')
+    if _HOST.match(name) or (_DRIVE.match(name) and os.name != 'nt'):
+        raise OutsideError(f'{name!r:.120} is {OUTSIDE}')
+
+
+def resolve_inside(root: str, name: str, within: str = '') -> str:
+    r"""Return the path of a name in a folder.
+
+    Args:
+        root (str): The folder, or its URL. Empty: nobody said which, and ``name`` is any path of this machine.
+        name (str): As it stands in the data set. Empty: the folder itself.
+        within (str): A folder around ``root`` that ``name`` must not leave. Default: ``root``.
+
+    Returns:
+        str: The path, without ``..``: what is opened is what was looked at, whatever links there are.
+
+    Raises:
+        OutsideError: The name leads out of the folder, in the notation of this system or of another.
+
+    Example:
+        >>> resolve_inside('data/coco', 'train/./a.png'), resolve_inside('s3://bucket/coco', 'x/../a.png')
+        ('data/coco/train/a.png', 's3://bucket/coco/a.png')
+        >>> resolve_inside('data/coco', r'..\..\a.png')
+        Traceback (most recent call last):
+        mmguard.files.inside.OutsideError: '..\\..\\a.png' is outside of the data set
+    """
+    check_name(name)
+    if not root or not name:
+        return os.path.normpath(name) if name else root
+    portable = name.replace('\\', '/')
+    if '://' in root:
+        top = posixpath.normpath(portable).split('/')[0]
+        path = root if top == os.curdir else f'{root.rstrip("/")}/{posixpath.normpath(name)}'
+        is_inside = top not in ('', os.pardir)
+    else:
+        path = os.path.normpath(os.path.join(root, name))
+        places = [os.path.abspath(path), os.path.abspath(os.path.join(root, portable))]
+        base = os.path.abspath(within or root)
+        is_inside = all(_is_in(place, base) for place in places)
+        if os.path.isabs(name) and not is_inside:  # of a folder that was named by a link
+            is_inside = all(_is_in(place, os.path.realpath(base)) for place in places)
+    if not is_inside:
+        raise OutsideError(f'{name!r:.120} is {OUTSIDE}')
+    return path
+
+
+def find_inside(root: str, name: str, within: str = '') -> str:
+    """Return the path of a name in a folder as :func:`resolve_inside` does, empty where it leads out of it."""
+    try:
+        return resolve_inside(root, name, within)
+    except OutsideError:
+        return ''
+
+
+def is_file_name(name: str) -> bool:
+    """Return True if a name is that of one file or folder here: a server lists what it likes."""
+    return name not in ('', os.curdir, os.pardir) and '/' not in name and os.path.basename(name) == name
+
+
+def is_really_inside(path: str, root: str) -> bool:
+    """Return True if a path leads to something in a folder, or to the folder itself, when all links are followed."""
+    return _is_in(os.path.realpath(path), os.path.realpath(root))
+
+
+def tell_inside(root: str) -> Callable[[str], bool]:
+    """Return :func:`is_really_inside` for many files of a folder: each folder in it is looked at once."""
+
+    @lru_cache(maxsize=None)
+    def is_folder_inside(folder: str) -> bool:
+        return is_really_inside(folder, root)
+
+    def is_inside(path: str) -> bool:
+        return is_really_inside(path, root) if os.path.islink(path) else is_folder_inside(os.path.dirname(path))
+
+    return is_inside
+
+
+def _is_in(path: str, root: str) -> bool:
+    return path == root or path.startswith(os.path.join(root, ''))

@@ -1,0 +1,115 @@
+"""Files that the user names for what a command found: ``--json``, ``--html``, ``--journal``.
+
+A mistyped name must not cost a data set. So a file that is there is replaced only if it is empty, or an earlier one of
+the same kind that mmguard wrote, and never if this run reads it. A link is followed; a device, a pipe, a socket and
+the standard streams are refused (``-`` is standard output).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Callable, Dict, Mapping, Union
+
+from mmguard.errors import CannotRun
+from mmguard.files.whole import NOT_REGULAR, write_whole
+
+_HEAD = 1024
+_JSON = b'{\n "written_by": "mmguard"'
+#: How a journal begins, also one that was cut off after the first bytes.
+_JOURNAL = (b'{"path": ', b'{"journal": ')
+
+#: Option -> True if a file begins as those that it writes.
+_IS_OURS: Dict[str, Callable[[bytes], bool]] = {
+    'json': lambda head: head.startswith(_JSON),
+    'html': lambda head: b'<title>mmguard: ' in head,
+    'journal': lambda head: any(mark.startswith(head.lstrip(b'\n')[: len(mark)]) for mark in _JOURNAL),
+}
+
+
+def check_outputs(args: argparse.Namespace) -> None:
+    """Refuse, before anything is read, outputs that would replace something else than earlier outputs.
+
+    Args:
+        args (Namespace): Of any command. All that names a file and is no output is what the command reads.
+
+    Raises:
+        CannotRun: Names the option, the file, and why it is left alone.
+    """
+    named = {option: getattr(args, option, None) for option in _IS_OURS}
+    outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}
+    read = [value for name, value in vars(args).items() if name not in (*_IS_OURS, 'out') and _is_file(value)]
+    for option, path in outputs.items():
+        why = _objection(path, option)
+        if not why and os.path.exists(path) and any(os.path.samefile(path, one) for one in read):
+            why = 'is read by this command'
+        if not why and list(map(os.path.realpath, outputs.values())).count(os.path.realpath(path)) > 1:
+            why = 'is named by two options'
+        if why:
+            raise CannotRun(f'--{option} {path} {why}: name another file')
+
+
+def write_json(target: str, record: Mapping[str, Any]) -> None:
+    """Write what ``--json`` asks for: to a file, whole, or to standard output for ``'-'``.
+
+    Args:
+        target (str): The file, or ``'-'``.
+        record (mapping): It is written after ``written_by``, by which the file is known again.
+
+    Raises:
+        CannotRun: The file cannot be written.
+    """
+    text = json.dumps({'written_by': 'mmguard', **record}, indent=1) + '\n'
+    if target == '-':
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        write_output(target, text.encode())
+    except OSError as error:
+        raise CannotRun(f'{target} cannot be written: {error.strerror or error}') from error
+
+
+def write_output(path: Union[str, Path], content: bytes) -> None:
+    """Write a file that the user named, whole; through a link, which stays.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    write_whole(Path(os.path.realpath(path)) if os.path.islink(path) else Path(path), content)
+
+
+def _is_file(value: Any) -> bool:
+    try:
+        return isinstance(value, (str, Path)) and os.path.isfile(value)
+    except ValueError:  # a null byte
+        return False
+
+
+def _objection(path: str, option: str) -> str:
+    """Say why a file must not be replaced; empty: it may be."""
+    if not os.path.exists(path):
+        return 'is a link that leads nowhere' if os.path.islink(path) else ''
+    status = os.stat(path)
+    if option == 'journal' and stat.S_ISCHR(status.st_mode) and os.path.samefile(path, os.devnull):
+        return ''  # no journal: it is written to, not replaced
+    if not stat.S_ISREG(status.st_mode):
+        return NOT_REGULAR + (' (-: standard output)' if option == 'json' else '')
+    if _is_stream(status):
+        return 'is a standard stream of this command' + (' (-: standard output)' if option == 'json' else '')
+    with open(path, 'rb') as file:
+        head = file.read(_HEAD)
+    return '' if not head or _IS_OURS[option](head) else 'exists, and mmguard did not write it'
+
+
+def _is_stream(status: os.stat_result) -> bool:
+    for stream in range(3):
+        with suppress(OSError):  # it is closed
+            if os.path.samestat(status, os.fstat(stream)):
+                return True
+    return False
