@@ -11,6 +11,7 @@ from collections import OrderedDict
 from functools import partial
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.systems import Entry, Object, Stamp
@@ -251,14 +252,6 @@ def _data(content: Content) -> bytes:
     if content.error is not None:
         raise content.error
     return content.data
-
-
-def open_regular(path: str) -> BinaryIO:
-    """As :meth:`Files.open`, of a disk."""
-    mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode):
-        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is no regular file')
-    return open(path, 'rb')
 
 
 def _is_folder(entry: os.DirEntry) -> bool:

@@ -20,7 +20,7 @@ from mmguard.tools.scan.plans.plan import AnnotationSource, CannotScan, Plan
 from mmguard.tools.scan.sources.config import ConfigSource, split_sets, type_name
 
 
-def read(target: str) -> ReadConfig:
+def read(target: str, run_code: bool = False) -> ReadConfig:
     from mmguard.config.recognized import check_is_config
 
     check_is_config(target)  # needs no mmengine
@@ -28,7 +28,7 @@ def read(target: str) -> ReadConfig:
 
     from mmguard.config.read import read_config
 
-    return read_config(target)
+    return read_config(target, run_code)
 
 
 def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
