@@ -16,6 +16,7 @@ from mmguard.config.classes import SCOPES
 from mmguard.config.recognized import DATA_ENDINGS, NotAConfig
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.files.regular import check_regular
 from mmguard.text.failures import ended_by, line_of, words_of
 from mmguard.text.short import short
 from mmguard.text.visible import visible_name
@@ -48,6 +49,8 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
         sys.path.append(here)
     try:
         path = config_file(file)
+        if os.path.exists(path):  # mmengine says what is missing
+            check_regular(path)
         check_bases(path)
         with warnings.catch_warnings(), _plain_data():
             warnings.simplefilter('ignore')

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Set, Union
 
+from mmguard.files.regular import open_regular
 from mmguard.files.whole import write_whole
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.checked import check_for
@@ -100,7 +100,7 @@ def _write(
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
             write_whole(out / new_name, corrected.data, check_for(corrected.ending))
         except (NotCorrected, OSError, MemoryError) as error:
-            left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
+            left_out.append({'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__})
             continue
         except Exception as error:  # the other files are written all the same
             left_out.append({'file': name, 'reason': f'{words_of(error)}; {REPORT_IT}'})
@@ -126,6 +126,5 @@ def _write(
 
 
 def _read(path: str) -> bytes:
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise NotCorrected('no regular file')  # reading a pipe would wait for ever
-    return Path(path).read_bytes()
+    with open_regular(path) as file:
+        return file.read()

@@ -9,12 +9,14 @@ import stat
 from pathlib import Path
 from typing import Any, Dict, Optional, Set
 
+from mmguard.files.regular import read_regular
 from mmguard.files.whole import is_draft, write_whole
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.storage.urls import is_url
 from mmguard.version import __version__
 
 MANIFEST = 'manifest.json'
+_LARGEST = 1 << 30
 _WRITER = 'mmguard fix'
 
 
@@ -39,7 +41,7 @@ def check_places(target: Path, out: Path) -> None:
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     """The manifest of a folder; ``None`` where there is none of ours."""
     try:
-        record = json.loads((folder / MANIFEST).read_text(encoding='utf-8'))
+        record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get('written_by') == _WRITER else None

@@ -26,6 +26,8 @@ _FILES, _OPENED = 2000, 20
 _STRAY = 10
 #: Of a larger JSON the first bytes say what it is.
 _HEAD = 1 << 16
+#: More bytes are no list of classes.
+_LARGEST_LIST = 8 << 20
 
 
 def is_labelme(target: str) -> bool:
@@ -85,7 +87,7 @@ def _beginning(path: str) -> Any:
 def read_classes(path: str) -> List[str]:
     """The names of a class list, a line each."""
     with open_regular(path) as file:
-        return [line.strip() for line in file.read().decode('utf-8-sig').splitlines() if line.strip()]
+        return [line.strip() for line in file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines() if line.strip()]
 
 
 def classes_beside(target: str) -> Tuple[str, List[str]]:
@@ -175,8 +177,8 @@ def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> S
                 size = size_of_data(file.data)
             else:
                 path = os.path.join(root, file.image)
-                if os.path.isfile(path):
-                    with Image.open(path) as opened:
+                if os.path.exists(path):
+                    with open_regular(path) as image, Image.open(image) as opened:
                         height, width = shown_size(opened)
                     size = float(height), float(width)
         except Exception as error:  # a damaged file raises what it likes
