@@ -100,7 +100,9 @@ def _write(
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
             write_whole(out / new_name, corrected.data, check_for(corrected.ending))
         except (NotCorrected, OSError, MemoryError) as error:
-            left_out.append({'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__})
+            left_out.append(
+                {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
+            )
             continue
         except Exception as error:  # the other files are written all the same
             left_out.append({'file': name, 'reason': f'{words_of(error)}; {REPORT_IT}'})
