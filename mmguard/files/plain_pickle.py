@@ -60,13 +60,13 @@ def _check_operations(file: IO[bytes]) -> int:
     try:
         for operation, argument, place in pickletools.genops(file):
             # As many as there are bytes cannot be kept.
-            length = (place or 0) - start
-            if operation.name in _PUTS and argument > length:
-                raise pickle.UnpicklingError(f'it is damaged: {argument:,} objects in {length:,} bytes')
+            length, number = (place or 0) - start, argument if isinstance(argument, int) else -1
+            if operation.name in _PUTS and number > length:
+                raise pickle.UnpicklingError(f'it is damaged: {number:,} objects in {length:,} bytes')
             if operation.name in _PUTS or operation.name == 'MEMOIZE':
-                memo[len(memo) if argument is None else argument] = stack[-1] or 0
+                memo[len(memo) if operation.name == 'MEMOIZE' else number] = stack[-1] or 0
             elif operation.name in _GETS:
-                stack.append(memo.get(argument, 1))
+                stack.append(memo.get(number, 1))
             elif operation.name == 'MARK':
                 stack.append(None)
             else:

@@ -68,9 +68,9 @@ def test_a_loss_that_does_not_work_is_an_error_with_the_exception(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a child whose torch lacks names that the loss needs."""
-    (tmp_path / 'sitecustomize.py').write_text('import torch\ndel torch.stack, torch.where, torch.zeros_like\n')
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    errors, _ = import_errors(['numpy', 'torch', 'mmguard', TRIAL])
+    (tmp_path / 'changes_it.py').write_text('import torch\ndel torch.stack, torch.where, torch.zeros_like\n')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    errors, _ = import_errors(['numpy', 'torch', 'changes_it', 'mmguard', TRIAL])
     assert list(errors) == [TRIAL]
     here = dict(versions={'torch': '2.1.2', 'numpy': '1.26.4'}, loss_error=errors[TRIAL])
     line = line_of('a guarded loss', **here)
@@ -80,11 +80,11 @@ def test_a_loss_that_does_not_work_is_an_error_with_the_exception(
 
 
 def test_a_loss_that_is_wrong_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / 'sitecustomize.py').write_text(
+    (tmp_path / 'changes_it.py').write_text(
         'from mmguard.nn import CrossEntropyLoss\nCrossEntropyLoss.forward = lambda self, x, y: x.sum()\n'
     )
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-    errors, _ = import_errors(['torch', TRIAL])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    errors, _ = import_errors(['torch', 'changes_it', TRIAL])
     assert errors[TRIAL].startswith('ArithmeticError: CrossEntropyLoss gives')
 
 
