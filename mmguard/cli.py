@@ -67,12 +67,13 @@ def main(argv: Optional[List[str]] = None) -> int:
 
 def _has_streams() -> bool:
     """Put the null device in place of closed standard streams; say so, and return False, where output is closed."""
-    names = [name for name in ('stdin', 'stdout', 'stderr') if getattr(sys, name) is None]
-    for name in names:
-        setattr(sys, name, open(os.devnull, 'r' if name == 'stdin' else 'w'))  # noqa: SIM115  until the end
-    if 'stdout' in names:
+    closed = [name for name in ('stdin', 'stdout', 'stderr') if getattr(sys, name) is None]
+    for name in closed:
+        # Until the end. Of a closed standard input nothing is read: it is not an empty one.
+        setattr(sys, name, open(os.devnull, 'w'))  # noqa: SIM115
+    if 'stdout' in closed:
         print('mmguard: standard output is closed: write it to a file, or to /dev/null', file=sys.stderr)
-    return 'stdout' not in names
+    return 'stdout' not in closed
 
 
 def _write_every_character() -> None:
