@@ -137,7 +137,7 @@ def _plain_data() -> Iterator[None]:
 
 
 def _check_names(node: Any, path: str) -> None:
-    """Refuse types and scopes that lead to code of others: to look a type up is to import what holds it.
+    """Refuse types and scopes that lead to other code: looking a type up imports the module that holds it.
 
     Raises:
         CannotRun: There is one.

@@ -13,6 +13,7 @@ from mmguard.config.load import is_data, load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
 from mmguard.text.failures import ended_by
+from mmguard.text.short import short
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
     from mmengine.config import Config
@@ -71,8 +72,8 @@ class ReadConfig:
             return []
         known = ', '.join(SCOPES)
         return [
-            f'default_scope = {scope!r} is no framework that mmguard knows ({known}): of its own heads, losses, data '
-            f'sets and transforms nothing is looked at, and nothing is guarded'
+            f'default_scope = {short(scope)} is no framework that mmguard knows ({known}): of its own heads, losses, '
+            f'data sets and transforms nothing is looked at, and nothing is guarded'
         ]
 
     @property

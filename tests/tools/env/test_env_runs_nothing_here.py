@@ -17,7 +17,7 @@ NAMES = ('json', 'importlib', 'warnings', 'numpy', 'torch', 'mmguard', 'sitecust
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with modules that are called as those of others; the file that one of them writes."""
+    """Write modules with the names of well-known ones into the working directory; return the file that they write."""
     mark = tmp_path / 'ran'
     for name in NAMES:
         (tmp_path / f'{name}.py').write_text(f'open({str(mark)!r}, "w").close()\n')
