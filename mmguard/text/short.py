@@ -22,6 +22,9 @@ def short(value: object, length: int = 60) -> str:
     return text
 
 
+_ENDS = {list: '[]', tuple: '()', set: '{}', frozenset: ('frozenset({', '})')}
+
+
 def _pieces(value: Any, length: int) -> Iterator[str]:
     if isinstance(value, (str, bytes)):
         yield repr(value[: length + 1])
@@ -33,15 +36,13 @@ def _pieces(value: Any, length: int) -> Iterator[str]:
             yield ': '
             yield from _pieces(inner, length)
         yield '}'
-    elif type(value) in (list, tuple):
-        begin, end = '[]' if isinstance(value, list) else ('(', ',)' if len(value) == 1 else ')')
+    elif type(value) in _ENDS and value:
+        begin, end = _ENDS[type(value)]
         yield begin
         for number, inner in enumerate(value):
             yield ', ' if number else ''
             yield from _pieces(inner, length)
-        yield end
-    elif isinstance(value, (set, frozenset)):
-        yield f'a {type(value).__name__} of {len(value):,}'
+        yield ',)' if isinstance(value, tuple) and len(value) == 1 else end
     else:
         try:
             yield ' '.join(repr(value).split())

@@ -143,6 +143,8 @@ def test_what_is_shown_of_a_value_is_short(kind: Any) -> None:
     assert short(circle()) == '[' * 57 + '...'
 
 
-@pytest.mark.parametrize('value', [None, 1.5, 'a', b'a', [], [1], (1,), (1, 2), {'a': [1, {2: 'b'}]}])
+@pytest.mark.parametrize(
+    'value', [None, 1.5, 'a', b'a', [], [1], (1,), (1, 2), (), set(), {1}, frozenset('a'), {'a': [1, {2: 'b'}]}]
+)
 def test_a_small_value_is_shown_as_python_shows_it(value: Any) -> None:
     assert short(value) == repr(value)
