@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any, Dict, Iterator, Sequence
 
 
 def short(value: object, length: int = 60) -> str:
@@ -22,7 +22,7 @@ def short(value: object, length: int = 60) -> str:
     return text
 
 
-_ENDS = {list: '[]', tuple: '()', set: '{}', frozenset: ('frozenset({', '})')}
+_ENDS: Dict[type, Sequence[str]] = {list: '[]', tuple: '()', set: '{}', frozenset: ('frozenset({', '})')}
 
 
 def _pieces(value: Any, length: int) -> Iterator[str]:
