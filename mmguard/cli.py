@@ -37,6 +37,8 @@ def main(argv: Optional[List[str]] = None) -> int:
         int: its exit code; 2 where it could not run, 130 where Ctrl-C ended it.
     """
     args = argparse.Namespace(command='', debug=False)
+    if not _has_streams():
+        return COULD_NOT_RUN
     _write_every_character()
     try:
         parser = _parser()
@@ -63,6 +65,17 @@ def main(argv: Optional[List[str]] = None) -> int:
             print(visible(traceback.format_exc()), file=sys.stderr)
         print(visible(f'mmguard {args.command}'.rstrip() + f': {_said_of(error, args)}'), file=sys.stderr)
         return COULD_NOT_RUN
+
+
+def _has_streams() -> bool:
+    """Put the null device in place of closed standard streams; say so, and return False, where output is closed."""
+    closed = [name for name in ('stdin', 'stdout', 'stderr') if getattr(sys, name) is None]
+    for name in closed:
+        # Until the end. Of a closed standard input nothing is read: it is not an empty one.
+        setattr(sys, name, open(os.devnull, 'w'))  # noqa: SIM115
+    if 'stdout' in closed:
+        print('mmguard: standard output is closed: write it to a file, or to /dev/null', file=sys.stderr)
+    return 'stdout' not in closed
 
 
 def _write_every_character() -> None:

@@ -7,7 +7,8 @@ import os
 from typing import Any, Dict, Iterator, List, Sequence
 
 from mmguard.compat.stack import OPENMMLAB, SHIPPED, STACKS, base_source, config_file
-from mmguard.config.recognized import NotAConfig, NotPlain, check_is_config, data_of, read_text
+from mmguard.config.recognized import NotAConfig, check_is_config, read_text
+from mmguard.files.plain_data import NotPlain, parse_data
 
 #: More files are no chain of bases.
 _MOST = 1000
@@ -56,7 +57,7 @@ def bases_of(file: str) -> List[str]:
             body = ast.parse(text).body
             named = [*_of_text_style(body), *_of_new_style(body, folder)]
         else:
-            data = data_of(text, ending)
+            data = parse_data(text, ending)
             said = data.get('_base_') if isinstance(data, dict) else None
             named = [said] if isinstance(said, str) else said if isinstance(said, list) else []
     except (SyntaxError, ValueError, NotPlain, RecursionError, MemoryError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
@@ -10,11 +9,12 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 from mmguard.config.head_classes import THINGS, classes_in
 from mmguard.config.one_channel import output_channels
 from mmguard.config.parts import Part
-from mmguard.files.plain_pickle import load_plain_pickle
+from mmguard.files.regular import read_regular
+from mmguard.files.weight_files import LARGEST, parse_weights
+from mmguard.text.failures import words_of
+from mmguard.text.short import short
 from mmguard.text.words import counted
 
-#: More is no file of class weights.
-_LARGEST = 1 << 22
 #: Heads whose loss_cls has one weight more, for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
 #: What "no object" weighs in them where nobody says otherwise.
@@ -49,38 +49,27 @@ def class_weights(loss: Part) -> ClassWeights:
         except OSError as error:
             return ClassWeights([], problem=f'{given}: {error.strerror or error}')
         except Exception as error:  # a damaged file raises what it likes
-            return ClassWeights([], problem=f'{given}: {type(error).__name__}: {error}')
+            return ClassWeights([], problem=f'{given}: {words_of(error, 200)}')
     if not isinstance(given, (list, tuple)):
         return ClassWeights([])
     return ClassWeights([float(w) for w in given if isinstance(w, (int, float))], len(given))
 
 
 def _load(path: str) -> Any:
-    """As mmseg's ``get_class_weight``: .npy, else .json, .yaml or .pkl, by the ending."""
+    """Load a file as mmseg's ``get_class_weight``: .npy, else .json, .yaml or .pkl, by the ending."""
     ending = os.path.splitext(path)[1].lower()
-    if not os.path.isfile(path):
+    if not os.path.exists(path):
         raise FileNotFoundError(2, 'there is no such file (from here)')
-    if os.path.getsize(path) > _LARGEST:
-        raise ValueError('too large for a file of class weights')
-    with open(path, 'rb') as file:
-        if ending == '.npy':
-            import numpy as np
-
-            return np.load(file, allow_pickle=False).tolist()
-        if ending == '.json':
-            return json.load(file)
-        if ending in ('.yml', '.yaml'):
-            import yaml
-
-            return yaml.safe_load(file)
-        if ending in ('.pkl', '.pickle'):
-            return load_plain_pickle(file)
-    raise ValueError('mmseg loads class weights from .npy, .json, .yaml and .pkl')
+    if ending not in ('.npy', '.json', '.yml', '.yaml', '.pkl', '.pickle'):
+        raise ValueError('mmseg loads class weights from .npy, .json, .yaml and .pkl')
+    return parse_weights(read_regular(path, LARGEST), ending)
 
 
 def _numbers(values: Any) -> List[float]:
     if not isinstance(values, (list, tuple)):
-        raise ValueError(f'it holds no list: {str(values)[:40]}')
+        raise ValueError(f'it holds no list: {short(values)}')
+    if not all(isinstance(value, (int, float, str)) for value in values):
+        raise ValueError(f'it holds no list of numbers: {short(values)}')
     numbers = [float(value) for value in values]
     if any(math.isnan(number) for number in numbers):
         raise ValueError('it holds NaN')

@@ -6,12 +6,16 @@ import json
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from mmguard.config.recognized import NotPlain, data_of, read_text
+from mmguard.config.recognized import read_text
 from mmguard.errors import CannotRun
+from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.files.regular import read_regular
 from mmguard.labels.numbering import COCO_IDS
 
 #: Files that include one another deeper are no configs.
 _DEEPEST = 20
+#: A larger file of annotations is not looked at for that.
+_LARGEST = 1 << 30
 _SPLITS = ('train', 'val')
 #: Outputs of a model of COCO's classes: one each, or one for each id.
 OF_COCO = (80, 90, 91)
@@ -62,8 +66,7 @@ def fits_table(path: str) -> bool:
 
 
 def _fits(path: str, num_classes: int) -> bool:
-    with open(path, encoding='utf-8') as file:
-        data = json.load(file)
+    data = json.loads(read_regular(path, _LARGEST))
     listed = {category['id'] for category in data['categories']}
     used = {annotation['category_id'] for annotation in data['annotations']}
     return listed <= set(COCO_IDS) and used <= set(COCO_IDS[:num_classes])
@@ -117,7 +120,7 @@ def _data(path: str) -> Dict[str, Any]:
     if text is None:
         raise CannotRun(f'{path} cannot be read')
     try:
-        data = data_of(text, '.yml')
+        data = parse_data(text, '.yml')
     except (NotPlain, ValueError) as error:
         raise CannotRun(f'{path} cannot be read: {error}') from error
     if not isinstance(data, dict):

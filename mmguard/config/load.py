@@ -8,26 +8,34 @@ import os
 import sys
 import traceback
 import warnings
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator
 
 from mmguard.compat.stack import config_file, folder_of
 from mmguard.config.bases import check_bases
+from mmguard.config.classes import SCOPES
+from mmguard.config.recognized import DATA_ENDINGS, NotAConfig
 from mmguard.errors import CannotRun
+from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.files.regular import check_regular
 from mmguard.text.failures import ended_by, line_of, words_of
+from mmguard.text.short import short
+from mmguard.text.visible import visible_name
 
 if TYPE_CHECKING:
     from mmengine.config import Config
 
 
-def load_config(file: str, import_custom_modules: bool = True) -> Config:
+def load_config(file: str, import_custom_modules: bool = True, run_code: bool = False) -> Config:
     """A config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
 
-    Python configs are programs, and are run. YAML and JSON are data, and nothing in them is.
+    Python configs are programs, and are run. YAML and JSON are data: nothing in them is, unless ``run_code`` says so.
 
     Args:
         file (str): It.
         import_custom_modules (bool): Whether its ``custom_imports`` are imported, those of the working directory
             included, as ``python tools/train.py`` in a project does.
+        run_code (bool): Whether YAML or JSON may name code, too: ``custom_imports``, types and scopes of other packages
+            than the frameworks. Without it the former are left alone, and the latter refused.
 
     Raises:
         CannotRun: It cannot be loaded, and why. Of what is no config nothing was run.
@@ -35,17 +43,25 @@ def load_config(file: str, import_custom_modules: bool = True) -> Config:
     """
     from mmengine.config import Config
 
+    is_code = run_code or not is_data(file)
     here = os.getcwd()
-    if import_custom_modules and here not in sys.path:
+    if import_custom_modules and is_code and here not in sys.path:
         sys.path.append(here)
     try:
         path = config_file(file)
+        if os.path.exists(path):  # mmengine says what is missing
+            check_regular(path)
         check_bases(path)
-        with warnings.catch_warnings(), _safe_yaml():
+        with warnings.catch_warnings(), _plain_data():
             warnings.simplefilter('ignore')
-            return Config.fromfile(path, import_custom_modules=import_custom_modules)
+            config = Config.fromfile(path, import_custom_modules=import_custom_modules and is_code)
+        if not is_code:
+            _check_names(config.to_dict(), f'{file}: ')
+        return config
     except CannotRun:
         raise
+    except NotPlain as error:
+        raise NotAConfig(f'{file} is no config: it is {error}. Nothing of it was run') from error
     except SystemExit as error:
         raise CannotRun(f'{file}: the config {ended_by(error)}') from error
     except RecursionError as error:
@@ -65,21 +81,96 @@ def _of_new_style(error: Exception) -> str:
     )
 
 
+def is_data(file: str) -> bool:
+    """Return True if a config is YAML or JSON, by its name."""
+    return file.lower().endswith(DATA_ENDINGS)
+
+
+def check_may_build(file: str, run_code: bool) -> None:
+    """Refuse to build what a config in YAML or JSON names: that is to run it.
+
+    Raises:
+        CannotRun: It is one, and the user did not say ``--run-code``.
+    """
+    if is_data(file) and not run_code:
+        raise CannotRun(
+            f'{file} is YAML or JSON, which is read as data: to build what it names is to run code, and nothing was '
+            f'run. If you trust it, add --run-code'
+        )
+
+
 @contextlib.contextmanager
-def _safe_yaml() -> Iterator[None]:
-    """mmengine reads YAML with a loader that runs ``!!python/object/apply``; meanwhile with one that does not."""
-    import yaml
-    from mmengine.fileio import YamlHandler, register_handler
+def _plain_data() -> Iterator[None]:
+    """Let mmengine read YAML and JSON as data.
 
-    class SafeYaml(YamlHandler):  # type: ignore[misc]
+    Its own loader of YAML runs ``!!python/object/apply``, and their ``_base_`` may lead to Python. What it reads is not
+    what stands in the file, but that with its templates filled in: so it is looked at here.
+    """
+    from mmengine.fileio import JsonHandler, YamlHandler, register_handler
+
+    def read(text: str, ending: str) -> Any:
+        try:
+            data = parse_data(text, ending)
+        except ValueError as error:
+            raise error.__cause__ or error from None
+        bases = data.get('_base_') if isinstance(data, dict) else None
+        for base in bases if isinstance(bases, list) else [bases]:
+            if base is not None and not is_data(str(base)):
+                raise NotPlain(f'YAML or JSON whose _base_ is {short(base)}: it must be YAML or JSON, too')
+        return data
+
+    class PlainYaml(YamlHandler):  # type: ignore[misc]
         def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
-            return super().load_from_fileobj(file, Loader=yaml.SafeLoader)
+            return read(file.read(), '.yaml')
 
-    register_handler(['yaml', 'yml'])(SafeYaml)
+    class PlainJson(JsonHandler):  # type: ignore[misc]
+        def load_from_fileobj(self, file: Any, **kwargs: Any) -> Any:
+            return read(file.read(), '.json')
+
+    register_handler(['yaml', 'yml'])(PlainYaml)
+    register_handler('json')(PlainJson)
     try:
         yield
     finally:
         register_handler(['yaml', 'yml'])(YamlHandler)
+        register_handler('json')(JsonHandler)
+
+
+def _check_names(node: Any, path: str) -> None:
+    """Refuse types and scopes that lead to other code: looking a type up imports the module that holds it.
+
+    Raises:
+        CannotRun: There is one.
+    """
+    if isinstance(node, dict):
+        for key, value in node.items():
+            where = f'{path}{key}'
+            if isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value):
+                raise CannotRun(
+                    f'{visible_name(where, 200)} is {short(value)}, which is not of a framework: to look it up is to '
+                    f'run it. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
+                )
+            _check_names(value, f'{where}.')
+    elif isinstance(node, (list, tuple)):
+        for number, value in enumerate(node):
+            _check_names(value, f'{path[:-1]}[{number}].')
+
+
+def _is_framework(scope: str) -> bool:
+    return scope in ('mmengine', *SCOPES)
+
+
+def _is_type(kind: str) -> bool:
+    scope, dot, name = kind.rpartition('.')
+    return not dot or (_is_framework(scope) and name[:1].isupper())
+
+
+#: Keys of what mmengine looks up -> whether a value is of a framework.
+_NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
+    'type': _is_type,
+    'default_scope': _is_framework,
+    '_scope_': _is_framework,
+}
 
 
 def import_scope(config: Any) -> None:

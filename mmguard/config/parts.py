@@ -7,10 +7,13 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.config.classes import MISSING, class_of, default_of, metainfo_of_class, name_of, scope_of
 from mmguard.config.read import ReadConfig
+from mmguard.files.regular import read_regular
 from mmguard.labels.spaces.heads import HEAD_MODULE
 
 #: What data sets of mmdet3d derive from: of labels of points, and of objects in space.
 OF_POINTS, OF_OBJECTS_3D = 'Seg3DDataset', 'Det3DDataset'
+#: More bytes are no list of classes.
+_LARGEST_LIST = 8 << 20
 #: Keys of a data loader's config, by split.
 LOADERS = {split: f'{split}_dataloader' for split in ('train', 'val', 'test')}
 
@@ -239,8 +242,7 @@ def classes_path(dataset: Part) -> str:
 def _lines(file: str) -> Optional[List[str]]:
     # A string is a file of names to mmengine where there is one, and else taken as it stands.
     try:
-        with open(file, encoding='utf-8') as lines:
-            return [line.rstrip('\n\r') for line in lines]
+        return read_regular(file, _LARGEST_LIST).decode().splitlines()
     except (OSError, ValueError):
         return None
 

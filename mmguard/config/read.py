@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, scope_in
-from mmguard.config.load import load_config
+from mmguard.config.load import is_data, load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
 from mmguard.text.failures import ended_by
+from mmguard.text.short import short
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
     from mmengine.config import Config
@@ -71,8 +72,8 @@ class ReadConfig:
             return []
         known = ', '.join(SCOPES)
         return [
-            f'default_scope = {scope!r} is no framework that mmguard knows ({known}): of its own heads, losses, data '
-            f'sets and transforms nothing is looked at, and nothing is guarded'
+            f'default_scope = {short(scope)} is no framework that mmguard knows ({known}): of its own heads, losses, '
+            f'data sets and transforms nothing is looked at, and nothing is guarded'
         ]
 
     @property
@@ -89,24 +90,33 @@ class ReadConfig:
         return found if isinstance(found, dict) else {}
 
 
-def read_config(file: str) -> ReadConfig:
+def read_config(file: str, run_code: bool = False) -> ReadConfig:
     """Reads a config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
 
     Its ``custom_imports`` are honoured, those of the working directory included, as ``python tools/train.py`` in a
     project does. One that fails becomes a note: the rest of the config can still be checked.
 
+    Args:
+        file (str): It.
+        run_code (bool): Whether those of a config in YAML or JSON are, too, see :func:`load_config`.
+
     Raises:
         CannotRun: It cannot be read, and why.
         Exception: What the import of mmengine raises.
     """
-    config = load_config(file, import_custom_modules=False)
-    return from_mmengine(config, file)
+    config = load_config(file, import_custom_modules=False, run_code=run_code)
+    return from_mmengine(config, file, run_code or not is_data(file))
 
 
-def from_mmengine(config: Config, file: Optional[str] = None) -> ReadConfig:
+def from_mmengine(config: Config, file: Optional[str] = None, run_code: bool = True) -> ReadConfig:
     """The same for a config that is already loaded."""
     read = ReadConfig(config.to_dict(), file or config.filename or '<config>')
-    read.notes += [*_import_custom(read.data.get('custom_imports')), *read.unknown_framework()]
+    custom = read.data.get('custom_imports')
+    if run_code:
+        read.notes += _import_custom(custom)
+    elif custom is not None:
+        read.notes.append('custom_imports: not imported, a config in YAML or JSON is data; with --run-code they are')
+    read.notes += read.unknown_framework()
     return read
 
 

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import ast
-import json
+import errno
 import os
 import re
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Iterator, List, Mapping, Optional, Tuple
 
 from mmguard.errors import CannotRun
+from mmguard.files.plain_data import NotPlain, parse_data
+from mmguard.files.regular import read_regular
+from mmguard.text.visible import visible_name
 
 #: A value that is not known without running the file.
 _UNKNOWN = object()
 #: Calls that make plain values.
 _MAKERS = ('dict', 'list', 'tuple', 'range', 'float', 'int', 'str', 'len')
-#: More values are no config.
-_LARGEST = 1_000_000
+#: More bytes are no config.
+_LARGEST = 8 << 20
 #: Top-level keys of configs that hold parts with a ``type``; of mmcv 1.x ``data`` and ``optimizer``, too.
 _PARTS = ('model', 'tta_model', 'data_preprocessor', 'optim_wrapper', 'optimizer', 'param_scheduler', 'visualizer')
 _ENDINGS = ('_evaluator', '_pipeline', '_cfg', 'pipeline')
 
 
+#: Endings of configs that are data.
+DATA_ENDINGS = ('.yaml', '.yml', '.json')
+
+
 class NotAConfig(CannotRun):
     """A file that is no config of OpenMMLab, and what it looks like."""
-
-
-class NotPlain(Exception):
-    """What a file of data holds beside data."""
 
 
 def check_is_config(file: str, is_base: bool = False) -> None:
@@ -55,53 +58,27 @@ def check_is_config(file: str, is_base: bool = False) -> None:
 
 
 def read_text(file: str) -> Optional[str]:
-    """The text of a file that may be a config, templates filled in; ``None`` for others, and unreadable ones."""
+    """Return the text of a file that may be a config, templates filled in; ``None`` for others, and unreadable ones.
+
+    Raises:
+        NotAConfig: It is too large for one.
+    """
     if os.path.splitext(file)[1].lower() not in ('.py', '.yaml', '.yml', '.json') or not os.path.isfile(file):
         return None
     try:
-        with open(file, encoding='utf-8') as opened:
-            text = opened.read()
-    except (OSError, UnicodeDecodeError):
+        text = read_regular(file, _LARGEST).decode()
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise NotAConfig(f'{file}: {error.strerror}, which no config is. Nothing of it was run') from error
         return None
+    except UnicodeDecodeError:
+        return None
+    text = text.replace('\r\n', '\n').replace('\r', '\n')
     # As mmengine does before it parses, but for what only the bases and the environment say.
     folder, base = os.path.split(os.path.abspath(file))
     stem, ending = os.path.splitext(base)
     known = {'fileDirname': folder, 'fileBasename': base, 'fileBasenameNoExtension': stem, 'fileExtname': ending}
     return re.sub(r'\{\{([^{}\n]*)\}\}', lambda found: known.get(found.group(1).strip(), '_').replace('\\', '/'), text)
-
-
-def data_of(text: str, ending: str) -> Any:
-    """What a YAML or JSON file holds; nothing in it is run.
-
-    Raises:
-        NotPlain: It holds more than plain data, or refers to its parts so often that they are too many.
-        ValueError: It is none.
-    """
-    if ending == '.json':
-        return json.loads(text)
-    import yaml
-
-    try:
-        loader = yaml.SafeLoader(text)
-        tree = loader.get_single_node()
-        if tree is not None and _size(tree, {}) > _LARGEST:
-            raise NotPlain(f'YAML whose aliases (*name) spread it to more than {_LARGEST:,} values')
-        return None if tree is None else loader.construct_document(tree)
-    except yaml.constructor.ConstructorError as error:
-        raise NotPlain('YAML of another program: it cannot be read without what wrote it') from error
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
-
-
-def _size(node: Any, known: Dict[int, int]) -> int:
-    """How many values a YAML tree has, each as often as it is referred to."""
-    size = known.get(id(node))
-    if size is None:
-        known[id(node)] = _LARGEST + 1  # of one that holds itself
-        inner = node.value if isinstance(node.value, list) else []
-        parts = (part for pair in inner for part in (pair if isinstance(pair, tuple) else (pair,)))
-        size = known[id(node)] = 1 + sum(_size(part, known) for part in parts)
-    return size
 
 
 def _looks_of_python(text: str, is_base: bool) -> str:
@@ -165,7 +142,7 @@ def _is_plain(node: ast.AST) -> bool:
 def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
     """The same of YAML and JSON."""
     try:
-        data = data_of(text, ending)
+        data = parse_data(text, ending)
     except NotPlain as error:
         return str(error)
     if not isinstance(data, Mapping):
@@ -186,7 +163,7 @@ def _looks_of_keys(text: str, ending: str, is_base: bool) -> str:
         return 'a config of detectron2: name the COCO JSON of its data set, with --framework detectron2'
     if {'images', 'annotations'} <= set(data):
         return 'a COCO JSON: `mmguard scan` reads it'
-    return f'a file of another program, with the keys {", ".join(map(str, list(data)[:6]))}'
+    return f'a file of another program, with the keys {", ".join(visible_name(str(key), 60) for key in list(data)[:6])}'
 
 
 def _tells(name: str, value: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from mmguard.config.classes import is_lazy, name_of
 from mmguard.errors import CannotRun
+from mmguard.text.short import short
 
 #: Deeper trees are no configs, and would end in a RecursionError.
 _DEEPEST = 100
@@ -34,9 +35,7 @@ class Misplaced(NamedTuple):
     fatal: bool = True
 
     def __str__(self) -> str:
-        text = repr(self.value)
-        text = text if len(text) <= 60 else f'{text[:57]}...'
-        return f'{self.path} = {text} ({kind_of(self.value)}), where {self.wanted} is taken'
+        return f'{self.path} = {short(self.value)} ({kind_of(self.value)}), where {self.wanted} is taken'
 
 
 class Wanted(NamedTuple):

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
+from mmguard.text.short import short
 from mmguard.text.words import counted
 
 if TYPE_CHECKING:
@@ -65,12 +66,12 @@ class Finding:
 def shown(value: Any) -> str:
     """A value in a line; long lists by their length and ends."""
     try:
-        text = repr(value)
-    except Exception:  # a number of more digits than Python prints, or an object of the user's
+        text = short(value, _SHOWN + 1)
+    except Exception:  # an object of the user's, which cannot say what it is
         return f'what cannot be shown ({type(value).__name__})'
     if isinstance(value, (list, tuple)) and len(text) > _SHOWN:
         first, last = value[0], value[-1]
-        return f'[{first!r}, ..., {last!r}] ({counted(len(value), "entry")})'
+        return f'[{short(first)}, ..., {short(last)}] ({counted(len(value), "entry")})'
     return text if len(text) <= _SHOWN else f'{text[: _SHOWN - 3]}...'
 
 

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, List, Optional
 
+from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import Rank, parsed
 from mmguard.labels.tally import Tally
 from mmguard.log.flight_record import FORMAT, NAME
@@ -107,7 +108,7 @@ def read_flight(path: str) -> Flight:
         ValueError: No record of this format; the message names the file.
     """
     flight = Flight()
-    with open(path, 'rb') as file:
+    with open_regular(path) as file:
         head = _head_of(file, path)
         if 'capacity' not in head:
             _read_object(head, path, flight)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import json
 import math
 import os
 from typing import Any, List, Optional, Sequence, Union
 
 import numpy as np
 import torch
-import yaml
 from mmengine import fileio
+
+from mmguard.files.weight_files import parse_weights
+from mmguard.text.short import short
 
 NUMBER = (int, float, np.integer, np.floating)
 
@@ -48,10 +48,8 @@ def _read(path: str) -> Any:
         raise ValueError(f'class_weight file {path}: unknown type {suffix!r}; use .npy, .json or .yaml')
     content = fileio.get(path)
     try:
-        if suffix == '.npy':
-            return np.load(io.BytesIO(content), allow_pickle=False)
-        return json.loads(content) if suffix == '.json' else yaml.safe_load(content)
-    except (ValueError, EOFError, yaml.YAMLError) as error:
+        return parse_weights(content, suffix)
+    except (ValueError, EOFError) as error:
         raise ValueError(f'class_weight file {path} cannot be read as {suffix}: {error}') from error
 
 
@@ -59,12 +57,14 @@ def _checked(weights: Any, name: str) -> List[float]:
     if isinstance(weights, (torch.Tensor, np.ndarray)):
         weights = weights.tolist()
     if not isinstance(weights, (list, tuple)):
-        raise TypeError(f'{name} must be a list with one number per class, got {type(weights).__name__}: {weights!r}')
+        raise TypeError(
+            f'{name} must be a list with one number per class, got {type(weights).__name__}: {short(weights)}'
+        )
     wrong = {
         index: weight
         for index, weight in enumerate(weights)
         if isinstance(weight, bool) or not isinstance(weight, NUMBER) or not math.isfinite(weight)
     }
     if wrong:
-        raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {wrong}')
+        raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {short(wrong, 200)}')
     return [float(weight) for weight in weights]

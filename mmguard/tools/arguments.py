@@ -21,6 +21,15 @@ def add_verbose(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_run_code(parser: Any) -> None:
+    """``--run-code``, of the commands that take a config."""
+    parser.add_argument(
+        '--run-code',
+        action='store_true',
+        help='for a CONFIG in YAML or JSON that you trust: import and build the code that it names, as a .py is run',
+    )
+
+
 def label(text: str) -> int:
     """An integer of 64 bits."""
     return _at_most(text, _LARGEST_LABEL)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from mmguard import register
-from mmguard.config.load import import_scope
+from mmguard.config.load import check_may_build, import_scope
 from mmguard.config.load import load_config as load_file
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
@@ -23,14 +23,19 @@ _PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
 
 
-def load_config(path: str) -> Any:
-    """The config, its custom modules imported.
+def load_config(path: str, run_code: bool = False) -> Any:
+    """The config, its custom modules imported: what it names is to be built.
+
+    Args:
+        path (str): It.
+        run_code (bool): Whether that may be what YAML or JSON names.
 
     Raises:
         CannotRun: It is none, cannot be loaded, or something else is taken where one of its values stands.
         Exception: What the import of its framework raises.
     """
-    config = load_file(path)
+    check_may_build(path, run_code)
+    config = load_file(path, run_code=run_code)
     import_scope(config)
     misplaced = [one for one in ReadConfig(config.to_dict()).misplaced if one.fatal]
     if misplaced:

@@ -124,7 +124,7 @@ def test_aliases_that_spread_are_refused(tmp_path: Path) -> None:
         ({'a.py': f'{CONFIG}x = (\n'}, 'cannot be loaded: SyntaxError'),
         ({'a.yaml': 'model: {type: [\n'}, 'cannot be loaded: ParserError'),
         ({'a.json': '{"model": '}, 'cannot be loaded: JSONDecodeError'),
-        ({'a.json': '{"model": ' + '[' * 100_000}, 'nested too deeply'),
+        ({'a.json': '{"model": ' + '[' * 100_000}, 'nested more than 100 levels'),
         (
             {'a.py': "import torch\nmodel = dict(type='A', w=torch.zeros(2))\n"},
             'is of the new style, where what is imported is only named, and cannot be called',

@@ -64,7 +64,7 @@ SIGNATURES = (
     Signature(
         'MG491',
         'A type of the config is not registered.',
-        r"is not in the \S+ registry|is not in the \S+::\S+ registry|KeyError: '\w+ is not in the",
+        r"is not in the \S+ registry|is not in the \S{1,80}::\S{1,80} registry|KeyError: '\w+ is not in the",
         'Nobody imported the module that defines it, or the scope is wrong.',
         (
             Cause(

@@ -244,7 +244,9 @@ SIGNATURES = (
                 clue=r'-10\d\d|-\d{3}|\b(?:[3-9]\d\d|\d{4})\b',
                 tell='Dozens of values, negative ones among them.',
             ),
-            Cause('Gray pictures: values in between.', ('MG106', 'MG136', 'MG185'), clue=r'(?:\d+\.?,?\s+){12}'),
+            Cause(
+                'Gray pictures: values in between.', ('MG106', 'MG136', 'MG185'), clue=r'(?:\d{1,9}\.?,?\s{1,9}){12}'
+            ),
             Cause('`labels` in dataset.json is empty or incomplete.', ('MG181', 'MG180'), clue=r'Expected: \[\]'),
             Cause(
                 'Values that were not renumbered (a gap, as 0, 1, 2, 4 of BraTS), or one that is not declared.',
@@ -273,7 +275,7 @@ SIGNATURES = (
             Cause(
                 'The class is rare, and the patches of this epoch missed it: nothing is to be done.',
                 (),
-                clue=r'^(?!.*nan in all)',
+                clue=r'\A(?!.*nan in all)',
                 tell='Other epochs have a number for it.',
             ),
             Cause(

@@ -134,7 +134,7 @@ SIGNATURES = (
     Signature(
         'MG406',
         'A kernel that looks up rows met an index outside the table (embedding, index_select).',
-        r'srcIndex < srcSelectDimSize|(?:Indexing|Embedding)\w*\.cu.{0,300}Assertion'
+        r'srcIndex < srcSelectDimSize|(?:Indexing|Embedding)\w{0,60}\.cu.{0,300}Assertion'
         r'|input\[.{0,20}\] .{0,20}num_weights',
         'A label or a token is used as a row of an embedding (label embeddings of DETR-like denoising, text tokens) '
         'that has fewer rows.',
@@ -159,7 +159,7 @@ SIGNATURES = (
     Signature(
         'MG407',
         'one_hot met labels that it cannot encode.',
-        r'OneHot\w*\.cu.{0,300}Assertion|Assertion.{0,40}(?:num_classes|n_class(?!es)).{0,60}failed'
+        r'OneHot\w{0,60}\.cu.{0,300}Assertion|Assertion.{0,40}(?:num_classes|n_class(?!es)).{0,60}failed'
         r'|Class values must be (?:non-negative|smaller than num_classes)'
         r'|Class Index must be less than number of classes',
         'one_hot(labels, num_classes) needs labels from 0 to num_classes - 1.',

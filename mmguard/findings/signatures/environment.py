@@ -28,7 +28,7 @@ SIGNATURES = (
         'MG497',
         'A version is refused.',
         r'is used but incompatible|[Pp]lease install mmcv|requires? (?:torch|numpy|mmcv|mmengine|python)\S*\s?[<>=!]'
-        r'|VersionConflict|DistributionNotFound|mmcv(?:-full)?==\S+ is used',
+        r'|VersionConflict|DistributionNotFound|mmcv(?:-full)?==\S{1,80} is used',
         'mmseg and mmdet accept a range of versions of mmcv and mmengine only.',
         (
             Cause('mmcv is newer than the release of mmdet or mmseg knows (2.2.0 with mmdet 3.3.0 asks < 2.2.0).'),

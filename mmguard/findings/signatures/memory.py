@@ -64,7 +64,7 @@ SIGNATURES = (
         'MG469',
         'The process crashed in C code.',
         r'Segmentation fault|core dumped|free\(\): invalid|double free or corruption|malloc\(\)|terminate called'
-        r'|SIGSEGV|exitcode\s*:\s*-11\b|corrupted size vs|munmap_chunk',
+        r'|SIGSEGV|exitcode[\s:]{1,20}-11\b|corrupted size vs|munmap_chunk',
         'An operation without checks wrote outside its memory, a library does not fit, or the hardware is faulty.',
         (
             Cause(
@@ -78,8 +78,7 @@ SIGNATURES = (
             ),
             Cause(
                 'Faulty memory.',
-                clue=r'Segmentation fault.*(?:free\(\)|malloc\(\)|double free|corrupted|invalid pointer)'
-                r'|(?:free\(\)|malloc\(\)|double free|corrupted).*Segmentation fault',
+                clue=r'\A(?=.*Segmentation fault)(?=.*(?:free\(\)|malloc\(\)|double free|corrupted|invalid pointer))',
                 tell='It dies in another way, at another place, each time; memtest finds it.',
             ),
         ),

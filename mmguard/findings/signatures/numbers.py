@@ -75,7 +75,7 @@ SIGNATURES = (
             Cause(
                 'Only one of the losses is NaN: its targets are the cause.',
                 ('MG109', 'MG128', 'MG172', 'MG146'),
-                clue=r'(?:loss_|rpn_?)(?:bbox|box|rpn_bbox|iou|mask|centerness|loss_box)\w*: nan',
+                clue=r'(?:loss_|rpn_?)(?:bbox|box|rpn_bbox|iou|mask|centerness|loss_box)\w{0,60}: nan',
                 tell='The log line names the loss.',
             ),
             _DIVERGED._replace(clue=r'grad_norm: (?:nan|inf)|amp|fp16|autocast|overflow'),

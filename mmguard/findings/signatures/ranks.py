@@ -134,7 +134,7 @@ SIGNATURES = (
     Signature(
         'MG458',
         'A process was killed from outside (SIGKILL, -9, 137).',
-        r'exit ?code\s*:?\s*-9\b|Signal 9 \(SIGKILL\)|(?<!by )signal: Killed|exit ?code:? 137\b|exited with code 137'
+        r'exit ?code[\s:]{0,20}-9\b|Signal 9 \(SIGKILL\)|(?<!by )signal: Killed|exit ?code:? 137\b|exited with code 137'
         r'|SIGKILL|oom[-_ ]?kill|Out of memory: Killed process|OOM Killed|^Killed\s*$|:\s+\d+ Killed\b',
         'Nobody but the system does that: mostly its memory ran out. Training itself has no word about it.',
         (
@@ -218,7 +218,7 @@ SIGNATURES = (
     Signature(
         'MG464',
         'A launched process failed.',
-        r'ChildFailedError|ProcessRaisedException|ProcessExitedException|exitcode\s*:\s*[1-9]'
+        r'ChildFailedError|ProcessRaisedException|ProcessExitedException|exitcode[\s:]{1,20}[1-9]'
         r'|process \d+ terminated with (?:signal|exit code)|subprocess\.CalledProcessError|exitcode: -(?:6|15)\b',
         'The launcher only says that one failed; its own error stands further up, or in another file.',
         (

@@ -8,7 +8,7 @@ from mmguard.findings.signatures.signature import Cause, Signature
 _SCAN = 'mmguard scan CONFIG'
 #: A call of a loss in the log that names the refused value as its ignore_index.
 _REFUSES_IGNORED = (
-    r'\A(?=[\s\S]*(?:cross_entropy|nll_loss|CrossEntropyLoss|NLLLoss)\w*\([^\n]*ignore_index=(-?\d+)\b)'
+    r'\A(?=[\s\S]*(?:cross_entropy|nll_loss|CrossEntropyLoss|NLLLoss)\w{0,60}\([^\n]{0,1000}ignore_index=(-?\d+)\b)'
     r'(?=[\s\S]*[Tt]arget \1\b)'
 )
 _NOT_IGNORED = Cause(

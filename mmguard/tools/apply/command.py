@@ -7,12 +7,14 @@ import os
 import shlex
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from mmguard.config.bases import check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.whole import NOT_REGULAR, write_whole
+from mmguard.tools.arguments import add_run_code
 from mmguard.tools.exit_codes import CLEAN
 from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, options_of
 from mmguard.version import __version__
@@ -33,7 +35,8 @@ def add_to(commands: Any) -> None:
         'GuardInstanceLabels or GuardClsLabels in every pipeline, guarded losses, assigners that heed ignored '
         'instances. CONFIG itself '
         'is never changed; a config that is guarded already stays as it is. With --edit it writes the edits that '
-        '`mmguard check` (or `scan`) numbers instead, and checks the result.',
+        '`mmguard check` (or `scan`) numbers instead, and checks the result. '
+        'CONFIG in Python is a program, and is run.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
     parser.add_argument(
@@ -54,6 +57,7 @@ def add_to(commands: Any) -> None:
     add_split(scanned)
     add_labels(scanned)
     add_reading(scanned)
+    add_run_code(parser)
     parser.add_argument('--guard', action='store_true', help='with --edit: add the guards, too')
     parser.add_argument('--force', action='store_true', help='overwrite OUT if it exists and differs')
     parser.add_argument('--quiet', action='store_true', help='do not show the diff')
@@ -66,10 +70,13 @@ def run(args: argparse.Namespace) -> int:
     if (args.scan or args.guard) and not args.edit:
         raise CannotRun('--scan and --guard go with --edit N')
     options = options_of(args)
-    if options.words() and not args.scan:
-        raise CannotRun(f'{shlex.join(options.words())}: what is said to a scan goes with --scan')
+    said = replace(options, run_code=False).words()
+    if said and not args.scan:
+        raise CannotRun(f'{shlex.join(said)}: what is said to a scan goes with --scan')
     scanned = options if args.scan else None
-    return apply(args.config, args.out, args.force, args.quiet, args.edit, scanned, args.guard or not args.edit)
+    return apply(
+        args.config, args.out, args.force, args.quiet, args.edit, scanned, args.guard or not args.edit, args.run_code
+    )
 
 
 def apply(
@@ -80,6 +87,7 @@ def apply(
     edits: Sequence[str] = (),
     scanned: Optional[ScanOptions] = None,
     guard: bool = True,
+    run_code: bool = False,
 ) -> int:
     """Writes the guarded config, or that with some edits.
 
@@ -91,6 +99,7 @@ def apply(
         edits (list[str]): Numbers of edits as `mmguard check` (or ``scan``) shows them, or ``'safe'``.
         scanned (ScanOptions, optional): They are numbers of a scan with these options.
         guard (bool): Guard it.
+        run_code (bool): Whether a config in YAML or JSON may name code: what is written is built.
 
     Returns:
         int: the exit code.
@@ -98,7 +107,7 @@ def apply(
     Raises:
         CannotRun, OSError: It cannot be done.
     """
-    from mmguard.config.load import import_scope
+    from mmguard.config.load import check_may_build, import_scope
     from mmguard.config.read import ReadConfig
     from mmguard.config.types import words_of_misplaced
     from mmguard.tools.apply.edited import edit_tree
@@ -109,11 +118,12 @@ def apply(
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     _check_places(source, out)
-    tree = load(source)
+    check_may_build(source, run_code)
+    tree = load(source, run_code)
     if tree.get('model') is None:
         raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
     import_scope(tree)
-    edited = edit_tree(source, tree, edits, scanned)
+    edited = edit_tree(source, tree, edits, scanned, run_code)
     misplaced = ReadConfig(by_name(edited.tree)).misplaced
     if misplaced:
         raise CannotRun(f'{source}: {words_of_misplaced(misplaced)}. `mmguard check {source}` says more')

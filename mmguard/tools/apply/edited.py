@@ -38,7 +38,11 @@ class Edited(NamedTuple):
 
 
 def edit_tree(
-    source: str, tree: Dict[str, Any], wanted: Sequence[str], scanned: Optional[ScanOptions] = None
+    source: str,
+    tree: Dict[str, Any],
+    wanted: Sequence[str],
+    scanned: Optional[ScanOptions] = None,
+    run_code: bool = False,
 ) -> Edited:
     """Write edits into a config, and have the rules look again. Several are tried together first.
 
@@ -47,13 +51,14 @@ def edit_tree(
         tree (dict): What it loads. Not written to.
         wanted (list[str]): Numbers, or ``'safe'``. Without any, no rule is evaluated.
         scanned (ScanOptions, optional): They are numbers of a scan with these options; else of a check.
+        run_code (bool): Whether a config in YAML or JSON may name code.
 
     Raises:
         CannotRun: There is no edit of such a number, or it leaves its finding.
     """
     if not wanted:
         return Edited(tree, [], [], [])
-    offers = _of_check(read_config(source)) if scanned is None else _of_scan(source, scanned)
+    offers = _of_check(read_config(source, run_code)) if scanned is None else _of_scan(source, scanned)
     chosen = [_of_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
     against = objection(chosen)
     if against:

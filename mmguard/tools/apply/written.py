@@ -25,13 +25,13 @@ _HEADER = '# Written by `mmguard apply`, mmguard {version}: {source}, {what}.\n'
 _GUARDED = 'guarded against invalid labels'
 
 
-def load(source: str) -> Dict[str, Any]:
+def load(source: str, run_code: bool = False) -> Dict[str, Any]:
     """The tree of a config: a file, or ``'mmseg::pidnet/....py'``.
 
     Raises:
         CannotRun: It cannot be loaded, and why.
     """
-    return tree_of(load_config(source))
+    return tree_of(load_config(source, run_code=run_code))
 
 
 def bases_for(source: str, out: Path) -> List[Base]:

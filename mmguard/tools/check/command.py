@@ -9,7 +9,7 @@ from typing import Any, List
 
 from mmguard.errors import CannotRun
 from mmguard.text.visible import visible
-from mmguard.tools.arguments import add_verbose
+from mmguard.tools.arguments import add_run_code, add_verbose
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 
@@ -18,7 +18,8 @@ def add_to(commands: Any) -> None:
         'check',
         help='check a config before training: say what is wrong with its labels, and what to write',
         description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
-        'sets, pipelines, metrics. Builds nothing and reads no data. Exit code: 0 nothing found, 1 findings, 2 could '
+        'sets, pipelines, metrics. Builds nothing and reads no data. '
+        'CONFIG in Python is a program, and is run. Exit code: 0 nothing found, 1 findings, 2 could '
         'not run. `mmguard explain CODE` says more about a finding.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a file, or a shipped one as mmseg::pidnet/NAME.py')
@@ -33,6 +34,7 @@ def add_to(commands: Any) -> None:
         help='also what matters only where labels are invalid: unguarded losses, heads and samplers',
     )
     parser.add_argument('--json', metavar='FILE', help='write the findings as JSON (-: to standard output)')
+    add_run_code(parser)
     add_verbose(parser)
     parser.set_defaults(run=run)
 
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         if is_detr_yaml(args.config):
             config = ReadConfig(with_includes(args.config), args.config)
         else:
-            config = read_config(args.config)
+            config = read_config(args.config, args.run_code)
         findings = diagnose(config=config, rules=rules)
     findings = numbered(findings)
     record = as_json(config, findings, [rule.code for rule in rules])

@@ -5,10 +5,18 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Callable
 
+from mmguard.tools.child import python_command
+
+#: Python reads no PYTHONIOENCODING here.
+_CODE = """
+import runpy
+for stream in (sys.stdout, sys.stderr):
+    stream.reconfigure(encoding='utf-8', errors='replace', line_buffering=True)
+runpy.run_module('mmguard.tools.demo.train', run_name='__main__', alter_sys=True)
+"""
 COLOURS = re.compile(r'\x1b\[[0-9;]*m')
 
 
@@ -25,10 +33,8 @@ def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> i
     """
     stem = Path(config).stem
     (folder / 'runs').mkdir(exist_ok=True)
-    command = [sys.executable, '-u', '-m', 'mmguard.tools.demo.train', config, f'runs/{stem}', '--tethered']
-    # The child must find what this process finds, though it runs elsewhere.
-    paths = os.pathsep.join(os.path.abspath(path) for path in sys.path)
-    environment = {**os.environ, 'PYTHONPATH': paths, 'PYTHONIOENCODING': 'utf-8', 'NO_COLOR': '1'}
+    command = [*python_command(_CODE), config, f'runs/{stem}', '--tethered']
+    environment = {**os.environ, 'NO_COLOR': '1'}
     # Two threads that wait for each other on busy cores take ten times as long as one.
     environment.setdefault('OMP_NUM_THREADS', '1')
     child = subprocess.Popen(

@@ -8,13 +8,13 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Dict, Optional, Sequence, Tuple
 
 from mmguard.compat.stack import folder_of
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, version_key
+from mmguard.tools.child import python_command
 from mmguard.tools.env.limits import accepted_mmcv, declared_mmcv
 from mmguard.tools.env.tried import tried
 
@@ -101,7 +101,8 @@ def _torch_cuda() -> Optional[str]:
 
 def _ask_driver(facts: EnvironmentFacts) -> None:
     program = shutil.which('nvidia-smi')
-    if program is None:
+    # Where PATH has '.', or on Windows, it may be one of the working directory.
+    if program is None or not os.path.isabs(program) or os.path.samefile(os.path.dirname(program), os.curdir):
         return
     for arguments in ([], ['--query-gpu=driver_version,name', '--format=csv,noheader']):
         try:
@@ -136,7 +137,7 @@ def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]
     while left:
         try:
             done = subprocess.run(
-                [sys.executable, '-c', _CHILD, *left], capture_output=True, text=True, timeout=IMPORT_TIMEOUT, env=env
+                [*python_command(_CHILD), *left], capture_output=True, text=True, timeout=IMPORT_TIMEOUT, env=env
             )
             output, how = done.stdout, f'the interpreter ended (exit code {done.returncode}) {_last(done.stderr)}'
         except subprocess.TimeoutExpired as error:

@@ -13,7 +13,7 @@ from typing import Any, Iterator, List, Optional, Tuple
 
 from mmguard.errors import CannotRun
 from mmguard.labels.numbering import FRAMEWORKS
-from mmguard.tools.arguments import add_verbose, label, positive
+from mmguard.tools.arguments import add_run_code, add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 
 _CODE = re.compile(r'[A-Za-z]{2}\d+')
@@ -33,8 +33,11 @@ def add_to(commands: Any) -> None:
         'what', nargs='?', metavar='WHAT', help='train.log, a notebook, a run folder, - for standard input; or MG102'
     )
     parser.add_argument(
-        '--config', metavar='CONFIG', help='check this config and its labels, too; the config is run, as by check'
+        '--config',
+        metavar='CONFIG',
+        help='check this config and its labels, too; a config in Python is a program, and is run',
     )
+    add_run_code(parser)
     parser.add_argument('--data', metavar='TARGET', help='scan these labels, too: a TARGET of `mmguard scan`')
     parser.add_argument('--num-classes', type=positive, metavar='N', help='with --data: valid labels are 0..N-1')
     parser.add_argument('--ignore-index', type=label, metavar='V', help='with --data: the label that is not trained on')
@@ -111,7 +114,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         from mmguard.tools.explain.facts import look
         from mmguard.tools.scan.options import ScanOptions
 
-        options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework)
+        options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
         known, problems = look(args.config, args.data, options, found)
         for problem in problems:
             print(visible(f'note: {problem}'), file=out)

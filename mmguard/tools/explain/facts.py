@@ -50,7 +50,7 @@ def look(
     with redirect_stdout(sys.stderr):  # configs and frameworks print
         if config is not None:
             try:
-                findings += _checked(config)
+                findings += _checked(config, options.run_code)
                 checked = True
             except Exception as error:  # a config is code, and may raise anything
                 problems.append(f'{config} cannot be read: {words_of(error)}')
@@ -70,13 +70,13 @@ def look(
     return Known(tuple(ranked), checked, scanned), problems
 
 
-def _checked(config: str) -> List[Finding]:
+def _checked(config: str, run_code: bool) -> List[Finding]:
     import mmengine  # noqa: F401  where it is missing, that is what is said
 
     from mmguard.config.read import read_config
     from mmguard.findings.engine import diagnose
 
-    return diagnose(config=read_config(config))
+    return diagnose(config=read_config(config, run_code))
 
 
 def _seen(target: str, options: ScanOptions, found: Optional[Explanation]) -> Tuple[List[Finding], List[str]]:

@@ -6,12 +6,12 @@ import re
 from typing import NamedTuple
 
 #: What is read of one line; an error says what it has to say in less.
-LONGEST = 1 << 14
+LONGEST = 1 << 12
 
 _COLOURS = re.compile(r'\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]')
 _RANK = re.compile(
     r'\[(?:rank|default)?(\d{1,5})\]:[ ]?'  # torch, torchrun --tee
-    r'|[ ]{0,3}(\d{1,5}):[ ](?=\s*(?:Traceback|File |\w+Error|[A-Z]|\s{3}))'  # srun --label
+    r'|[ ]{0,3}(\d{1,5}):[ ](?=\s*(?:Traceback|File |\w{1,60}Error|[A-Z]|\s{3}))'  # srun --label
     r'|\([\w. ]{1,60}?[ ]?pid=(\d+)[^)]{0,60}\)[ ]?'  # ray
     r'|[\w.-]{1,60}[-_](\d{1,5})[ ]+\|[ ]'  # docker compose
 )

@@ -33,6 +33,8 @@ _TRIGGERS = (
 #: So much from the beginning is read line by line: a few lines that somebody pasted may hold none of these words.
 _BEGINNING = 1 << 14
 _PIECE = 1 << 16
+#: Of a longer line the end is read.
+_LONGEST_LINE = 1 << 18
 #: Troubles, frames and lines of a message that are kept: the first ones, since what follows mostly follows from them.
 _TROUBLES, _FRAMES, _MESSAGE_LINES = 200, 120, 40
 #: Kinds of lines that are remembered.
@@ -49,7 +51,7 @@ _PROGRESS_WORDS = (b'poch', b'Iter', b'it/s', b's/it', b'_loss', b'step')
 
 _HEADER = re.compile(r'Traceback \(most recent call last\)')
 _NOTEBOOK_HEADER = re.compile(r'^([A-Za-z_][\w.]*)\s{2,}Traceback \(most recent call last\)')
-_FRAME = re.compile(r'^\W{0,4}\s*File "(.+?)", line (\d+)(?:, in (.+?))?\s*$')
+_FRAME = re.compile(r'^\W{0,4}\s*File "(.+?)", line (\d+)(?:, in (.+))?$')
 _NOTEBOOK_FRAME = re.compile(
     r'^(?:File )?(?P<file>[~/\w.<][^:]*?\.py|<ipython[^>]*>|Cell In\s?\[\d+\]|In \[\d+\])'
     r'(?:[:,] ?(?:line )?(?P<line>\d+))?(?:,? in (?P<name>[\w.<>]+).*)?$'
@@ -112,7 +114,7 @@ class Reader:
         text = self._rest + piece
         end = text.rfind(b'\n') + 1
         self._rest = text[end:]
-        if len(self._rest) > 16 * LONGEST:  # a progress bar without end
+        if len(self._rest) > _LONGEST_LINE:  # a progress bar without end
             self._rest = self._rest[-LONGEST:]
         text = text[:end]
         if not text:
@@ -310,7 +312,7 @@ class _Open:
 
     @staticmethod
     def _frame(text: str) -> Optional[Frame]:
-        found = _FRAME.match(text)
+        found = _FRAME.match(text.rstrip())
         if found:
             return Frame(found.group(1), int(found.group(2)), found.group(3) or '<module>')
         cell = _NOTEBOOK_FRAME.match(text)

@@ -26,7 +26,10 @@ def pieces_of(target: str) -> Iterator[bytes]:
         CannotRun: There is nothing that can be read.
     """
     if target == '-':
-        yield from iter(lambda: sys.stdin.buffer.read(_PIECE), b'')
+        try:
+            yield from iter(lambda: sys.stdin.buffer.read(_PIECE), b'')
+        except OSError as error:  # closed, or a folder
+            raise CannotRun(f'standard input cannot be read: {error.strerror or error}') from error
         return
     path = Path(target)
     if path.suffix == '.ipynb':

@@ -133,7 +133,8 @@ def add_to(commands: Any) -> None:
         action='append',
         default=[],
         metavar='N',
-        help='write edit [N] of the scan; can be repeated; safe: all that ask nothing. Several files: DIR/1, DIR/2',
+        help='write edit [N] of the scan; can be repeated; safe: all that ask nothing. Several files: DIR/1, DIR/2. '
+        'A TARGET that is a config in Python is a program, and is run',
     )
     add_split(edit)
     add_reading(edit)

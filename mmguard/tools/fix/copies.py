@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, NamedTuple, Set, Union
 
 from mmguard.files.inside import tell_inside
+from mmguard.files.regular import open_regular
 from mmguard.files.whole import LOCK, hold_folder, write_whole
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.checked import check_for
@@ -24,7 +25,6 @@ from mmguard.tools.fix.output import (
     write_manifest,
 )
 from mmguard.tools.fix.plan import files_of
-from mmguard.tools.storage.files import open_regular
 from mmguard.tools.storage.urls import is_url
 
 Link = Callable[[str, Path, bool], None]
@@ -130,7 +130,9 @@ def _write(
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
             write_whole(place_in(out, new_name, is_in_out), corrected.data, check_for(corrected.ending))
         except (NotCorrected, OSError, MemoryError) as error:
-            left_out.append({'file': name, 'reason': str(error) or type(error).__name__})
+            left_out.append(
+                {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
+            )
             continue
         except Exception as error:  # the other files are written all the same
             left_out.append({'file': name, 'reason': f'{words_of(error)}; {REPORT_IT}'})

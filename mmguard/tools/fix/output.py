@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Optional, Set
 
 from mmguard.files.inside import OutsideError, resolve_inside
+from mmguard.files.regular import read_regular
 from mmguard.files.whole import LOCK, NOT_REGULAR, is_draft, write_whole
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
-from mmguard.tools.storage.files import open_regular
 from mmguard.version import __version__
 
 MANIFEST = 'manifest.json'
+_LARGEST = 1 << 30
 _WRITER = 'mmguard fix'
 
 
@@ -40,8 +41,7 @@ def check_places(target: Path, out: Path) -> None:
 def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     """The manifest of a folder; ``None`` where there is none of ours."""
     try:
-        with open_regular(str(folder / MANIFEST)) as file:
-            record = json.loads(file.read().decode('utf-8'))
+        record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
     except (OSError, ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) and record.get('written_by') == _WRITER else None

@@ -49,7 +49,8 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
         counts['clipped'] += _clamp(item, width, height)
     names = [(item.findtext('name') or '').strip() for item in objects]
     known = sorted(set(names) - {''}) if options.classes is None else list(options.classes)
-    labels = np.array([known.index(name) if name in known else -1 for name in names], dtype=np.int64)
+    label_of = {name: label for label, name in reversed(list(enumerate(known)))}
+    labels = np.array([label_of.get(name, -1) for name in names], dtype=np.int64)
     faults = np.array([fault_of(_corners(item), width, height) for item in objects], dtype=np.int64)
     corrected = InstanceRule(max(len(known), 1), 'drop').sanitize(labels, None, faults)
     counts.update(corrected.tally.reasons)

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
+from mmguard.files.regular import open_regular
 from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
 from mmguard.tools.fix.label_files import Corrected, LabelFiles, ending_of, names_below, unchanged
@@ -14,7 +15,6 @@ from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
 from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
-from mmguard.tools.storage.files import open_regular
 from mmguard.tools.storage.urls import absolute
 
 #: How rows may be written, to convert them: as ``--boxes`` has it.

@@ -29,11 +29,15 @@ def read_checkpoint(file: str) -> Any:
         CannotRun: There is none, it is damaged, or it names a class or function that no checkpoint needs.
     """
     try:
-        # With weights_only=True torch takes no pickle module: it does not know that this one does just that.
         with environment('TORCH_FORCE_WEIGHTS_ONLY_LOAD', '0'):
             _refuse_archives(Path(file))
-            if not _pickle_module_is_heeded():
+            try:
                 return _load_weights_only(file)
+            except RefusedName:
+                if not _pickle_module_is_heeded():
+                    raise
+            # It holds more than tensors, as those of mmengine's runner do. With weights_only=True torch takes no pickle
+            # module: it does not know that this one does just that.
             return torch.load(file, map_location='cpu', pickle_module=tensor_pickle, weights_only=False)
     except OSError as error:
         raise CannotRun(f'--weights {file}: {error.strerror or error}') from error

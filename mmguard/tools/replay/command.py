@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from mmguard.tools.arguments import add_verbose, positive
+from mmguard.tools.arguments import add_run_code, add_verbose, positive
 
 
 def add_to(commands: Any) -> None:
@@ -15,7 +15,8 @@ def add_to(commands: Any) -> None:
         help='find the sample of the last batches before a crash that fails, and say why',
         description='Loads the samples of a label_guard_flight.jsonl (FlightRecorderHook) again, newest batch first, '
         'and runs the label checks and the model, forward and backward, on the CPU, one sample at a time. No GPU is '
-        'touched. Exit code: 0 none fails, 1 at least one fails, 2 could not run, or some were not found.',
+        'touched. CONFIG in Python is a program, and is run. Exit code: 0 none fails, 1 at least one fails, 2 could '
+        'not run, or some were not found.',
     )
     parser.add_argument('config', metavar='CONFIG', help='the config of the run')
     parser.add_argument('record', metavar='RECORD', help='its label_guard_flight.jsonl')
@@ -34,6 +35,7 @@ def add_to(commands: Any) -> None:
         metavar='K',
         help='how often a random pipeline is run; default: %(default)s',
     )
+    add_run_code(parser)
     parser.add_argument('--no-forward', action='store_true', help='check the labels only, do not run the model')
     parser.add_argument('--json', metavar='FILE', help='write the outcome as JSON (-: to standard output)')
     add_verbose(parser)
@@ -51,7 +53,15 @@ def run(args: argparse.Namespace) -> int:
     console = Console(file=file, markup=False, emoji=False, highlight=False)
     with without_gpu(), quiet():
         report = replayed(
-            console, args.config, args.record, args.last, args.sample, args.weights, args.seeds, not args.no_forward
+            console,
+            args.config,
+            args.record,
+            args.last,
+            args.sample,
+            args.weights,
+            args.seeds,
+            not args.no_forward,
+            args.run_code,
         )
     show(console, report, args.verbose)
     if args.json is not None:

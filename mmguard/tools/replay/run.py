@@ -33,6 +33,7 @@ def replayed(
     weights: Optional[str],
     seeds: int,
     forward: bool,
+    run_code: bool = False,
 ) -> Dict[str, Any]:
     """Replays the samples of a flight record, and reports what came of each.
 
@@ -45,13 +46,14 @@ def replayed(
         weights (str, optional): A checkpoint.
         seeds (int): How often a random pipeline is run.
         forward (bool): Whether the model is run, too.
+        run_code (bool): Whether a config in YAML or JSON may name code.
 
     Raises:
         CannotRun: Nothing can be replayed, and why.
     """
     flight = load_record(record_file)
     batches = recorded_batches(flight, record_file)
-    config = load_config(config_file)
+    config = load_config(config_file, run_code)
     with console.status('building data set and model on the CPU'):
         dataset = build_dataset(config)
         samples = Samples(dataset)

@@ -1,6 +1,7 @@
 """A ``pickle_module`` for ``torch.load`` that builds tensors and calls nothing else, on every version of torch.
 
-``torch.load(weights_only=True)`` cannot be taught what checkpoints of mmengine hold beside tensors before torch 2.5.
+Needed for the checkpoints that mmengine's runner writes: ``torch.load(weights_only=True)`` refuses the log history and
+the numbers of numpy in them, and cannot be taught to leave them unread.
 """
 
 from __future__ import annotations
@@ -11,7 +12,19 @@ from typing import IO, Any, Dict, Tuple
 import torch
 from torch import nn
 
-from mmguard.files.plain_pickle import PlainData
+from mmguard.files.plain_pickle import PlainData, RefusedName
+
+
+class _Function(tuple):  # type: ignore[type-arg]
+    """Calls a function of torch, and takes no attribute: what a pickle names it may also change."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        return self[0](*args)
+
+    def __setstate__(self, state: Any) -> None:
+        raise RefusedName('it sets attributes of a function')
 
 
 class _Unread:
@@ -33,7 +46,7 @@ def _written_by_torch() -> Dict[Tuple[str, str], Any]:
     marked.mark = True  # type: ignore[attr-defined]
     samples = (torch.zeros(1), nn.Parameter(torch.zeros(1)), marked)
     rebuild: Any = [sample.__reduce_ex__(2)[0] for sample in samples]
-    return {(function.__module__, function.__name__): function for function in rebuild}
+    return {(function.__module__, function.__name__): _Function((function,)) for function in rebuild}
 
 
 _KNOWN = {

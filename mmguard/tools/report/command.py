@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Container, Optional
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.arguments import add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
@@ -102,7 +104,7 @@ def _dice_beside(log: Path) -> PseudoDice:
 
     dice = PseudoDice()
     for path in sorted((log if log.is_dir() else log.parent).glob('training_log*.txt')):
-        with open(path, 'rb') as lines:
+        with contextlib.suppress(OSError), open_regular(path) as lines:
             for line in lines:
                 dice.take(line)
     return dice

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional
 
+from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import Rank
 from mmguard.labels.tally import Tally
 from mmguard.log.line_reader import Unread, read_lines
@@ -87,7 +88,7 @@ def read_logs(paths: List[Path], unread: Unread) -> Iterator[Line]:
     """The lines of all files, one after the other; what cannot be understood is noted in ``unread``."""
     for path in paths:
         try:
-            with open(path, 'rb') as file:
+            with open_regular(path) as file:
                 yield from read_lines(file, str(path), Line, unread)
         except OSError as error:
             unread.add(str(path), error.strerror or error)

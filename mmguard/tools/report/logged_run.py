@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
+from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import Rank, decoded, parsed
 from mmguard.labels.spaces import LabelSpaces, from_record
 from mmguard.log.line_reader import Unread
@@ -112,7 +113,7 @@ def read_run(paths: Sequence[Path]) -> LoggedRun:
 
 
 def _read(path: Path) -> _Record:
-    with open(path, 'rb') as file:
+    with open_regular(path) as file:
         record = decoded(_Record, parsed(file.read(_LARGEST)))
     if record.format != FORMAT:
         raise ValueError(f'format {record.format}, this mmguard reads {FORMAT}')

@@ -146,7 +146,8 @@ def _open(path: str) -> Any:
     from PIL import Image
 
     try:
-        image = Image.open(FILES.open(path) if FILES.is_far(path) else path)
+        with FILES.open(path) as file:
+            image = Image.open(io.BytesIO(file.read()))
         if image.size[0] * image.size[1] > MOST_PIXELS:
             raise CannotDraw(f'too large to draw ({image.size[0]:,} x {image.size[1]:,})')
         if image.format != 'JPEG':

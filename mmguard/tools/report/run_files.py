@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Dict, List, Optional
 
 from mmguard.errors import CannotRun
+from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import parsed
 from mmguard.log.flight_record import NAME as FLIGHT
 from mmguard.log.json_lines import NAME
@@ -91,7 +92,7 @@ def _newest_below(folder: Path) -> RunFiles:
 
 def _sort_of(path: Path) -> str:
     """What a file is, by what it says: its first line, or all of it."""
-    with contextlib.suppress(OSError), open(path, 'rb') as file:  # the reader of logs says what cannot be read
+    with contextlib.suppress(OSError), open_regular(path) as file:  # the reader of logs says what cannot be read
         for read in (file.readline, file.read):
             file.seek(0)
             with contextlib.suppress(ValueError):

@@ -87,4 +87,5 @@ def options_of(args: argparse.Namespace) -> ScanOptions:
         framework=args.framework,
         masks=args.masks,
         classes=args.classes,
+        run_code=getattr(args, 'run_code', False),
     )

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
-from mmguard.tools.arguments import add_verbose, processes
+from mmguard.tools.arguments import add_run_code, add_verbose, processes
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, options_of
 
@@ -25,13 +25,15 @@ def add_to(commands: Any) -> None:
         'the likely cause. TARGET is a config of mmseg or mmdet, a folder of label maps, a COCO or LVIS JSON, a VOC '
         'folder, a data.yaml or folder of YOLO, a folder of Labelme, or a raw data set of nnU-Net '
         '(dataset.json). Label maps, a COCO JSON and YOLO can lie behind a URL (s3://, gs://, az://, https://, '
-        'zip://FOLDER::FILE.zip). Exit code: 0 clean, 1 findings, 2 could not run, or read nothing.',
+        'zip://FOLDER::FILE.zip). A config in Python is a program, and is run. Exit code: 0 clean, 1 findings, 2 could '
+        'not run, or read nothing.',
     )
     parser.add_argument('target', metavar='TARGET')
     add_split(parser)
     labels = parser.add_argument_group('what a config would say')
     add_labels(labels)
     add_reading(labels)
+    add_run_code(labels)
     where = parser.add_argument_group('how it is run')
     where.add_argument(
         '--resume',

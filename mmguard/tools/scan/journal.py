@@ -6,12 +6,16 @@ import hashlib
 import json
 import os
 from array import array
+from functools import partial
 from typing import IO, Any, Iterable, Optional, Sequence
 
 import numpy as np
 
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.storage.urls import is_url
+
+#: More bytes have no line of ours.
+_LONGEST = 1 << 25
 
 
 class Journal:
@@ -46,12 +50,12 @@ class Journal:
         keys, places = array('Q'), array('q')
         place, line = 0, b'\n'
         with open(self.path, 'rb') as lines:
-            for line in lines:
+            for line in iter(partial(lines.readline, _LONGEST), b''):
                 try:
                     keys.append(_key(json.loads(line)['path']))
                     places.append(place)
-                except (ValueError, TypeError, KeyError):
-                    pass  # torn by a kill: that file is read again
+                except (ValueError, TypeError, KeyError, RecursionError):
+                    pass  # torn by a kill, or damaged: that file is read again
                 place += len(line)
         order = np.argsort(np.frombuffer(keys, np.uint64), kind='stable') if keys else np.empty(0, np.int64)
         self._keys = np.frombuffer(keys, np.uint64)[order] if keys else self._keys
@@ -91,7 +95,7 @@ class Journal:
         if self._lines is None or at < 0 or int(self._keys[at]) != _key(path):
             return None
         self._lines.seek(int(self._places[at]))
-        return self._lines.readline().decode(errors='replace')
+        return self._lines.readline(_LONGEST).decode(errors='replace')
 
     @property
     def resumed(self) -> bool:

@@ -26,6 +26,7 @@ class ScanOptions:
             JSON.
         classes (tuple[str], optional): Names of the classes, in their order; of Labelme and VOC.
         masks (bool): Masks of a COCO JSON are read, too; a config that trains them asks for it itself.
+        run_code (bool): A config in YAML or JSON may name code.
     """
 
     num_classes: Optional[int] = None
@@ -39,6 +40,7 @@ class ScanOptions:
     framework: Optional[str] = None
     masks: bool = False
     classes: Optional[Tuple[str, ...]] = None
+    run_code: bool = False
 
     def words(self) -> List[str]:
         """The words of a command line that say the same."""
@@ -54,7 +56,7 @@ class ScanOptions:
             ('--split', [] if self.splits == SPLITS else list(self.splits)),
         ]
         words = [word for option, values in written if values for word in (option, *values)]
-        flags = {'--reduce-zero-label': self.reduce_zero_label, '--masks': self.masks}
+        flags = {'--reduce-zero-label': self.reduce_zero_label, '--masks': self.masks, '--run-code': self.run_code}
         return [*words, *(flag for flag, is_set in flags.items() if is_set)]
 
     def settings(self) -> MapSettings:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.regular import open_regular
 from mmguard.labels.space import value_counts
 from mmguard.tools.scan.arrays import form_of_array, is_array_name, read_array
 from mmguard.tools.scan.edges import count_between
@@ -156,7 +157,7 @@ def _stamp_and_fault(path: str, content: Optional[Content]) -> Tuple[Optional[St
 
 
 def _opened(path: str, content: Optional[Content]) -> BinaryIO:
-    return open(path, 'rb') if content is None else io.BytesIO(content.data)
+    return open_regular(path) if content is None else io.BytesIO(content.data)
 
 
 def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:

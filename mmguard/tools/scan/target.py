@@ -61,7 +61,7 @@ def plan_again(
 
 def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
     if '::' in target and not is_url(target) and not os.path.exists(target):  # a config that ships with a framework
-        return config_plan(read(target), options)
+        return config_plan(read(target, options.run_code), options)
     if not FILES.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
     found = formats.format_of(target, options.suffix)
@@ -85,7 +85,7 @@ def _file_plan(target: str, ending: str, options: ScanOptions) -> Plan:
                 f'{target}: a config is code, and is read from a disk: copy it here, with the files that its _base_ '
                 f'names, and name the copy. The labels that it names may stay where they are'
             )
-        return config_plan(read(target), options)
+        return config_plan(read(target, options.run_code), options)
     if ending == '.json':
         return coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):

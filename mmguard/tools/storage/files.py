@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
 from mmguard.files.inside import is_file_name
+from mmguard.files.regular import open_regular
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.entries import Entry, Object, Stamp
@@ -241,14 +242,6 @@ def _data(content: Content) -> bytes:
     if content.error is not None:
         raise content.error
     return content.data
-
-
-def open_regular(path: str) -> BinaryIO:
-    """As :meth:`Files.open`, of a disk."""
-    mode = os.stat(path).st_mode
-    if not stat.S_ISREG(mode):
-        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is no regular file')
-    return open(path, 'rb')
 
 
 def _is_folder(entry: os.DirEntry) -> bool:

@@ -7,7 +7,7 @@ import sys
 from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any, Dict, Optional
 
-from mmguard.tools.arguments import label, positive
+from mmguard.tools.arguments import add_run_code, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ def add_to(commands: Any) -> None:
         'trace',
         help='show after which step of the pipeline a label value or a box appears, changes or vanishes',
         description="Builds a config's data set, runs its pipeline step by step on one sample, and shows what each "
-        'step did to label values and instances, and why. Exit code: 0 all valid (or the value was not found), 1 '
+        'step did to label values and instances, and why. '
+        'CONFIG in Python is a program, and is run. Exit code: 0 all valid (or the value was not found), 1 '
         'invalid values at some step, 2 could not run.',
     )
     parser.add_argument('config', metavar='CONFIG', help='a config of MMSegmentation or MMDetection')
@@ -42,6 +43,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--num-classes', type=positive, metavar='N', help='number of classes; default: what guards or heads say'
     )
+    add_run_code(parser)
     parser.add_argument('--json', metavar='FILE', help='write all steps as JSON (-: to standard output)')
     parser.set_defaults(run=run)
 
@@ -61,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     file = sys.stderr if args.json == '-' else sys.stdout
     console = Console(file=file, markup=False, emoji=False, highlight=False)
     with redirect_stdout(sys.stderr):  # configs and pycocotools print; standard output may be for JSON
-        config = load_config(args.config)
+        config = load_config(args.config, args.run_code)
         read = from_mmengine(config)
         if any(one.is_a(OF_POINTS, OF_OBJECTS_3D) for one in datasets(read)):
             raise CannotRun(f'{args.config}: points and objects in space (MMDetection3D) are not traced')

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.regular import open_regular
 from mmguard.labels.images import NO_LABEL
 from mmguard.labels.space import value_counts
 from mmguard.text.words import counted
@@ -110,7 +111,7 @@ def _stored(path: str) -> Tuple[Optional[np.ndarray], str]:
     from PIL import Image
 
     try:
-        with Image.open(path) as image:
+        with open_regular(path) as file, Image.open(file) as image:
             if len(image.getbands()) > 1:
                 return None, f'{image.mode}: {len(image.getbands())} channels, colours instead of values'
             label = np.asarray(image)

@@ -144,7 +144,7 @@ def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, 
         'talks': 'print("[1, 2]"); print("hello")',
     }.items():
         (tmp_path / f'{name}.py').write_text(text)
-    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
     errors, available = import_errors(['breaks', 'aborts', 'exits', 'talks', 'json', 'not_there_at_all'])
     assert list(errors) == ['breaks', 'aborts', 'exits', 'not_there_at_all']
     assert errors['breaks'] == 'OSError: libbroken.so: undefined symbol'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import zipfile
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any, Tuple
@@ -162,7 +163,32 @@ def test_a_damaged_file_says_so(file: str, in_zip: bool) -> None:
 
 
 def test_a_number_beyond_all_reason_makes_no_table(file: str) -> None:
-    # protocol 2, None kept under the number 2**31 - 1, the end
-    Path(file).write_bytes(b'\x80\x02N' + b'r\xff\xff\xff\x7f' + b'.')
-    with pytest.raises(CannotRun, match='damaged: 2,147,483,647 objects in 3 bytes'):
+    # protocol 2, the name of a function, kept under the number 2**31 - 1, the end
+    Path(file).write_bytes(b'\x80\x02cposix\nsystem\n' + b'r\xff\xff\xff\x7f' + b'.')
+    with pytest.raises(CannotRun, match='damaged: 2,147,483,647 objects in 16 bytes'):
         read_checkpoint(file)
+
+
+#: A name of each kind that torch writes, and what the pickle then does to it: state of slots, state of a dict.
+STATES = {'slots': b'N}U\x0c__defaults__U\x03abcs\x86b', 'dict': b'}U\x04markU\x03abcsb'}
+
+
+@pytest.mark.parametrize('state', STATES.values(), ids=STATES)
+@pytest.mark.parametrize('in_zip', [True, False])
+@pytest.mark.parametrize('name', ['_rebuild_tensor_v2', '_rebuild_parameter', '_rebuild_parameter_with_state'])
+def test_no_attribute_of_a_function_is_set(file: str, name: str, in_zip: bool, state: bytes) -> None:
+    function = getattr(torch._utils, name)
+    before = function.__defaults__, dict(vars(function))
+    # Beside a name that torch itself does not read.
+    data = b'\x80\x02(cnumpy\nndarray\nctorch._utils\n' + name.encode() + b'\n' + state + b't.'
+    if in_zip:
+        with zipfile.ZipFile(file, 'w') as archive:
+            archive.writestr('archive/data.pkl', data)
+            archive.writestr('archive/version', '3\n')
+    else:
+        torch.save({}, file, _use_new_zipfile_serialization=False)
+        whole = Path(file).read_bytes()
+        Path(file).write_bytes(whole.replace(b'\x80\x02}q\x00.', data, 1))
+    with pytest.raises(CannotRun, match='refused, it sets attributes of a function'):
+        read_checkpoint(file)
+    assert (function.__defaults__, dict(vars(function))) == before

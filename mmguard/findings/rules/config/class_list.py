@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Iterator, List, Optional
 
 from mmguard.config.changes import REMOVED, Changes
@@ -80,7 +81,7 @@ class ClassList(ConfigRule):
                     ),
                 )
             elif isinstance(classes, (list, tuple)):
-                twice = sorted({str(name) for name in classes if list(classes).count(name) > 1})
+                twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
                 if twice:
                     yield self.at(
                         f'{at}.classes',

@@ -105,7 +105,8 @@ def _first_other(names: List[str], expected: List[str]) -> str:
 
 
 def _difference(names: List[str], expected: List[str]) -> str:
-    here: Dict[str, None] = dict.fromkeys(n for n in names if n not in expected)
-    there: Dict[str, None] = dict.fromkeys(n for n in expected if n not in names)
+    known, meant = set(names), set(expected)
+    here: Dict[str, None] = dict.fromkeys(n for n in names if n not in meant)
+    there: Dict[str, None] = dict.fromkeys(n for n in expected if n not in known)
     parts = [f'only {where}: {", ".join(list(only)[:4])}' for where, only in (('here', here), ('there', there)) if only]
     return f' ({"; ".join(parts)})' if parts else ''

@@ -56,9 +56,11 @@ class DuplicateIds(DataRule):
             twice = {number: kept for number, kept in merged.items() if number != kept}
             question = f'Is each of {listing(map(repr, found.duplicate_names), 3)} one class?'
             names = facts.labels.class_names
-            ids = [number for number, name in found.categories.items() if name in names]
+            known = set(names)
+            ids = [number for number, name in found.categories.items() if name in known]
+            place_of = {number: place for place, number in enumerate(ids)}
             for edit in rewrite(self, facts, 'gives them one id', ASKS, question, label_map=twice):
-                yield replace(edit, unlabelled=tuple(ids.index(number) for number in twice if number in ids))
+                yield replace(edit, unlabelled=tuple(place_of[number] for number in twice if number in place_of))
         else:
             yield from rewrite(self, facts, 'numbers the annotations anew, `ann["id"] = i + 1`', SAFE)
 

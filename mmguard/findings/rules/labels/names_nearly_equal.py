@@ -33,14 +33,15 @@ class NamesNearlyEqual(DataRule):
             return
         found, names = annotations_of(facts.labels), facts.labels.class_names
         rename: Dict[str, str] = {}
+        counts, label_of = self._counts(found), {name: label for label, name in reversed(list(enumerate(names)))}
         listed = facts.config is not None or found.left_out_names
         for group in self._pairs(facts.labels):
             # The name of the class list where there is one, else the usual one.
-            kept = next((name for name in group if listed and name in names), '')
-            kept = kept or max(group, key=lambda name: self._number(found, name)).strip()
+            kept = next((name for name in group if listed and name in label_of), '')
+            kept = kept or max(group, key=lambda name: counts.get(name, 0)).strip()
             rename.update({name: kept for name in group if name != kept})
-        question = f'Is each of {", ".join(map(repr, rename))} the same class as {listing(set(rename.values()))}?'
-        merged = tuple(names.index(name) for name in rename if name in names)
+        question = f'Is each of {listing(map(repr, rename), 8)} the same class as {listing(set(rename.values()))}?'
+        merged = tuple(label_of[name] for name in rename if name in label_of)
         for edit in rewrite(self, facts, 'gives them one name', ASKS, question, rename=rename):
             yield replace(edit, unlabelled=merged)
 
@@ -48,14 +49,12 @@ class NamesNearlyEqual(DataRule):
         return {'pairs': listing((' and '.join(map(repr, names)) for names in self._pairs(facts)), 4)}
 
     def evidence(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        return listing(
-            f'{name!r} {self._number(found, name):,} times' for names in self._pairs(facts) for name in names
-        )
+        counts = self._counts(annotations_of(facts))
+        return listing(f'{name!r} {counts.get(name, 0):,} times' for names in self._pairs(facts) for name in names)
 
-    def _number(self, found: AnnotationFacts, name: str) -> int:
-        ids = {name: str(number) for number, name in found.categories.items()}
-        return found.instances_of.get(name, found.instances_of.get(ids.get(name, ''), 0))
+    def _counts(self, found: AnnotationFacts) -> Dict[str, int]:
+        of_ids = {name: found.instances_of.get(str(number), 0) for number, name in found.categories.items()}
+        return {**of_ids, **found.instances_of}
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {}

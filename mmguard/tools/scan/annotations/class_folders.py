@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Dict, List, Optional, Sequence
 
+from mmguard.files.regular import open_regular
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.image_labels import Labelled, facts_of_images
@@ -80,7 +81,7 @@ def _is_photo(path: str) -> bool:
     try:
         from PIL import Image
 
-        with Image.open(path) as opened:
+        with open_regular(path) as file, Image.open(file) as opened:
             return opened.mode in ('RGB', 'CMYK') and opened.getcolors(_COLOURS) is None
     except Exception:  # a damaged file raises what it likes
         return False

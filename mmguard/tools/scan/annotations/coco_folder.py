@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Iterator, List, Match, NamedTuple
 
 from mmguard.files.inside import find_inside
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name
-from mmguard.tools.storage.files import open_regular
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
 #: Files of whole images, of captions, and without any annotation.

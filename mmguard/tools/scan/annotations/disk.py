@@ -6,12 +6,14 @@ import importlib.util
 import io
 import os
 import warnings
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
 from mmguard.files.inside import OUTSIDE, OutsideError, find_inside, resolve_inside
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.fetched import HEAD
@@ -71,11 +73,11 @@ def _shown(path: str, head: Optional[Content] = None, files: Files = FILES) -> O
     from PIL import Image
 
     try:
-        if head is None and not os.path.isfile(path):  # opening a pipe would wait for ever
-            return None
-        file: Any = path if head is None else io.BytesIO(head.data)
-        with warnings.catch_warnings(), Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')) as image:
+        with ExitStack() as stack:
+            file: Any = stack.enter_context(open_regular(path)) if head is None else io.BytesIO(head.data)
+            stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter('ignore')
+            image = stack.enter_context(Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')))
             return shown_size(image), _orientation(image)
     except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
         if head is not None and len(head.data) == HEAD:  # its size is further behind

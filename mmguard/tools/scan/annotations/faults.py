@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Dict, List
 
+from mmguard.text.short import short
+
+__all__ = ['NAMED', 'Faults', 'short']
+
 #: So many places are named of each kind of fault; the others are counted.
 NAMED = 20
 
@@ -53,12 +57,3 @@ class Faults:
             what: [*places, f'and {self._more[what]:,} more'] if what in self._more else list(places)
             for what, places in self._places.items()
         }
-
-
-def short(value: object, length: int = 60) -> str:
-    """A value as a message shows it: one line, not longer than ``length``."""
-    try:
-        text = repr(value[: 4 * length] if isinstance(value, (str, bytes, list)) else value)
-    except (ValueError, RecursionError):  # an int of thousands of digits, a list in a list in a list ...
-        text = f'a {type(value).__name__}'
-    return text if len(text) <= length else f'{text[: length - 3]}...'

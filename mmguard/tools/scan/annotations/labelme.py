@@ -7,13 +7,14 @@ import os
 from typing import Any, List, Optional, Sequence, Tuple
 
 from mmguard.files.inside import resolve_inside
+from mmguard.files.regular import open_regular
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.annotations.disk import shown_size
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.labelme_facts import NO_CLASS, facts_of_shapes, labels_of
 from mmguard.tools.scan.annotations.labelme_json import ShapeFile, is_of_others, read_labelme, size_of_data
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
-from mmguard.tools.storage.files import FILES, open_regular
+from mmguard.tools.storage.files import FILES
 
 #: Lists of classes, in the folder or above it.
 LISTS = ('labels.txt', 'classes.txt')
@@ -23,6 +24,8 @@ _FILES, _OPENED = 2000, 20
 _STRAY = 10
 #: Of a larger JSON the first bytes say what it is.
 _HEAD = 1 << 16
+#: More bytes are no list of classes.
+_LARGEST_LIST = 8 << 20
 
 
 def is_labelme(target: str) -> bool:
@@ -77,7 +80,7 @@ def _head(path: str) -> bytes:
 def read_classes(path: str) -> List[str]:
     """The names of a class list, a line each."""
     with open_regular(path) as file:
-        return [line.strip() for line in file.read().decode('utf-8-sig').splitlines() if line.strip()]
+        return [line.strip() for line in file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines() if line.strip()]
 
 
 def classes_beside(target: str) -> Tuple[str, List[str]]:
@@ -185,8 +188,8 @@ def _sized(file: ShapeFile, root: str, name: str, faults: Optional[Faults]) -> S
                 size = size_of_data(file.data)
             else:
                 path = resolve_inside(root, file.image, around(root))
-                if os.path.isfile(path):
-                    with Image.open(path) as opened:
+                if os.path.exists(path):
+                    with open_regular(path) as image, Image.open(image) as opened:
                         height, width = shown_size(opened)
                     size = float(height), float(width)
         except Exception as error:  # a damaged file raises what it likes

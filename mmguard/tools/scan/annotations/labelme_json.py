@@ -9,9 +9,9 @@ import math
 import struct
 from typing import Any, List, NamedTuple, Optional, Tuple
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
 from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.storage.files import open_regular
 
 #: With its image in it, a file is some tens of megabytes.
 LARGEST = 512 << 20

@@ -10,6 +10,7 @@ from typing import Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
@@ -17,7 +18,6 @@ from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.openimages_hierarchy import check_hierarchy
 from mmguard.tools.scan.annotations.openimages_metas import compare_metas, read_metas, sizes_of
 from mmguard.tools.scan.annotations.table import UNLISTED, Table, facts_of
-from mmguard.tools.storage.files import open_regular
 
 #: Columns that mmdet reads by place, whatever the header calls them.
 _LABEL, _CONFIDENCE, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 3, 4, 5, 6, 7, 13

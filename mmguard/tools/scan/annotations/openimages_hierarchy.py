@@ -6,8 +6,8 @@ import json
 import os
 from typing import Any, Container, List
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.storage.files import open_regular
 
 #: mmdet's walk calls itself once for each level, and Python has an end to that.
 DEEPEST = 400

@@ -8,8 +8,8 @@ from typing import Any, List, Sequence, Tuple
 import numpy as np
 
 from mmguard.files.plain_pickle import RefusedName, load_plain_pickle
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.storage.files import open_regular
 
 #: File name, height, width.
 Meta = Tuple[str, float, float]

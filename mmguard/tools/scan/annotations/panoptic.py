@@ -11,13 +11,13 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from mmguard.files.inside import find_inside
+from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.tools.scan.annotations.disk import LOOKED_AT, missing_files
 from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.json_stream import JsonFault, Stream
 from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.sizes import can_hold
-from mmguard.tools.storage.files import open_regular
 
 #: What is wrong with segments, as rule MG179 knows it.
 NO_ENTRY = 'a panoptic PNG holds ids without an entry in segments_info'

@@ -237,7 +237,7 @@ def _sized(root: str, image: VocImage, file: VocFile, faults: Faults, files: Fil
 
         try:
             path = joined(root, image.name)
-            with Image.open(files.open(path) if files.is_far(path) else path) as opened:
+            with files.open(path) as image_file, Image.open(image_file) as opened:
                 height, width = shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
         except Exception as error:  # a damaged file raises what it likes

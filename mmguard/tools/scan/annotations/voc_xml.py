@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from xml.parsers import expat
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.storage.files import open_regular
 
 #: An annotation of one image is a few kilobytes.
 LARGEST = 64 << 20

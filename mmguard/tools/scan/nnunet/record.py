@@ -139,7 +139,7 @@ class CaseRecord:
             words['images'] = [_file(image) for image in words['images']]
             words['spacing_files'] = [stamp and tuple(stamp) for stamp in words.get('spacing_files', [])]
             return cls(**words)
-        except (TypeError, AttributeError, KeyError) as error:
+        except (TypeError, AttributeError, KeyError, ValueError, RecursionError) as error:
             raise ValueError(f'not a record of a case: {line[:80]!r}') from error
 
 

@@ -11,8 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from mmguard.files.regular import open_regular
 from mmguard.text.words import counted, plural
-from mmguard.tools.storage.files import open_regular
 
 #: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'

@@ -21,7 +21,7 @@ from mmguard.tools.scan.sources.config import ConfigSource, split_sets
 from mmguard.tools.storage.urls import enter_all
 
 
-def read(target: str) -> ReadConfig:
+def read(target: str, run_code: bool = False) -> ReadConfig:
     from mmguard.config.recognized import check_is_config
 
     check_is_config(target)  # needs no mmengine
@@ -29,7 +29,7 @@ def read(target: str) -> ReadConfig:
 
     from mmguard.config.read import read_config
 
-    return read_config(target)
+    return read_config(target, run_code)
 
 
 def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:

@@ -124,7 +124,7 @@ def is_gray(path: str) -> bool:
     try:
         from PIL import Image
 
-        with Image.open(path) as opened:
+        with FILES.open(path) as file, Image.open(file) as opened:
             return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
     except Exception:  # a damaged file raises what it likes
         return False

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Dict, Tuple
 
-from mmguard.tools.storage.files import open_regular
+from mmguard.files.regular import open_regular
 
 NAME = 'labelmap.txt'
 #: More bytes are no class list.

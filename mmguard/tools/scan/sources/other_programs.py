@@ -7,9 +7,9 @@ import re
 import shlex
 from typing import NamedTuple, Pattern
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.sources.folder import TRAINED_ENDINGS
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
-from mmguard.tools.storage.files import open_regular
 
 #: So many names of a folder are looked at, and so many files of an ending in each; so much of a file tells what it is.
 _NAMES, _OPENED, _HEAD = 2000, 5, 1 << 12

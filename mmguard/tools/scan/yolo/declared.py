@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
-from mmguard.config.recognized import NotPlain, data_of, read_text
 from mmguard.files.inside import OutsideError, check_name
+from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.tools.scan.annotations.faults import short
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, joined
@@ -22,8 +23,8 @@ _MOST = 100_000
 _LOOKED_AT = 5000
 #: More bytes have no list of names.
 _LARGEST = 8 << 20
-#: What a config of another program has beside names.
-_OTHERS = ('_base_', 'model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
+#: What a config of another program has beside names. A ``_base_`` beside them is nothing: a data.yaml is data.
+_OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 
 @dataclass
@@ -84,15 +85,11 @@ def _data(path: str) -> Any:
     if os.path.splitext(path)[1].lower() not in ('.yaml', '.yml'):
         return None
     try:
-        text = _far_text(path) if FILES.is_far(path) else read_text(path)
-        return None if text is None else data_of(text, '.yml')
+        with FILES.open(path) as file:
+            data = file.read(_LARGEST + 1)
+        return parse_data(data.decode(), '.yml') if len(data) <= _LARGEST else None
     except (OSError, NotPlain, ValueError, RecursionError, MemoryError, ImportError):
         return None
-
-
-def _far_text(path: str) -> str:
-    with FILES.open(path) as file:
-        return file.read(_LARGEST).decode()
 
 
 def read_data_yaml(path: str) -> Declared:
@@ -111,7 +108,7 @@ def read_data_yaml(path: str) -> Declared:
     if names and count is not None and count != len(names):
         said.faults.append(f'nc is {count}, names has {len(names)}: ultralytics stops')
     said.num_classes = len(names) or count
-    twice = sorted({name for name in names if names.count(name) > 1})[:5] if len(set(names)) < len(names) else []
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)[:5]
     said.faults += [f'the name {short(name)} stands for several classes' for name in twice]
     missing = [split for split in ('train', 'val') if not data.get(split)]
     said.faults += [f'it names no {split}, which ultralytics asks for' for split in missing]

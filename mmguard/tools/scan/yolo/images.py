@@ -9,9 +9,10 @@ import warnings
 from functools import partial
 from typing import BinaryIO, Iterator, Optional, Sequence, Union
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.fetched import HEAD
 from mmguard.tools.storage.ahead import ahead
-from mmguard.tools.storage.files import FILES, open_regular
+from mmguard.tools.storage.files import FILES
 
 #: Ultralytics takes no smaller ones.
 SMALLEST = 10

@@ -7,13 +7,14 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.faults import NAMED
 from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.faults import CRASHES
 from mmguard.tools.scan.yolo.images import image_faults
 from mmguard.tools.scan.yolo.listing import TextItem
 from mmguard.tools.scan.yolo.rows import TextRows, add_rows, as_columns
-from mmguard.tools.storage.files import FILES, Files, open_regular
+from mmguard.tools.storage.files import FILES, Files
 
 #: A label file is a few kilobytes.
 _LARGEST = 64 << 20

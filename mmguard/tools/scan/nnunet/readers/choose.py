@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Dict, List, Optional, Tuple
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.scan.nnunet.readers.flat import is_flat, open_natural, open_tiff_volume
 from mmguard.tools.scan.nnunet.readers.itk import has_simple_itk, itk_header, open_itk
 from mmguard.tools.scan.nnunet.readers.nifti import open_nifti
@@ -84,5 +85,5 @@ def open_volume(path: str, reader: str, stack: ExitStack, spacing_file: str = ''
             if reader.startswith('SimpleITK') and has_simple_itk():
                 return open_itk(path)
             raise CannotRead('needs nibabel', 'NIfTI is read by nibabel: pip install nibabel') from None
-        return open_nifti(path, stack.enter_context(open(path, 'rb')), reader)
+        return open_nifti(path, stack.enter_context(open_regular(path)), reader)
     return open_itk(path)

@@ -9,6 +9,8 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.regular import check_regular, open_regular, read_regular
+from mmguard.text.failures import words_of
 from mmguard.tools.scan.faults import TRUNCATED, fault_of
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, blocks_of
 from mmguard.tools.scan.sizes import can_hold
@@ -17,6 +19,8 @@ from mmguard.tools.scan.sizes import can_hold
 #: numbers), PackBits.
 _PACKED = {1: False, 5: True, 8: True, 32946: True, 32773: True}
 
+#: Three numbers take less.
+_LARGEST_SPACING = 1 << 20
 #: NaturalImage2DIO tells no spacing; this is what it says instead.
 _FLAT = [999.0, 1.0, 1.0]
 
@@ -79,12 +83,11 @@ def _volume(array: np.ndarray, dimension: int, geometry: Geometry) -> Volume:
 
 def _spacing(spacing_file: str) -> List[float]:
     try:
-        with open(spacing_file, encoding='utf-8') as file:
-            spacing = json.load(file)['spacing']
+        spacing = json.loads(read_regular(spacing_file, _LARGEST_SPACING))['spacing']
     except FileNotFoundError:
         return [1.0, 1.0, 1.0]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotRead('damaged spacing file', f'{os.path.basename(spacing_file)}: {error!r}') from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CannotRead('damaged spacing file', f'{os.path.basename(spacing_file)}: {words_of(error, 120)}') from error
     numbers = isinstance(spacing, list) and len(spacing) == 3 and all(isinstance(n, (int, float)) for n in spacing)
     if not numbers or min(spacing) <= 0:
         raise CannotRead('damaged spacing file', f'{os.path.basename(spacing_file)}: spacing must be 3 numbers above 0')
@@ -97,6 +100,7 @@ def _tiff(path: str) -> Optional[np.ndarray]:
     except ImportError:
         return None
     try:
+        check_regular(path)
         with tifffile.TiffFile(path) as file:
             series = file.series[0]  # what imread reads; it takes memory for all of it at once
             if not series.is_multifile:
@@ -121,7 +125,7 @@ def _picture(path: str) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')  # of large or odd files
-            with Image.open(path, formats=('PNG', 'BMP', 'TIFF', 'JPEG')) as image:
+            with open_regular(path) as file, Image.open(file, formats=('PNG', 'BMP', 'TIFF', 'JPEG')) as image:
                 return _as_skimage(image)
     except Exception as error:  # as above
         raise _damaged(path, error) from error
@@ -138,7 +142,7 @@ def _as_skimage(image: Any) -> np.ndarray:
 def _damaged(path: str, error: Exception) -> CannotRead:
     head: Tuple[bytes, ...] = ()
     try:
-        with open(path, 'rb') as file:
+        with open_regular(path) as file:
             head = (file.read(16),)
     except OSError:
         pass

@@ -11,6 +11,7 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
+from mmguard.files.regular import check_regular, open_regular
 from mmguard.tools.scan.faults import TRUNCATED
 from mmguard.tools.scan.nnunet.readers.content import Content
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, blocks_of
@@ -66,6 +67,7 @@ def _opened(itk: Any, path: str) -> Any:
     if not path.isprintable() and any('\ud800' <= char <= '\udfff' for char in path):
         # Given such a name it ends the process.
         raise CannotRead('refused by SimpleITK', 'its name is not UTF-8: rename it')
+    check_regular(path)
     _check_axes(path)
     reader.SetFileName(path)
     try:
@@ -78,7 +80,7 @@ def _opened(itk: Any, path: str) -> Any:
 def _check_axes(path: str) -> None:
     """Refuses axes of a NIfTI that are not finite: SimpleITK may search for their rotation without end."""
     try:
-        with open(path, 'rb') as file:
+        with open_regular(path) as file:
             head = Content(path, file).head(max(_AXES))
     except (CannotRead, OSError):
         return  # SimpleITK says what is wrong
@@ -94,7 +96,7 @@ def _check_axes(path: str) -> None:
 
 def _check_size(path: str, reader: Any) -> None:
     """Refuses what the file is too small for, before SimpleITK takes memory for it."""
-    with open(path, 'rb') as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD)
     if _DETACHED.search(head):
         return  # the voxels lie in another file
@@ -113,7 +115,7 @@ def _inflated(path: str) -> Optional[int]:
     Raises:
         CannotRead: They are damaged, or cut off.
     """
-    with open(path, 'rb') as file:
+    with open_regular(path) as file:
         head = file.read(_HEAD)
         begin = _VOXELS.match(head)
         if begin is None or _PACKED.search(head, 0, begin.end()) is None:

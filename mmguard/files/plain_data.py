@@ -1,0 +1,131 @@
+"""YAML, JSON and unpickled values as plain data: nothing is run, and size and depth are bounded first."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+#: More values are no config and no data.yaml.
+LARGEST = 1_000_000
+#: More levels of lists and tables are not, either, and what walks them calls itself once for each level.
+DEEPEST = 100
+_MOST_DIGITS = 4000
+_TOO_DEEP = f'nested more than {DEEPEST} levels deep'
+
+
+class NotPlain(Exception):
+    """A file of data holds something else, or more than can be looked at."""
+
+
+def parse_data(text: str, ending: str) -> Any:
+    """Return what a YAML or JSON text holds. Nothing in it is run.
+
+    Args:
+        text (str): The text.
+        ending (str): ``'.json'``; anything else is YAML.
+
+    Raises:
+        NotPlain: It holds more than plain data, refers to its parts so often that they are too many, or is nested too
+            deeply.
+        ValueError: It is damaged; the error of the parser is its cause.
+
+    Example:
+        >>> parse_data('a: [1, 2]', '.yaml')
+        {'a': [1, 2]}
+    """
+    if ending == '.json':
+        try:
+            data = json.loads(text)
+        except RecursionError:
+            raise NotPlain(f'JSON that is {_TOO_DEEP}') from None
+        check_spread(data, max(LARGEST, len(text)), 'JSON')
+        return data
+    import yaml
+
+    # libyaml reads ten times as fast, but overflows the stack where lists are nested deep enough.
+    loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
+    try:
+        _check_events(yaml.parse(text, Loader=loader))
+        return yaml.load(text, Loader=loader)
+    except yaml.constructor.ConstructorError as error:
+        raise NotPlain('YAML of another program: it cannot be read without what wrote it') from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def check_spread(value: Any, most: int, kind: str) -> None:
+    """Check that lists, tables and sets hold few values, each part counted as often as it is referred to.
+
+    Args:
+        value: What JSON or a pickle holds.
+        most (int): So many values are allowed.
+        kind (str): How the message names it.
+
+    Raises:
+        NotPlain: There are more, they are nested too deeply, or a part holds itself.
+    """
+    size, levels = _measure(value, {}, 0, kind)
+    if levels > DEEPEST:
+        raise NotPlain(f'{kind} that is {_TOO_DEEP}')
+    if size > most:
+        raise NotPlain(f'{kind} whose shared parts spread it to more than {most:,} values')
+
+
+def _measure(value: Any, known: Dict[int, Tuple[int, int]], depth: int, kind: str) -> Tuple[int, int]:
+    """Return the number of values and of levels."""
+    if depth > DEEPEST:
+        raise NotPlain(f'{kind} that is {_TOO_DEEP}')
+    if id(value) not in known:
+        parts: Iterable[Any] = chain(value, value.values()) if isinstance(value, dict) else value
+        size, levels = 1, 0
+        for part in parts if isinstance(value, _HOLDERS) else ():
+            inner, below = _measure(part, known, depth + 1, kind) if isinstance(part, _HOLDERS) else (1, 0)
+            size, levels = size + inner, max(levels, below)
+        known[id(value)] = size, levels + 1
+    return known[id(value)]
+
+
+_HOLDERS = (dict, list, tuple, set, frozenset)
+
+
+def _check_events(events: Iterable[Any]) -> None:
+    """Check a YAML text before its parts are put together: merge keys copy what an alias names.
+
+    Raises:
+        NotPlain: As :func:`check_spread`.
+    """
+    import yaml
+
+    known: Dict[Optional[str], Tuple[int, int]] = {}
+    around: List[Tuple[Optional[str], int, int]] = [(None, 0, 0)]  # name, values and levels of each open part
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            around.append((event.anchor, 1, 0))
+            if event.anchor is not None:
+                known[event.anchor] = LARGEST + 1, 1  # of one that holds itself
+            if len(around) > DEEPEST:
+                raise NotPlain(f'YAML that is {_TOO_DEEP}')
+            continue
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, size, levels = around.pop()
+            levels += 1
+        elif isinstance(event, yaml.AliasEvent):
+            anchor, (size, levels) = None, known.get(event.anchor, (1, 0))
+        elif isinstance(event, yaml.ScalarEvent):
+            anchor, size, levels = event.anchor, 1, 0
+            # Making a number of its digits takes time with the square of their count.
+            if len(event.value) > _MOST_DIGITS and (
+                event.tag or (event.implicit[0] and event.value[0] in '+-0123456789')
+            ):
+                raise NotPlain(f'YAML with a number of {len(event.value):,} characters')
+        else:
+            continue
+        if anchor is not None:
+            known[anchor] = size, levels
+        name, before, deepest = around.pop()
+        around.append((name, before + size, max(deepest, levels)))
+        if before + size > LARGEST:
+            raise NotPlain(f'YAML whose aliases (*name) spread it to more than {LARGEST:,} values')
+        if len(around) + levels > DEEPEST:
+            raise NotPlain(f'YAML that is {_TOO_DEEP}')

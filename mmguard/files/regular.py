@@ -1,0 +1,56 @@
+"""Regular files, opened without waiting: a FIFO, a socket or a device is refused before it is opened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO, Union
+
+#: A FIFO that takes the place of a file between the look at it and the opening makes nobody wait.
+_FLAGS = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0) | getattr(os, 'O_CLOEXEC', 0)
+
+
+def check_regular(path: Union[str, os.PathLike[str]]) -> None:
+    """Check that a path leads to a regular file, for a library that opens it by its name.
+
+    Raises:
+        OSError, ValueError: As :func:`open_regular`.
+    """
+    _check(os.stat(path).st_mode)
+
+
+def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Raises:
+        OSError: It does not exist, may not be read, or is a folder, a FIFO, a socket or a device.
+        ValueError: The path has a null byte.
+    """
+    check_regular(path)
+    descriptor = os.open(path, _FLAGS)
+    try:
+        _check(os.fstat(descriptor).st_mode)
+        return os.fdopen(descriptor, 'rb')
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:
+    """Read a regular file that has at most so many bytes.
+
+    Raises:
+        OSError: As :func:`open_regular`, or the file is larger.
+        ValueError: The path has a null byte.
+    """
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f'it is larger than {most >> 20} MiB')
+    return data
+
+
+def _check(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        raise OSError(0, 'it is a folder' if stat.S_ISDIR(mode) else 'it is no regular file')

@@ -1,0 +1,28 @@
+"""Processes of this interpreter that run nothing of the working directory."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+from typing import List
+
+_HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def python_command(code: str) -> List[str]:
+    """Return the beginning of a command that runs code in a child, to which its arguments are added.
+
+    The child finds what this process finds (packages on PYTHONPATH, of the user, installed as editable), but for what
+    lies in the working directory: a ``json.py`` there is nobody's standard library.
+
+    Args:
+        code (str): What it runs; ``sys.argv[1:]`` are its arguments.
+    """
+    here = os.path.realpath(os.getcwd())
+    paths = [path for path in sys.path if os.path.isabs(path) and os.path.realpath(path) != here]
+    paths += [] if _HERE in paths else [_HERE]  # after the standard library
+    begin = f'import sys\nsys.path[:] = {paths!r}\n'
+    if site.ENABLE_USER_SITE:  # what is installed there as editable is found by its .pth files
+        begin += f'import site\nsite.addsitedir({site.getusersitepackages()!r})\n'
+    return [os.path.abspath(sys.executable), '-I', '-c', begin + code]

@@ -1,0 +1,133 @@
+"""Data never runs code: neither a data.yaml nor, without --run-code, a config in YAML or JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+
+pytest.importorskip('mmengine')
+
+DATA = 'train: images\nval: images\nnames: [a]\n'
+LOG = 'Traceback (most recent call last):\n  File "a.py", line 1, in a\nIndexError: Target 7 is out of bounds.\n'
+HEAD = {'type': 'FCNHead', 'num_classes': 3}
+CONFIG = {'default_scope': 'mmseg', 'model': {'type': 'EncoderDecoder', 'decode_head': HEAD}}
+
+
+@pytest.fixture
+def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The file that any code of the folder writes; the folder is the working directory."""
+    mark = tmp_path / 'ran'
+    text = f"open({str(mark)!r}, 'w').close()\nmodel = dict(type='EncoderDecoder')\nclass Thing: ...\n"
+    for name in ('evil_base', 'evil_module', 'evil_scope/__init__', 'evil_scope/registry'):
+        (tmp_path / f'{name}.py').parent.mkdir(exist_ok=True)
+        (tmp_path / f'{name}.py').write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, 'path', [*sys.path])
+    yield mark
+    for name in [name for name in sys.modules if name.startswith('evil_')]:
+        del sys.modules[name]
+
+
+def write_yolo(folder: Path, more: str) -> None:
+    for part in ('images', 'labels'):
+        (folder / part).mkdir(parents=True)
+    Image.new('RGB', (48, 32)).save(folder / 'images/a.jpg')
+    (folder / 'labels/a.txt').write_text('0 .5 .5 .1 .1\n')
+    (folder / 'data.yaml').write_text(more + DATA)
+
+
+@pytest.mark.parametrize('more', ['_base_: ../evil_base.py\n', 'custom_imports: {imports: [evil_module]}\n'])
+@pytest.mark.parametrize(
+    'command',
+    [
+        ['scan', 'set/data.yaml'],
+        ['scan', 'set'],
+        ['fix', 'set/data.yaml', '-o', 'out'],
+        ['fix', 'set', '-o', 'out'],
+        ['explain', 'train.log', '--data', 'set/data.yaml'],
+        ['explain', 'train.log', '--data', 'set'],
+    ],
+    ids=' '.join,
+)
+def test_a_data_yaml_is_read_as_data(command: List[str], more: str, tmp_path: Path, ran: Path) -> None:
+    write_yolo(tmp_path / 'set', more)
+    (tmp_path / 'train.log').write_text(LOG)
+    assert main(command) == int(command[0] == 'explain')
+    assert not ran.exists()
+
+
+HIDDEN = '{"a": "{{ ", "_base_": "evil_base.py", "b": " }}", "default_scope": "mmseg", "model": {"type": "A"}}'
+
+
+def as_text(more: Dict[str, Any]) -> str:
+    return json.dumps({**CONFIG, **more})
+
+
+@pytest.mark.parametrize('name', ['config.yaml', 'config.yml', 'config.json'])
+@pytest.mark.parametrize(
+    'text',
+    [
+        as_text({'_base_': 'evil_base.py'}),
+        as_text({'_base_': ['./evil_base.py']}),
+        as_text({'_base_': '{{ fileDirname }}/evil_base.py'}),
+        as_text({'_base_': 'mmseg::_base_/models/pspnet_r50-d8.py'}),
+        HIDDEN,
+        as_text({'model': {'type': 'evil_module.Thing'}}),
+        as_text({'model': {'type': 'EncoderDecoder', 'decode_head': [{'type': 'evil_scope.Thing'}]}}),
+        as_text({'model': {'type': 'mmengine.load'}}),
+        as_text({'default_scope': 'evil_scope'}),
+        as_text({'model': {'type': 'EncoderDecoder', '_scope_': 'evil_scope'}}),
+    ],
+)
+def test_a_config_of_data_runs_no_base_and_imports_no_type(text: str, name: str, tmp_path: Path, ran: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert [main(['check', name]), main(['scan', name])] == [2, 2]
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize('command', [['check', 'config.yaml'], ['scan', 'config.yaml']], ids=' '.join)
+def test_custom_imports_of_data_are_imported_with_run_code_only(command: List[str], tmp_path: Path, ran: Path) -> None:
+    (tmp_path / 'config.yaml').write_text(as_text({'custom_imports': {'imports': ['evil_module']}}))
+    main(command)
+    assert not ran.exists()
+    main([*command, '--run-code'])
+    assert ran.exists()
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        ['trace', 'config.yaml'],
+        ['replay', 'config.yaml', 'label_guard_flight.jsonl'],
+        ['apply', 'config.yaml', '-o', 'out.py'],
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_data_names_is_built_with_run_code_only(command: List[str], tmp_path: Path, ran: Path) -> None:
+    (tmp_path / 'config.yaml').write_text(as_text({'custom_imports': {'imports': ['evil_module']}}))
+    record = {'format': 1, 'batches': [{'iter': 1, 'samples': [{'path': 'a.png'}]}]}
+    (tmp_path / 'label_guard_flight.jsonl').write_text(json.dumps(record))
+    assert main(command) == 2
+    assert not ran.exists()
+    assert not (tmp_path / 'out.py').exists()
+    main([*command, '--run-code'])
+    assert ran.exists()
+
+
+def test_fix_runs_no_config_whose_edits_nobody_asked_for(tmp_path: Path, ran: Path) -> None:
+    assert main(['fix', 'evil_base.py', '-o', 'out', '--num-classes', '3']) == 2
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize('command', ['check', 'scan', 'apply', 'fix', 'trace', 'replay', 'explain'])
+def test_help_says_that_a_config_is_a_program(command: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        main([command, '--help'])
+    assert 'is a program, and is run' in ' '.join(capsys.readouterr().out.split())

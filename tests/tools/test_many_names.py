@@ -1,0 +1,80 @@
+"""The time of scan and fix grows with the number of names, not with its square."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+
+
+def write_yolo(root: Path, names: int) -> str:
+    for folder in ('images', 'labels'):
+        (root / folder).mkdir(parents=True)
+    Image.new('RGB', (48, 32)).save(root / 'images/a.jpg')
+    (root / 'labels/a.txt').write_text('0 .5 .5 .1 .1\n')
+    listed = ','.join(f'name_{number % (names - 1)}' for number in range(names))
+    (root / 'data.yaml').write_text(f'train: images\nval: images\nnames: [{listed}]\n')
+    return str(root)
+
+
+def write_coco(root: Path, names: int) -> str:
+    root.mkdir()
+    box = {'image_id': 1, 'bbox': [0, 0, 9, 9], 'area': 81, 'iscrowd': 0}
+    record = {
+        'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 48, 'height': 32}],
+        # Each twice, written differently.
+        'categories': [{'id': n, 'name': f'{"Name" if n % 2 else "name"} {n // 2}'} for n in range(names)],
+        'annotations': [{'id': number, 'category_id': number, **box} for number in range(names)],
+    }
+    (root / 'a.json').write_text(json.dumps(record))
+    return str(root / 'a.json')
+
+
+def write_labelme(root: Path, names: int) -> str:
+    root.mkdir()
+    shapes = [{'label': f'name {n}', 'shape_type': 'rectangle', 'points': [[1, 1], [5, 5]]} for n in range(names)]
+    record = {'imagePath': 'a.jpg', 'imageData': None, 'imageHeight': 32, 'imageWidth': 48, 'shapes': shapes}
+    (root / 'a.json').write_text(json.dumps(record))
+    return str(root)
+
+
+def write_voc(root: Path, names: int) -> str:
+    (root / 'Annotations').mkdir(parents=True)
+    box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox>'
+    objects = ''.join(f'<object><name>n{number}</name>{box}</object>' for number in range(names))
+    size = '<size><width>48</width><height>32</height></size>'
+    (root / 'Annotations/a.xml').write_text(f'<annotation><filename>a.jpg</filename>{size}{objects}</annotation>')
+    return str(root)
+
+
+FORMATS: Dict[str, Callable[[Path, int], str]] = {
+    'yolo': write_yolo,
+    'coco': write_coco,
+    'labelme': write_labelme,
+    'voc': write_voc,
+}
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize('command', ['scan', 'fix'])
+@pytest.mark.parametrize('name', FORMATS)
+def test_the_time_grows_with_the_names(name: str, command: str, tmp_path: Path) -> None:
+    def run(names: int) -> float:
+        target = FORMATS[name](tmp_path / f'{names}', names)
+        words = ['-o', str(tmp_path / f'out{names}')] if command == 'fix' else []
+        return seconds(lambda: main([command, target, *words]))
+
+    run(10)  # what is imported
+    few, many = run(1500), run(24_000)
+    assert many < 48 * few, (few, many)

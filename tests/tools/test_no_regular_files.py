@@ -1,0 +1,147 @@
+"""A FIFO, a socket or a device in a data set is never opened: scan and fix end, and say something."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from mmguard.cli import main
+
+VOC = (
+    '<annotation><filename>a.jpg</filename><object><name>x</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax>'
+    '<ymax>9</ymax></bndbox></object></annotation>'
+)
+COCO = {
+    'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 48, 'height': 32}],
+    'categories': [{'id': 1, 'name': 'x', 'isthing': 1}],
+    'annotations': [{'id': 1, 'image_id': 1, 'category_id': 1, 'bbox': [0, 0, 9, 9], 'area': 81, 'iscrowd': 0}],
+}
+PANOPTIC = {
+    **COCO,
+    'annotations': [{'image_id': 1, 'file_name': 'a.png', 'segments_info': [{'id': 1, 'category_id': 1, 'area': 4}]}],
+}
+LABELME = {'imagePath': 'a.jpg', 'imageData': None, 'shapes': [{'label': 'x', 'points': [[1, 1], [5, 5]]}]}
+SIZED = {**LABELME, 'imageHeight': 32, 'imageWidth': 48}
+NNUNET = {'channel_names': {'0': 'x'}, 'labels': {'background': 0, 'a': 1}, 'numTraining': 1, 'file_ending': '.png'}
+YOLO = {'images/a.jpg': None, 'labels/a.txt': '0 .5 .5 .1 .1\n'}
+YAML = 'train: images\nval: images\nnames: [a]\n'
+MAPS: Dict[str, Any] = {'0.png': None, '1.png': None}
+CASE: Dict[str, Any] = {'dataset.json': NNUNET, 'imagesTr/a_0000.png': None, 'labelsTr/a.png': None}
+
+#: What is no regular file -> the other files, ``None``: a picture.
+KINDS: Dict[str, Dict[str, Any]] = {
+    'Annotations/a.xml': {'JPEGImages/a.jpg': None, 'Annotations/b.xml': VOC},
+    'JPEGImages/a.jpg': {'Annotations/a.xml': VOC},
+    'ImageSets/Main/train.txt': {'JPEGImages/a.jpg': None, 'Annotations/a.xml': VOC},
+    'labels/a.txt': {'images/a.jpg': None, 'data.yaml': YAML},
+    'images/a.jpg': {**YOLO, 'data.yaml': YAML},
+    'data.yaml': YOLO,
+    'train.txt': {**YOLO, 'data.yaml': YAML.replace('images', 'train.txt')},
+    'classes.txt': YOLO,
+    'labels/classes.txt': YOLO,
+    'obj.names': YOLO,
+    'annotations/instances_train.json': {'train/a.jpg': None},
+    'train/a.jpg': {'annotations/instances_train.json': COCO},
+    'a.json': {'b.json': SIZED, 'a.jpg': None},
+    'a.jpg': {'a.json': LABELME},
+    'labels.txt': {'a.json': SIZED, 'a.jpg': None},
+    'panoptic/a.png': {'panoptic.json': PANOPTIC},
+    'b.csv': {'train/cat/a.jpg': None, 'train/dog/a.jpg': None},
+    'train/cat/a.jpg': {'train/cat/b.jpg': None, 'train/dog/a.jpg': None},
+    'a.png': MAPS,
+    'a.tif': MAPS,
+    'a.npy': MAPS,
+    'labelmap.txt': MAPS,
+    'manifest.json': MAPS,
+    'dataset.json': {name: content for name, content in CASE.items() if name != 'dataset.json'},
+    'imagesTr/a_0000.png': CASE,
+    'labelsTr/a.png': CASE,
+}
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        os.chdir(path.parent)  # a socket's path is short
+        made.bind(path.name)
+
+
+def make_device(path: Path) -> None:
+    try:
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # zeros without end
+    except PermissionError:
+        pytest.skip('devices are made by root')
+
+
+@pytest.fixture(autouse=True)
+def waits_for_nothing(tmp_path: Path) -> Iterator[None]:
+    """Interrupt what waits: the command then ends with 130."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(20)
+    here = os.getcwd()
+    yield
+    os.chdir(here)
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def plant(root: Path, name: str, make: Callable[[Path], None]) -> None:
+    for other, content in KINDS[name].items():
+        if other == name:
+            continue
+        (root / other).parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            pixels = np.arange(32 * 48, dtype=np.uint8).reshape(32, 48) % 3
+            Image.fromarray(pixels).convert('RGB' if other.endswith('.jpg') else 'L').save(root / other)
+        else:
+            (root / other).write_text(content if isinstance(content, str) else json.dumps(content))
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    make(root / name)
+
+
+@pytest.mark.parametrize('make', [os.mkfifo, make_socket, make_device], ids=['fifo', 'socket', 'device'])
+@pytest.mark.parametrize('name', KINDS)
+def test_it_is_never_opened(
+    name: str, make: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    root = tmp_path / ('Dataset001_X' if KINDS[name].keys() & CASE.keys() else 'set')
+    plant(root, name, make)
+    target = str(root / 'panoptic.json' if name.startswith('panoptic') else root)
+    journal = str(tmp_path / 'journal.jsonl')
+    scanned = main(['scan', target, '--processes', '1', '--journal', journal, '--num-classes', '3'])
+    fixed = main(['fix', target, '-o', str(tmp_path / 'out'), '--num-classes', '3'])
+    shown = capsys.readouterr()
+    assert {scanned, fixed} <= {0, 1, 2}
+    assert 'should not happen' not in shown.err + shown.out
+    assert not [path for path in (tmp_path / 'out').rglob('*') if not path.is_file() and not path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    ('command', 'name'),
+    [
+        (['scan', '{}'], 'a.json'),
+        (['scan', '{}'], 'a.png'),
+        (['scan', '{}'], 'a.yaml'),
+        (['scan', '{}'], 'a.txt'),
+        (['check', '{}'], 'a.yaml'),
+        (['check', '{}'], 'a.py'),
+        (['fix', '{}', '-o', 'out'], 'a.json'),
+        (['report', '{}'], 'label_guard.jsonl'),
+        (['report', '{}'], 'label_guard_flight.jsonl'),
+    ],
+)
+def test_one_that_the_user_names_is_refused(command: Any, name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    assert main([word.format(tmp_path / name) for word in command]) in (1, 2)
