@@ -89,9 +89,9 @@ class LossAgreement:
     Ranks that have the same keys with a graph, in the same order, go on as they are. Where one lacks a key (a head that
     skips a branch without targets), or has a constant in its place, it gets a zero that hangs on every trainable
     parameter: the gradient is 0, and DistributedDataParallel sees the same parameters everywhere. So it does for a key
-    that all ranks lack, but had before or were said to have (``expected``). Every rank ends with the same order of keys,
-    that of the rank with the most, so that a loop may reduce them entry by entry. Nothing is exchanged where nothing is
-    distributed.
+    that all ranks lack, but had before or were said to have (``expected``). Every rank ends with the same order of
+    keys, that of the rank with the most, so that a loop may reduce them entry by entry. Nothing is exchanged where
+    nothing is distributed.
 
     Parameters that no loss reaches at all, as in a first iteration without targets on any rank, get zeros in the same
     way where ``module`` is a DistributedDataParallel that waits for them, and the first rank names them, once.

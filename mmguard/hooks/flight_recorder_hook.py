@@ -17,7 +17,7 @@ from mmguard.distributed.unused import with_names
 from mmguard.hooks.discovery import data_roots_of, samples_of
 from mmguard.hooks.run_within import HookAroundTraining
 from mmguard.labels.space import check_int
-from mmguard.labels.tally import LABEL_GUARD
+from mmguard.labels.tally import tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.json_lines import name_for_rank
 from mmguard.log.source import relative_to, source_of
@@ -123,8 +123,7 @@ class FlightRecorderHook(HookAroundTraining):
             runner.logger.error(f'guard: {self._record.path!r} cannot be written: {visible(str(self._record.error))}')
 
     def _sample(self, sample: Any) -> Dict[str, Any]:
-        record = sample.get(LABEL_GUARD) or {}
-        tallies = {kind: tally.to_json() for kind, tally in record.items()}
+        tallies = {kind: tally.to_json() for kind, tally in tallies_of(sample).items()}
         for tally in tallies.values():
             tally.pop('source')
         source = source_of(sample)

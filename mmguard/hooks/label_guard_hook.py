@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import product, repeat
 from typing import Any, Dict, List, Optional, Set
 
 import torch
@@ -230,7 +230,7 @@ class LabelGuardHook(Hook):
         dataset = _dataset_of(runner, mode)
         if first:
             keep_reports(getattr(runner, f'{mode}_dataloader'))
-            _warn_if_counts_are_lost(runner.logger, dataset)
+            _check_reports_arrive(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
         self._log.begin(mode, valid, list(data_roots_of(dataset)))
         warn_of_problems(runner)
@@ -296,15 +296,27 @@ def _show_loss_counts_as_they_are(log_processor: Any) -> None:
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
 
 
-def _warn_if_counts_are_lost(logger: Any, dataset: Any) -> None:
-    """A guard before the Pack transform reports through the sample's meta information, if it is let through."""
+def _check_reports_arrive(logger: Any, dataset: Any) -> None:
+    """A guard before the Pack transform reports through the sample's meta information, if it is let through.
+
+    Raises:
+        LabelGuardError: A guard behind it would apply the same ``label_map`` again.
+    """
     for pipeline in pipelines_of(dataset):
         packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
         guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
-        if not packs or not guards or max(guards) > packs[-1]:
+        if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
             continue
-        if LABEL_GUARD not in getattr(pipeline[packs[-1]], 'meta_keys', ()):
-            guard, pack = type(pipeline[guards[0]]).__name__, type(pipeline[packs[-1]]).__name__
+        pack = type(pipeline[packs[-1]]).__name__
+        for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
+            if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
+                raise LabelGuardError(
+                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
+                    f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
+                    f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
+                )
+        if max(guards) < packs[-1]:
+            guard = type(pipeline[guards[0]]).__name__
             logger.warning(
                 f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are sanitized, '
                 f'but counts do not arrive. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'

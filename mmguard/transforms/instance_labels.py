@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from mmguard.transforms.boxes import are_few_and_good, box_faults
 from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
 from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
 from mmguard.transforms.per_instance import IN_IMAGE, IN_SPACE, appended, check_lengths, keys_of, take, taken
-from mmguard.transforms.record import leave_in_results, leave_in_sample
+from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A set, because comparing a dtype of numpy with one of torch is an error.
 INT64 = {torch.int64, np.dtype(np.int64)}
@@ -81,29 +82,45 @@ class GuardInstanceLabels(BaseTransform):
             dict: The same dict.
         """
         if 'data_samples' not in results:
+            guard = self._for(results)
             objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
             if objects is not None:
-                self._sanitize_unpacked_objects(results, len(objects))
+                tally: Optional[Tally] = guard._sanitize_unpacked_objects(results, len(objects))
             else:
-                self._sanitize_unpacked(results)
+                tally = guard._sanitize_unpacked(results)
+            if tally is not None:
+                leave_in_results(results, 'instances', tally, self.rule.whole_map)
             return results
         for sample in frames_of(results['data_samples']):
+            guard = self._for(sample)
             objects = sample.get('gt_instances_3d', {})
             boxes = sample.get('gt_instances', {})
             in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # without annotations they have no field
             if in_space and in_image and len(objects) != len(boxes):
-                leave_in_sample(sample, 'instances', self._sanitize_packed(sample) + self._sanitize_objects(sample))
+                tally = guard._sanitize_packed(sample) + guard._sanitize_objects(sample)
             elif in_space:
-                leave_in_sample(sample, 'instances', self._sanitize_objects(sample))
+                tally = guard._sanitize_objects(sample)
             elif in_image:
-                leave_in_sample(sample, 'instances', self._sanitize_packed(sample))
+                tally = guard._sanitize_packed(sample)
+            else:
+                continue
+            leave_in_sample(sample, 'instances', tally, self.rule.whole_map)
         return results
 
-    def _sanitize_unpacked(self, results: Dict[str, Any]) -> None:
+    def _for(self, sample: Any) -> GuardInstanceLabels:
+        """The guard for a sample whose labels an earlier one may have mapped."""
+        rule = rule_for(self.rule, sample)
+        if rule is self.rule:
+            return self
+        guard = copy.copy(self)
+        guard.rule = rule
+        return guard
+
+    def _sanitize_unpacked(self, results: Dict[str, Any]) -> Optional[Tally]:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
         counted = _counted(labels, boxes)
         if counted is None:
-            return
+            return None
         source = results.get('img_path')
         if isinstance(source, list):
             raise ValueError(
@@ -115,8 +132,7 @@ class GuardInstanceLabels(BaseTransform):
         if results.get('gt_masks') is not None:
             _check_mask_size(results['gt_masks'], results, source)
         if self._is_clean(labels, boxes, extent):
-            leave_in_results(results, 'instances', Tally(len(counted), source=source))
-            return
+            return Tally(len(counted), source=source)
         flags = results.get('gt_ignore_flags')
         ignored = None if flags is None else np.asarray(flags).astype(bool)
         sanitized = self._sanitized(labels, boxes, extent, ignored, source)
@@ -130,7 +146,7 @@ class GuardInstanceLabels(BaseTransform):
                 results[key] = take(results[key], index)
         if sanitized.stays is not None:
             renumber_unpacked(results, sanitized.stays)
-        leave_in_results(results, 'instances', sanitized.tally)
+        return sanitized.tally
 
     def _sanitize_packed(self, sample: Any) -> Tally:
         source, extent = sample.get('img_path'), _extent(sample)
@@ -181,7 +197,7 @@ class GuardInstanceLabels(BaseTransform):
                 sample.gt_instances = taken(boxes, stays)
         return found.tally
 
-    def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> None:
+    def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> Tally:
         in_image = _counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
         paired = in_image is not None and len(in_image) == objects
         labels, labels_in_image, found = self._judged(
@@ -200,7 +216,7 @@ class GuardInstanceLabels(BaseTransform):
             for key in (*IN_SPACE, *(IN_IMAGE if paired else ())):
                 if results.get(key) is not None:
                     results[key] = take(results[key], index)
-        leave_in_results(results, 'instances', found.tally)
+        return found.tally
 
     def _judged(
         self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]

@@ -161,7 +161,7 @@ def test_a_loop_that_reduces_entry_by_entry_adds_up_equal_losses(ranks: int) -> 
     for mean, keys in zip(found[0].said('MEAN'), has):
         assert {k: v for k, v in eval(mean).items() if v} == {k: n * (ord(k) - 96) for k, n in keys.items()}
     order = found[0].said('ORDER')
-    assert order[0] == 'abc' and order[1] == 'abc' and order[3] == order[5] == 'abcd'
+    assert [order[place] for place in (0, 1, 3, 5)] == ['abc', 'abc', 'abcd', 'abcd']
     assert [found[0].said('SAME')[place] for place in (0, 5)] == ['True', 'True']
 
 

@@ -20,6 +20,7 @@ from mmguard.cli import main
 from mmguard.config.read import ReadConfig
 from mmguard.findings import chosen_rules, diagnose
 from mmguard.hooks.discovery import samples_of
+from mmguard.labels.tally import tallies_of
 
 SIZE, FRAMES = 64, 2
 BOXES = ((4, 4, 30, 30), (32, 8, 24, 40))
@@ -173,7 +174,7 @@ def test_a_guard_inside_of_the_broadcaster_reports_what_one_behind_the_packing_d
         key = dataset[1, 1]['data_samples'].get_key_frames()[0]
         assert key.gt_instances.labels.tolist() == [2]
         assert key.ignored_instances.labels.tolist() == [41]
-        tallies.append([frame.get('label_guard')['instances'].to_json() for frame in samples_of(dataset[1, 1])])
+        tallies.append([tallies_of(frame)['instances'].to_json() for frame in samples_of(dataset[1, 1])])
     assert tallies[0] == tallies[1]
     assert tallies[0][1] == dict(tallies[0][1], skipped=1, total=2, values={'41': 1})
 

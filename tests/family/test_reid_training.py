@@ -20,6 +20,7 @@ from small_reid import DRAWN, HEAD_CLASSES, ITERATIONS, PEOPLE, DrawnFiles, iden
 
 from mmguard import GuardClsLabels, LabelGuardError, guard_config
 from mmguard.cli import main
+from mmguard.labels.tally import tallies_of
 
 IN_A_SAMPLE = DRAWN[0] * DRAWN[1]
 
@@ -132,12 +133,12 @@ def test_each_image_of_a_sample_has_a_report_and_lists_are_refused() -> None:
 
     twice = GuardClsLabels(3)(GuardClsLabels(3)(packed([2, 7, -1])))
     images = samples_of([twice['data_samples']])
-    assert [(image.img_path, image.label_guard['instances'].values) for image in images] == [
+    assert [(image.img_path, tallies_of(image)['instances'].values) for image in images] == [
         ('0.jpg', {}),
         ('1.jpg', {7: 1}),
         ('2.jpg', {-1: 1}),
     ]
-    assert [image.label_guard['instances'].total for image in images] == [1, 1, 1]
+    assert [tallies_of(image)['instances'].total for image in images] == [1, 1, 1]
     with pytest.raises(LabelGuardError, match=r'1\.jpg: 1 of 1 labels are invalid: value 7'):
         GuardClsLabels(3, on_invalid='raise')(packed([2, 7]))
     with pytest.raises(ValueError, match=r'0\.jpg: .*Put GuardClsLabels behind PackReIDInputs'):
@@ -148,7 +149,7 @@ def test_a_single_image_has_one_report() -> None:
     single = {key: value[0] for key, value in packed([9], pack=False).items()}
     sample = GuardClsLabels(3)(PackReIDInputs()(single))['data_samples']
     assert sample.gt_label.label.tolist() == [-100]
-    assert (sample.label_guard['instances'].source, sample.label_guard['instances'].skipped) == ('0.jpg', 1)
+    assert (tallies_of(sample)['instances'].source, tallies_of(sample)['instances'].skipped) == ('0.jpg', 1)
 
 
 def test_people_of_a_validation_want_no_guard(tmp_path: Path) -> None:

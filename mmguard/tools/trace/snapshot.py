@@ -10,6 +10,7 @@ import numpy as np
 from mmguard.labels.images import NO_LABEL
 from mmguard.labels.maps import POINTS
 from mmguard.labels.space import value_counts
+from mmguard.labels.tally import Tally, tallies_of
 from mmguard.text.words import counted
 from mmguard.tools.trace.key_frame import key_frame, packed_key_frame
 
@@ -52,7 +53,7 @@ class Snapshot:
         size (tuple, optional): (height, width) of the label map, or else of the image.
         known (int): Number of values that the table of a data set of points knows; 0: it has none.
         homography (np.ndarray, optional): (3, 3), from the image as it was loaded to the image now, as mmdet keeps it.
-        guard (dict): Kind -> tally, as a guard left it.
+        guard (dict[str, Tally]): Kind -> what a guard counted.
         label_map (dict[int, int]): Before loading: how the data set has its loader map values.
         note (str): What could not be looked at.
         masks (list[str]): What is wrong with the masks of the instances, a sentence each.
@@ -63,7 +64,7 @@ class Snapshot:
     instances: Optional[List[Instance]] = None
     size: Optional[Tuple[int, int]] = None
     homography: Optional[np.ndarray] = None
-    guard: Dict[str, Any] = field(default_factory=dict)
+    guard: Dict[str, Tally] = field(default_factory=dict)
     label_map: Dict[int, int] = field(default_factory=dict)
     note: str = ''
     known: int = 0
@@ -157,7 +158,7 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
     shot.known = len(results.get('seg_label_mapping', ()))
     shot.size = _size_of(shot.label, results.get('img_shape'))
     shot.homography = _copy(results.get('homography_matrix'))
-    shot.guard = dict(results.get('label_guard') or {})
+    shot.guard = tallies_of(results)
     if results.get('gt_labels_3d') is not None:
         shot.instances = _in_space(results.get('gt_bboxes_3d'), results['gt_labels_3d'])
     elif results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
@@ -181,7 +182,7 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         shot.label = np.array(points[POINTS].cpu().numpy())
     shot.size = _size_of(shot.label, sample.get('img_shape'))
     shot.homography = _copy(sample.get('homography_matrix'))
-    shot.guard = dict(sample.get('label_guard') or {})
+    shot.guard = tallies_of(sample)
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if space is not None and space.get('labels_3d') is not None:
         shot.instances = _in_space(space.get('bboxes_3d'), space.labels_3d)
