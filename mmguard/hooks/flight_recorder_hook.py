@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional
 from mmengine import dist
 
 from mmguard.distributed.unused import with_names
-from mmguard.hooks.discovery import data_roots_of, samples_of
+from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
 from mmguard.hooks.run_within import HookAroundTraining
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import tallies_of
@@ -80,7 +80,7 @@ class FlightRecorderHook(HookAroundTraining):
     @contextmanager
     def around_training(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
-        self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
+        self._roots = naming_roots_of(dataset_of(runner, 'train'))
         self._unwritten = False
         self._show_alive()
         path = os.path.join(runner.log_dir, name_for_rank(self.out_file, rank))

@@ -9,9 +9,9 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from mmcv.transforms import BaseTransform
-from mmengine.config import ConfigDict
 from mmdet.datasets import CocoDataset
 from mmdet.registry import DATASETS as DET_DATASETS
+from mmengine.config import ConfigDict
 from mmengine.registry import TRANSFORMS
 from mmseg.datasets import CityscapesDataset
 from mmseg.registry import DATASETS
