@@ -13,7 +13,7 @@ from mmguard.labels.frames import frames_of
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
 from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.transforms.boxes import are_few_and_good, box_faults
 from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
 from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
@@ -54,6 +54,10 @@ class GuardInstanceLabels(BaseTransform):
         check_boxes (bool): Whether instances are removed whose box is not finite, has no area or lies wholly outside
             the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
             that reason. Defaults to True.
+        keep_ignored (bool): Whether instances that the annotations ignore (crowds, difficult objects) stay among the
+            ignored ones. ``False`` is for the training of a model whose assigners took no notice of them
+            (``ignore_iof_thr=-1``), and now do for the sake of invalid labels: valid ones are then trained as before.
+            They are counted either way. Defaults to True.
 
     Raises:
         ValueError: Arguments out of range; when called, fields of different lengths, masks that are not of the
@@ -68,9 +72,11 @@ class GuardInstanceLabels(BaseTransform):
         on_invalid: str = 'ignore',
         label_map: Optional[LabelMap] = None,
         check_boxes: bool = True,
+        keep_ignored: bool = True,
     ) -> None:
         self.rule = InstanceRule(num_classes, on_invalid, label_map)
         self.check_boxes = check_boxes
+        self.keep_ignored = keep_ignored
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
         """Sanitizes the instances and leaves a :class:`~mmguard.labels.tally.Tally` of them.
@@ -108,12 +114,11 @@ class GuardInstanceLabels(BaseTransform):
         return results
 
     def _for(self, sample: Any) -> GuardInstanceLabels:
-        """The guard for a sample whose labels an earlier one may have mapped."""
-        rule = rule_for(self.rule, sample)
-        if rule is self.rule:
+        """The guard for a sample whose labels an earlier one may have mapped, or moved to the ignored instances."""
+        if not sample.get(LABEL_GUARD):
             return self
         guard = copy.copy(self)
-        guard.rule = rule
+        guard.rule, guard.keep_ignored = rule_for(self.rule, sample), True
         return guard
 
     def _sanitize_unpacked(self, results: Dict[str, Any]) -> Optional[Tally]:
@@ -131,13 +136,17 @@ class GuardInstanceLabels(BaseTransform):
         extent = _extent(results)
         if results.get('gt_masks') is not None:
             _check_mask_size(results['gt_masks'], results, source)
-        if self._is_clean(labels, boxes, extent):
-            return Tally(len(counted), source=source)
         flags = results.get('gt_ignore_flags')
         ignored = None if flags is None else np.asarray(flags).astype(bool)
+        leaves_out = ignored is not None and not self.keep_ignored and bool(ignored.any())
+        if not leaves_out and self._is_clean(labels, boxes, extent):
+            return Tally(len(counted), source=source)
         sanitized = self._sanitized(labels, boxes, extent, ignored, source)
         if labels is not None:
             results['gt_bboxes_labels'] = sanitized.labels
+        if leaves_out:
+            dropped = ignored if sanitized.dropped is None else ignored | sanitized.dropped
+            sanitized = sanitized._replace(dropped=dropped)
         if sanitized.moved is not None:
             results['gt_ignore_flags'] = sanitized.moved if ignored is None else ignored | sanitized.moved
         if sanitized.dropped is not None:
@@ -164,7 +173,9 @@ class GuardInstanceLabels(BaseTransform):
             faults = self._faults(ignored.get('bboxes'), extent)
             crowds = self.rule.sanitize(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
             tally = tally + crowds.tally
-            if crowds.dropped is not None:
+            if not self.keep_ignored:
+                sample.ignored_instances = taken(ignored, np.arange(0))
+            elif crowds.dropped is not None:
                 sample.ignored_instances = taken(ignored, np.flatnonzero(~crowds.dropped))
         if sanitized.moved is not None:
             moved = taken(instances, np.flatnonzero(sanitized.moved))
@@ -253,7 +264,7 @@ class GuardInstanceLabels(BaseTransform):
         rule = self.rule
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, on_invalid={rule.on_invalid!r}, '
-            f'label_map={rule.label_map or None}, check_boxes={self.check_boxes})'
+            f'label_map={rule.label_map or None}, check_boxes={self.check_boxes}, keep_ignored={self.keep_ignored})'
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any, Dict, List
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_instances_and_images_are_mapped_once() -> None:
 def config_of(root: str, work_dir: str, pack: Dict[str, Any], guards: int, **guard: Any) -> Config:
     step = dict(type='GuardSegLabels', num_classes=19, **guard)
     pipeline: List[Any] = [*LOAD, *([step] * (guards > 1)), pack, step]
-    config = tiny_config(root, work_dir, pipeline=pipeline)
+    config = tiny_config(root, f'{work_dir}/{uuid.uuid4().hex}', pipeline=pipeline)  # runs of one second share no log
     config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
     return config
 

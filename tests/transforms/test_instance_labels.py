@@ -414,5 +414,7 @@ def test_clean_samples_are_not_touched() -> None:
 
 def test_is_registered_pickles_and_says_what_it_is() -> None:
     guard = TRANSFORMS.build(dict(type='GuardInstanceLabels', num_classes=3, on_invalid='drop', label_map={7: 1}))
-    text = "GuardInstanceLabels(num_classes=3, on_invalid='drop', label_map={7: 1}, check_boxes=True)"
+    text = (
+        "GuardInstanceLabels(num_classes=3, on_invalid='drop', label_map={7: 1}, check_boxes=True, keep_ignored=True)"
+    )
     assert repr(pickle.loads(pickle.dumps(guard))) == text
