@@ -1,4 +1,4 @@
-"""guard_config trains clean data with crowds as stock does, and keeps the regions of invalid instances out of training."""
+"""guard_config trains clean data with crowds as stock does, and leaves out the regions of invalid instances."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def heed_ignored(tree: Dict[str, Any]) -> List[str]:
 
 
 def trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """The assigners beside which others leave ignored regions out: to change them would change how crowds are trained."""
+    """Say which assigners stay blind to ignored regions: others are not, so a change would show in clean data."""
     for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
         threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
         if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
