@@ -28,9 +28,9 @@ def lowered_average(facts: Facts) -> str:
     if invalid <= MANY or not paths:
         return ''
     return (
-        f'{100 * invalid:.3g} % of the labelled pixels are invalid. Where a guard or a label_map ignores them, they are '
-        f'ignored pixels like your own, which {" and ".join(paths)} counts in the average (avg_non_ignore=False): loss '
-        f'and gradient shrink by that share. Write avg_non_ignore=True there, or correct the labels'
+        f'{100 * invalid:.3g} % of the labelled pixels are invalid. Where a guard or a label_map ignores them they are '
+        f'ignored pixels, which {" and ".join(paths)} counts in the average (avg_non_ignore=False): loss and gradient '
+        f'shrink by that share. Write avg_non_ignore=True there, or correct the labels'
     )
 
 
