@@ -230,9 +230,9 @@ class LabelGuardHook(Hook):
     def _start(self, mode: str, runner: Any) -> None:
         first = mode not in self._log.ledgers
         dataset = dataset_of(runner, mode)
+        for loader in loaders_of(runner, mode):  # a second training has another
+            keep_reports(loader)
         if first:
-            for loader in loaders_of(runner, mode):
-                keep_reports(loader)
             _check_reports_arrive(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
         self._log.begin(mode, valid, naming_roots_of(dataset))

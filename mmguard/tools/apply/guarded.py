@@ -74,8 +74,9 @@ def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
 def guard_config(cfg: Config) -> Config:
     """The guarded config, one line before ``Runner.from_cfg(cfg)``.
 
-    Hook, guards in every pipeline, losses swapped or wrapped, assigners that heed ignored instances. ``cfg`` itself is
-    not changed, and a config that is guarded comes back as it is. What could not be guarded is said in a warning.
+    Hook, guards in every pipeline, losses swapped or wrapped. Assigners that took no notice of ignored instances leave
+    out those with invalid labels; crowds are trained as before. ``cfg`` itself is not changed, and a config that is
+    guarded comes back as it is. What could not be guarded is said in a warning.
 
     Args:
         cfg (Config): A config of mmseg or mmdet, of either style.

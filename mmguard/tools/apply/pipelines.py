@@ -60,7 +60,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) in _IMAGE_PACKS:
             guards = _image_guards(tree, path, pack, spaces)
         else:
-            guards = _guards(steps, pack, spaces, for_instances, _trains(path))
+            guards = _guards(steps, pack, spaces, for_instances, _evaluates(path))
         if _name(pack) == _OBJECT_PACK:
             report.left.extend(_unguarded_points(path, pack, spaces))
             if not guards and not _packs_any(pack):
@@ -129,13 +129,13 @@ def _for_instances(tree: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _guards(
-    steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_instances: Dict[str, Any], trains: bool
+    steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_instances: Dict[str, Any], evaluates: bool
 ) -> List[Dict[str, Any]]:
     guards = []
     if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs(pack, 'instances'):
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
-        # What the annotations ignore is a matter of the metrics, too.
-        guard.update({name: said for name, said in for_instances.items() if trains or name != 'keep_ignored'})
+        # A metric reads what the annotations ignore.
+        guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
     if spaces.pixels is not None and _packs_label_maps(steps, pack):
         guard = {'type': _type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
@@ -154,6 +154,10 @@ def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces
 
 def _trains(path: Path) -> bool:
     return any(str(key).startswith('train') for key in path)
+
+
+def _evaluates(path: Path) -> bool:
+    return any(str(key).startswith(('val', 'test')) for key in path)
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:
