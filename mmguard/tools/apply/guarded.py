@@ -55,7 +55,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     left = [*read.unknown_framework(), *_disagreements(spaces)]
     in_losses = guard_losses(tree)
     in_pipelines = guard_pipelines(tree, spaces)
-    in_assigners = heed_ignored(tree) if any('keep_ignored' in line for line in in_pipelines.changed) else []
+    in_assigners = heed_ignored(tree)
     if spaces.instances is not None:
         left.extend(trained_as_background(tree))
     changed += [*_add_import(tree), *_add_hook(tree)]

@@ -43,16 +43,21 @@ def heeds_nothing(tree: Dict[str, Any]) -> bool:
 
 
 def heed_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Have every assigner leave out ignored regions, in place. Returns what was changed, in words."""
+    """Have every assigner leave out ignored regions, in place, where none does and crowds are taken out before.
+
+    Returns:
+        list[str]: What was changed, in words.
+    """
+    without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
-    for path, node in assigners_of(tree):
+    for path, node in assigners_of(tree) if without_crowds and heeds_nothing(tree) else ():
         changed.append(f'{dotted(path)}.ignore_iof_thr: {_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
         node['ignore_iof_thr'] = IGNORE_IOF_THR
     return changed
 
 
 def trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
-    """Say which assigners stay blind to ignored regions: others are not, so a change would show in clean data."""
+    """Say which assigners stay blind to ignored regions: to change them would change how crowds are trained."""
     for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
         threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
         if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
