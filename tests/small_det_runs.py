@@ -437,21 +437,11 @@ def load(family: str) -> Config:
     return Config.fromfile(osp.join(ROOT, LAYOUTS[family].config))
 
 
-def load_stock(family: str, equal_assigners: bool = True) -> Config:
-    """mmdet's own config, with the head's classes of the guarded one.
-
-    Args:
-        family (str): A key of ``LAYOUTS``.
-        equal_assigners (bool): With the guarded config's ``ignore_iof_thr``, which changes what a crowd or a
-            difficult object is trained as.
-    """
+def load_stock(family: str) -> Config:
+    """mmdet's own config of a key of ``LAYOUTS``, with the head's classes of the guarded one."""
     config = Config.fromstring(f'_base_ = ["mmdet::{LAYOUTS[family].stock}"]', '.py')
     if family == 'retinanet':
         config.model.bbox_head.num_classes = LAYOUTS[family].num_classes
-    if equal_assigners:
-        for assigner in assigners_of(config):
-            if 'ignore_iof_thr' in assigner:
-                assigner.ignore_iof_thr = 0.5
     return config
 
 

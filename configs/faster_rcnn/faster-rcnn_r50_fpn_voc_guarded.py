@@ -8,8 +8,8 @@ num_classes = 20
 model = dict(
     rpn_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss')),
     roi_head=dict(bbox_head=dict(loss_cls=dict(type='GuardedCrossEntropyLoss'))),
-    # Stock, -1: ignore regions (VOC's difficult objects, and what the guard makes of invalid ones) are trained as
-    # background. Above 0, anchors and proposals that lie by more than that share in one are left out.
+    # Stock, -1: ignore regions, which the guard makes of invalid objects, are trained as background. Above 0, anchors
+    # and proposals that lie by more than that share in one are left out.
     train_cfg=dict(
         rpn=dict(assigner=dict(ignore_iof_thr=0.5)),
         rcnn=dict(assigner=dict(ignore_iof_thr=0.5)),
@@ -17,7 +17,9 @@ model = dict(
 )
 
 guard = dict(type='GuardInstanceLabels', num_classes=num_classes)
-train_pipeline = [*_base_.train_pipeline, guard]  # last: it sees what the heads will see
+# Last: it sees what the heads will see. Without difficult objects, which stock has no eye for, valid labels train as
+# with stock.
+train_pipeline = [*_base_.train_pipeline, dict(guard, keep_ignored=False)]
 train_dataloader = dict(
     dataset=dict(
         dataset=dict(

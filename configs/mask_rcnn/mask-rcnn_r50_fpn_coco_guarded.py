@@ -12,7 +12,7 @@ model = dict(
         # It picks the mask of the label's class.
         mask_head=dict(loss_mask=dict(type='GuardedCrossEntropyLoss')),
     ),
-    # Stock, -1: ignore regions (crowds, and what the guard makes of invalid instances) are trained as background.
+    # Stock, -1: ignore regions, which the guard makes of invalid instances, are trained as background.
     train_cfg=dict(
         rpn=dict(assigner=dict(ignore_iof_thr=0.5)),
         rcnn=dict(assigner=dict(ignore_iof_thr=0.5)),
@@ -20,7 +20,8 @@ model = dict(
 )
 
 guard = dict(type='GuardInstanceLabels', num_classes=num_classes)
-train_pipeline = [*_base_.train_pipeline, guard]  # last: it sees what the heads will see
+# Last: it sees what the heads will see. Without crowds, which stock has no eye for, valid labels train as with stock.
+train_pipeline = [*_base_.train_pipeline, dict(guard, keep_ignored=False)]
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
 
 # CocoMetric takes its ground truth from the annotation file: the guard only reports here.

@@ -20,7 +20,8 @@ model = dict(
 )
 
 guard = dict(type='GuardInstanceLabels', num_classes=num_classes)
-train_pipeline = [*_base_.train_pipeline, guard]  # last: it sees what the head will see
+# Last: it sees what the head will see. Without groups, which stock has no eye for, valid labels train as with stock.
+train_pipeline = [*_base_.train_pipeline, dict(guard, keep_ignored=False)]
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
 
 # OpenImagesMetric takes its ground truth from the annotation file, not from what a pipeline made of it: the guard only

@@ -68,7 +68,7 @@ class Agreed(NamedTuple):
     """What all ranks decided together.
 
     Attributes:
-        losses (dict): The losses, the same keys on every rank.
+        losses (dict): The losses, the same keys in the same order on every rank.
         skip (bool): Whether this iteration is to be left out, because a loss is not finite on some rank.
         nonfinite (list[RankLosses]): Those that are not finite, of each rank that has any.
         filled (list[RankLosses]): Those that were filled in, of each rank that did not have them, or had them without a
@@ -86,10 +86,12 @@ class LossAgreement:
 
     The bytes go from host to host, over gloo; a GPU neither sends them nor is waited for.
 
-    Ranks that have the same keys with a graph go on as they are. Where one lacks a key (a head that skips a branch
-    without targets), or has a constant in its place, it gets a zero that hangs on every trainable parameter: the
-    gradient is 0, and DistributedDataParallel sees the same parameters everywhere. So it does for a key that all ranks
-    lack, but had before or were said to have (``expected``). Nothing is exchanged where nothing is distributed.
+    Ranks that have the same keys with a graph, in the same order, go on as they are. Where one lacks a key (a head that
+    skips a branch without targets), or has a constant in its place, it gets a zero that hangs on every trainable
+    parameter: the gradient is 0, and DistributedDataParallel sees the same parameters everywhere. So it does for a key
+    that all ranks lack, but had before or were said to have (``expected``). Every rank ends with the same order of
+    keys, that of the rank with the most, so that a loop may reduce them entry by entry. Nothing is exchanged where
+    nothing is distributed.
 
     Parameters that no loss reaches at all, as in a first iteration without targets on any rank, get zeros in the same
     way where ``module`` is a DistributedDataParallel that waits for them, and the first rank names them, once.
@@ -129,8 +131,8 @@ class LossAgreement:
         self._pace = Pace()
         #: Digest of a layout -> parameters out of its reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
-        #: A layout with which there was nothing to do, and its digest.
-        self._settled: Tuple[Optional[Layout], int] = (None, 0)
+        #: The items of a layout with which there was nothing to do, in their order, and its digest.
+        self._settled: Tuple[Optional[List[Tuple[str, Entry]]], int] = (None, 0)
 
     def __call__(self, losses: Losses, samples: Sequence[str] = ()) -> Agreed:
         """Agrees on the losses of one iteration; every rank must call it.
@@ -150,7 +152,7 @@ class LossAgreement:
         if channel is None:
             return self._judged(losses, [RankLosses(0, nonfinite, list(samples))] if nonfinite else [], [])
         # From here on every rank goes the same way: what decides is the same on all of them.
-        mine = self._settled[1] if layout == self._settled[0] else digest(layout)
+        mine = self._settled[1] if list(layout.items()) == self._settled[0] else digest(layout)
         same, any_nonfinite = channel.compared(mine, bool(nonfinite))
         filled: List[RankLosses] = []
         if not same or mine != self._settled[1]:
@@ -174,23 +176,29 @@ class LossAgreement:
     def _made_equal(
         self, channel: Channel, losses: Losses, layout: Layout, same: bool, samples: Sequence[str], mine: int
     ) -> Tuple[Losses, List[RankLosses]]:
-        """The losses with all that any rank has or had, and what each lacked."""
+        """The losses with all that any rank has or had, in one order, and what each lacked."""
         filled: List[RankLosses] = []
         whole = self._whole([layout])
         if not same or lacking(layout, whole):
             layouts, files = zip(*channel.gathered((layout, list(samples))))
-            raises = not same and self.on_mismatch == 'raise'
-            whole = union(layouts) if raises else self._whole(layouts)
-            lacks = [RankLosses(*one) for one in zip(channel.ranks, (lacking(one, whole) for one in layouts), files)]
-            if raises:
-                raise LabelGuardError(describe_mismatch(lacks, layouts))
-            filled = [one for one in lacks if one.losses]
+            if self.on_mismatch == 'raise':
+                lacks = self._lacks(channel, layouts, union(layouts), files)
+                if any(one.losses for one in lacks):
+                    raise LabelGuardError(describe_mismatch(lacks, layouts))
+            whole = self._whole(layouts)
+            filled = [one for one in self._lacks(channel, layouts, whole, files) if one.losses]
         if torch.is_grad_enabled():
             self._known = {key: entry for key, entry in whole.items() if key != FILLED}
             self._look(channel, losses, mine)
         full = self._filled(losses, layout, whole, self._unreached.get(mine, []))
-        self._settled = (layout, mine) if full is losses and not filled else (None, 0)
+        self._settled = (list(layout.items()), mine) if same and full is losses and not filled else (None, 0)
         return full, filled
+
+    @staticmethod
+    def _lacks(
+        channel: Channel, layouts: Sequence[Layout], whole: Layout, files: Sequence[List[str]]
+    ) -> List[RankLosses]:
+        return [RankLosses(*one) for one in zip(channel.ranks, (lacking(one, whole) for one in layouts), files)]
 
     def _whole(self, layouts: Sequence[Layout]) -> Layout:
         """What every rank is to have. Without gradients, as in validation, only what some rank has now."""
@@ -215,7 +223,8 @@ class LossAgreement:
                 self.report(f'guard: {describe_unreached(names)}')
 
     def _filled(self, losses: Losses, layout: Layout, whole: Layout, out_of_reach: List[str]) -> Losses:
-        """The losses with every key; what was missing, or constant, hangs on the parameters with a zero."""
+        """The losses with every key, in the order of ``whole``; what was missing, or constant, hangs on the parameters
+        with a zero."""
         names, module = lacking(layout, whole), self._module()
         if names:
             zero = zero_of(module)
@@ -223,14 +232,14 @@ class LossAgreement:
             names = [key for key, entry in layout.items() if entry.graph]
             zero = zero_of(module, [one for name, one in trainable(module) if name in out_of_reach])
         else:
-            return losses
+            return losses if [*layout] == [*whole] else {key: losses[key] for key in whole}
         filled = dict(losses)
         for key in names:
             entry = whole[key]
             there = list(tensors_of(key, losses[key])) if key in losses else []
-            there = [loss + zero for loss in there] or [zero if entry.graph else zero.detach()]
+            there = [loss + zero for loss in there] or [zero.clone() if entry.graph else zero.detach().clone()]
             filled[key] = there if entry.is_list else there[0]
-        return filled
+        return {key: filled[key] for key in whole}
 
     def _judged(self, losses: Losses, nonfinite: List[RankLosses], filled: List[RankLosses]) -> Agreed:
         if nonfinite and self.on_nonfinite == 'raise':
@@ -265,8 +274,8 @@ def align_losses(
             ``if not losses: continue`` does so on all ranks, or on none.
 
     Returns:
-        dict: The losses, with the same keys on every rank; the dictionary itself where nothing was to do. An empty one
-        where the iteration is to be left out.
+        dict: The losses, with the same keys in the same order on every rank; the dictionary itself where nothing was to
+        do. An empty one where the iteration is to be left out.
 
     Example:
         >>> losses = {'loss_cls': torch.ones(())}

@@ -53,22 +53,37 @@ def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
 
 
 def digest(layout: Layout) -> int:
-    """A number of 63 bits that differs where layouts do, but for one chance in ``2**63``.
+    """Return a number of 63 bits that differs where layouts do, but for one chance in ``2**63``.
 
-    The order of the keys does not matter, nor whether one is a list: backward sees no difference.
+    The order of the keys counts: loops reduce losses entry by entry. Whether one is a list does not: backward sees no
+    difference.
     """
-    text = repr(sorted((key, entry.graph) for key, entry in layout.items()))
+    text = repr([(key, entry.graph) for key, entry in layout.items()])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
 
 
 def union(layouts: Sequence[Layout]) -> Layout:
-    """Every key of any layout, with a graph where any of them has one."""
+    """Return every key of any layout, with a graph where any of them has one.
+
+    Keys are in the order of the layout with the most keys. A key that it lacks follows the one that it follows in
+    another layout.
+
+    Example:
+        >>> entry = Entry(is_list=False, graph=True)
+        >>> list(union([dict.fromkeys('ac', entry), dict.fromkeys('ab', entry), dict.fromkeys('bcd', entry)]))
+        ['a', 'b', 'c', 'd']
+    """
     joined: Layout = {}
-    for layout in layouts:
+    order: List[str] = []
+    for layout in sorted(layouts, key=len, reverse=True):  # of equal length the first
+        place = 0
         for key, entry in layout.items():
             known = joined.get(key, entry)
+            if key not in joined:
+                order.insert(place, key)
             joined[key] = Entry(known.is_list, known.graph or entry.graph)
-    return joined
+            place = order.index(key) + 1
+    return {key: joined[key] for key in order}
 
 
 def lacking(layout: Layout, whole: Layout) -> List[str]:

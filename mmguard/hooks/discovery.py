@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import FunctionType
+import os
+from types import FunctionType, SimpleNamespace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Set
 
 from mmengine.model import is_model_wrapper
@@ -36,6 +37,19 @@ def built_train_loop(runner: Any) -> Any:
 
     loop = runner._train_loop
     return loop if isinstance(loop, BaseLoop) else None
+
+
+def loaders_of(runner: Any, mode: str) -> List[Any]:
+    """Return the data loaders of a loop: one, or several where the loop says so by ``dataloaders``."""
+    loop = getattr(runner, f'{mode}_loop')
+    several = getattr(loop, 'dataloaders', None)
+    return list(several) if isinstance(several, (list, tuple)) else [loop.dataloader]
+
+
+def dataset_of(runner: Any, mode: str) -> Any:
+    """Return the dataset of a loop; of several data loaders one that wraps all of theirs."""
+    found = [getattr(loader, 'dataset', None) for loader in loaders_of(runner, mode)]
+    return found[0] if len(found) == 1 else SimpleNamespace(datasets=[one for one in found if one is not None])
 
 
 def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
@@ -155,17 +169,26 @@ def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str,
         'guards': [space_to_json(rule.kind, rule) for rule in rules_of(dataset)],
         'losses': {name: [space.to_json() for space in of_loss(model, name).values()] for name in losses},
         'classes': class_names_of(dataset),
-        'data_roots': list(data_roots_of(dataset)),
+        'data_roots': naming_roots_of(dataset),
     }
 
 
-def data_roots_of(dataset: Any) -> Iterator[str]:
-    """The data roots of a dataset and of what it wraps, absolute or as written in the config."""
-    root = getattr(dataset, 'data_root', None)
-    if isinstance(root, str) and root:
-        yield root
-    for wrapped in _wrapped(dataset):
-        yield from data_roots_of(wrapped)
+def naming_roots_of(dataset: Any) -> List[str]:
+    """Return the data roots to leave out of file names, absolute or as written in the config.
+
+    Of data sets with several roots there is none: below two roots files may have the same name.
+    """
+    roots = list(dict.fromkeys(_data_roots(dataset)))
+    return roots if all(roots) and len({os.path.realpath(root) for root in roots}) == 1 else []
+
+
+def _data_roots(dataset: Any) -> Iterator[str]:
+    """The data root of each dataset; empty where one that reads files itself has none."""
+    root, wrapped = getattr(dataset, 'data_root', None), _wrapped(dataset)
+    if (isinstance(root, str) and root) or not wrapped:
+        yield root if isinstance(root, str) else ''
+    for inner in wrapped:
+        yield from _data_roots(inner)
 
 
 def class_names_of(dataset: Any) -> List[str]:

@@ -14,10 +14,10 @@ from typing import Any, Dict, Iterator, List, Optional
 from mmengine import dist
 
 from mmguard.distributed.unused import with_names
-from mmguard.hooks.discovery import data_roots_of, samples_of
+from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
 from mmguard.hooks.run_within import HookAroundTraining
 from mmguard.labels.space import check_int
-from mmguard.labels.tally import LABEL_GUARD
+from mmguard.labels.tally import tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
 from mmguard.log.json_lines import name_for_rank
 from mmguard.log.source import relative_to, source_of
@@ -80,7 +80,7 @@ class FlightRecorderHook(HookAroundTraining):
     @contextmanager
     def around_training(self, runner: Any) -> Iterator[None]:
         rank = dist.get_rank()
-        self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
+        self._roots = naming_roots_of(dataset_of(runner, 'train'))
         self._unwritten = False
         self._show_alive()
         path = os.path.join(runner.log_dir, name_for_rank(self.out_file, rank))
@@ -123,8 +123,7 @@ class FlightRecorderHook(HookAroundTraining):
             runner.logger.error(f'guard: {self._record.path!r} cannot be written: {visible(str(self._record.error))}')
 
     def _sample(self, sample: Any) -> Dict[str, Any]:
-        record = sample.get(LABEL_GUARD) or {}
-        tallies = {kind: tally.to_json() for kind, tally in record.items()}
+        tallies = {kind: tally.to_json() for kind, tally in tallies_of(sample).items()}
         for tally in tallies.values():
             tally.pop('source')
         source = source_of(sample)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import product, repeat
 from typing import Any, Dict, List, Optional, Set
 
 import torch
@@ -14,8 +14,10 @@ from mmguard.hooks.collated import keep_reports
 from mmguard.hooks.discovery import (
     built_train_loop,
     culprits,
-    data_roots_of,
+    dataset_of,
     guarded_losses,
+    loaders_of,
+    naming_roots_of,
     pipelines_of,
     rules_in,
     rules_of,
@@ -123,7 +125,7 @@ class LabelGuardHook(Hook):
         if dist.get_world_size() > 1:  # ranks would wait for each other: only where a logger shows them
             self._shown_every = [hook.interval for hook in runner.hooks if isinstance(hook, LoggerHook)]
         _show_loss_counts_as_they_are(runner.log_processor)
-        if not self._losses and not rules_of(_dataset_of(runner, 'train')):
+        if not self._losses and not rules_of(dataset_of(runner, 'train')):
             runner.logger.warning(
                 'guard: nothing to report: the training pipeline holds no guard (GuardSegLabels, ...) and the model no '
                 'guarded loss'
@@ -197,7 +199,7 @@ class LabelGuardHook(Hook):
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
-            self._epoch_length = len(runner.train_dataloader)
+            self._epoch_length = _length_of(loaders_of(runner, 'train'))
         else:
             self._start(mode, runner)
 
@@ -227,12 +229,13 @@ class LabelGuardHook(Hook):
 
     def _start(self, mode: str, runner: Any) -> None:
         first = mode not in self._log.ledgers
-        dataset = _dataset_of(runner, mode)
+        dataset = dataset_of(runner, mode)
+        for loader in loaders_of(runner, mode):  # a second training has another
+            keep_reports(loader)
         if first:
-            keep_reports(getattr(runner, f'{mode}_dataloader'))
-            _warn_of_missing_meta_keys(runner.logger, dataset)
+            _check_reports_arrive(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
-        self._log.begin(mode, valid, list(data_roots_of(dataset)))
+        self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
 
     def _say(self, runner: Any, mode: str, span: Span, place: Dict[str, int]) -> None:
@@ -249,7 +252,7 @@ class LabelGuardHook(Hook):
         for kind in KINDS:
             if kind in self._hinted:
                 continue
-            for warning in warnings_of(mode, kind, span, runner.model, _dataset_of(runner, mode)):
+            for warning in warnings_of(mode, kind, span, runner.model, dataset_of(runner, mode)):
                 runner.logger.warning(f'guard: {visible(warning)}')
                 self._hinted.add(kind)
 
@@ -272,8 +275,12 @@ def _sum_over_ranks(numbers: List[int]) -> List[int]:
     return total.tolist()
 
 
-def _dataset_of(runner: Any, mode: str) -> Any:
-    return getattr(getattr(runner, f'{mode}_dataloader'), 'dataset', None)
+def _length_of(loaders: List[Any]) -> int:
+    """The iterations of an epoch; 0 where that is not known: several loaders, or a stream."""
+    try:
+        return len(loaders[0]) if len(loaders) == 1 else 0
+    except TypeError:
+        return 0
 
 
 def _trained_iterations(runner: Any) -> int:
@@ -296,15 +303,27 @@ def _show_loss_counts_as_they_are(log_processor: Any) -> None:
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
 
 
-def _warn_of_missing_meta_keys(logger: Any, dataset: Any) -> None:
-    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample."""
+def _check_reports_arrive(logger: Any, dataset: Any) -> None:
+    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample.
+
+    Raises:
+        LabelGuardError: A guard after it would apply the same ``label_map`` again.
+    """
     for pipeline in pipelines_of(dataset):
         packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
         guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
-        if not packs or not guards or max(guards) > packs[-1]:
+        if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
             continue
-        if LABEL_GUARD not in getattr(pipeline[packs[-1]], 'meta_keys', ()):
-            guard, pack = type(pipeline[guards[0]]).__name__, type(pipeline[packs[-1]]).__name__
+        pack = type(pipeline[packs[-1]]).__name__
+        for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
+            if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
+                raise LabelGuardError(
+                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
+                    f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
+                    f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
+                )
+        if max(guards) < packs[-1]:
+            guard = type(pipeline[guards[0]]).__name__
             logger.warning(
                 f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are sanitized, '
                 f'but counts do not arrive. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'

@@ -17,7 +17,7 @@ from mmguard.distributed.agreement import (
 )
 from mmguard.distributed.layout import not_finite
 from mmguard.distributed.reach import explained
-from mmguard.hooks.discovery import data_roots_of, samples_of, unwrapped
+from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrapped
 from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
 from mmguard.hooks.run_within import HookAroundTraining
 from mmguard.labels.errors import LabelGuardError
@@ -101,7 +101,7 @@ class RankGuardHook(HookAroundTraining):
             run_log_of(runner).write()
 
     def before_train(self, runner: Any) -> None:
-        self._roots = list(data_roots_of(getattr(runner.train_dataloader, 'dataset', None)))
+        self._roots = naming_roots_of(dataset_of(runner, 'train'))
         warn = runner.logger.warning
         self._agreement = LossAgreement(
             runner.model, None, self.on_mismatch, self.on_nonfinite, self.timeout, self.expected, warn

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+import copy
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
 from mmguard.text.words import counted, plural
 
+Rule = TypeVar('Rule', bound='LabelSpace')
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
 ON_INVALID = ('ignore', 'clip', 'raise')
@@ -68,6 +70,23 @@ class LabelSpace:
                 f'must be {self.min_label}..{self.num_classes - 1}{ignored}'
             )
         return checked
+
+    @property
+    def whole_map(self) -> Dict[Any, int]:
+        """The label map as it was given, with the key ``'*'`` where it says what all others become."""
+        return {**self.label_map, **({} if self.others is None else {OTHERS: self.others})}
+
+    @property
+    def maps_once_for_all(self) -> bool:
+        """True if mapping labels that are mapped already changes nothing."""
+        label_map = self.whole_map
+        return all(mapped_by(label_map, label, self.ignore_index) == label for label in label_map.values())
+
+    def without_map(self: Rule) -> Rule:
+        """Return the same rule for labels that are mapped already."""
+        rule = copy.copy(self)
+        rule.label_map, rule.others = {}, None
+        return rule
 
     def is_valid(self, label: int) -> bool:
         return self.min_label <= label < self.num_classes or label == self.ignore_index

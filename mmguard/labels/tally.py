@@ -9,8 +9,10 @@ from mmguard.files.typed_json import decoded
 
 Key = TypeVar('Key', int, str)
 
-#: The key under which a sample carries its tallies: ``{'pixels': Tally, 'instances': Tally}``.
+#: The key under which a sample carries its tallies, as plain data: ``{'pixels': {'total': 9, ...}, 'instances': ...}``.
 LABEL_GUARD = 'label_guard'
+#: Beside a tally: the label map that a guard has applied to what it counts.
+LABEL_MAP = 'label_map'
 
 #: The source of a tally that adds up several files.
 SEVERAL = '<several>'
@@ -113,6 +115,20 @@ class Tally:
             ValueError: Not such a record; says why.
         """
         return decoded(cls, record)
+
+
+def tallies_of(sample: Any) -> Dict[str, Tally]:
+    """Return what the guards left in a sample, packed or not: kind -> tally.
+
+    Example:
+        >>> tallies_of({'label_guard': {'pixels': {'total': 9, 'skipped': 1, 'values': {7: 1}}}})['pixels'].values
+        {7: 1}
+    """
+    record: Dict[str, Dict[str, Any]] = sample.get(LABEL_GUARD) or {}
+    return {
+        kind: Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
+        for kind, counts in record.items()
+    }
 
 
 def merge_by_source(tallies: Iterable[Tally]) -> Dict[Optional[str], Tally]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Sequence
 
 from mmguard.labels.maps import packed_instances
-from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import Tally, tallies_of
 from mmguard.log.totals import KINDS, LossCount, added
 
 if TYPE_CHECKING:  # without mmengine a span serves other trainers, and `mmguard report`
@@ -70,8 +70,8 @@ class Span:
         span = cls(iterations=1)
         for sample in samples:
             span.samples += 1
-            record: Dict[str, Tally] = sample.get(LABEL_GUARD) or {}
-            for kind, tally in record.items():
+            tallies = tallies_of(sample)
+            for kind, tally in tallies.items():
                 total = span.pixels if kind == 'pixels' else span.instances
                 total.total += tally.total
                 total.mapped += tally.mapped
@@ -80,7 +80,7 @@ class Span:
                     total.remapped += tally.remapped
                     total.reasons = (total + tally).reasons
                     span.offending[kind].append(tally)
-            span.offending_samples += any(record.values())
+            span.offending_samples += any(tallies.values())
             found = packed_instances(sample)
             span.empty_images += found is not None and not len(found[0])
         span.offending_iterations = int(bool(span))

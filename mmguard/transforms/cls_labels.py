@@ -8,12 +8,11 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels import OTHERS
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.images import NO_LABEL, ImageLabelRule
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
-from mmguard.transforms.record import leave_in_results, leave_in_sample
+from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
 _TOLERANCE = 0.1
@@ -85,20 +84,20 @@ class GuardClsLabels(BaseTransform):
         label, score = sample.get('gt_label'), sample.get('gt_score')
         if label is None and score is None:
             return results
-        sanitized = self._sanitized(label, score, _source_of(sample))
+        sanitized = self._sanitized(label, score, _source_of(sample), rule_for(self.rule, sample))
         if packed is None:
             found = {'gt_label': sanitized.label, 'gt_score': sanitized.score}
             results.update({key: value for key, value in found.items() if value is not None})
-            leave_in_results(results, 'instances', sanitized.tally)
+            leave_in_results(results, 'instances', sanitized.tally, self.rule.whole_map)
             return results
         if sanitized.label is not None:
             packed.set_gt_label(torch.from_numpy(sanitized.label))
         if sanitized.score is not None:
             packed.set_gt_score(torch.from_numpy(sanitized.score))
-        leave_in_sample(packed, 'instances', sanitized.tally)
+        leave_in_sample(packed, 'instances', sanitized.tally, self.rule.whole_map)
         return results
 
-    def _sanitized(self, label: Any, score: Any, source: Optional[str]) -> _Sanitized:
+    def _sanitized(self, label: Any, score: Any, source: Optional[str], rule: ImageLabelRule) -> _Sanitized:
         if score is not None:  # the losses look at it alone
             score, tally = self._score(np.asarray(score, dtype=np.float32), source)
             return _Sanitized(None, score, tally)
@@ -110,8 +109,8 @@ class GuardClsLabels(BaseTransform):
                 f'{source}: gt_label has shape {labels.shape}, wanted is one label. Where images have several, write '
                 f'multi_label=True, and a head for it (MultiLabelClsHead)'
             )
-        labels, tally = self.rule.sanitize(labels.astype(np.int64), source)
-        classes = labels[labels != self.rule.ignore_index]
+        labels, tally = rule.sanitize(labels.astype(np.int64), source)
+        classes = labels[labels != rule.ignore_index]
         left = classes if self.multi_label else labels
         return _Sanitized(left, self._one_hot(classes, of=labels.size) if self.to_onehot else None, tally)
 
@@ -150,10 +149,9 @@ class GuardClsLabels(BaseTransform):
 
     def __repr__(self) -> str:
         rule = self.rule
-        label_map: Dict[Any, int] = {**rule.label_map, **({} if rule.others is None else {OTHERS: rule.others})}
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
-            f'on_invalid={rule.on_invalid!r}, label_map={label_map or None}, multi_label={self.multi_label}, '
+            f'on_invalid={rule.on_invalid!r}, label_map={rule.whole_map or None}, multi_label={self.multi_label}, '
             f'to_onehot={self.to_onehot})'
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
@@ -11,12 +12,12 @@ from mmcv.transforms import BaseTransform
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
 from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.transforms.boxes import are_few_and_good, box_faults
 from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
 from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
 from mmguard.transforms.per_instance import IN_IMAGE, IN_SPACE, appended, check_lengths, keys_of, take, taken
-from mmguard.transforms.record import leave_in_results, leave_in_sample
+from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A set, because comparing a dtype of numpy with one of torch is an error.
 INT64 = {torch.int64, np.dtype(np.int64)}
@@ -51,6 +52,10 @@ class GuardInstanceLabels(BaseTransform):
         check_boxes (bool): Whether instances are removed whose box is not finite, has no area or lies wholly outside
             the image (and the image file, whose coordinates mmdet's test pipelines keep). Counted as skipped, under
             that reason. Defaults to True.
+        keep_ignored (bool): Whether instances that the annotations ignore (crowds, difficult objects) stay among the
+            ignored ones. ``False`` is for the training of a model whose assigners took no notice of them
+            (``ignore_iof_thr=-1``), and now do for the sake of invalid labels: valid ones are then trained as before.
+            They are counted either way. Defaults to True.
 
     Raises:
         ValueError: Arguments out of range; when called, fields of different lengths, masks that are not of the
@@ -65,9 +70,11 @@ class GuardInstanceLabels(BaseTransform):
         on_invalid: str = 'ignore',
         label_map: Optional[LabelMap] = None,
         check_boxes: bool = True,
+        keep_ignored: bool = True,
     ) -> None:
         self.rule = InstanceRule(num_classes, on_invalid, label_map)
         self.check_boxes = check_boxes
+        self.keep_ignored = keep_ignored
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
         """Sanitizes the instances and leaves a :class:`~mmguard.labels.tally.Tally` of them.
@@ -79,44 +86,62 @@ class GuardInstanceLabels(BaseTransform):
             dict: The same dict.
         """
         if 'data_samples' not in results:
+            guard = self._for(results)
             objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))
             if objects is not None:
-                self._sanitize_unpacked_objects(results, len(objects))
+                tally: Optional[Tally] = guard._sanitize_unpacked_objects(results, len(objects))
             else:
-                self._sanitize_unpacked(results)
+                tally = guard._sanitize_unpacked(results)
+            if tally is not None:
+                leave_in_results(results, 'instances', tally, self.rule.whole_map)
             return results
         sample = results['data_samples']
         _check_one_image(sample, 'video_data_samples' in sample)
+        guard = self._for(sample)
         objects = sample.get('gt_instances_3d', {})
         boxes = sample.get('gt_instances', {})
         in_space, in_image = bool(objects.keys()), bool(boxes.keys())  # without annotations they have no field
         if in_space and in_image and len(objects) != len(boxes):
-            leave_in_sample(sample, 'instances', self._sanitize_packed(sample) + self._sanitize_objects(sample))
+            tally = guard._sanitize_packed(sample) + guard._sanitize_objects(sample)
         elif in_space:
-            leave_in_sample(sample, 'instances', self._sanitize_objects(sample))
+            tally = guard._sanitize_objects(sample)
         elif in_image:
-            leave_in_sample(sample, 'instances', self._sanitize_packed(sample))
+            tally = guard._sanitize_packed(sample)
+        else:
+            return results
+        leave_in_sample(sample, 'instances', tally, self.rule.whole_map)
         return results
 
-    def _sanitize_unpacked(self, results: Dict[str, Any]) -> None:
+    def _for(self, sample: Any) -> GuardInstanceLabels:
+        """The guard for a sample whose labels an earlier one may have mapped, or moved to the ignored instances."""
+        if not sample.get(LABEL_GUARD):
+            return self
+        guard = copy.copy(self)
+        guard.rule, guard.keep_ignored = rule_for(self.rule, sample), True
+        return guard
+
+    def _sanitize_unpacked(self, results: Dict[str, Any]) -> Optional[Tally]:
         labels, boxes = results.get('gt_bboxes_labels'), results.get('gt_bboxes')
         counted = _counted(labels, boxes)
         if counted is None:
-            return
+            return None
         source = results.get('img_path')
         _check_one_image(results, isinstance(source, list))
         check_lengths(results, len(counted), source)
         extent = _extent(results)
         if results.get('gt_masks') is not None:
             _check_mask_size(results['gt_masks'], results, source)
-        if self._is_clean(labels, boxes, extent):
-            leave_in_results(results, 'instances', Tally(len(counted), source=source))
-            return
         flags = results.get('gt_ignore_flags')
         ignored = None if flags is None else np.asarray(flags).astype(bool)
+        leaves_out = ignored is not None and not self.keep_ignored and bool(ignored.any())
+        if not leaves_out and self._is_clean(labels, boxes, extent):
+            return Tally(len(counted), source=source)
         sanitized = self._sanitized(labels, boxes, extent, ignored, source)
         if labels is not None:
             results['gt_bboxes_labels'] = sanitized.labels
+        if leaves_out:
+            dropped = ignored if sanitized.dropped is None else ignored | sanitized.dropped
+            sanitized = sanitized._replace(dropped=dropped)
         if sanitized.moved is not None:
             results['gt_ignore_flags'] = sanitized.moved if ignored is None else ignored | sanitized.moved
         if sanitized.dropped is not None:
@@ -125,7 +150,7 @@ class GuardInstanceLabels(BaseTransform):
                 results[key] = take(results[key], index)
         if sanitized.stays is not None:
             renumber_unpacked(results, sanitized.stays)
-        leave_in_results(results, 'instances', sanitized.tally)
+        return sanitized.tally
 
     def _sanitize_packed(self, sample: Any) -> Tally:
         source, extent = sample.get('img_path'), _extent(sample)
@@ -143,7 +168,9 @@ class GuardInstanceLabels(BaseTransform):
             faults = self._faults(ignored.get('bboxes'), extent)
             crowds = self.rule.sanitize(np.zeros(len(ignored), np.int64), np.ones(len(ignored), bool), faults, source)
             tally = tally + crowds.tally
-            if crowds.dropped is not None:
+            if not self.keep_ignored:
+                sample.ignored_instances = taken(ignored, np.arange(0))
+            elif crowds.dropped is not None:
                 sample.ignored_instances = taken(ignored, np.flatnonzero(~crowds.dropped))
         if sanitized.moved is not None:
             moved = taken(instances, np.flatnonzero(sanitized.moved))
@@ -176,7 +203,7 @@ class GuardInstanceLabels(BaseTransform):
                 sample.gt_instances = taken(boxes, stays)
         return found.tally
 
-    def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> None:
+    def _sanitize_unpacked_objects(self, results: Dict[str, Any], objects: int) -> Tally:
         in_image = _counted(results.get('gt_bboxes_labels'), results.get('gt_bboxes'))
         paired = in_image is not None and len(in_image) == objects
         labels, labels_in_image, found = self._judged(
@@ -195,7 +222,7 @@ class GuardInstanceLabels(BaseTransform):
             for key in (*IN_SPACE, *(IN_IMAGE if paired else ())):
                 if results.get(key) is not None:
                     results[key] = take(results[key], index)
-        leave_in_results(results, 'instances', found.tally)
+        return found.tally
 
     def _judged(
         self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
@@ -232,7 +259,7 @@ class GuardInstanceLabels(BaseTransform):
         rule = self.rule
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, on_invalid={rule.on_invalid!r}, '
-            f'label_map={rule.label_map or None}, check_boxes={self.check_boxes})'
+            f'label_map={rule.label_map or None}, check_boxes={self.check_boxes}, keep_ignored={self.keep_ignored})'
         )
 
 

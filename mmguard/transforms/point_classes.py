@@ -75,7 +75,7 @@ class GuardedPointSegClassMapping(BaseTransform):
         results[POINTS] = labels
         if 'eval_ann_info' in results:
             results['eval_ann_info'][POINTS] = results[POINTS]
-        leave_in_results(results, 'pixels', tally)
+        leave_in_results(results, 'pixels', tally, self.label_map)
         return results
 
     def __repr__(self) -> str:

@@ -1,25 +1,41 @@
-"""The tallies that a sample carries to the hook."""
+"""The report that a sample carries from guard to guard and to the hook: plain data, read without mmguard."""
 
 from __future__ import annotations
 
-from typing import Any, Dict
+from types import MappingProxyType
+from typing import Any, Dict, Mapping
 
-from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.labels.space import Rule
+from mmguard.labels.tally import LABEL_GUARD, LABEL_MAP, Tally, tallies_of
 
-
-def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally) -> None:
-    """Leaves a tally in a sample that is not packed yet."""
-    results[LABEL_GUARD] = _joined(results.get(LABEL_GUARD), kind, tally)
-
-
-def leave_in_sample(sample: Any, kind: str, tally: Tally) -> None:
-    """Leaves a tally in the meta information of a packed sample."""
-    # set_metainfo would copy deeply; the tally is ours alone.
-    sample.set_field(_joined(sample.get(LABEL_GUARD), kind, tally), LABEL_GUARD, field_type='metainfo')
+Record = Dict[str, Dict[str, Any]]
+LabelMap = Mapping[Any, int]
+NONE: LabelMap = MappingProxyType({})
 
 
-def _joined(record: Any, kind: str, tally: Tally) -> Dict[str, Tally]:
+def rule_for(rule: Rule, sample: Any) -> Rule:
+    """Return the rule for a sample: without its label map where an earlier guard has applied the same one."""
+    label_map = rule.whole_map
+    record: Record = sample.get(LABEL_GUARD) or {}
+    return rule.without_map() if label_map and record.get(rule.kind, {}).get(LABEL_MAP) == label_map else rule
+
+
+def leave_in_results(results: Dict[str, Any], kind: str, tally: Tally, label_map: LabelMap = NONE) -> None:
+    """Leave a tally in a sample that is not packed yet, and the label map that was applied."""
+    results[LABEL_GUARD] = _joined(results, kind, tally, label_map)
+
+
+def leave_in_sample(sample: Any, kind: str, tally: Tally, label_map: LabelMap = NONE) -> None:
+    """Leave a tally in the meta information of a packed sample, and the label map that was applied."""
+    # set_metainfo would copy deeply; the record is ours alone.
+    sample.set_field(_joined(sample, kind, tally, label_map), LABEL_GUARD, field_type='metainfo')
+
+
+def _joined(sample: Any, kind: str, tally: Tally, label_map: LabelMap) -> Record:
     """The sample's record with one more look at its pixels or instances (an earlier guard's, if there was one)."""
-    joined = dict(record or {})
-    joined[kind] = joined[kind].then(tally) if kind in joined else tally
+    joined: Record = dict(sample.get(LABEL_GUARD) or {})
+    if kind in joined:
+        tally = tallies_of({LABEL_GUARD: {kind: joined[kind]}})[kind].then(tally)
+    mapped = dict(label_map) or joined.get(kind, {}).get(LABEL_MAP)
+    joined[kind] = {**vars(tally), **({LABEL_MAP: mapped} if mapped else {})}
     return joined

@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
-from mmguard.labels import OTHERS
 from mmguard.labels.maps import POINTS, packed_map
 from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap, LabelRule
-from mmguard.transforms.record import leave_in_results, leave_in_sample
+from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 
 class GuardSegLabels(BaseTransform):
@@ -37,7 +36,8 @@ class GuardSegLabels(BaseTransform):
         on_invalid (str): ``'ignore'`` (default) sets invalid pixels to ``ignore_index``, ``'clip'`` clamps them into
             the classes, ``'raise'`` raises ``LabelGuardError`` that names the file.
         label_map (dict[int, int], optional): Raw value -> class (or ``ignore_index``), applied first;
-            ``{7: 0, 8: 1, '*': 255}`` ignores every value that it does not name.
+            ``{7: 0, 8: 1, '*': 255}`` ignores every value that it does not name. A second guard with the same map
+            leaves it out, where the report of the first reaches it.
 
     Raises:
         ValueError: Arguments out of range; when called, a label map that is not 2-D.
@@ -71,8 +71,8 @@ class GuardSegLabels(BaseTransform):
             if label is not None:
                 source = file_of(results)
                 _check(label, label.shape, key == POINTS, source)
-                results[key], tally = self.rule.sanitize(label, source)
-                leave_in_results(results, 'pixels', tally)
+                results[key], tally = rule_for(self.rule, results).sanitize(label, source)
+                leave_in_results(results, 'pixels', tally, self.rule.whole_map)
         return results
 
     def _sanitize_packed(self, sample: Any) -> None:
@@ -83,20 +83,16 @@ class GuardSegLabels(BaseTransform):
         source = file_of(sample)
         label = holder.get(field).numpy()
         _check(label, label.shape[1:] if label.shape[:1] == (1,) else label.shape, field == POINTS, source)
-        sanitized, tally = self.rule.sanitize(label, source)
+        sanitized, tally = rule_for(self.rule, sample).sanitize(label, source)
         if sanitized is not label:
             holder.set_field(torch.from_numpy(sanitized), field)
-        leave_in_sample(sample, 'pixels', tally)
-
-    def _label_map(self) -> Optional[Dict[Any, int]]:
-        others = {} if self.rule.others is None else {OTHERS: self.rule.others}
-        return {**self.rule.label_map, **others} or None
+        leave_in_sample(sample, 'pixels', tally, self.rule.whole_map)
 
     def __repr__(self) -> str:
         rule = self.rule
         return (
             f'{type(self).__name__}(num_classes={rule.num_classes}, ignore_index={rule.ignore_index}, '
-            f'on_invalid={rule.on_invalid!r}, label_map={self._label_map()})'
+            f'on_invalid={rule.on_invalid!r}, label_map={rule.whole_map or None})'
         )
 
 

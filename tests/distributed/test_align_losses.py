@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os.path as osp
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any, List
 
@@ -123,6 +124,45 @@ def test_missing_constant_and_forgotten_losses_are_filled() -> None:
     assert second.said('KEYS') == [whole, filled, whole, filled, filled]
     assert second.said('ZERO')[1] == '[False, False, True, True]'
     assert second.said('ZERO')[4] == '[True, True, True, True]'
+
+
+REDUCED = """
+for mine in eval(sys.argv[1]):
+    # Each loss is its letter's place in the alphabet, on every rank that has it.
+    losses = {f'loss_{key}': both['a'](x).mean() * 0 + ord(key) - 96 for key in mine[rank]}
+    aligned = align_losses(losses, both)
+    print('ORDER', ''.join(key[-1] for key in aligned))
+    print('SAME', aligned is losses)
+    with torch.set_grad_enabled(False):
+        for value in aligned.values():  # as mmseg 0.x logs them: no names are exchanged
+            dist.all_reduce(value)
+    print('MEAN', {key[-1]: round(value.item()) for key, value in sorted(aligned.items())})
+leave()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('ranks', [2, 3])
+def test_a_loop_that_reduces_entry_by_entry_adds_up_equal_losses(ranks: int) -> None:
+    """Keys are in one order on all ranks: that of the ranks which have them."""
+    iterations = [
+        ('abc', 'abc', 'abc'),  # equal: nothing is touched
+        ('ac', 'abc', 'bc'),  # what is missing stands in the middle, and at the beginning
+        ('bd', 'ac', 'abcd'),  # each has a part
+        ('abcd', 'bacd', 'dcba'),  # all have all, in their own order
+        ('c', '', 'ba'),  # known from before, on no rank or on one
+        ('abcd', 'abcd', 'abcd'),
+    ]
+    found = run_ranks(CHILD + REDUCED, repr(iterations), ranks=ranks)
+    for rank in found:
+        assert rank.returncode == 0, rank.output[-3000:]
+        assert rank.said('ORDER') == found[0].said('ORDER')
+    has = [Counter(''.join(mine[:ranks])) for mine in iterations]
+    for mean, keys in zip(found[0].said('MEAN'), has):
+        assert {k: v for k, v in eval(mean).items() if v} == {k: n * (ord(k) - 96) for k, n in keys.items()}
+    order = found[0].said('ORDER')
+    assert [order[place] for place in (0, 1, 3, 5)] == ['abc', 'abc', 'abcd', 'abcd']
+    assert [found[0].said('SAME')[place] for place in (0, 5)] == ['True', 'True']
 
 
 GROUPS = """
@@ -261,9 +301,8 @@ def test_layouts() -> None:
         'c': Entry(False, False),
         'd': Entry(True, False),
     }
-    assert digest(layout) == digest(dict(reversed(list(layout.items()))))
-    others = [{}, {'a': Entry(False, False)}, {'a': Entry(False, True)}]
-    assert len({digest(other) for other in [layout, *others]}) == 4
+    others = [dict(reversed(list(layout.items()))), {}, {'a': Entry(False, False)}, {'a': Entry(False, True)}]
+    assert len({digest(other) for other in [layout, *others]}) == 5
     assert 0 <= digest(layout) < 2**63
     assert union([{'a': Entry(False, False)}, {'a': Entry(False, True), 'b': Entry(True, False)}]) == {
         'a': Entry(False, True),

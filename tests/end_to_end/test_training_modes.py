@@ -8,9 +8,12 @@ from typing import Any, Dict, Iterator, List
 import pytest
 import torch
 from mmengine.config import Config
+from mmengine.dataset import pseudo_collate
 from mmengine.optim import OptimWrapper
-from mmengine.registry import OPTIM_WRAPPERS
+from mmengine.registry import FUNCTIONS, OPTIM_WRAPPERS
 from small_runs import GUARD, LOAD, PACK, add_loop, tiny_config, train
+
+from mmguard.hooks.collated import KeepsReports
 
 pytestmark = pytest.mark.slow
 
@@ -75,3 +78,19 @@ def test_a_loop_by_iterations_with_a_log_by_epoch(cityscapes: str, work_dir: str
     run = train(config)
     assert [(line['epoch'], line['iter'], line['step']) for line in run.lines()] == [(1, 3, 3), (1, 4, 4)]
     assert [line['skipped_pixels'] for line in run.lines()] == [77 + 252 + 63, 161]
+
+
+@FUNCTIONS.register_module(force=True)
+def own_collate(batch: List[Dict[str, Any]]) -> Any:
+    return pseudo_collate(batch)
+
+
+def test_a_second_training_of_a_runner_is_counted_as_the_first(cityscapes: str, work_dir: str) -> None:
+    """It has a data loader of its own, whose collate function may leave reports behind, too."""
+    config = tiny_config(cityscapes, work_dir)
+    config.train_dataloader.collate_fn = dict(type='own_collate')
+    run = train(config)
+    run.runner._train_loop = dict(type='IterBasedTrainLoop', max_iters=4)
+    run.train()
+    assert [line['skipped_pixels'] for line in run.lines()] == [*SKIPPED, *SKIPPED]
+    assert isinstance(run.runner.train_dataloader.collate_fn, KeepsReports)

@@ -11,6 +11,7 @@ from mmpretrain.datasets import PackInputs
 from mmpretrain.models import ClsDataPreprocessor
 
 from mmguard import GuardClsLabels, LabelGuardError
+from mmguard.labels.tally import tallies_of
 
 
 def packed(**labels: Any) -> Dict[str, Any]:
@@ -22,7 +23,7 @@ def guarded(guard: GuardClsLabels, **labels: Any) -> Any:
 
 
 def counts(sample: Any) -> tuple:
-    tally = sample.label_guard['instances']
+    tally = tallies_of(sample)['instances']
     return tally.total, tally.skipped, tally.remapped, tally.mapped, tally.values, tally.source
 
 

@@ -12,6 +12,7 @@ from mmdet3d.datasets.transforms import Pack3DDetInputs
 from mmengine.structures import InstanceData
 from mmrotate.structures.bbox import QuadriBoxes, RotatedBoxes
 
+from mmguard.labels.tally import tallies_of
 from mmguard.transforms import GuardInstanceLabels
 from mmguard.transforms.boxes import box_faults
 
@@ -54,7 +55,7 @@ def test_the_guard_keeps_the_type_of_the_boxes(kind: Any, boxes: List[List[float
     assert type(results['gt_bboxes']) is kind
     assert results['gt_bboxes_labels'].tolist() == [1, 15]
     assert results['gt_ignore_flags'].tolist() == [False, True]
-    tally = results['label_guard']['instances']
+    tally = tallies_of(results)['instances']
     assert tally.reasons == {'label': 1, 'box_outside': 1, 'box_no_area': 1, 'box_not_finite': 1}
 
 
@@ -67,4 +68,4 @@ def test_boxes_in_space_keep_their_type(kind: str) -> None:
     assert isinstance(sample.gt_instances_3d, InstanceData)
     assert type(sample.gt_instances_3d.bboxes_3d) is type(boxes)
     assert sample.gt_instances_3d.labels_3d.tolist() == [0]
-    assert (sample.label_guard['instances'].skipped, sample.label_guard['instances'].mapped) == (1, 1)
+    assert (tallies_of(sample)['instances'].skipped, tallies_of(sample)['instances'].mapped) == (1, 1)

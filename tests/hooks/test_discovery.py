@@ -14,8 +14,8 @@ from torch import nn
 import mmguard
 from mmguard.hooks.discovery import (
     culprits,
-    data_roots_of,
     guarded_losses,
+    naming_roots_of,
     pipelines_of,
     rules_in,
     rules_of,
@@ -111,8 +111,8 @@ def test_pipelines_and_roots_of_wrapped_data_sets() -> None:
     two = Holder(pipeline=[b], data_root='two/')
     three = Holder(dataset=Holder(datasets=[one, Holder(dataset=two)]))
     assert list(pipelines_of(three)) == [[a], [b]]
-    assert list(data_roots_of(three)) == ['one', 'two/']
-    assert list(pipelines_of(None)) == list(data_roots_of(None)) == []
+    assert naming_roots_of(three) == []
+    assert list(pipelines_of(None)) == naming_roots_of(None) == []
 
 
 def test_rules_of_nested_guards() -> None:

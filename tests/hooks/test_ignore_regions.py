@@ -18,7 +18,7 @@ def model_of(config: Any) -> nn.Module:
 
 @pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn'])
 def test_stock_assigners_train_ignored_regions_as_background(family: str) -> None:
-    warning = ignored_as_background(model_of(load_stock(family, equal_assigners=False)))
+    warning = ignored_as_background(model_of(load_stock(family)))
     assert warning is not None
     assert 'MaxIoUAssigner takes no notice of them (ignore_iof_thr=-1)' in warning
     assert 'Set ignore_iof_thr=0.5 in every assigner' in warning

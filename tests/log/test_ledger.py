@@ -15,7 +15,7 @@ from mmguard.log.totals import LossCount
 
 
 def sample(path: str, pixels: Optional[Tally] = None, instances: Optional[Tally] = None) -> BaseDataElement:
-    record = {kind: tally for kind, tally in (('pixels', pixels), ('instances', instances)) if tally is not None}
+    record = {kind: vars(tally) for kind, tally in (('pixels', pixels), ('instances', instances)) if tally is not None}
     element = BaseDataElement(metainfo=dict(seg_map_path=path))
     if record:
         element.set_field(record, LABEL_GUARD, field_type='metainfo')

@@ -14,7 +14,7 @@ from mmengine.registry import TRANSFORMS
 from mmengine.structures import InstanceData
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, LabelGuardError
-from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.labels.tally import LABEL_GUARD, Tally, tallies_of
 
 HEIGHT, WIDTH = 40, 60
 #: One box per instance: five good ones (the last reaches out of the image).
@@ -112,9 +112,7 @@ def test_ignore_moves_instances_with_all_that_belongs_to_them(after_pack: bool, 
     assert sample.ignored_instances.labels.tolist() == [264, 600, -1]
     assert sample.ignored_instances.bboxes.tensor.tolist() == [BOXES[1], BOXES[2], BOXES[4]]
     assert owners(sample.ignored_instances) == [1, 2, 4]
-    assert sample.get(LABEL_GUARD) == {
-        'instances': Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})
-    }
+    assert tallies_of(sample) == {'instances': Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})}
 
 
 @both_places
@@ -123,7 +121,7 @@ def test_drop_removes_them(after_pack: bool, masks: str) -> None:
     sample = guarded(sample_of(masks=masks), after_pack, on_invalid='drop')
     assert owners(sample.gt_instances) == [0, 3]
     assert len(sample.ignored_instances) == 0
-    assert sample.get(LABEL_GUARD)['instances'].skipped == 3
+    assert tallies_of(sample)['instances'].skipped == 3
 
 
 @both_places
@@ -131,7 +129,7 @@ def test_clip_keeps_all_of_them(after_pack: bool) -> None:
     sample = guarded(sample_of(), after_pack, on_invalid='clip')
     assert sample.gt_instances.labels.tolist() == [0, 263, 263, 263, 0]
     assert owners(sample.gt_instances) == [0, 1, 2, 3, 4]
-    tally = sample.get(LABEL_GUARD)['instances']
+    tally = tallies_of(sample)['instances']
     assert (tally.skipped, tally.remapped, tally.reasons) == (0, 3, {'label': 3})
 
 
@@ -145,7 +143,7 @@ def test_raise_names_the_file(after_pack: bool) -> None:
 def test_label_map_comes_first(after_pack: bool) -> None:
     sample = guarded(sample_of(), after_pack, label_map={600: 7, 0: 1})
     assert sample.gt_instances.labels.tolist() == [1, 7, 263]
-    tally = sample.get(LABEL_GUARD)['instances']
+    tally = tallies_of(sample)['instances']
     assert (tally.skipped, tally.mapped, tally.values) == (2, 2, {264: 1, -1: 1})
 
 
@@ -175,7 +173,7 @@ def test_unusable_boxes_are_dropped_under_their_own_reason(
     sample = guarded(sample_of([5, 6, 7], boxes), after_pack)
     assert sample.gt_instances.labels.tolist() == [5, 7]
     assert owners(sample.gt_instances) == [0, 2]
-    assert sample.get(LABEL_GUARD)['instances'] == Tally(3, 1, 0, {}, 'train/a.jpg', {reason: 1})
+    assert tallies_of(sample)['instances'] == Tally(3, 1, 0, {}, 'train/a.jpg', {reason: 1})
     assert len(sample.ignored_instances) == 0
 
 
@@ -185,13 +183,13 @@ def test_boxes_are_left_alone_on_request(after_pack: bool) -> None:
         sample_of([5, 6], HorizontalBoxes(torch.tensor([BOXES[0], [5.0, 5, 5, 5]]))), after_pack, check_boxes=False
     )
     assert len(sample.gt_instances) == 2
-    assert not sample.get(LABEL_GUARD)['instances']
+    assert not tallies_of(sample)['instances']
 
 
 @both_places
 def test_a_box_fault_and_an_invalid_label_count_once(after_pack: bool) -> None:
     boxes = HorizontalBoxes(torch.tensor([BOXES[0], [5.0, 5, 5, 5]]))
-    tally = guarded(sample_of([5, 999], boxes), after_pack).get(LABEL_GUARD)['instances']
+    tally = tallies_of(guarded(sample_of([5, 999], boxes), after_pack))['instances']
     assert (tally.skipped, tally.reasons, tally.values) == (1, {'box_no_area': 1}, {})
 
 
@@ -208,7 +206,7 @@ def test_any_box_type_is_judged_by_what_it_offers(after_pack: bool) -> None:
     assert sample.gt_instances.labels.tolist() == [1]
     assert sample.ignored_instances.labels.tolist() == [999]
     assert type(sample.gt_instances.bboxes) is CentredBoxes
-    assert sample.get(LABEL_GUARD)['instances'].reasons == {
+    assert tallies_of(sample)['instances'].reasons == {
         'box_no_area': 1,
         'box_not_finite': 1,
         'box_outside': 1,
@@ -223,9 +221,7 @@ def test_crowds_keep_their_place_and_lose_only_unusable_boxes(after_pack: bool) 
     assert sample.gt_instances.labels.tolist() == [1]
     assert sample.ignored_instances.labels.tolist() == [999, 700]
     assert owners(sample.ignored_instances) == [1, 3]
-    assert sample.get(LABEL_GUARD)['instances'] == Tally(
-        4, 2, 0, {700: 1}, 'train/a.jpg', {'box_no_area': 1, 'label': 1}
-    )
+    assert tallies_of(sample)['instances'] == Tally(4, 2, 0, {700: 1}, 'train/a.jpg', {'box_no_area': 1, 'label': 1})
 
 
 @both_places
@@ -246,7 +242,7 @@ def test_no_instance_at_all(after_pack: bool) -> None:
     sample = guarded(sample_of([]), after_pack)
     assert len(sample.gt_instances) == 0
     assert sample.gt_instances.labels.dtype == torch.int64
-    assert sample.get(LABEL_GUARD) == {'instances': Tally(0, source='train/a.jpg')}
+    assert tallies_of(sample) == {'instances': Tally(0, source='train/a.jpg')}
 
 
 @both_places
@@ -259,7 +255,7 @@ def test_ten_thousand_instances(after_pack: bool) -> None:
     invalid = labels[100:] >= 264
     assert sample.gt_instances.labels.tolist() == labels[100:][~invalid].tolist()
     assert len(sample.ignored_instances) == invalid.sum()
-    tally = sample.get(LABEL_GUARD)['instances']
+    tally = tallies_of(sample)['instances']
     assert tally.reasons == {'label': int(invalid.sum()), 'box_no_area': 100}
     assert sum(tally.values.values()) + tally.other_values == invalid.sum()
 
@@ -274,7 +270,7 @@ def test_labels_of_any_integer_type_become_int64(after_pack: bool, dtype: type) 
     sample = packed['data_samples']
     assert sample.gt_instances.labels.dtype == torch.int64
     assert sample.gt_instances.labels.tolist() == [3]
-    assert sample.get(LABEL_GUARD)['instances'].values == {200: 1}
+    assert tallies_of(sample)['instances'].values == {200: 1}
 
 
 def test_labels_that_are_no_class_indices_are_reported() -> None:
@@ -308,7 +304,7 @@ def test_annotations_in_the_coordinates_of_the_file_are_valid(after_pack: bool) 
     packed = PackDetInputs(meta_keys)(results if after_pack else guard(results))
     sample = (guard(packed) if after_pack else packed)['data_samples']
     assert sample.gt_instances.labels.tolist() == [1, 2]
-    assert sample.get(LABEL_GUARD)['instances'].reasons == {'box_outside': 1}
+    assert tallies_of(sample)['instances'].reasons == {'box_outside': 1}
 
 
 def test_fields_out_of_line_are_reported() -> None:
@@ -404,7 +400,7 @@ def test_the_frames_of_a_video_are_refused() -> None:
 def test_two_guards_count_each_instance_once() -> None:
     guard = GuardInstanceLabels(264, on_invalid='drop')
     sample = guard(pack(guard(sample_of())))['data_samples']
-    assert sample.get(LABEL_GUARD)['instances'] == Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})
+    assert tallies_of(sample)['instances'] == Tally(5, 3, 0, {264: 1, 600: 1, -1: 1}, 'train/a.jpg', {'label': 3})
 
 
 def test_beside_the_guard_of_label_maps() -> None:
@@ -412,7 +408,7 @@ def test_beside_the_guard_of_label_maps() -> None:
     seg_map[0, :7] = 200
     packed = pack(sample_of(gt_seg_map=seg_map))
     sample = GuardSegLabels(133)(GuardInstanceLabels(264)(packed))['data_samples']
-    record = sample.get(LABEL_GUARD)
+    record = tallies_of(sample)
     assert (record['pixels'].skipped, record['instances'].skipped) == (7, 3)
     assert int((sample.gt_sem_seg.sem_seg == 255).sum()) == 7
 
@@ -428,5 +424,7 @@ def test_clean_samples_are_not_touched() -> None:
 
 def test_is_registered_pickles_and_says_what_it_is() -> None:
     guard = TRANSFORMS.build(dict(type='GuardInstanceLabels', num_classes=3, on_invalid='drop', label_map={7: 1}))
-    text = "GuardInstanceLabels(num_classes=3, on_invalid='drop', label_map={7: 1}, check_boxes=True)"
+    text = (
+        "GuardInstanceLabels(num_classes=3, on_invalid='drop', label_map={7: 1}, check_boxes=True, keep_ignored=True)"
+    )
     assert repr(pickle.loads(pickle.dumps(guard))) == text

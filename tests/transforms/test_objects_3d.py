@@ -10,6 +10,7 @@ import torch
 from mmengine.structures import BaseDataElement, InstanceData
 
 from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.tally import tallies_of
 from mmguard.transforms import GuardInstanceLabels
 
 BOX = [0.0, 0.0, 0.0, 4.0, 2.0, 1.5, 0.3]
@@ -37,7 +38,7 @@ def test_an_object_with_an_invalid_label_is_removed_with_all_its_fields(on_inval
     assert sample.gt_instances_3d.labels_3d.tolist() == [0, 2]
     assert sample.gt_instances_3d.depths.tolist() == [0, 2]
     assert len(sample.gt_instances_3d.bboxes_3d) == 2
-    tally = sample.label_guard['instances']
+    tally = tallies_of(sample)['instances']
     assert (tally.total, tally.skipped, tally.values) == (4, 2, {7: 1, -2: 1})
     assert tally.source == 'points/000.bin'
 
@@ -45,7 +46,7 @@ def test_an_object_with_an_invalid_label_is_removed_with_all_its_fields(on_inval
 def test_a_category_that_is_not_listed_is_no_offence() -> None:
     sample = guarded(packed([-1, 1, -1], [[0, 0, 0, -1, -1, -1, 0], BOX, BOX]))  # as KITTI's DontCare has them
     assert sample.gt_instances_3d.labels_3d.tolist() == [1]
-    tally = sample.label_guard['instances']
+    tally = tallies_of(sample)['instances']
     assert not tally
     assert (tally.total, tally.mapped) == (3, 2)
 
@@ -56,14 +57,14 @@ def test_boxes_want_a_size_and_finite_geometry_and_may_have_no_velocity() -> Non
     boxes = [[*box, nan, nan] for box in (flat, unknown, still)]
     sample = guarded(packed([0, 0, 0], boxes))
     assert len(sample.gt_instances_3d) == 1
-    assert sample.label_guard['instances'].reasons == {'box_no_area': 1, 'box_not_finite': 1}
+    assert tallies_of(sample)['instances'].reasons == {'box_no_area': 1, 'box_not_finite': 1}
     assert len(guarded(packed([0, 0, 0], boxes), check_boxes=False).gt_instances_3d) == 3
 
 
 def test_clip_and_raise() -> None:
     sample = guarded(packed([0, 7, -1]), on_invalid='clip')
     assert sample.gt_instances_3d.labels_3d.tolist() == [0, 2]
-    assert sample.label_guard['instances'].remapped == 1
+    assert tallies_of(sample)['instances'].remapped == 1
     with pytest.raises(LabelGuardError, match=r'points/000\.bin: 1 of 3 instances are invalid: value 7'):
         guarded(packed([0, 7, -1]), on_invalid='raise')
 
@@ -74,7 +75,7 @@ def test_boxes_in_the_image_belong_to_the_objects() -> None:
     sample = guarded(packed([0, 7, 1, -1], **image))
     assert sample.gt_instances_3d.depths.tolist() == [0]
     assert sample.gt_instances.bboxes[:, 0].tolist() == [0]
-    tally = sample.label_guard['instances']
+    tally = tallies_of(sample)['instances']
     assert (tally.total, tally.skipped, tally.mapped, tally.values) == (4, 2, 1, {7: 1, 9: 1}), 'each object once'
 
 
@@ -84,7 +85,7 @@ def test_boxes_of_other_objects_are_judged_apart() -> None:
     assert sample.gt_instances_3d.labels_3d.tolist() == [0, 1]
     assert sample.gt_instances.labels.tolist() == [1]
     assert sample.ignored_instances.labels.tolist() == [5]
-    tally = sample.label_guard['instances']
+    tally = tallies_of(sample)['instances']
     assert (tally.total, tally.skipped, tally.values) == (5, 2, {5: 1, 7: 1})
 
 
@@ -97,7 +98,7 @@ def test_before_the_pack_transform() -> None:
     }
     results = GuardInstanceLabels(3)(results)
     assert [len(results[key]) for key in ('gt_labels_3d', 'gt_bboxes_3d', 'centers_2d')] == [1, 1, 1]
-    assert results['label_guard']['instances'].source == 'a.bin'
+    assert tallies_of(results)['instances'].source == 'a.bin'
 
 
 def test_without_annotations_nothing_happens() -> None:

@@ -11,7 +11,7 @@ from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.labels.spaces import LabelSpaces
-from mmguard.tools.apply.heads import heed_ignored
+from mmguard.tools.apply.heads import heed_ignored, trained_as_background
 from mmguard.tools.apply.losses import guard_losses
 from mmguard.tools.apply.pipelines import guard_pipelines
 from mmguard.tools.apply.tree import by_name, is_text, walk
@@ -54,8 +54,10 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     spaces = from_config(read)
     left = [*read.unknown_framework(), *_disagreements(spaces)]
     in_losses = guard_losses(tree)
-    in_assigners = heed_ignored(tree) if spaces.instances is not None else []
     in_pipelines = guard_pipelines(tree, spaces)
+    in_assigners = heed_ignored(tree)
+    if spaces.instances is not None:
+        left.extend(trained_as_background(tree))
     changed += [*_add_import(tree), *_add_hook(tree)]
     changed += [*in_losses[0], *in_assigners, *in_pipelines.changed]
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
@@ -72,8 +74,9 @@ def _disagreements(spaces: LabelSpaces) -> Iterator[str]:
 def guard_config(cfg: Config) -> Config:
     """The guarded config, one line before ``Runner.from_cfg(cfg)``.
 
-    Hook, guards in every pipeline, losses swapped or wrapped, assigners that heed ignored instances. ``cfg`` itself is
-    not changed, and a config that is guarded comes back as it is. What could not be guarded is said in a warning.
+    Hook, guards in every pipeline, losses swapped or wrapped. Assigners that took no notice of ignored instances leave
+    out those with invalid labels; crowds are trained as before. ``cfg`` itself is not changed, and a config that is
+    guarded comes back as it is. What could not be guarded is said in a warning.
 
     Args:
         cfg (Config): A config of mmseg or mmdet, of either style.

@@ -34,17 +34,43 @@ def on_invalid(tree: Dict[str, Any]) -> str:
     return 'ignore' if heeding and all(heeding) else 'drop'
 
 
+def heeds_nothing(tree: Dict[str, Any]) -> bool:
+    """True if every assigner can leave ignored regions out, and none does: crowds are trained as background."""
+    found = list(assigners_of(tree))
+    return bool(found) and all(_takes_threshold(tree, *one) and not _is_set(_threshold(tree, *one)) for one in found)
+
+
 def heed_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Has every assigner that can leave out ignored regions, in place. Returns what was changed, in words."""
+    """Have every assigner leave out ignored regions, in place, where none does and crowds are taken out before.
+
+    Returns:
+        list[str]: What was changed, in words.
+    """
+    without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
-    for path, node in assigners_of(tree):
-        if not _takes_threshold(tree, path, node):
-            continue
-        threshold = argument(node, 'ignore_iof_thr', 'TASK_UTILS', scope_at(tree, path))
-        if threshold is None or threshold <= 0:
-            node['ignore_iof_thr'] = IGNORE_IOF_THR
-            changed.append(f'{dotted(path)}.ignore_iof_thr: {threshold} -> {IGNORE_IOF_THR}')
+    for path, node in assigners_of(tree) if without_crowds and heeds_nothing(tree) else ():
+        changed.append(f'{dotted(path)}.ignore_iof_thr: {_threshold(tree, path, node)} -> {IGNORE_IOF_THR}')
+        node['ignore_iof_thr'] = IGNORE_IOF_THR
     return changed
+
+
+def trained_as_background(tree: Dict[str, Any]) -> Iterator[str]:
+    """Say which assigners stay blind to ignored regions: to change them would change how crowds are trained."""
+    for path, node in assigners_of(tree) if on_invalid(tree) == 'ignore' else ():
+        threshold = _threshold(tree, path, node) if _takes_threshold(tree, path, node) else None
+        if name_of(node['type']) not in _ALWAYS and not _is_set(threshold):
+            yield (
+                f'{dotted(path)}.ignore_iof_thr={threshold}: the regions of instances with invalid labels are trained '
+                f'as background there, as those of crowds are'
+            )
+
+
+def _threshold(tree: Dict[str, Any], path: Path, node: Dict[str, Any]) -> Any:
+    return argument(node, 'ignore_iof_thr', 'TASK_UTILS', scope_at(tree, path))
+
+
+def _is_set(threshold: Any) -> bool:
+    return threshold is not None and threshold > 0
 
 
 def of_classifier(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:

@@ -10,7 +10,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.labels.maps import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
-from mmguard.tools.apply.heads import of_classifier, on_invalid
+from mmguard.tools.apply.heads import heeds_nothing, of_classifier, on_invalid
 from mmguard.tools.apply.tree import Path, argument, by_name, dotted, is_text, scope_at, walk
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
@@ -45,7 +45,7 @@ class Report(NamedTuple):
 def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     """Guards every pipeline of a tree, in place: of data sets and what they wrap, of branches, of hooks."""
     report = Report([], [])
-    for_invalid, read = on_invalid(tree), ReadConfig(by_name(tree))
+    for_instances, read = _for_instances(tree), ReadConfig(by_name(tree))
     _branches_as_lists(tree)
     report.changed.extend(_guard_point_classes(tree, spaces))
     for path, steps in list(_pipelines(tree, ())):
@@ -63,7 +63,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) == _IMAGE_PACK:
             guards = _image_guards(tree, path, pack, spaces)
         else:
-            guards = _guards(steps, pack, spaces, for_invalid)
+            guards = _guards(steps, pack, spaces, for_instances, _evaluates(path))
         if _name(pack) == _OBJECT_PACK:
             report.left.extend(_unguarded_points(path, pack, spaces))
             if not guards and not _packs_any(pack):
@@ -125,12 +125,20 @@ def _branches_as_lists(tree: Dict[str, Any]) -> None:
                 node[key] = [value]
 
 
-def _guards(steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_invalid: str) -> List[Dict[str, Any]]:
+def _for_instances(tree: Dict[str, Any]) -> Dict[str, Any]:
+    """The arguments of the guard of instances in a training."""
+    what = on_invalid(tree)
+    return {'on_invalid': what} if what != 'ignore' else {'keep_ignored': False} if heeds_nothing(tree) else {}
+
+
+def _guards(
+    steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_instances: Dict[str, Any], evaluates: bool
+) -> List[Dict[str, Any]]:
     guards = []
     if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs(pack, 'instances'):
         guard = {'type': _type(pack, INSTANCE_GUARD), 'num_classes': spaces.instances.num_classes}
-        if for_invalid != 'ignore':
-            guard['on_invalid'] = for_invalid
+        # A metric reads what the annotations ignore.
+        guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
     if spaces.pixels is not None and _packs_label_maps(steps, pack):
         guard = {'type': _type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
@@ -149,6 +157,10 @@ def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces
 
 def _trains(path: Path) -> bool:
     return any(str(key).startswith('train') for key in path)
+
+
+def _evaluates(path: Path) -> bool:
+    return any(str(key).startswith(('val', 'test')) for key in path)
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:

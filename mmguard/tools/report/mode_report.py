@@ -153,7 +153,8 @@ def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
 
 def _worst_file(tally: Tally, kind: str, roots: Sequence[str]) -> WorstFile:
     paths = (os.path.join(root, str(tally.source)) for root in (*roots, ''))
-    there = next((path for path in paths if os.path.isfile(path)), None)
+    found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
+    there = next(iter(found.values())) if len(found) == 1 else None  # two roots may have a file of this name
     return WorstFile(
         source=str(tally.source),
         image_path=there if kind == 'instances' else None,

@@ -10,6 +10,7 @@ import numpy as np
 from mmguard.files.regular import open_regular
 from mmguard.labels.images import NO_LABEL
 from mmguard.labels.space import value_counts
+from mmguard.labels.tally import Tally, tallies_of
 from mmguard.text.words import counted
 
 
@@ -44,7 +45,7 @@ class Snapshot:
         instances (list[Instance], optional): In the order of the sample; ``None``: it holds none yet.
         size (tuple, optional): (height, width) of the label map, or else of the image.
         homography (np.ndarray, optional): (3, 3), from the image as it was loaded to the image now, as mmdet keeps it.
-        guard (dict): Kind -> tally, as a guard left it.
+        guard (dict[str, Tally]): Kind -> what a guard counted.
         label_map (dict[int, int]): Before loading: how the data set has its loader map values.
         note (str): What could not be looked at.
         masks (list[str]): What is wrong with the masks of the instances, a sentence each.
@@ -55,7 +56,7 @@ class Snapshot:
     instances: Optional[List[Instance]] = None
     size: Optional[Tuple[int, int]] = None
     homography: Optional[np.ndarray] = None
-    guard: Dict[str, Any] = field(default_factory=dict)
+    guard: Dict[str, Tally] = field(default_factory=dict)
     label_map: Dict[int, int] = field(default_factory=dict)
     note: str = ''
     masks: List[str] = field(default_factory=list)
@@ -142,7 +143,7 @@ def _take_unpacked(shot: Snapshot, results: Dict[str, Any]) -> None:
         shot.label = np.array(label)
     shot.size = _size_of(shot.label, results.get('img_shape'))
     shot.homography = _copy(results.get('homography_matrix'))
-    shot.guard = dict(results.get('label_guard') or {})
+    shot.guard = tallies_of(results)
     if results.get('gt_bboxes_labels') is not None or results.get('gt_bboxes') is not None:
         shot.instances = _instances(
             results.get('gt_bboxes'), results.get('gt_bboxes_labels'), results.get('gt_ignore_flags')
@@ -161,7 +162,7 @@ def _take_packed(shot: Snapshot, results: Dict[str, Any], sample: Any) -> None:
         )
     shot.size = _size_of(shot.label, sample.get('img_shape'))
     shot.homography = _copy(sample.get('homography_matrix'))
-    shot.guard = dict(sample.get('label_guard') or {})
+    shot.guard = tallies_of(sample)
     trained, ignored = sample.get('gt_instances'), sample.get('ignored_instances')
     if trained is not None and trained.keys():
         shot.instances = _instances(trained.get('bboxes'), trained.get('labels'), None)

@@ -47,7 +47,8 @@ def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(mine: Path,
     text = out.read_text()
     assert "_base_ = ['../my configs/mine.py']" in text
     assert "custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]" in text
-    assert "train_pipeline = [*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=3)]" in text
+    guard = "dict(type='GuardInstanceLabels', num_classes=3, keep_ignored=False)"
+    assert f'train_pipeline = [*_base_.train_pipeline, {guard}]' in text
     assert len(text.splitlines()) < 25
     guarded = mmguard.guard_config(Config.fromfile(mine))
     assert without_scopes(Config.fromfile(out).to_dict()) == without_scopes(guarded.to_dict())

@@ -188,6 +188,16 @@ def test_pipelines_that_a_hook_switches_to_are_guarded() -> None:
     assert names(hook['switch_pipeline'])[-1] == 'GuardInstanceLabels'
 
 
+def test_crowds_are_left_out_in_the_training_alone() -> None:
+    config = stock('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py')
+    switched = dict(type='PipelineSwitchHook', switch_epoch=1, switch_pipeline=config.train_pipeline)
+    config.custom_hooks = [switched]
+    guarded = mmguard.guard_config(config)
+    trains = [guarded.train_dataloader.dataset.pipeline, guarded.custom_hooks[0].switch_pipeline]
+    evaluates = [guarded.val_dataloader.dataset.pipeline, guarded.test_dataloader.dataset.pipeline]
+    assert [pipeline[-1].get('keep_ignored', True) for pipeline in [*trains, *evaluates]] == [False, False, True, True]
+
+
 def test_test_time_augmentation_does_not_count_an_image_several_times() -> None:
     config = stock('mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py')
     assert mmguard.guard_config(config).tta_pipeline == config.tta_pipeline

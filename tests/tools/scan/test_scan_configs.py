@@ -216,3 +216,36 @@ def test_a_split_may_have_several_loaders() -> None:
     assert [(one.name, one.config['type']) for one in found] == [
         ('train', 'C'), ('val 1 of 3, val 3 of 3', 'A'), ('val 2 of 3', 'B'),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ('rows', 'split', 'loss', 'said'),
+    [
+        (6, 'train', dict(type='CrossEntropyLoss'), True),
+        (6, 'train', dict(type='GuardedCrossEntropyLoss'), True),
+        (6, 'train', dict(type='CrossEntropyLoss', avg_non_ignore=True), False),
+        (6, 'train', dict(type='GuardedCrossEntropyLoss', class_weight=[1.0] * NUM_CLASSES), False),
+        (6, 'train', dict(type='DiceLoss'), False),
+        (6, 'val', dict(type='CrossEntropyLoss'), False),
+        (2, 'train', dict(type='CrossEntropyLoss'), False),  # 4 %
+        (0, 'train', dict(type='CrossEntropyLoss'), False),
+    ],
+)
+def test_many_invalid_pixels_and_an_average_that_counts_them(
+    rows: int, split: str, loss: Dict[str, Any], said: bool, tmp_path: Path, capsys: Any
+) -> None:
+    label = np.zeros((50, 40), np.uint8)
+    label[:rows], label[25:] = 44, 18
+    write(tmp_path / 'ann' / 'a.png', label)
+    write(tmp_path / 'img' / 'a.jpg', np.zeros((50, 40, 3), np.uint8))
+    dataset = custom(tmp_path)
+    model = dict(type='EncoderDecoder', decode_head=dict(type='FCNHead', num_classes=NUM_CLASSES, loss_decode=loss))
+    config = write_config(tmp_path, model=model, **{f'{split}_dataloader': loader(dataset)})
+    (result,) = scan_config(config)
+    assert sum(result.facts.values.values()) == rows * 40
+    assert any('avg_non_ignore=True' in note for note in result.notes) == said
+    assert any(f'{2 * rows} % of the labelled pixels are invalid' in note for note in result.notes) == said
+    if said:
+        out = tmp_path / 'out.py'
+        assert main(['apply', config, '-o', str(out), '--scan', '--edit', '1', '--guard', '--quiet']) == 0
+        assert 'Write avg_non_ignore=True there' in capsys.readouterr().out

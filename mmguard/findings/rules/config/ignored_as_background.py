@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Any, Iterator
 
 from mmguard.config.parts import assigners, transforms
 from mmguard.config.read import ReadConfig
@@ -21,7 +21,10 @@ class IgnoredAsBackground(ConfigRule):
         'With ignore_iof_thr=-1, the default, the regions of ignored instances (crowds, too) are trained as '
         'background. Matchers of DETR-like heads know no ignored instances at all.'
     )
-    advice = 'Write ignore_iof_thr=0.5 in every assigner of train_cfg.'
+    advice = (
+        'Write ignore_iof_thr=0.5 in every assigner of train_cfg, and keep_ignored=False in the guard of the training: '
+        'crowds are then trained as before.'
+    )
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -34,6 +37,10 @@ class IgnoredAsBackground(ConfigRule):
         ]
         if not moving:
             return
+        heeding = [one for one in assigners(config) if one.name in ALWAYS or _is_set(one.get('ignore_iof_thr'))]
+        # Where no assigner heeds crowds, they shall be trained as before.
+        leaving = () if heeding else tuple((guard.at('keep_ignored'), False) for guard in moving)
+        written = 'Write ignore_iof_thr=0.5' + (f', and keep_ignored=False at {moving[0].path}' if leaving else '')
         for assigner in assigners(config):
             if assigner.name in ALWAYS or assigner.cls is None:
                 continue
@@ -58,5 +65,9 @@ class IgnoredAsBackground(ConfigRule):
                     threshold,
                     f'{assigner.name} takes no notice of the instances that {moving[0].path} ignores: they are '
                     f'trained as background.',
-                    edits=[Edit('Write ignore_iof_thr=0.5.', SAFE, '', ((assigner.at('ignore_iof_thr'), 0.5),))],
+                    edits=[Edit(f'{written}.', SAFE, '', ((assigner.at('ignore_iof_thr'), 0.5), *leaving))],
                 )
+
+
+def _is_set(threshold: Any) -> bool:
+    return isinstance(threshold, (int, float)) and threshold > 0
