@@ -16,8 +16,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-pytest.importorskip('distributed')
-
 from local_cluster import GENERATED, Cluster, Process, cluster, resident
 from servers import environment, s3_server, upload
 from slow_proxy import SlowProxy

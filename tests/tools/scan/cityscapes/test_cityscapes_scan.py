@@ -217,6 +217,7 @@ DAMAGED: Dict[str, bytes] = {
 
 
 def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    pytest.importorskip('msgspec')
     root = make(tmp_path / 'set', files=30)
     folder = root / 'gtFine/train/ulm'
     assert check_damaged(root / 'gtFine', folder, DAMAGED, tmp_path, capsys, '_polygons.json')[0] == []
