@@ -14,9 +14,8 @@ from typing import Any, Callable, Dict, Iterator
 
 import numpy as np
 import pytest
-from PIL import Image
-
 from local_cluster import GENERATED, Cluster, Process, cluster, resident
+from PIL import Image
 from servers import environment, s3_server, upload
 from slow_proxy import SlowProxy
 
