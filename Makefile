@@ -2,11 +2,12 @@
 # The packages beside which mmguard is used and tested, each in an environment of its own (tools/stacks/):
 #   make test STACK=openmmlab    mmengine, mmcv, mmsegmentation, mmdet beside the newest torch and numpy
 #   make test STACK=lab          the same beside torch 2.1 and numpy 1.26, as most have it, with torchvision and nnU-Net
+#   make test STACK=newest       the newest torch, with torchvision, transformers and mmengine
 #   make test STACK=onedl        the maintained onedl forks of these four
 #   make test STACK=nnunet       nnU-Net
 #   make test STACK=torch        torch and numpy alone
 #   make test STACK=family       mmpretrain, mmyolo, mmrotate, mmdet3d beside torch 2.1: tests/family
-STACKS := openmmlab lab onedl nnunet torch family
+STACKS := openmmlab lab newest onedl nnunet torch family
 STACK ?= openmmlab
 VENV ?= $(if $(filter openmmlab,$(STACK)),.venv,.venv-$(STACK))
 PYTHON ?= python3
@@ -58,9 +59,10 @@ $(addprefix test-,$(STACKS)): test-%:
 	$(MAKE) test STACK=$*
 
 # Beside old and new releases of torch, an environment each, removed again: minutes and gigabytes.
-#   make matrix TORCH="2.1.2 2.2.2"    these alone; KEEP=FOLDER keeps the environments there
+#   make matrix TORCH="2.1.2 2.4.1"    only these; KEEP=FOLDER keeps the environments there
+#   make matrix TORCH=2.1.2 OPENMMLAB=1    with mmcv (compiled once), mmseg and mmdet, on the Python of that row
 matrix:
-	$(PYTHON) tools/matrix.py --workers $(WORKERS) $(if $(KEEP),--keep $(KEEP)) $(TORCH)
+	$(PYTHON) tools/matrix.py --workers $(WORKERS) $(if $(KEEP),--keep $(KEEP)) $(if $(OPENMMLAB),--openmmlab) $(TORCH)
 
 bench: setup
 	$(BIN)/python -m benchmarks

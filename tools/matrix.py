@@ -1,10 +1,12 @@
 """Runs mmguard's tests beside old and new releases of torch, each in an environment made for it and removed again.
 
-``python tools/matrix.py [--keep FOLDER] [--workers N] [TORCH ...]``: all rows, or those of the versions named. What was
-seen is written to mmguard/tools/env/tried.json, which ``mmguard env`` reads, and to the table in docs/stacks.md.
+``python tools/matrix.py [--keep FOLDER] [--workers N] [--openmmlab] [TORCH ...]``: all rows, or those of the versions
+named. What was seen is written to mmguard/tools/env/tried.json, which ``mmguard env`` reads, and to the table in
+docs/stacks.md.
 
 mmcv-lite stands in for mmcv, whose compiled ops take minutes per torch. Without them neither mmseg's nor mmdet's losses
-import, so neither is installed, and conftest.py leaves out what needs them.
+import, so neither is installed, and conftest.py leaves out what needs them. ``--openmmlab`` compiles mmcv and runs all
+tests; the table stays as it is.
 """
 
 from __future__ import annotations
@@ -41,14 +43,20 @@ class Row(NamedTuple):
 ROWS = (
     Row('1.13.1', '1.21.0', '3.8'),
     Row('2.0.1', '1.22.4', '3.9'),
-    Row('2.1.2', '1.26.4', '3.11'),
-    Row('2.2.2', '1.26.4', '3.10'),
-    Row('2.4.1', '2.0.2', '3.12'),
-    Row('2.6.0', '2.2.6', '3.13'),
+    Row('2.1.2', '1.24.4', '3.8'),
+    Row('2.4.1', '1.26.4', '3.9'),
+    Row('2.6.0', '2.2.6', '3.10'),
+    Row('2.9.1', '2.3.5', '3.12'),
     Row('2.13.0', '2.4.6', '3.11'),
+    Row('2.14.1', '2.4.6', '3.11'),
+    Row('2.15.0', '2.4.6', '3.13'),
 )
 #: mmengine needs the pkg_resources of setuptools < 81, and a test builds mmguard with what is installed.
-PACKAGES = ('mmengine==0.10.7', 'mmcv-lite==2.1.0', 'setuptools>=61,<81', 'wheel')
+PACKAGES = ('mmengine==0.10.7', 'setuptools>=61,<81', 'wheel')
+LITE = ('mmcv-lite==2.1.0',)
+#: With mmcv, which is compiled last. OpenCV 4.12 and newer want NumPy 2.
+OPENMMLAB = ('mmsegmentation==1.2.2', 'mmdet==3.3.0', 'ftfy', 'regex', 'opencv-python<4.12')
+MMCV = ('mmcv==2.1.0', 'import torch; from mmcv.ops import nms; nms(torch.rand(4, 4), torch.rand(4), 0.5)')
 #: In the folder of an environment that is whole.
 STAMP = '.matrix'
 
@@ -59,6 +67,7 @@ def main() -> int:
     parser.add_argument('torch', nargs='*', help='releases of torch; none: all of ' + ', '.join(r.torch for r in ROWS))
     parser.add_argument('--keep', metavar='FOLDER', type=Path, help='where environments are kept, and used again')
     parser.add_argument('--workers', default='2', help='test processes side by side')
+    parser.add_argument('--openmmlab', action='store_true', help='with mmcv, mmseg and mmdet; the table is not written')
     args = parser.parse_args()
     unknown = set(args.torch) - {row.torch for row in ROWS}
     if unknown:
@@ -67,28 +76,29 @@ def main() -> int:
     for row in ROWS:
         if args.torch and row.torch not in args.torch:
             continue
-        found = in_environment(row, args.keep, args.workers)
+        found = in_environment(row, args.keep, args.workers, args.openmmlab)
         green = green and found is not None and not found['failed']
-        if found is not None:
+        if found is not None and not args.openmmlab:
             write([*(one for one in read() if one['torch'] != row.torch), found])
     return int(not green)
 
 
-def in_environment(row: Row, keep: Optional[Path], workers: str) -> Optional[Dict[str, Any]]:
+def in_environment(row: Row, keep: Optional[Path], workers: str, openmmlab: bool) -> Optional[Dict[str, Any]]:
     """Makes the environment of a row and runs the tests in it.
 
     Returns:
         dict, optional: What was seen; ``None`` where the environment could not be made.
     """
-    folder = Path(tempfile.mkdtemp(prefix='mmguard-matrix-')) if keep is None else keep / row.torch
+    name = f'{row.torch}-openmmlab' if openmmlab else row.torch
+    folder = Path(tempfile.mkdtemp(prefix='mmguard-matrix-')) if keep is None else keep / name
     try:
-        return run_tests(folder, row, workers) if made(folder, row) else None
+        return run_tests(folder, row, workers, openmmlab) if made(folder, row, openmmlab) else None
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def made(folder: Path, row: Row) -> bool:
+def made(folder: Path, row: Row, openmmlab: bool) -> bool:
     """Whether the environment is there in the end."""
     if (folder / STAMP).exists():
         return True
@@ -98,11 +108,15 @@ def made(folder: Path, row: Row) -> bool:
         return False
     print(f'matrix: installing torch {row.torch}, numpy {row.numpy} for Python {row.python}', flush=True)
     pip = [str(folder / 'bin' / 'python'), '-m', 'pip', 'install', '-q', '--disable-pip-version-check']
-    commands = (
+    packages = [f'torch=={row.torch}', f'numpy=={row.numpy}', *PACKAGES, *(OPENMMLAB if openmmlab else LITE)]
+    commands = [
         [python, '-m', 'venv', '--clear', str(folder)],
-        [*pip, f'torch=={row.torch}', f'numpy=={row.numpy}', *PACKAGES, '-e', f'{ROOT}[test,scan]'],
-    )
-    if any(subprocess.run(command).returncode for command in commands):
+        [*pip, *packages, '-e', f'{ROOT}[test,scan]'],
+    ]
+    if openmmlab:
+        mmcv, trial = MMCV
+        commands.append(['sh', 'tools/compiled.sh', str(folder), mmcv, row.torch, trial])
+    if any(subprocess.run(command, cwd=ROOT).returncode for command in commands):
         print(f'matrix: the environment of torch {row.torch} cannot be made', flush=True)
         return False
     (folder / STAMP).touch()
@@ -122,7 +136,7 @@ def interpreter(version: str) -> Optional[str]:
     return None
 
 
-def run_tests(folder: Path, row: Row, workers: str) -> Optional[Dict[str, Any]]:
+def run_tests(folder: Path, row: Row, workers: str, openmmlab: bool) -> Optional[Dict[str, Any]]:
     """Runs all tests that the packages of an environment allow, and counts how they went.
 
     Returns:
@@ -132,7 +146,8 @@ def run_tests(folder: Path, row: Row, workers: str) -> Optional[Dict[str, Any]]:
     if results.exists():
         results.unlink()
     began = time.monotonic()
-    options = ['-q', '-n', workers, '--dist', 'worksteal', '--select', 'stack', f'--junitxml={results}']
+    select = 'all' if openmmlab else 'stack'
+    options = ['-q', '-n', workers, '--dist', 'worksteal', '--select', select, f'--junitxml={results}']
     env = {**os.environ, 'OMP_NUM_THREADS': '1', 'CI': '1'}
     subprocess.run([python, '-m', 'pytest', *options], cwd=ROOT, env=env)
     minutes = (time.monotonic() - began) / 60

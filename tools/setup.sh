@@ -23,10 +23,12 @@ nnunet)
     # Without the torchvision that timm asks for: the one of a package index wants CUDA's libraries, and does not import
     # beside a newer torch for the CPU.
     there='import nnunetv2.training.nnUNetTrainer.nnUNetTrainer, mmguard.functional' ;;
+newest)
+    there='import mmengine.runner, torchvision, transformers, mmguard.hooks' ;;
 torch)
     there='import mmguard.functional, mmguard.distributed' ;;
 *)
-    echo "mmguard: no such stack: $stack. There are openmmlab, lab, onedl, nnunet, torch and family" >&2
+    echo "mmguard: no such stack: $stack. There are openmmlab, lab, newest, onedl, nnunet, torch and family" >&2
     exit 2 ;;
 esac
 

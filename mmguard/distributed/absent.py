@@ -21,7 +21,7 @@ PATIENCE = 3.0
 #: Seconds that a rank which ends leaves the others to read what it said: the store may go with its process.
 LINGER = 0.2
 #: Where a rank stands that waits for others: in a collective, in DistributedDataParallel, in backward.
-WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd')
+WAITING = ('torch.distributed', 'torch.nn.parallel', 'torch.autograd', 'mmguard.distributed.channel')
 
 
 class AbsentRankError(RuntimeError):
@@ -55,12 +55,13 @@ class Presence:
         self._prefix = f'mmguard/{"all" if len(ranks) == dist.get_world_size() else "-".join(map(str, ranks))}'
         self._ended = threading.Event()
         with contextlib.suppress(Exception):  # without a store nobody is named, but training goes on
-            self._prefix += f'/{(self._store.add("made", 1) - 1) // len(ranks)}'
+            self._prefix += f'/{(self.store.add("made", 1) - 1) // len(ranks)}'
             self._say_where()
             threading.Thread(target=self._beat, name='mmguard-presence', daemon=True).start()
 
     @property
-    def _store(self) -> Any:
+    def store(self) -> Any:
+        """The part of the common store that these ranks have for themselves, for this purpose."""
         # Not kept: the process that has it would hold its port after the process group is destroyed.
         return dist.PrefixStore(self._prefix, default_store())
 
@@ -71,15 +72,15 @@ class Presence:
     def leave(self, why: str) -> None:
         """Says that this rank comes to nothing more."""
         with contextlib.suppress(Exception):  # the store may be gone, and with it the others
-            self._store.set(f'why/{self.rank}', why)
-            self._store.add(f'left/{self.rank}', 1)
-            self._store.add('left', 1)
+            self.store.set(f'why/{self.rank}', why)
+            self.store.add(f'left/{self.rank}', 1)
+            self.store.add('left', 1)
 
     def answer(self, call: int) -> None:
         """Says that this rank is at a collective, by its number."""
         with contextlib.suppress(Exception):
-            self._store.add(f'{call}/{self.rank}', 1)
-            self._store.add(f'{call}', 1)
+            self.store.add(f'{call}/{self.rank}', 1)
+            self.store.add(f'{call}', 1)
 
     def missing_at(self, call: int, waited: float) -> AbsentRankError:
         """The error of a collective that failed; this rank has answered.
@@ -103,14 +104,14 @@ class Presence:
                 self._say_where()
 
     def _say_where(self) -> None:
-        self._store.set(f'where/{self.rank}', f'{self._who}|{where(self._thread)}')
-        self._store.add(f'beats/{self.rank}', 1)
+        self.store.set(f'where/{self.rank}', f'{self._who}|{where(self._thread)}')
+        self.store.add(f'beats/{self.rank}', 1)
 
     # ---- roll call
 
     def _stories_of_silent(self, call: int) -> Dict[int, List[str]]:
         """Rank -> ``ended``, ``gone``, ``elsewhere`` or ``waiting``, and its story; of those that do not answer."""
-        store, end = self._store, time.monotonic() + PATIENCE
+        store, end = self.store, time.monotonic() + PATIENCE
         beats = {rank: store.add(f'beats/{rank}', 0) for rank in self._others}
         while store.add(f'{call}', 0) + store.add('left', 0) < len(self.ranks) and time.monotonic() < end:
             time.sleep(0.05)

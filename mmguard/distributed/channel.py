@@ -1,9 +1,8 @@
-"""What ranks tell each other between forward and backward: host to host, no GPU waits, no gradient is mixed in."""
+"""Host-side gloo channel between ranks: no GPU waits for it, and torch's own list of groups does not know it."""
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import pickle
 import time
@@ -18,10 +17,14 @@ from mmguard.distributed.absent import LINGER, Presence
 
 
 class Channel:
-    """A gloo group of their own for some ranks, and what these say of themselves; see :func:`channel_of`.
+    """Gloo connections between some ranks, and what these say of themselves; see :func:`channel_of`.
 
     Every rank must make it and call it in the same order, as any collective. A rank that fails or leaves closes its
     connections, so that those that wait for it notice at once.
+
+    It is not made by ``dist.new_group``, which names a group after the number of groups before it. Where only some
+    ranks made one, these numbers differ between ranks, and the next group waits for ranks that look elsewhere: since
+    torch 2.14 any group, before that one of ``use_local_synchronization``. So ours neither counts nor is counted.
 
     Args:
         ranks (list[int]): Their numbers among all ranks.
@@ -29,7 +32,6 @@ class Channel:
 
     Raises:
         AbsentRankError: A rank did not come, to this or to any call; from then on every call raises the same error.
-        ValueError: A group of some ranks with torch < 2.1.
 
     Attributes:
         rank (int): This one's number.
@@ -45,7 +47,7 @@ class Channel:
         self._last: Deque[Any] = deque(maxlen=4)
         self._failure: Optional[Exception] = None
         self._group: Any = None
-        self._group = self._tried(lambda: _new_group(ranks, timeout))
+        self._group = self._tried(lambda: self._connect(timeout))
 
     def compared(self, digest: int, flag: bool) -> Tuple[bool, bool]:
         """Whether all ranks gave the same digest, and whether any raised its flag.
@@ -56,7 +58,7 @@ class Channel:
         """
         # The largest digest and (negated) the smallest are the same where all are.
         vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
-        self._call(dist.all_reduce, vector, op=dist.ReduceOp.MAX)
+        self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)
         largest, smallest, any_flag = vector.tolist()
         return largest == -smallest, bool(any_flag)
 
@@ -64,10 +66,10 @@ class Channel:
         """What every rank says, in the order of ``ranks``."""
         data = pickle.dumps(item)
         length = torch.tensor(len(data))
-        self._call(dist.all_reduce, length, op=dist.ReduceOp.MAX)
+        self._call(lambda group: group.allreduce([length], dist.ReduceOp.MAX), length)
         mine = torch.tensor(list(data.ljust(int(length), b' ')), dtype=torch.uint8)
         items = [torch.empty_like(mine) for _ in self.ranks]
-        self._call(dist.all_gather, items, mine)
+        self._call(lambda group: group.allgather([items], [mine]), items, mine)
         return [pickle.loads(one.numpy().tobytes()) for one in items]
 
     @property
@@ -82,22 +84,30 @@ class Channel:
             self.close()
 
     def close(self) -> None:
-        """Ends the group."""
-        group, self._group = self._group, None
+        """Close the connections."""
+        if os.getpid() != self._owner:  # gloo would wait for threads that were not forked
+            return
         self._presence.end()
-        if group is not None and os.getpid() == self._owner:
+        if self._group is not None:
             time.sleep(LINGER)  # gloo's threads, and this rank's own, come to their end
-            with contextlib.suppress(Exception):  # the process group may be gone already, with or without an error
-                dist.destroy_process_group(group)
+            self._group = None
 
-    def _call(self, collective: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+    def _connect(self, timeout: float) -> Any:
+        store = dist.PrefixStore('gloo', self._presence.store)
+        return dist.ProcessGroupGloo(store, self.ranks.index(self.rank), len(self.ranks), timedelta(seconds=timeout))
+
+    def _call(self, start: Callable[[Any], Any], *tensors: Any) -> None:
         if os.getpid() != self._owner:
             raise RuntimeError('ranks agree in their own process, not in one that was forked from it (a data worker?)')
         if self._failure is not None:
             raise self._failure
         self._calls += 1
-        self._last.append(arguments)
-        self._tried(lambda: collective(*arguments, group=self._group, **options))
+        self._last.append(tensors)
+
+        def agree() -> None:  # by this name a rank that waits here is reported
+            start(self._group).wait()
+
+        self._tried(agree)
 
     def _tried(self, attempt: Callable[[], Any]) -> Any:
         start = time.monotonic()
@@ -118,9 +128,9 @@ _CHANNELS: Dict[Tuple[Any, Any, float], Channel] = {}
 
 @atexit.register
 def _leave() -> None:
-    """Ends the groups before the interpreter does: gloo's threads abort a process that goes while they run."""
-    while _CHANNELS:
-        _CHANNELS.popitem()[1].close()
+    """Closes the connections before the interpreter ends: gloo's threads abort a process that goes while they run."""
+    for channel in _CHANNELS.values():
+        channel.close()
 
 
 def world() -> Optional[Any]:
@@ -141,16 +151,3 @@ def channel_of(group: Optional[Any], timeout: float) -> Optional[Channel]:
         ranks = range(dist.get_world_size()) if group is None else dist.get_process_group_ranks(group)
         _CHANNELS[key] = Channel(list(ranks), timeout)
     return _CHANNELS[key]
-
-
-def _new_group(ranks: List[int], timeout: float) -> Any:
-    options: Dict[str, Any] = dict(backend='gloo', timeout=timedelta(seconds=timeout))
-    if len(ranks) == dist.get_world_size():
-        return dist.new_group(**options)
-    try:
-        return dist.new_group(ranks, use_local_synchronization=True, **options)
-    except TypeError as error:  # torch < 2.1 knows only groups that all ranks make: those outside are not here
-        raise ValueError(
-            f'ranks {", ".join(map(str, ranks))} of {dist.get_world_size()} cannot make a group of their own with '
-            f'torch {torch.__version__}: that needs torch 2.1, or group=None on every rank'
-        ) from error

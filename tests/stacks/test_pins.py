@@ -11,6 +11,7 @@ from typing import Dict, List
 
 import pytest
 
+from mmguard.findings.environment import version_key
 from tools.matrix import STAMP
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 STACKS = {
     'openmmlab': ('scan', 'dask', 'dev', 'test'),
     'lab': ('scan', 'dask', 'dev', 'test'),
+    'newest': ('scan', 'test'),
     'onedl': ('scan', 'dask', 'dev', 'test'),
     'nnunet': ('scan', 'test'),
     'torch': ('test',),
@@ -57,9 +59,8 @@ def test_the_stacks_are_apart() -> None:
     assert not {name for name in names['openmmlab'] if name.startswith('onedl-')}
     assert not names['onedl'] & {'mmengine', 'mmcv', 'mmsegmentation', 'mmdet'}
     assert not names['torch'] & {'pillow', 'rich', 'msgspec', 'mmengine', 'onedl-mmengine', 'nnunetv2'}
-    assert (
-        len({pins(stack)['torch'] for stack in STACKS if stack not in ('lab', 'family')}) == 1
-    )  # what differs is not torch
+    # What differs is not torch.
+    assert len({pins(stack)['torch'] for stack in STACKS if stack not in ('lab', 'family', 'newest')}) == 1
 
 
 def test_lab_has_an_older_torch_and_numpy_and_the_frameworks_of_openmmlab() -> None:
@@ -70,12 +71,23 @@ def test_lab_has_an_older_torch_and_numpy_and_the_frameworks_of_openmmlab() -> N
     assert {name for name in newest if name.startswith('mm') and lab[name] != newest[name]} == set()
 
 
+def test_newest_has_the_newest_torch_and_packages_that_are_compiled_for_no_torch() -> None:
+    newest = pins('newest')
+    assert version_key(newest['torch']) > max(
+        version_key(pins(stack)['torch']) for stack in STACKS if stack != 'newest'
+    )
+    assert {'torchvision', 'transformers', 'mmengine'} <= set(newest)
+    assert not set(newest) & {'mmcv', 'mmcv-lite', 'mmsegmentation', 'mmdet'}
+
+
 def stack_here() -> str:
     found = {normal(str(one.metadata['Name'])) for one in metadata.distributions()}
     if 'mmpretrain' in found:
         return 'family'
     if {'mmengine', 'nnunetv2'} <= found:
         return 'lab'
+    if 'mmengine' in found and 'mmcv' not in found:
+        return 'newest'
     telling = {'mmengine': 'openmmlab', 'onedl-mmengine': 'onedl', 'nnunetv2': 'nnunet'}
     return next((stack for name, stack in telling.items() if name in found), 'torch')
 

@@ -115,6 +115,7 @@ def test_what_cannot_run_ends_with_2(
 
 
 def test_coco_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    pytest.importorskip('msgspec')
     annotation = dict(id=1, image_id=1, category_id=7, bbox=[0, 0, 5, 0], area=0, iscrowd=0)
     image = dict(id=1, file_name='a.jpg', width=64, height=64)
     coco = dict(images=[image], annotations=[annotation], categories=[dict(id=7, name='cat')])

@@ -92,6 +92,7 @@ def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
 
 
 def test_palettes_that_opencv_reads_as_colours_are_right_for_pillow(tmp_path: Path) -> None:
+    pytest.importorskip('cv2')
     folder = written(tmp_path / 'labels', [palette(LABEL)])
     by_opencv = MapSettings(num_classes=3, backend='cv2')
     summary = scan_maps(FolderSource(str(folder), by_opencv).items(), by_opencv).summary

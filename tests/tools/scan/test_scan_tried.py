@@ -26,6 +26,7 @@ def annotations(folder: Path, **more: Any) -> str:
 
 
 def test_a_copy_is_read_in_place_of_its_file(tmp_path: Path) -> None:
+    pytest.importorskip('msgspec')
     path = annotations(tmp_path)
     with copies_of([(path, (('renumber', 0),))]) as copies:
         assert json.loads(Path(copies[path]).read_text())['categories'] == [dict(id=0, name='cat')]

@@ -198,6 +198,7 @@ def test_names_in_an_archive_lead_nowhere_else(here: Path, tmp_path: Path, capsy
 
 
 def test_an_archive_is_scanned_as_a_disk_is(here: Path, tmp_path: Path) -> None:
+    pytest.importorskip('yaml')
     archive = shutil.make_archive(str(tmp_path / 'all'), 'zip', here)
     for words in IN_ARCHIVE.values():
         inside = [word.replace('{root}/', 'zip://') + (f'::{archive}' if '{root}' in word else '') for word in words]
