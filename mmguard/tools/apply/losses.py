@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from mmguard import register
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, class_of, full_name, name_of
 from mmguard.config.guards import LOSSES as GUARDED
-from mmguard.config.guards import guarded_loss
+from mmguard.config.guards import guarded_loss, is_guarded_type
 from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
 
 #: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
@@ -43,7 +43,7 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
     from mmguard.losses.guards.dense import DenseGuard
     from mmguard.losses.guards.refused import REASONS, USE_OWN_CLASS
 
-    if name_of(loss['type']) in GUARDED:
+    if is_guarded_type(name_of(loss['type'])):
         return Verdict(None)
     cls = class_of(loss['type'], 'MODELS', scope)
     if cls is None or not inspect.isclass(cls):
@@ -109,7 +109,7 @@ def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
         if any(path[: len(guard)] == guard for guard in guards):
             continue  # what a guard holds is guarded
         if 'loss' in key_of(path) and 'type' in node:
-            if name_of(node['type']) in GUARDED:
+            if is_guarded_type(name_of(node['type'])):
                 guards.append(path)
             yield path, node
 
