@@ -12,7 +12,7 @@ from mmguard import register
 from mmguard.config.classes import FRAMEWORK_OF, SCOPES, class_of, full_name, name_of
 from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.guards import guarded_loss, is_guarded_type
-from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
+from mmguard.config.tree import Path, dotted, is_text, key_of, scope_at, walk
 
 #: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
 WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
