@@ -98,7 +98,7 @@ class _Steps(NamedTuple):
     def write(self) -> None:
         """Build what was inserted, and hand changed ``meta_keys`` on."""
         for step in self.described:
-            transform = step.get(_OBJECT)
+            transform: Any = step.get(_OBJECT)
             if 'meta_keys' in step and step['meta_keys'] is not transform.meta_keys:
                 transform.meta_keys = step['meta_keys']
         if len(self.described) == len(self.built):
