@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import warnings
 from types import ModuleType
-from typing import Optional
+from typing import Dict, Optional
 
 from mmengine.registry import HOOKS, MODELS, TRANSFORMS, Registry
 
@@ -15,8 +15,6 @@ import mmguard.losses.mmdet
 import mmguard.losses.mmpretrain
 import mmguard.losses.mmseg
 from mmguard.hooks import FlightRecorderHook, LabelGuardHook, RankGuardHook
-
-LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
 
 
 def register_all() -> None:
@@ -31,7 +29,9 @@ def register_all() -> None:
     if transforms is not None:
         for name in transforms.__all__:
             TRANSFORMS.register_module(module=getattr(transforms, name), force=True)
-    _register_losses(MODELS, mmguard.losses)
+    _register_losses(
+        MODELS, {name: getattr(mmguard.losses, name) for name in ('GuardedCrossEntropyLoss', 'GuardedLoss')}
+    )
     for scope, losses in (
         ('mmseg', mmguard.losses.mmseg),
         ('mmdet', mmguard.losses.mmdet),
@@ -39,12 +39,12 @@ def register_all() -> None:
     ):
         registry = _load(f'{scope}.registry', needs=scope, effect='its losses are not guarded')
         if registry is not None:
-            _register_losses(registry.MODELS, losses)
+            _register_losses(registry.MODELS, losses.LOSSES)
 
 
-def _register_losses(registry: Registry, losses: ModuleType) -> None:
-    for name in LOSSES:
-        registry.register_module(name=name, module=getattr(losses, name), force=True)
+def _register_losses(registry: Registry, losses: Dict[str, type]) -> None:
+    for name, loss in losses.items():
+        registry.register_module(name=name, module=loss, force=True)
 
 
 def _load(module: str, needs: str, effect: str) -> Optional[ModuleType]:

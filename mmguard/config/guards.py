@@ -47,7 +47,7 @@ def unguarded_evaluation(config: ReadConfig) -> Iterator[Unguarded]:
     """Where a training is guarded: the pipelines of its evaluation that are not."""
     found = pipelines(config)
     in_training = any(guards_in(pipeline) for pipeline in found if pipeline[0].split == 'train')
-    if not in_training and not any(loss.name in LOSSES for loss in losses(config)):
+    if not in_training and not any(is_guarded_type(loss.name) for loss in losses(config)):
         return
     for metric in metrics(config):
         guard = next((JUDGES[name] for name in JUDGES if metric.is_a(name)), None)
@@ -71,9 +71,14 @@ def _wraps(dataset: Optional[Part]) -> bool:
     return dataset is not None and ('dataset' in dataset.config or 'datasets' in dataset.config)
 
 
+def is_guarded_type(name: str) -> bool:
+    """True if a loss of this name is a guarded one: type X becomes GuardedX."""
+    return name.startswith('Guarded')
+
+
 def is_guarded(loss: Part) -> bool:
-    """Whether a loss is a guarded one, or stands inside one."""
-    return loss.name in LOSSES or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
+    """True if a loss is a guarded one, or the loss inside of one."""
+    return is_guarded_type(loss.name) or re.search(r'\bloss\w*(\[\d+\])?\.loss$', loss.path) is not None
 
 
 def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:

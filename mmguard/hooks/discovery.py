@@ -31,12 +31,17 @@ def unwrapped(model: Any) -> nn.Module:
     return model
 
 
-def built_train_loop(runner: Any) -> Any:
-    """The training loop; ``None`` where only validation runs, for which ``runner.train_loop`` would build one."""
+def built_loop(runner: Any, mode: str) -> Any:
+    """Return the loop of a mode; ``None`` if it is not built, which ``runner.train_loop`` and the like would do."""
     from mmengine.runner import BaseLoop  # not above: importing it registers the hooks
 
-    loop = runner._train_loop
+    loop = getattr(runner, f'_{mode}_loop')
     return loop if isinstance(loop, BaseLoop) else None
+
+
+def built_train_loop(runner: Any) -> Any:
+    """Return the training loop; ``None`` where only validation runs."""
+    return built_loop(runner, 'train')
 
 
 def loaders_of(runner: Any, mode: str) -> List[Any]:

@@ -69,6 +69,8 @@ class LabelGuardHook(Hook):
         top_k (int): Files in the closing table. Defaults to 20.
         out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none beside it.
         max_log_mb (float): What that file may grow to, in MB; then the sums go on alone. Defaults to 256.
+        guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
+            write them into the config; a line in the log names each. Defaults to False.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -85,6 +87,7 @@ class LabelGuardHook(Hook):
         top_k: int = 20,
         out_file: Optional[str] = NAME,
         max_log_mb: float = MAX_MB,
+        guard: bool = False,
     ) -> None:
         if not isinstance(max_skipped_ratio, (int, float, type(None))):
             raise TypeError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio!r}')
@@ -97,6 +100,9 @@ class LabelGuardHook(Hook):
         self.top_k = check_int('top_k', top_k, at_least=0)
         self.out_file = out_file
         self.max_log_mb = max_log_mb
+        if not isinstance(guard, bool):
+            raise TypeError(f'guard must be True or False, got {guard!r}')
+        self.guard = guard
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
         #: Of this rank: the last report, and all since ranks added up last.
@@ -108,8 +114,11 @@ class LabelGuardHook(Hook):
         self._epoch_length = 0
         self._pace = Pace()
         self._hinted: Set[str] = set()
+        self._named: Set[str] = set()
 
     def before_run(self, runner: Any) -> None:
+        if self.guard:
+            self._guard(runner)
         self._log = run_log_of(runner, self.out_file, self.max_log_mb)
 
     # ---- training
@@ -226,6 +235,16 @@ class LabelGuardHook(Hook):
         self._close(runner, mode)
 
     # ---- the parts
+
+    def _guard(self, runner: Any) -> None:
+        """Guard the run; each thing is named once."""
+        from mmguard.hooks.guard_run import guard_run  # reads configs, which a run without it need not
+
+        changed, left = guard_run(runner)
+        for line in (*(f'guarded {line}' for line in changed), *(f'left {line}' for line in left)):
+            if line not in self._named:
+                self._named.add(line)
+                runner.logger.info(f'guard: {visible(line)}')
 
     def _start(self, mode: str, runner: Any) -> None:
         first = mode not in self._log.ledgers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mmguard.losses.cross_entropy import CrossEntropyBase
 from mmguard.losses.guarded_loss import GuardedLossBase
+from mmguard.losses.named import named_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
@@ -25,3 +26,12 @@ class GuardedLoss(GuardedLossBase):
 
     scope = 'mmdet'
     heads_read_config = True
+
+
+#: Name -> class, what is registered in mmdet's scope; each is an attribute of this module, too.
+LOSSES = {
+    'GuardedCrossEntropyLoss': GuardedCrossEntropyLoss,
+    'GuardedLoss': GuardedLoss,
+    **named_losses('mmdet', GuardedLoss, __name__),
+}
+globals().update(LOSSES)

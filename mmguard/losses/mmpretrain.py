@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
-
 from mmguard.losses.guarded_loss import GuardedLossBase
+from mmguard.losses.named import named_losses
 
 
 class GuardedLoss(GuardedLossBase):
@@ -13,22 +12,6 @@ class GuardedLoss(GuardedLossBase):
     scope = 'mmpretrain'
 
 
-class GuardedCrossEntropyLoss(GuardedLoss):
-    """mmpretrain's CrossEntropyLoss, safe against any label, and against any score that MixUp and CutMix make.
-
-    With valid labels value and gradient are those of ``mmpretrain.CrossEntropyLoss``. Images without a valid label
-    count as absent.
-
-    Args:
-        num_classes, ignore_index, on_invalid: Of :class:`~mmguard.losses.guarded_loss.GuardedLossBase`.
-        arguments: Of ``mmpretrain.CrossEntropyLoss``.
-    """
-
-    def __init__(
-        self,
-        num_classes: Optional[int] = None,
-        ignore_index: Optional[int] = None,
-        on_invalid: str = 'ignore',
-        **arguments: Any,
-    ) -> None:
-        super().__init__('CrossEntropyLoss', num_classes, ignore_index, on_invalid, **arguments)
+#: Name -> class, what is registered in mmpretrain's scope; each is an attribute of this module, too.
+LOSSES = {'GuardedLoss': GuardedLoss, **named_losses('mmpretrain', GuardedLoss, __name__)}
+globals().update(LOSSES)

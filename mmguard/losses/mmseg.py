@@ -5,6 +5,7 @@ from __future__ import annotations
 from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.losses.cross_entropy import CrossEntropyBase
 from mmguard.losses.guarded_loss import GuardedLossBase
+from mmguard.losses.named import named_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):
@@ -26,3 +27,12 @@ class GuardedLoss(GuardedLossBase):
     """:class:`~mmguard.losses.guarded_loss.GuardedLossBase`, building the inner loss in mmseg's scope."""
 
     scope = 'mmseg'
+
+
+#: Name -> class, what is registered in mmseg's scope; each is an attribute of this module, too.
+LOSSES = {
+    'GuardedCrossEntropyLoss': GuardedCrossEntropyLoss,
+    'GuardedLoss': GuardedLoss,
+    **named_losses('mmseg', GuardedLoss, __name__),
+}
+globals().update(LOSSES)

@@ -13,10 +13,10 @@ from mmpretrain.registry import MODELS
 
 from mmguard.config.load import import_scope, load_config
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import by_name
 from mmguard.errors import CannotRun
 from mmguard.findings.engine import diagnose
 from mmguard.tools.apply.guarded import guard_tree, tree_of
-from mmguard.tools.apply.tree import by_name
 
 ROOT = osp.join(osp.dirname(mmpretrain.__file__), '.mim', 'configs')
 #: No config, but a list of transforms.

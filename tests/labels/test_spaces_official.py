@@ -23,6 +23,7 @@ from mmengine.config import Config, ConfigDict
 from mmengine.registry import MODELS, init_default_scope
 
 from benchmarks.official_configs import shipped_configs
+from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.ignored import ignored_labels, leading
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import heads, walk
@@ -31,7 +32,6 @@ from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
 from mmguard.labels.spaces import LabelSpaces, from_model, from_options, of_loss
 from mmguard.labels.spaces.heads import names_in
 from mmguard.tools.apply.guarded import guard_tree
-from mmguard.tools.apply.pipelines import guard_pipelines
 
 #: Models that cannot be built here, by what they need; their heads are read from the config alone.
 NOT_BUILT = {

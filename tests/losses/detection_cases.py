@@ -124,7 +124,7 @@ def outcome(loss: nn.Module, case: Case, given: Batch, factors: Optional[Tensor]
         total = total + (number + 1) * (part.float() * by_row.view(-1, *[1] * (part.dim() - 1)).float()).sum()
     total.backward()
     assert leaf.grad is not None
-    inner = loss.loss if type(loss) is GuardedLoss else loss
+    inner = loss.loss if issubclass(type(loss), GuardedLoss) else loss
     buffers = {name: buffer.clone() for name, buffer in inner.named_buffers()}
     return Outcome({name: part.detach() for name, part in parts.items()}, leaf.grad, buffers)
 

@@ -109,11 +109,11 @@ def apply(
     """
     from mmguard.config.load import check_may_build, import_scope
     from mmguard.config.read import ReadConfig
+    from mmguard.config.tree import by_name
     from mmguard.config.types import words_of_misplaced
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
     from mmguard.tools.apply.render import how, show_changes, show_diff, unified
-    from mmguard.tools.apply.tree import by_name
     from mmguard.tools.apply.written import config_text, load
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import

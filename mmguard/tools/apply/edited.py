@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequenc
 from mmguard.config.changes import changed_data
 from mmguard.config.merged import merged
 from mmguard.config.read import ReadConfig, read_config
+from mmguard.config.tree import by_name
 from mmguard.errors import CannotRun
 from mmguard.findings.edits import ALL_SAFE, SAFE
 from mmguard.findings.engine import diagnose
@@ -16,7 +17,6 @@ from mmguard.findings.ignored_average import lowered_average
 from mmguard.findings.rule import Facts
 from mmguard.findings.together import Offer, objection
 from mmguard.findings.wording import numbered
-from mmguard.tools.apply.tree import by_name
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.options import ScanOptions

@@ -7,14 +7,14 @@ import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
 
 from mmguard.config.classes import name_of
+from mmguard.config.guarded_pipelines import guard_pipelines
+from mmguard.config.ignored_instances import heed_ignored, trained_as_background
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import by_name, is_text, walk
 from mmguard.config.types import words_of_misplaced
 from mmguard.labels.spaces import LabelSpaces
-from mmguard.tools.apply.heads import heed_ignored, trained_as_background
 from mmguard.tools.apply.losses import guard_losses
-from mmguard.tools.apply.pipelines import guard_pipelines
-from mmguard.tools.apply.tree import by_name, is_text, walk
 
 if TYPE_CHECKING:
     from mmengine.config import Config

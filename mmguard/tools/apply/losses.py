@@ -9,14 +9,12 @@ from functools import lru_cache
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
-from mmguard.config.classes import FRAMEWORK_OF, SCOPES, class_of, full_name, name_of
+from mmguard.config.classes import class_of, full_name, name_of
 from mmguard.config.guards import LOSSES as GUARDED
-from mmguard.config.guards import guarded_loss
+from mmguard.config.guards import guarded_loss, is_guarded_type
+from mmguard.config.tree import Path, dotted, is_text, key_of, scope_at, walk
 from mmguard.labels.spaces.heads import ARCFACE
-from mmguard.tools.apply.tree import Path, dotted, is_text, key_of, scope_at, walk
 
-#: Heads that compute the classification loss themselves, from labels as they are: a ``loss_cls`` is never called.
-WITHOUT_LOSS = ('SSDHead', 'FreeAnchorRetinaHead', 'FreeAnchor3DHead', 'AutoAssignHead')
 #: Heads that look at the type of a loss before it is built -> the loss, and the types that they look for.
 READ_BY_TYPE = {'Anchor3DHead': ('loss_cls', ('mmdet.FocalLoss', 'mmdet.GHMC'))}
 #: Heads whose losses stay as they are -> the reason.
@@ -45,27 +43,19 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
         loss (dict): Its config, with ``type``.
         scope (str): The scope that it is built in.
     """
-    from mmguard.losses.guards import GUARD_BY_NAME
-    from mmguard.losses.guards.dense import DenseGuard
-    from mmguard.losses.guards.refused import REASONS, USE_OWN_CLASS
+    from mmguard.losses.selection import select
 
-    if name_of(loss['type']) in GUARDED:
+    if is_guarded_type(name_of(loss['type'])):
         return Verdict(None)
     cls = class_of(loss['type'], 'MODELS', scope)
     if cls is None or not inspect.isclass(cls):
         return Verdict(None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does')
-    names = [f'{base.__module__.partition(".")[0]}.{base.__name__}' for base in inspect.getmro(cls)]
-    package, _, name = names[0].partition('.')
-    framework = FRAMEWORK_OF.get(package) or FRAMEWORK_OF.get(scope, 'mmseg')
-    if name == 'CrossEntropyLoss' and package in SCOPES:
-        return Verdict(_guarded(loss, framework))
-    known = next((n for n in names if n in REASONS or n in GUARD_BY_NAME), None)
-    if known in REASONS and REASONS[known] is not USE_OWN_CLASS:
-        harmful = FRAMEWORK_OF.get(package, 'mmseg') == 'mmseg' and known not in ('mmseg.KLDivLoss', 'mmseg.SiLogLoss')
-        return Verdict(None, REASONS[known] if harmful else '')
-    if known is not None and GUARD_BY_NAME.get(known) is DenseGuard:
-        return Verdict(None)
-    config = _guarded(loss, framework)
+    selection = select(cls, scope)
+    if selection.is_cross_entropy:
+        return Verdict(_guarded(loss, selection.framework))
+    if not selection.is_wrapped:
+        return Verdict(None, selection.reason)
+    config = _guarded(loss, selection.framework)
     refusal = _refusal(config, scope)
     return Verdict(None, refusal) if refusal else Verdict(config)
 
@@ -110,12 +100,14 @@ def built(node: Any) -> Any:
 
 def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
     """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
+    from mmguard.losses.selection import WITHOUT_CLASSES
+
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
         if any(path[: len(guard)] == guard for guard in guards):
             continue  # what a guard holds is guarded
-        if 'loss' in key_of(path) and 'type' in node:
-            if name_of(node['type']) in GUARDED:
+        if 'loss' in key_of(path) and key_of(path) not in WITHOUT_CLASSES and 'type' in node:
+            if is_guarded_type(name_of(node['type'])):
                 guards.append(path)
             yield path, node
 
@@ -146,19 +138,28 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
 
 def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
     """Losses that a config leaves to the defaults of its heads: path and name of the head's argument, its default."""
+    from mmguard.losses.selection import WITHOUT_CLASSES
+
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
             continue
         cls = class_of(node['type'], 'MODELS', scope_at(tree, path))
         for name, default in defaults_of(cls).items():
-            if 'loss' not in name or name in node or (name == 'loss_cls' and _is_without_loss(cls)):
+            if (
+                'loss' not in name
+                or name in node
+                or name in WITHOUT_CLASSES
+                or (name == 'loss_cls' and _is_without_loss(cls))
+            ):
                 continue
             if isinstance(default, dict) and 'type' in default:
                 yield path, name, default
 
 
 def _is_without_loss(cls: Any) -> bool:
-    return any(base.__name__ in WITHOUT_LOSS for base in getattr(cls, '__mro__', ()))
+    from mmguard.losses.selection import HEADS_WITHOUT_LOSS
+
+    return any(base.__name__ in HEADS_WITHOUT_LOSS for base in getattr(cls, '__mro__', ()))
 
 
 def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:

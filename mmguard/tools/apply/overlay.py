@@ -5,8 +5,8 @@ from __future__ import annotations
 from difflib import SequenceMatcher
 from typing import Any, Dict, List, Tuple, Union
 
+from mmguard.config.tree import Path
 from mmguard.tools.apply.source_text import Code, Items, Source, dict_source, is_name, one_line, source_of, statement
-from mmguard.tools.apply.tree import Path
 
 #: Names that a ConfigDict answers itself.
 _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}

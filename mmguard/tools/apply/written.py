@@ -12,11 +12,11 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 from mmguard.compat.stack import base_source
 from mmguard.config.classes import SCOPES
 from mmguard.config.load import load_config
+from mmguard.config.tree import by_name
 from mmguard.errors import CannotRun
 from mmguard.tools.apply.guarded import is_lazy, tree_of
 from mmguard.tools.apply.overlay import overlay_text
 from mmguard.tools.apply.source_text import Code, full_text
-from mmguard.tools.apply.tree import by_name
 
 #: The name of a config, or source that evaluates to it.
 Base = Union[str, Code]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.classes import MISSING, class_of, default_of, name_of
+from mmguard.config.tree import Path, argument, dotted, key_of, scope_at, walk
 from mmguard.labels.spaces.heads import MULTI_LABEL
-from mmguard.tools.apply.tree import Path, argument, dotted, key_of, scope_at, walk
 
 #: Assigners that leave ignored regions out without an argument.
 _ALWAYS = ('CenterRegionAssigner',)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.classes import full_name, name_of
+from mmguard.config.ignored_instances import heeds_nothing, of_classifier, on_invalid
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import Path, argument, by_name, dotted, is_text, scope_at, walk
 from mmguard.labels.maps import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
-from mmguard.tools.apply.heads import heeds_nothing, of_classifier, on_invalid
-from mmguard.tools.apply.tree import Path, argument, by_name, dotted, is_text, scope_at, walk
 
 PIXEL_GUARD, INSTANCE_GUARD, IMAGE_GUARD = 'GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels'
 #: They draw further targets from the label map, so it must be sanitized before them.

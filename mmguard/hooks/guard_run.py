@@ -1,0 +1,185 @@
+"""Guard what a run has built: its losses, its assigners and its pipelines, as ``mmguard apply`` writes them."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+import torch
+from mmengine.registry import TRANSFORMS
+
+from mmguard.config.classes import name_of
+from mmguard.config.guarded_pipelines import guard_pipelines
+from mmguard.config.label_spaces import from_config
+from mmguard.config.read import ReadConfig
+from mmguard.config.tree import by_name
+from mmguard.hooks.discovery import built_loop, class_names_of, unwrapped
+from mmguard.labels.spaces import LabelSpaces, from_model
+from mmguard.losses.guard_model import guard_model
+
+#: Key of the object in the dict that stands for a transform.
+_OBJECT = '__built__'
+#: Attributes of transforms that decide where guards go; named as the arguments.
+_ARGUMENTS = ('meta_keys', 'keys', 'with_seg')
+_WORKERS_RUN = (
+    'train_dataloader: its workers run already, with the pipeline as it was: they cannot be started again, because '
+    '{}. The guarded losses skip invalid labels; write the guards into the config (`mmguard apply`) to have files named'
+)
+
+
+class GuardedRun(NamedTuple):
+    """Record of :func:`guard_run`.
+
+    Attributes:
+        changed (list[str]): A line for each thing that was guarded, as one would write it into the config.
+        left (list[str]): A line for each thing that stays, and the reason.
+    """
+
+    changed: List[str]
+    left: List[str]
+
+
+def guard_run(runner: Any) -> GuardedRun:
+    """Guard the losses and pipelines of a run that are not guarded yet, in place. A second call changes nothing.
+
+    Only what is built is guarded: a test loop is guarded once ``runner.test()`` has built it.
+
+    Args:
+        runner (Runner): At ``before_run``, or later between two loops.
+    """
+    config = ReadConfig(by_name(runner.cfg.to_dict()))
+    spaces = from_config(config)
+    if not spaces.by_kind():  # built from objects
+        spaces = from_model(unwrapped(runner.model), _class_names(runner))
+    changed, left = guard_model(unwrapped(runner.model))
+    pipelines = _guard_pipelines(runner, config, spaces)
+    changed, left = changed + pipelines.changed, left + pipelines.left
+    if any(line.startswith('train_dataloader') for line in pipelines.changed):
+        left += _restart_workers(runner)
+    return GuardedRun(changed, left)
+
+
+def _class_names(runner: Any) -> List[str]:
+    loops = (built_loop(runner, mode) for mode in ('train', 'val', 'test'))
+    names = (class_names_of(loop.dataloader.dataset) for loop in loops if loop is not None)
+    return next((found for found in names if found), [])
+
+
+def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> GuardedRun:
+    """Describe the built pipelines as a config, have the guards put in there, and build what is new."""
+    lists: List[_Steps] = []
+    tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}
+    tree['default_scope'] = runner.cfg.get('default_scope')
+    for mode in ('train', 'val', 'test'):
+        loop = built_loop(runner, mode)
+        if loop is not None:
+            tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists)}
+    # PipelineSwitchHook replaces the pipeline later by what it builds of these.
+    switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
+    tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
+    found = guard_pipelines(tree, spaces)
+    for steps in lists:
+        steps.write()
+    return GuardedRun(found.changed, found.left)
+
+
+class _Steps(NamedTuple):
+    """A built list of transforms, and the dicts that stand for them.
+
+    Attributes:
+        described (list[dict]): One for each transform; guards are inserted here.
+        built (list): The transforms, of a Compose or of a wrapper of data sets.
+        types (list[str], optional): Names that a wrapper keeps for the transforms of ``built``, in the same order.
+    """
+
+    described: List[Dict[str, Any]]
+    built: List[Any]
+    types: Any
+
+    def write(self) -> None:
+        """Build what was inserted, and hand changed ``meta_keys`` on."""
+        for step in self.described:
+            transform: Any = step.get(_OBJECT)
+            if 'meta_keys' in step and step['meta_keys'] is not transform.meta_keys:
+                transform.meta_keys = step['meta_keys']
+        if len(self.described) == len(self.built):
+            return
+        if isinstance(self.types, list):
+            self.types[:] = [name_of(step['type']) for step in self.described]
+        self.built[:] = [step[_OBJECT] if _OBJECT in step else TRANSFORMS.build(step) for step in self.described]
+
+
+def _describe_dataset(dataset: Any, lists: List[_Steps]) -> Dict[str, Any]:
+    """Return a dict as a config has it, for a data set and what it wraps."""
+    node: Dict[str, Any] = {'type': type(dataset).__name__}
+    pipeline = getattr(dataset, 'pipeline', None)
+    transforms = getattr(pipeline, 'transforms', pipeline)
+    if isinstance(transforms, list):
+        node['pipeline'] = _describe_list(transforms, lists, getattr(dataset, 'pipeline_types', None))
+    if getattr(dataset, 'datasets', None):
+        node['datasets'] = [_describe_dataset(one, lists) for one in dataset.datasets]
+    elif getattr(dataset, 'dataset', None) is not None:
+        node['dataset'] = _describe_dataset(dataset.dataset, lists)
+    return node
+
+
+def _describe_list(transforms: List[Any], lists: List[_Steps], types: Any = None) -> List[Dict[str, Any]]:
+    described = [_describe_transform(transform, lists) for transform in transforms]
+    lists.append(_Steps(described, transforms, types))
+    return described
+
+
+def _describe_transform(transform: Any, lists: List[_Steps]) -> Dict[str, Any]:
+    node: Dict[str, Any] = {'type': type(transform).__name__, _OBJECT: transform}
+    for name, value in vars(transform).items() if hasattr(transform, '__dict__') else ():
+        if name in _ARGUMENTS:
+            node[name] = value
+        else:
+            inner = list(_inner_lists(name, value))
+            node.update({key: _describe_list(held, lists) for key, held in inner})
+    return node
+
+
+def _inner_lists(name: str, value: Any) -> Iterator[Tuple[str, List[Any]]]:
+    """Yield the lists of transforms that a transform holds: a Compose, several, or a dict of branches."""
+    if isinstance(getattr(value, 'transforms', None), list):
+        yield name, value.transforms
+    elif isinstance(value, list) and value and all(map(_is_transform, value)):
+        yield name, value
+    elif isinstance(value, (list, dict)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, held in items:
+            if isinstance(getattr(held, 'transforms', None), list):
+                yield f'{name}.{key}', held.transforms
+
+
+def _is_transform(item: Any) -> bool:
+    return hasattr(item, 'transform') and callable(item)
+
+
+def _restart_workers(runner: Any) -> List[str]:
+    """Start the workers of the training again if they run already, with the same order of samples.
+
+    ``IterBasedTrainLoop`` starts them when it is built. The sampler is built again from the config, with the seed of
+    the run: the one at hand has given away the indices that the first workers fetch in advance. The random state is the
+    one before, so that all that follows draws what it would have drawn.
+    """
+    from mmengine.runner import loops
+
+    loop = built_loop(runner, 'train')
+    iterator = getattr(loop, 'dataloader_iterator', None)
+    loader = loop.dataloader
+    if iterator is None or not loader.num_workers:
+        return []
+    written = runner.cfg.get('train_dataloader')
+    if type(iterator) is not getattr(loops, '_InfiniteDataloaderIterator', None):
+        return [_WORKERS_RUN.format(f'{type(loop).__name__} holds them in a way that is not known')]
+    if not isinstance(written, dict):
+        return [_WORKERS_RUN.format('the data loader was given as an object')]
+    state = torch.get_rng_state()
+    by_rank = (runner.cfg.get('randomness') or {}).get('diff_rank_seed', False)
+    loop.dataloader = runner.build_dataloader(
+        {**written, 'dataset': loader.dataset}, seed=runner.seed, diff_rank_seed=by_rank
+    )
+    loop.dataloader_iterator = type(iterator)(loop.dataloader)
+    torch.set_rng_state(state)
+    return []

@@ -1,0 +1,117 @@
+"""Guard the losses of a model that is built already."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+from torch import nn
+
+from mmguard.losses.counting import CountsLabels
+from mmguard.losses.selection import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
+
+#: Arguments of the cross entropies of mmseg and mmdet, which are attributes of the built loss.
+_ARGUMENTS = (
+    'use_sigmoid',
+    'use_mask',
+    'reduction',
+    'class_weight',
+    'ignore_index',
+    'loss_weight',
+    'loss_name',
+    'avg_non_ignore',
+)
+
+
+class GuardedModel(NamedTuple):
+    """Record of :func:`guard_model`.
+
+    Attributes:
+        changed (list[str]): Path of a loss in the model, its type and that of its guard.
+        left (list[str]): Path of a loss that stays, and the reason.
+    """
+
+    changed: List[str]
+    left: List[str]
+
+
+def guard_model(model: nn.Module) -> GuardedModel:
+    """Replace the stock losses of class labels in a model by guarded ones, in place.
+
+    The selection is that of ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
+    GuardedCrossEntropyLoss from its attributes, any other loss gets a GuardedLoss around it. A loss that several places
+    share stays one. Guarded losses stay as they are, so a second call changes nothing.
+
+    Args:
+        model (nn.Module): Out of wrappers such as DDP.
+    """
+    changed: List[str] = []
+    left: List[str] = []
+    guards: Dict[int, nn.Module] = {}
+    for path, owner, key, loss in list(_losses_of(model)):
+        if id(loss) not in guards:
+            selection = select(type(loss))
+            if selection.reason:
+                left.append(f'{path}: {type(loss).__name__} stays as it is: {selection.reason}')
+            if not selection.is_cross_entropy and not selection.is_wrapped:
+                continue
+            try:
+                guards[id(loss)] = _guard_of(loss, selection.is_cross_entropy, selection.framework)
+            except TypeError as error:  # no guard can keep the contract for it
+                left.append(f'{path}: {type(loss).__name__} stays as it is: {error}')
+                continue
+        guard = guards[id(loss)]
+        owner._modules[key] = guard
+        changed.append(f'{path}: {type(loss).__name__} -> {guard._get_name()}')
+    _replace_in_containers(model, guards)
+    for path, module in model.named_modules():
+        if any(base.__name__ in HEADS_WITHOUT_LOSS for base in type(module).__mro__):
+            left.append(f'{path}: {type(module).__name__} computes its classification loss without a loss object')
+    return GuardedModel(changed, left)
+
+
+def _losses_of(model: nn.Module) -> Iterator[Tuple[str, nn.Module, str, nn.Module]]:
+    """Yield path, owner, key and loss of every loss outside of guards, shared ones at each of their places."""
+    seen = set()
+
+    def walk(owner: nn.Module, path: str, is_loss: bool) -> Iterator[Tuple[str, nn.Module, str, nn.Module]]:
+        if id(owner) in seen or isinstance(owner, CountsLabels) or issubclass(type(owner), CountsLabels):
+            return
+        seen.add(id(owner))
+        for key, child in owner._modules.items():
+            if child is None or issubclass(type(child), CountsLabels):
+                continue
+            where = f'{path}.{key}'.lstrip('.')
+            named_loss = (is_loss or 'loss' in key) and key not in WITHOUT_CLASSES
+            if named_loss and not isinstance(child, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
+                yield where, owner, key, child
+            else:
+                yield from walk(child, where, named_loss)
+
+    yield from walk(model, '', False)
+
+
+def _guard_of(loss: nn.Module, is_cross_entropy: bool, framework: str) -> nn.Module:
+    module = importlib.import_module(f'mmguard.losses.{framework}')
+    if is_cross_entropy and framework != 'mmpretrain':
+        arguments = {name: getattr(loss, name) for name in _ARGUMENTS if hasattr(loss, name)}
+        guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments)
+    else:
+        guard = module.GuardedLoss(loss)
+    return guard.train(loss.training)
+
+
+def _replace_in_containers(model: nn.Module, guards: Dict[int, nn.Module]) -> None:
+    """Replace the losses that plain lists, tuples and dicts of a module hold, too."""
+    for module in model.modules():
+        for name, value in list(vars(module).items()):
+            if not name.startswith('_') and isinstance(value, (list, tuple, dict)):
+                items: List[Any] = list(value.values()) if isinstance(value, dict) else list(value)
+                if any(id(item) in guards for item in items):
+                    new = [guards.get(id(item), item) for item in items]
+                    if isinstance(value, dict):
+                        value.update(zip(value, new))
+                    elif isinstance(value, list):
+                        value[:] = new
+                    else:
+                        setattr(module, name, type(value)(new))

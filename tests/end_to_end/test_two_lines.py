@@ -1,0 +1,119 @@
+"""``LabelGuardHook(guard=True)`` guards a run as ``mmguard apply`` guards its config."""
+
+from __future__ import annotations
+
+import copy
+import uuid
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from mmengine.config import Config
+from small_runs import LOAD, PACK, Run, add_loop, by_epoch, expected_samples, make_cityscapes, tiny_config
+
+from mmguard import guard_config
+from mmguard.losses.mmseg import GuardedCrossEntropyLoss
+
+FOLDER = 'gtFine/train'
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return make_cityscapes(str(tmp_path_factory.mktemp('cityscapes')))
+
+
+def stock_config(root: str, work_dir: Path, **loader: Any) -> Config:
+    """No guard anywhere."""
+    config = tiny_config(root, str(work_dir), pipeline=[*LOAD, PACK])
+    config.custom_hooks = []
+    config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss', class_weight=[1.0] * 18 + [0.5])
+    config.train_dataloader.update(loader)
+    return config
+
+
+def two_lines(config: Config) -> Run:
+    config = copy.deepcopy(config)
+    config.custom_hooks = [dict(type='LabelGuardHook', guard=True)]
+    return Run(config).train()
+
+
+def written_out(config: Config, work_dir: Path) -> Run:
+    config = guard_config(config)
+    config.work_dir = str(work_dir)
+    config.experiment_name = config.visualizer.name = uuid.uuid4().hex
+    return Run(config).train()
+
+
+def losses_of(run: Run) -> List[float]:
+    return [line['loss'] for line in run.scalars if 'loss' in line]
+
+
+def counts_of(run: Run, mode: str = 'train') -> List[Dict[str, Any]]:
+    return [{key: value for key, value in line.items() if key != 'losses'} for line in run.lines(mode)]
+
+
+WORKERS = {
+    'none': {},
+    'two': dict(num_workers=2),
+    'two, persistent': dict(num_workers=2, persistent_workers=True),
+    'two, shuffled': dict(num_workers=2, sampler=dict(type='InfiniteSampler', shuffle=True)),
+    'two, fetched one by one': dict(num_workers=2, sampler=dict(type='DefaultSampler', shuffle=True)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', WORKERS)
+def test_the_workers_see_the_guards(root: str, tmp_path: Path, name: str) -> None:
+    config = stock_config(root, tmp_path / 'two', **WORKERS[name])
+    two, written = two_lines(config), written_out(config, tmp_path / 'written')
+    assert counts_of(two) == counts_of(written)
+    assert losses_of(two) == losses_of(written)
+    seen = {sample['source']: sample for line in two.lines() for sample in line['samples']}
+    expected = {sample['source']: sample for sample in expected_samples(root, FOLDER) if sample['skipped']}
+    assert seen == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('workers', [0, 2])
+def test_by_epoch_with_validation(root: str, tmp_path: Path, workers: int) -> None:
+    config = stock_config(root, tmp_path / 'two')
+    by_epoch(config)
+    config.train_dataloader.update(num_workers=workers, persistent_workers=bool(workers))
+    add_loop(config, 'val', pipeline=[*LOAD, PACK])
+    config.train_cfg.val_interval = 1
+    two, written = two_lines(config), written_out(config, tmp_path / 'written')
+    for mode in ('train', 'val'):
+        assert counts_of(two, mode) == counts_of(written, mode) != []
+    assert losses_of(two) == losses_of(written)
+
+
+@pytest.mark.slow
+def test_what_is_guarded_is_named_once_and_stays(root: str, tmp_path: Path) -> None:
+    config = stock_config(root, tmp_path)
+    add_loop(config, 'val', pipeline=[*LOAD, PACK])
+    config.custom_hooks = [dict(type='LabelGuardHook', guard=True)]
+    run = Run(config).train()
+    loss = run.runner.model.decode_head.loss_decode
+    assert type(loss) is GuardedCrossEntropyLoss
+    run.runner.val()
+    assert run.runner.model.decode_head.loss_decode is loss
+    transforms = run.runner.train_dataloader.dataset.pipeline.transforms
+    assert [type(one).__name__ for one in transforms].count('GuardSegLabels') == 1
+    named = [line[line.index('guard: guarded') :] for line in run.log.splitlines() if 'guard: guarded' in line]
+    assert sorted(named) == sorted(set(named))
+    assert {line.split()[2].rstrip(':') for line in named} == {
+        'decode_head.loss_decode',
+        'train_dataloader.dataset.pipeline',
+        'val_dataloader.dataset.pipeline',
+    }
+
+
+@pytest.mark.slow
+def test_a_test_loop_is_guarded_once_it_is_there(root: str, tmp_path: Path) -> None:
+    config = stock_config(root, tmp_path)
+    add_loop(config, 'test', pipeline=[*LOAD, PACK])
+    config.custom_hooks = [dict(type='LabelGuardHook', guard=True)]
+    run = Run(config).test()
+    assert sum(line['skipped_pixels'] for line in run.lines('test')) == sum(
+        sample['skipped'] for sample in expected_samples(root, 'gtFine/val')
+    )
