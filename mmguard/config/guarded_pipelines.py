@@ -63,7 +63,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) == _IMAGE_PACK:
             guards = _image_guards(tree, path, pack, spaces)
         else:
-            guards = _guards(steps, pack, spaces, for_instances, _evaluates(path))
+            guards = _guards(steps, pack, spaces, for_instances, _evaluates(path), scope_at(tree, path))
         if _name(pack) == _OBJECT_PACK:
             report.left.extend(_unguarded_points(path, pack, spaces))
             if not guards and not _packs_any(pack):
@@ -132,7 +132,12 @@ def _for_instances(tree: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _guards(
-    steps: List[Any], pack: Dict[str, Any], spaces: LabelSpaces, for_instances: Dict[str, Any], evaluates: bool
+    steps: List[Any],
+    pack: Dict[str, Any],
+    spaces: LabelSpaces,
+    for_instances: Dict[str, Any],
+    evaluates: bool,
+    scope: str,
 ) -> List[Dict[str, Any]]:
     guards = []
     if _name(pack) in _INSTANCE_PACKS and spaces.instances is not None and _packs(pack, 'instances'):
@@ -140,7 +145,7 @@ def _guards(
         # A metric reads what the annotations ignore.
         guard.update({name: said for name, said in for_instances.items() if not evaluates or name != 'keep_ignored'})
         guards.append(guard)
-    if spaces.pixels is not None and _packs_label_maps(steps, pack):
+    if spaces.pixels is not None and _packs_label_maps(steps, pack, scope):
         guard = {'type': _type(pack, PIXEL_GUARD), 'num_classes': spaces.pixels.num_classes}
         if spaces.pixels.ignore_index != 255:
             guard['ignore_index'] = spaces.pixels.ignore_index
@@ -187,14 +192,14 @@ def _guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> Iterator[
             yield f'{dotted(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}'
 
 
-def _packs_label_maps(steps: List[Any], pack: Dict[str, Any]) -> bool:
+def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
     """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
     if _name(pack) == _OBJECT_PACK:
         return _packs(pack, 'pixels')
     if _name(pack) != 'PackDetInputs':
         return _name(pack) == 'PackSegInputs'
     loaders = [step for step in steps if 'Annotations' in _name(step)]
-    return not loaders or any(_name(s) == 'LoadPanopticAnnotations' or s.get('with_seg') for s in loaders)
+    return not loaders or any(argument(step, 'with_seg', 'TRANSFORMS', scope) for step in loaders)
 
 
 def _type(pack: Dict[str, Any], name: str) -> Any:

@@ -6,9 +6,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 from mmengine.registry import TRANSFORMS
+from torch import nn
 
 from mmguard.config.classes import name_of
 from mmguard.config.guarded_pipelines import guard_pipelines
+from mmguard.config.ignored_instances import IGNORE_IOF_THR, heed_ignored, trained_as_background
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.config.tree import by_name
@@ -19,7 +21,7 @@ from mmguard.losses.guard_model import guard_model
 #: Key of the object in the dict that stands for a transform.
 _OBJECT = '__built__'
 #: Attributes of transforms that decide where guards go; named as the arguments.
-_ARGUMENTS = ('meta_keys', 'keys', 'with_seg')
+_ARGUMENTS = ('meta_keys', 'keys', 'with_seg', 'keep_ignored')
 _WORKERS_RUN = (
     'train_dataloader: its workers run already, with the pipeline as it was: they cannot be started again, because '
     '{}. The guarded losses skip invalid labels; write the guards into the config (`mmguard apply`) to have files named'
@@ -79,7 +81,20 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Gu
     found = guard_pipelines(tree, spaces)
     for steps in lists:
         steps.write()
-    return GuardedRun(found.changed, found.left)
+    in_assigners = heed_ignored(tree)
+    for assigner in _assigners(unwrapped(runner.model)) if in_assigners else ():
+        assigner.ignore_iof_thr = IGNORE_IOF_THR
+    left = list(trained_as_background(tree)) if spaces.instances is not None else []
+    return GuardedRun([*in_assigners, *found.changed], [*left, *found.left])
+
+
+def _assigners(model: nn.Module) -> Iterator[Any]:
+    """Yield the built assigners that can leave ignored regions out; heads hold them as attributes, or in lists."""
+    for module in model.modules():
+        for value in vars(module).values():
+            for held in value if isinstance(value, (list, tuple)) else [value]:
+                if 'Assigner' in type(held).__name__ and hasattr(held, 'ignore_iof_thr'):
+                    yield held
 
 
 class _Steps(NamedTuple):

@@ -9,9 +9,11 @@ from typing import Any, Dict, List
 
 import pytest
 from mmengine.config import Config
-from small_runs import LOAD, PACK, Run, add_loop, by_epoch, expected_samples, make_cityscapes, tiny_config
+from small_det_runs import MAKERS, small_config
+from small_runs import LOAD, PACK, Run, add_loop, by_epoch, expected_samples, make_cityscapes, shrink, tiny_config
 
 from mmguard import guard_config
+from mmguard.compat.stack import config_file
 from mmguard.losses.mmseg import GuardedCrossEntropyLoss
 
 FOLDER = 'gtFine/train'
@@ -117,3 +119,47 @@ def test_a_test_loop_is_guarded_once_it_is_there(root: str, tmp_path: Path) -> N
     assert sum(line['skipped_pixels'] for line in run.lines('test')) == sum(
         sample['skipped'] for sample in expected_samples(root, 'gtFine/val')
     )
+
+
+#: Stock configs of mmseg, by the name of a test.
+SEGMENTATION = {
+    'fcn': 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py',
+    'pidnet': 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py',
+    'mask2former': 'mmseg::mask2former/mask2former_r50_8xb2-90k_cityscapes-512x1024.py',
+}
+
+
+def named_apart(config: Config, work_dir: Path) -> Config:
+    config.work_dir = str(work_dir)
+    config.experiment_name = config.visualizer.name = uuid.uuid4().hex
+    return config
+
+
+def with_two_lines(config: Config, work_dir: Path) -> Run:
+    config = named_apart(copy.deepcopy(config), work_dir)
+    config.custom_hooks = [*config.get('custom_hooks', []), dict(type='LabelGuardHook', guard=True)]
+    return Run(config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', SEGMENTATION)
+def test_a_stock_config_of_mmseg(root: str, tmp_path: Path, name: str) -> None:
+    stock = shrink(Config.fromfile(config_file(SEGMENTATION[name])), root, str(tmp_path))
+    two = with_two_lines(stock, tmp_path / 'two').train()
+    written = Run(named_apart(guard_config(stock), tmp_path / 'written')).train()
+    assert counts_of(two) == counts_of(written) != []
+    assert two.lines('val') == written.lines('val') != []
+    assert losses_of(two) == losses_of(written)
+    states = [list(run.runner.model.state_dict()) for run in (two, written)]
+    assert states[0] == states[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn', 'mask_rcnn', 'dino', 'mask2former', 'panoptic_fpn'])
+def test_a_stock_config_of_mmdet(tmp_path: Path, family: str) -> None:
+    data = MAKERS[family](str(tmp_path / 'data'))
+    stock = small_config(family, data, str(tmp_path), stock=True)
+    two = with_two_lines(stock, tmp_path / 'two').train()
+    written = Run(named_apart(guard_config(stock), tmp_path / 'written')).train()
+    assert counts_of(two) == counts_of(written) != []
+    assert losses_of(two) == losses_of(written)
