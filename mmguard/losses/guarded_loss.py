@@ -69,6 +69,26 @@ class GuardedLossBase(CountsLabels, nn.Module):
             self.loss = self._build(loss, arguments)
         if ignore_index == getattr(self.loss, 'ignore_index', None):
             self._own_ignore_index = None  # the loss's is read and set
+        self.guard = guard_for(self.loss)
+        parameters = inspect.signature(self.loss.forward).parameters
+        self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+        self._accepts = set(parameters)
+        self._hand_on_attributes()
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._hand_on_attributes()
+
+    def _hand_on_attributes(self) -> None:
+        """Have what is set on the guard set on the loss, which would not see it otherwise.
+
+        By properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
+        """
+        held = {**vars(self.loss), **self.loss._buffers, **self.loss._parameters}
+        properties = (name for name, value in inspect.getmembers(type(self.loss)) if isinstance(value, property))
+        for name in {*held, *properties} - set(vars(self)):
+            if not hasattr(GuardedLossBase, name):
+                setattr(GuardedLossBase, name, _handed_on(name))
 
     def _build(self, loss: Union[str, type, Dict[str, Any]], arguments: Dict[str, Any]) -> nn.Module:
         from mmengine.registry import MODELS
@@ -186,19 +206,6 @@ class GuardedLossBase(CountsLabels, nn.Module):
                 raise
             return getattr(self.loss, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        loss = self.__dict__.get('_modules', {}).get('loss')
-        is_own = loss is None or name in self.__dict__ or hasattr(type(self), name) or not hasattr(loss, name)
-        if not is_own:
-            setattr(loss, name, value)
-            return
-        super().__setattr__(name, value)
-        if name == 'loss':
-            self.guard = guard_for(value)
-            parameters = inspect.signature(value.forward).parameters
-            self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-            self._accepts = set(parameters)
-
     def extra_repr(self) -> str:
         return f'num_classes={self.num_classes}, ignore_index={self.ignore_index}, on_invalid={self.on_invalid!r}'
 
@@ -229,6 +236,10 @@ def _attached(loss: Tensor, pred: Tensor) -> Tensor:
     if loss.requires_grad or not pred.requires_grad:
         return loss
     return loss + pred[:0].sum()  # an empty sum: exactly 0, whatever the scores hold
+
+
+def _handed_on(name: str) -> property:
+    return property(lambda guard: getattr(guard.loss, name), lambda guard, value: setattr(guard.loss, name, value))
 
 
 def _blank(cls: Type[nn.Module]) -> nn.Module:
