@@ -122,7 +122,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def ignore_index(self, ignore_index: Optional[int]) -> None:
         ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         if self._own_ignore_index is None and hasattr(self.loss, 'ignore_index'):
-            self.loss.ignore_index = ignore_index
+            self.loss.ignore_index = ignore_index  # type: ignore[assignment]
         else:
             self._own_ignore_index = ignore_index
 
