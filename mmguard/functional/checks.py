@@ -73,13 +73,25 @@ def check_one_channel_target(logits: Tensor, target: Tensor) -> None:
 
 
 def check_weight(weight: Optional[Tensor], target: Tensor) -> None:
-    """Element weights must fit the labels (sizes equal or 1)."""
-    if weight is None:
+    """Check that element weights fit the labels (sizes equal or 1), or are one number."""
+    if weight is None or weight.dim() == 0:
         return
     fits = weight.dim() == target.dim() and all(w in (1, t) for w, t in zip(weight.shape, target.shape))
     if not fits:
         raise ValueError(
             f'weight has shape {shape_of(weight)}, label {shape_of(target)}: one weight per label element is needed'
+        )
+
+
+def check_dense_weight(weight: Optional[Tensor], target: Tensor) -> None:
+    """Check that weights of dense targets can be broadcast with them, which is all that the frameworks ask for."""
+    if weight is None:
+        return
+    sizes = zip(reversed(weight.shape), reversed(target.shape))
+    if not all(w == t or 1 in (w, t) for w, t in sizes):
+        raise ValueError(
+            f'weight has shape {shape_of(weight)}, label {shape_of(target)}: a weight must have the shape of the dense '
+            f'targets, or one that can be broadcast with it'
         )
 
 

@@ -9,7 +9,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.functional.binary_target import BinaryTarget, certain_where_absent, sanitize_binary_target
-from mmguard.functional.checks import check_class_weight, check_dense_target, check_index_target, check_weight
+from mmguard.functional.checks import (
+    check_class_weight,
+    check_dense_target,
+    check_dense_weight,
+    check_index_target,
+    check_weight,
+)
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
 from mmguard.functional.sanitize import kept_and_counted, sanitize_target
 
@@ -36,7 +42,8 @@ def sigmoid_cross_entropy(
     Args:
         logits (Tensor): Shape (N, C, \*) for class indices, any shape for dense targets.
         target (Tensor): Class indices (N, \*) of an integer dtype, or dense targets of the shape of ``logits``.
-        weight (Tensor, optional): Element weights, the shape of ``target`` (sizes of 1 are broadcast).
+        weight (Tensor, optional): Element weights, the shape of ``target`` (sizes of 1 are broadcast); of dense targets
+            any shape that can be broadcast with theirs.
         class_weight (Tensor, optional): Weight of the positive targets per channel, shape (C,).
         reduction (str): ``'none'`` (returns the shape of ``logits``), ``'mean'`` or ``'sum'``.
         avg_factor (float or Tensor, optional): Denominator of ``'mean'``; invalid elements leave it
@@ -69,8 +76,8 @@ def sigmoid_cross_entropy(
         binary, keep, invalid, ignored, counts = _one_hot(logits, target, ignore_index, background, on_invalid)
         if weight is not None and weight.dim() == logits.dim() and weight.shape[1] == 1:
             weight = weight.squeeze(1)
-    check_weight(weight, target)
-    element_weight = weight if dense or weight is None else weight.unsqueeze(1)
+    (check_dense_weight if dense else check_weight)(weight, target)
+    element_weight = weight if dense or weight is None or weight.dim() == 0 else weight.unsqueeze(1)
     loss = F.binary_cross_entropy_with_logits(
         certain_where_absent(logits, keep if dense else keep.unsqueeze(1)),
         binary,
@@ -81,11 +88,15 @@ def sigmoid_cross_entropy(
         return reduce_loss(loss, element_weight, reduction, avg_factor), counts
     if avg_factor is None:
         seen, skipped, _ = counts.unbind()
-        taking_part = seen - skipped - (ignored.sum() if avg_non_ignore else 0)
-        avg_factor = taking_part if dense else taking_part * logits.shape[1]
+        avg_factor = seen - skipped
+        if avg_non_ignore:
+            avg_factor = avg_factor - ignored.sum()
+        elif dense and weight is not None and weight.numel() > 1:  # which may have more dimensions than the targets
+            avg_factor = avg_factor * (torch.broadcast_shapes(weight.shape, loss.shape).numel() // max(loss.numel(), 1))
+        avg_factor = avg_factor if dense else avg_factor * logits.shape[1]
     elif on_invalid != 'clip':
-        counted = torch.ones_like(invalid) if weight is None else (weight != 0).expand_as(invalid)
-        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(invalid, counted))
+        counted = torch.ones_like(invalid) if weight is None else weight != 0
+        avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(*torch.broadcast_tensors(invalid, counted)))
     return reduce_loss(loss, element_weight, reduction, avg_factor), counts
 
 

@@ -67,4 +67,5 @@ def _checked(weights: Any, name: str) -> List[float]:
     }
     if wrong:
         raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {short(wrong, 200)}')
-    return [float(weight) for weight in weights]
+    # Not a copy: who holds the list may change it, as with the stock losses.
+    return weights if isinstance(weights, list) else [float(weight) for weight in weights]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
 
-from mmguard.compat.torch_names import is_fake
+from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, soft_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
@@ -52,7 +52,6 @@ class CrossEntropyBase(CountsLabels, nn.Module):
     squeeze_one_channel: bool
     #: mmseg's sigmoid mode takes no notice of unknown keywords.
     sigmoid_takes_any_keyword: bool
-    _class_weight: Optional[Tensor]
 
     def __init__(
         self,
@@ -75,14 +74,23 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         self.use_soft = use_soft
         self.reduction = reduction
         self.loss_weight = loss_weight
-        self.class_weight = load_class_weight(class_weight)
-        weights = None if self.class_weight is None else torch.tensor(self.class_weight, dtype=torch.float32)
-        # Moves with the module (new_tensor(list), as in the frameworks, is a blocking copy in every step).
-        self.register_buffer('_class_weight', weights, persistent=False)
+        self._made_weights: Optional[Tensor] = None
+        self._made_from: Optional[List[float]] = None
+        self.class_weight = class_weight  # type: ignore[assignment]
         self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         self.avg_non_ignore = avg_non_ignore
         self.on_invalid = check_on_invalid(on_invalid)
         self._loss_name = loss_name
+
+    @property
+    def class_weight(self) -> Optional[List[float]]:
+        """One weight per class; may be replaced, or changed in place, while training."""
+        return self._class_weight
+
+    @class_weight.setter
+    def class_weight(self, class_weight: Optional[ClassWeight]) -> None:
+        self._class_weight = load_class_weight(class_weight)
+        self._make_weights(torch.device('cpu') if self._made_weights is None else self._made_weights.device)
 
     def forward(
         self,
@@ -135,12 +143,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
         reduction: str,
         ignore_index: Optional[int],
     ) -> Tuple[Tensor, Tensor]:
-        class_weight = self._class_weight
-        if class_weight is not None:
-            if is_fake(cls_score) or is_fake(class_weight):
-                class_weight = cls_score.new_tensor(self.class_weight, dtype=torch.float32)
-            elif class_weight.device != cls_score.device:  # a module that nobody moved, as the frameworks allow
-                class_weight = class_weight.to(cls_score.device)
+        class_weight = self._weights_beside(cls_score)
         if self.use_mask:
             assert ignore_index is None, 'BCE loss does not support ignore_index'
             assert reduction == 'mean', "mask mode supports reduction='mean' alone"
@@ -191,12 +194,37 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             on_invalid=self.on_invalid,
         )
 
-    def _apply(self, *args: Any, **kwargs: Any) -> CrossEntropyBase:
-        super()._apply(*args, **kwargs)
-        if self._class_weight is not None and self._class_weight.dtype != torch.float32:
-            # half() must not round the weights: averages are taken in float32.
-            weights = torch.tensor(self.class_weight, dtype=torch.float32, device=self._class_weight.device)
-            self._class_weight = weights
+    def _weights_beside(self, cls_score: Tensor) -> Optional[Tensor]:
+        """Return the class weights in float32 on the device of the scores; ``None`` without any.
+
+        The list is what counts. The tensor made from it is kept, because ``new_tensor(list)``, as in the frameworks, is
+        a blocking copy in every step. It is no buffer: what moves, casts, fills, averages or broadcasts buffers
+        (``to_empty``, ``half``, FSDP, averaged models) would change the weights.
+        """
+        weights, made = self._class_weight, self._made_weights
+        if weights is None:
+            return None
+        if is_fake(cls_score):
+            return cls_score.new_tensor(weights, dtype=torch.float32)
+        if made is not None and made.device == cls_score.device and self._made_from == weights:
+            return made
+        if is_compiling():  # torch 2.1 does not compile what follows
+            return cls_score.new_tensor(weights, dtype=torch.float32)
+        return self._make_weights(cls_score.device)
+
+    def _make_weights(self, device: torch.device) -> Optional[Tensor]:
+        weights, made = self._class_weight, None
+        if weights is not None:
+            with torch.inference_mode(False):  # else the backward pass of a later call could not use it
+                made = torch.tensor(weights, dtype=torch.float32, device=device)
+        if made is None or outlives_call(made):
+            self._made_weights, self._made_from = made, None if weights is None else list(weights)
+        return made
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> CrossEntropyBase:
+        super()._apply(fn, *args, **kwargs)
+        # Made here, not in the first step: a compiled one would be compiled twice.
+        self._make_weights(fn(torch.zeros(0)).device)
         return self
 
     def extra_repr(self) -> str:

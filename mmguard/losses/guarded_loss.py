@@ -22,8 +22,9 @@ class GuardedLossBase(CountsLabels, nn.Module):
     """Any loss, safe against any label: sanitizes the labels, calls the loss, keeps the result on the graph.
 
     Valid labels give the loss's own value; a batch without any label to train on gives 0 with gradient 0. What heads
-    read from a loss (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) is read from the wrapped one, and
-    ``isinstance`` takes the guard for the loss that it wraps: some heads choose their targets by it.
+    read from a loss (``loss_name``, ``use_sigmoid``, ``loss_weight``, ...) is read from the wrapped one, and set there:
+    a loss may be changed while training. ``isinstance`` takes the guard for the loss that it wraps: some heads choose
+    their targets by it.
 
     Args:
         loss (str, type, dict or nn.Module): The loss: its type, built in the current scope with ``arguments``, its
@@ -56,7 +57,7 @@ class GuardedLossBase(CountsLabels, nn.Module):
         super().__init__()
         self.on_invalid = check_on_invalid(on_invalid)
         self.num_classes = None if num_classes is None else check_num_classes(num_classes)
-        self.ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
+        self._own_ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
         if isinstance(loss, nn.Module):
             if arguments:
                 raise TypeError(
@@ -66,10 +67,28 @@ class GuardedLossBase(CountsLabels, nn.Module):
             self.loss = loss
         else:
             self.loss = self._build(loss, arguments)
+        if ignore_index == getattr(self.loss, 'ignore_index', None):
+            self._own_ignore_index = None  # the loss's is read and set
         self.guard = guard_for(self.loss)
         parameters = inspect.signature(self.loss.forward).parameters
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         self._accepts = set(parameters)
+        self._hand_on_attributes()
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._hand_on_attributes()
+
+    def _hand_on_attributes(self) -> None:
+        """Have what is set on the guard set on the loss, which would not see it otherwise.
+
+        By properties of the class: torch 2.1 compiles no module with a ``__setattr__`` of its own.
+        """
+        held = {**vars(self.loss), **self.loss._buffers, **self.loss._parameters}
+        properties = (name for name, value in inspect.getmembers(type(self.loss)) if isinstance(value, property))
+        for name in {*held, *properties} - set(vars(self)):
+            if not hasattr(GuardedLossBase, name):
+                setattr(GuardedLossBase, name, _handed_on(name))
 
     def _build(self, loss: Union[str, type, Dict[str, Any]], arguments: Dict[str, Any]) -> nn.Module:
         from mmengine.registry import MODELS
@@ -88,10 +107,24 @@ class GuardedLossBase(CountsLabels, nn.Module):
             with MODELS.switch_scope_and_registry(config.get('_scope_')) as registry:
                 built = registry.get(config['type']) if isinstance(config['type'], str) else config['type']
             for name in ('num_classes', 'ignore_index'):
-                own = getattr(self, name)
+                own = getattr(self, name if name == 'num_classes' else '_own_ignore_index')
                 if own is not None and inspect.isclass(built) and name in inspect.signature(built).parameters:
                     config.setdefault(name, own)
         return MODELS.build(config)
+
+    @property
+    def ignore_index(self) -> Optional[int]:
+        """The label that is not trained on: the guard's own, where it was given one that the loss does not have."""
+        own = self._own_ignore_index
+        return getattr(self.loss, 'ignore_index', None) if own is None else own
+
+    @ignore_index.setter
+    def ignore_index(self, ignore_index: Optional[int]) -> None:
+        ignore_index = None if ignore_index is None else check_int('ignore_index', ignore_index)
+        if self._own_ignore_index is None and hasattr(self.loss, 'ignore_index'):
+            self.loss.ignore_index = ignore_index  # type: ignore[assignment]
+        else:
+            self._own_ignore_index = ignore_index
 
     def forward(
         self, pred: Tensor, label: Any, *args: Any, ignore_index: Optional[int] = None, **kwargs: Any
@@ -118,7 +151,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self.guard.check(pred, label, *beside)
         num_classes = self._num_classes(pred)
         if ignore_index is None:
-            ignore_index = self.guard.ignore_index if self.ignore_index is None else self.ignore_index
+            own = self._own_ignore_index
+            ignore_index = self.guard.ignore_index if own is None else own
         try:
             sanitized = self.guard.sanitize(pred, label, num_classes, ignore_index, self.on_invalid)
         except LabelGuardError as error:
@@ -202,6 +236,10 @@ def _attached(loss: Tensor, pred: Tensor) -> Tensor:
     if loss.requires_grad or not pred.requires_grad:
         return loss
     return loss + pred[:0].sum()  # an empty sum: exactly 0, whatever the scores hold
+
+
+def _handed_on(name: str) -> property:
+    return property(lambda guard: getattr(guard.loss, name), lambda guard, value: setattr(guard.loss, name, value))
 
 
 def _blank(cls: Type[nn.Module]) -> nn.Module:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Optional
 import torch
 from torch import Tensor
 
-from mmguard.compat.torch_names import is_recomputed, outlives_call
+from mmguard.compat.torch_names import is_compiling, is_recomputed, outlives_call
 from mmguard.functional.value_table import read_tally
 from mmguard.labels.tally import Tally
 from mmguard.nn.last_words import note, take_counts_of
@@ -34,6 +34,9 @@ class AddsCounts:
         """Adds ``counts``, unless they belong to an export or a transform, outside of which they cannot live."""
         if not (self.training and torch.is_grad_enabled() and outlives_call(counts)) or is_recomputed():
             return
+        # Labels of a subclass make counts of it, which may have rules of its own. torch 2.1 does not compile type().
+        if not is_compiling() and type(counts) is not Tensor:
+            counts = counts.as_subclass(Tensor)
         before = self._counts
         # torch.export before 2.7 leaves a fake tensor here.
         total = counts if before is None or not outlives_call(before) else before.to(counts.device) + counts
@@ -44,8 +47,8 @@ class AddsCounts:
 class KeepsTally(AddsCounts):
     """Mixin of the losses: elements seen, skipped and remapped over all training calls, and which values.
 
-    What was skipped or remapped since the last reset is also said at the end of the process, in one line (the logger
-    ``mmguard``).
+    What was skipped or remapped since the last reset is also said at the end of the process that made the loss, in one
+    line (the logger ``mmguard``).
 
     Export a loss in evaluation mode: ``torch.export`` before 2.7 keeps what was counted so far in the graph.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import weakref
 from typing import Any, Dict
 
@@ -19,16 +20,21 @@ _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _gone: Dict[str, torch.Tensor] = {}
 
 
+if hasattr(os, 'register_at_fork'):
+    os.register_at_fork(after_in_child=_gone.clear)
+
+
 def note(loss: Any) -> None:
-    """Has the counts of a loss reported at the end of the process."""
+    """Have the counts of a loss reported at the end of this process, not of one that is forked from it."""
+    loss.__dict__['_made_by_process'] = os.getpid()
     _alive.add(loss)
 
 
 def take_counts_of(loss: Any) -> None:
-    """Keeps the counts of a loss that goes: it ends before the process, or with it."""
+    """Keep the counts of a loss that goes: it ends before the process, or with it."""
     name, counts = type(loss).__name__, loss.counts_by_value
     loss.reset_tally()
-    if counts is not None:
+    if counts is not None and loss.__dict__.get('_made_by_process') == os.getpid():
         _gone[name] = counts if name not in _gone else _gone[name].to(counts.device) + counts
 
 

@@ -136,7 +136,7 @@ class GuardInstanceLabels(BaseTransform):
         leaves_out = ignored is not None and not self.keep_ignored and bool(ignored.any())
         if not leaves_out and self._is_clean(labels, boxes, extent):
             return Tally(len(counted), source=source)
-        sanitized = self._sanitized(labels, boxes, extent, ignored, source)
+        sanitized = self._sanitized(labels, 'gt_bboxes_labels', boxes, extent, ignored, source)
         if labels is not None:
             results['gt_bboxes_labels'] = sanitized.labels
         if leaves_out:
@@ -160,7 +160,7 @@ class GuardInstanceLabels(BaseTransform):
         labels, boxes = instances.get('labels'), instances.get('bboxes')
         if not ignored and self._is_clean(labels, boxes, extent):
             return Tally(len(labels), source=source)
-        sanitized = self._sanitized(labels, boxes, extent, None, source)
+        sanitized = self._sanitized(labels, 'gt_instances.labels', boxes, extent, None, source)
         if labels is not None and (sanitized.tally.changed or labels.dtype != torch.int64):
             instances.labels = torch.from_numpy(sanitized.labels)
         tally = sanitized.tally
@@ -228,27 +228,35 @@ class GuardInstanceLabels(BaseTransform):
         self, labels: Any, boxes: Any, in_image: Any, objects: int, source: Optional[str]
     ) -> Tuple[Optional[np.ndarray], Optional[np.ndarray], SanitizedObjects]:
         """The labels in space and in the image, each ``None`` where there are none, and what stays."""
-        raw = np.zeros(objects, np.int64) if labels is None else _class_indices(labels, source)
+        raw = np.zeros(objects, np.int64) if labels is None else _class_indices(labels, 'gt_labels_3d', source)
         found = sanitize_objects(self.rule, raw, boxes if self.check_boxes else None, None, source)
         beside = None
         if in_image is not None:
-            beside, found = sanitize_projected(self.rule, _class_indices(in_image, source), found, raw, source)
+            beside, found = sanitize_projected(
+                self.rule, _class_indices(in_image, 'gt_bboxes_labels', source), found, raw, source
+            )
         return None if labels is None else found.labels, beside, found
 
     def _is_clean(self, labels: Any, boxes: Any, extent: Tuple[float, float]) -> bool:
         """The usual image, counted in as few steps as can be: a first call of torch or numpy takes its 10 us."""
-        if labels is None or labels.ndim != 1 or len(labels) > FEW or labels.dtype not in INT64:
+        if labels is None or getattr(labels, 'ndim', None) != 1 or len(labels) > FEW or labels.dtype not in INT64:
             return False
         if not self.rule.are_classes(labels.tolist()):
             return False
         return boxes is None or not self.check_boxes or are_few_and_good(boxes, extent)
 
     def _sanitized(
-        self, labels: Any, boxes: Any, extent: Tuple[float, float], ignored: Optional[np.ndarray], source: Optional[str]
+        self,
+        labels: Any,
+        key: str,
+        boxes: Any,
+        extent: Tuple[float, float],
+        ignored: Optional[np.ndarray],
+        source: Optional[str],
     ) -> SanitizedInstances:
         if labels is None:  # boxes alone
             labels = np.zeros(len(boxes) if boxes is not None else 0, dtype=np.int64)
-        return self.rule.sanitize(_class_indices(labels, source), ignored, self._faults(boxes, extent), source)
+        return self.rule.sanitize(_class_indices(labels, key, source), ignored, self._faults(boxes, extent), source)
 
     def _faults(self, boxes: Any, extent: Tuple[float, float]) -> Optional[np.ndarray]:
         if not self.check_boxes or boxes is None:
@@ -274,9 +282,14 @@ def _counted(labels: Any, boxes: Any) -> Any:
     return boxes if labels is None else labels
 
 
-def _class_indices(labels: Any, source: Optional[str]) -> np.ndarray:
-    """int64 (N,); what exceeds int64 turns negative, invalid either way."""
-    labels = labels.numpy() if isinstance(labels, torch.Tensor) else np.asarray(labels)
+def _class_indices(labels: Any, key: str, source: Optional[str]) -> np.ndarray:
+    """Return int64 (N,); what exceeds int64 turns negative, invalid either way."""
+    if not isinstance(labels, (torch.Tensor, np.ndarray)):
+        raise TypeError(
+            f'{source or "sample"}: {key} must be an integer array or tensor of shape (num_instances,), got '
+            f'{type(labels).__name__}. Convert it where it is loaded: np.asarray({key.rpartition(".")[2]}, np.int64)'
+        )
+    labels = labels.numpy() if isinstance(labels, torch.Tensor) else labels
     if labels.ndim != 1:
         raise ValueError(
             f'{source or "sample"}: labels have shape {labels.shape}, wanted is (number of instances,) with one class '

@@ -59,11 +59,18 @@ def test_dense_targets_of_another_shape() -> None:
 
 
 @pytest.mark.parametrize('function', [softmax_cross_entropy, sigmoid_cross_entropy])
-@pytest.mark.parametrize('shape', [(2,), (2, 4), (2, 3, 4, 5), (2, 5, 4), (3, 4, 5), ()])
+@pytest.mark.parametrize('shape', [(2,), (2, 4), (2, 3, 4, 5), (2, 5, 4), (3, 4, 5)])
 def test_weights(function: Any, shape: tuple) -> None:
     with pytest.raises(ValueError, match='one weight per label element') as caught:
         function(SCORES, LABEL, torch.ones(shape))
     assert f'weight has shape ({", ".join(map(str, shape))}), label (2, 4, 5)' in str(caught.value)
+
+
+@pytest.mark.parametrize('shape', [(4,), (2, 4), (2, 3, 5, 4)])
+def test_weights_of_dense_targets(shape: tuple) -> None:
+    with pytest.raises(ValueError, match='can be broadcast') as caught:
+        sigmoid_cross_entropy(SCORES, torch.ones(SCORES.shape), torch.ones(shape))
+    assert f'weight has shape ({", ".join(map(str, shape))}), label (2, 3, 4, 5)' in str(caught.value)
 
 
 @pytest.mark.parametrize('function', [softmax_cross_entropy, sigmoid_cross_entropy])

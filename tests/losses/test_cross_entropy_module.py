@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -264,3 +265,97 @@ class TestRaise:
         guarded.on_invalid = 'raise'
         assert_equal(value_and_grad(guarded, scores, label), value_and_grad(stock, scores, label))
         assert guarded.take_counts().tolist() == [18, 0, 0]
+
+
+def to_empty(guarded: torch.nn.Module) -> torch.nn.Module:
+    guarded.to_empty(device='cpu')
+    return guarded
+
+
+def assigned(guarded: torch.nn.Module) -> torch.nn.Module:
+    guarded.load_state_dict({}, strict=True, assign=True)
+    return guarded
+
+
+@SCOPES
+@pytest.mark.parametrize('on_meta', [False, True])
+@pytest.mark.parametrize('moved', [to_empty, assigned, copy.deepcopy, lambda guarded: guarded.to('meta').train()])
+def test_class_weights_outlive_the_meta_device(scope: str, on_meta: bool, moved: Any) -> None:
+    stock, guarded_class = CROSS_ENTROPY[scope]
+    scores, label = scores_and_labels((2, 4, 3, 5))
+    with torch.device('meta' if on_meta else 'cpu'):
+        guarded = guarded_class(class_weight=CLASS_WEIGHT)
+    assert list(guarded.buffers()) == []  # what a stock loss has, and what nobody fills, casts, averages or broadcasts
+    expected = value_and_grad(stock(class_weight=CLASS_WEIGHT), scores, label)
+    for _ in range(2):
+        assert_equal(value_and_grad(moved(guarded), scores, label), expected)
+
+
+@SCOPES
+def test_class_weights_first_used_without_gradient(scope: str) -> None:
+    scores, label = scores_and_labels((12, 4))
+    with torch.inference_mode():
+        guarded = CROSS_ENTROPY[scope][1](class_weight=CLASS_WEIGHT)
+        guarded.class_weight = CLASS_WEIGHT[::-1]
+        guarded(scores, label)
+    expected = value_and_grad(CROSS_ENTROPY[scope][0](class_weight=CLASS_WEIGHT[::-1]), scores, label)
+    assert_equal(value_and_grad(guarded, scores, label), expected)
+
+
+@SCOPES
+@pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
+def test_class_weights_that_change(scope: str, mode: dict) -> None:
+    scores, label = scores_and_labels((12, 4))
+    stock, guarded = (cls(class_weight=list(CLASS_WEIGHT), **mode) for cls in CROSS_ENTROPY[scope])
+
+    def compare() -> None:
+        assert guarded.class_weight == stock.class_weight
+        assert_equal(value_and_grad(guarded, scores, label), value_and_grad(stock, scores, label))
+
+    compare()
+    held = [3.0, 1.0, 2.0, 0.5]
+    for weights in (held, None, tuple(CLASS_WEIGHT), None, held):
+        stock.class_weight = weights
+        guarded.class_weight = weights
+        assert (guarded.class_weight is None) == (weights is None)
+        stock.class_weight = guarded.class_weight  # a list either way
+        compare()
+    held[2] = 7.0  # in place, by whoever holds the list
+    compare()
+    for loss in (stock, guarded):
+        loss.class_weight[0] = 9.0
+        loss.loss_weight = 0.3
+    compare()
+    with pytest.raises(ValueError, match='flat list of finite numbers'):
+        guarded.class_weight = [1.0, float('nan'), 1.0, 1.0]
+    compare()
+
+
+def test_fully_sharded_from_the_meta_device(tmp_path: Path) -> None:
+    fsdp = pytest.importorskip('torch.distributed.fsdp')
+    if not hasattr(fsdp, 'fully_shard'):
+        pytest.skip('torch has no fully_shard')
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+
+    class Model(torch.nn.Module):
+        def __init__(self, loss: torch.nn.Module) -> None:
+            super().__init__()
+            self.layer, self.loss = torch.nn.Conv2d(3, 4, 1), loss
+
+        def forward(self, image: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+            return self.loss(self.layer(image), label)
+
+    stock, guarded = CROSS_ENTROPY['mmseg']
+    image, label = torch.randn(2, 3, 5, 4), torch.randint(0, 4, (2, 5, 4))
+    reference = Model(stock(class_weight=CLASS_WEIGHT))
+    torch.distributed.init_process_group('gloo', init_method=f'file://{tmp_path}/store', rank=0, world_size=1)
+    try:
+        with torch.device('meta'):
+            model = Model(guarded(class_weight=CLASS_WEIGHT))
+        fsdp.fully_shard(model, mesh=torch.distributed.device_mesh.init_device_mesh('cpu', (1,)))
+        model.to_empty(device='cpu')
+        state = {name: value.clone() for name, value in reference.state_dict().items()}
+        set_model_state_dict(model, state, options=StateDictOptions(full_state_dict=True))
+        torch.testing.assert_close(model(image, label), reference(image, label))
+    finally:
+        torch.distributed.destroy_process_group()

@@ -285,6 +285,19 @@ def test_labels_that_are_no_class_indices_are_reported() -> None:
 
 
 @both_places
+def test_a_list_of_labels_is_named_with_its_fix(after_pack: bool) -> None:
+    results = sample_of([3, 0])
+    key = 'gt_instances.labels' if after_pack else 'gt_bboxes_labels'
+    if after_pack:
+        results = pack(results)
+        results['data_samples'].gt_instances.labels = [3, 0]
+    else:
+        results[key] = [3, 0]
+    with pytest.raises(TypeError, match=rf'train/a\.jpg: {key} must be .*\(num_instances,\), got list\..*np\.asarray'):
+        GuardInstanceLabels(264)(results)
+
+
+@both_places
 @both_masks
 def test_masks_of_another_size_are_reported(after_pack: bool, masks: str) -> None:
     results = sample_of([1, 2])

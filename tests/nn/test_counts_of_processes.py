@@ -1,0 +1,77 @@
+"""Counts are plain tensors of the process that made the loss."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+from typing import List
+
+import pytest
+import torch
+
+from mmguard.nn import BCEWithLogitsLoss, CrossEntropyLoss
+
+
+class Labelled(torch.Tensor):
+    """As libraries subclass tensors: it refuses to be added to a plain one."""
+
+    @classmethod
+    def __torch_function__(cls, func: object, types: object, args: tuple = (), kwargs: object = None) -> object:
+        kinds = {type(arg) for arg in args if isinstance(arg, torch.Tensor)}
+        if func in (torch.Tensor.add, torch.Tensor.__add__, torch.add) and len(kinds) > 1:
+            return NotImplemented
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize('made', [CrossEntropyLoss, BCEWithLogitsLoss])
+def test_labels_of_a_subclass(made: type) -> None:
+    criterion = made()
+    scores, label = torch.randn(4, 3), torch.tensor([0, 9, 1, 2])
+    if made is BCEWithLogitsLoss:
+        label = torch.tensor([[0.0, 9.0, 1.0]]).expand(4, 3)
+    for kind in (Labelled, torch.Tensor, Labelled):
+        criterion(scores.as_subclass(kind).requires_grad_(), label.as_subclass(kind))
+        assert type(criterion.counts) is torch.Tensor
+    twin = copy.deepcopy(criterion)
+    for counted in (criterion, twin):
+        assert counted.tally().skipped == (3 if made is CrossEntropyLoss else 12)
+
+
+PROGRAM = """
+import os, sys, torch, mmguard.nn
+criterion = mmguard.nn.CrossEntropyLoss()
+gone = mmguard.nn.CrossEntropyLoss()
+scores, label = torch.zeros(4, 3, requires_grad=True), torch.tensor([0, 9, 1, 2])
+criterion(scores, label), gone(scores, label)
+del gone
+child = os.fork()
+if not child:
+    print('child', flush=True)
+    criterion(scores, label)
+    if sys.argv[1] == 'own':
+        mmguard.nn.CrossEntropyLoss()(scores, label)
+    if sys.argv[1] == 'drop':
+        del criterion
+    sys.exit()
+os.waitpid(child, 0)
+print('parent', flush=True)
+"""
+
+
+def said(what: str) -> List[str]:
+    """Return the lines of the child, then those of its parent."""
+    run = subprocess.run(
+        [sys.executable, '-c', PROGRAM, what], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True
+    )
+    return [part.strip() for part in run.stdout.split('child')[1].split('parent')]
+
+
+@pytest.mark.skipif(not hasattr(os, 'fork'), reason='needs fork')
+@pytest.mark.parametrize(('what', 'of_child'), [('nothing', ''), ('drop', ''), ('own', 'skipped 1 of 4 labels')])
+def test_a_forked_process_reports_its_own_losses_alone(what: str, of_child: str) -> None:
+    child, parent = said(what)
+    assert of_child in child
+    assert child.count('skipped') == bool(of_child)
+    assert parent == 'mmguard: CrossEntropyLoss skipped 2 of 8 labels: value 9 (2 times)'
