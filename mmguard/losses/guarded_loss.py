@@ -78,8 +78,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def _hold(self, loss: nn.Module) -> None:
         """Hold the loss as an attribute, and share what it holds: it is no child.
 
-        So the names of parameters, buffers and modules, and those in a ``state_dict``, are those of the loss alone: what
-        some losses add up (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
+        So the names of parameters, buffers and modules, in a ``state_dict`` too, are those of the loss: what some losses
+        add up (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
         """
         self.__dict__['loss'] = loss
         for held in ('_parameters', '_buffers', '_modules', '_non_persistent_buffers_set'):
@@ -225,7 +225,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
             return getattr(self.loss, name)
 
     def extra_repr(self) -> str:
-        return f'{type(self.loss).__name__}, num_classes={self.num_classes}, ignore_index={self.ignore_index}, on_invalid={self.on_invalid!r}'
+        own = f'num_classes={self.num_classes}, ignore_index={self.ignore_index}, on_invalid={self.on_invalid!r}'
+        return f'{type(self.loss).__name__}, {own}'
 
 
 def merged(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:
