@@ -64,9 +64,9 @@ class GuardedLossBase(CountsLabels, nn.Module):
                     f'{", ".join(arguments)}: the loss is already built ({type(loss).__name__}), it takes no more '
                     f'arguments. Give them to the loss, or give its type'
                 )
-            self.loss = loss
+            self._hold(loss)
         else:
-            self.loss = self._build(loss, arguments)
+            self._hold(self._build(loss, arguments))
         if ignore_index == getattr(self.loss, 'ignore_index', None):
             self._own_ignore_index = None  # the loss's is read and set
         self.guard = guard_for(self.loss)
@@ -74,6 +74,25 @@ class GuardedLossBase(CountsLabels, nn.Module):
         self._accepts_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
         self._accepts = set(parameters)
         self._hand_on_attributes()
+
+    def _hold(self, loss: nn.Module) -> None:
+        """Hold the loss as an attribute, and share what it holds: it is no child.
+
+        So the names of parameters, buffers and modules, in a ``state_dict`` too, are those of the loss: what some losses
+        add up (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
+        """
+        self.__dict__['loss'] = loss
+        for held in ('_parameters', '_buffers', '_modules', '_non_persistent_buffers_set'):
+            self.__dict__[held] = loss.__dict__[held]
+
+    def train(self, mode: bool = True) -> GuardedLossBase:
+        self.loss.train(mode)
+        self.training = mode
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], *args: Any, **kwargs: Any) -> GuardedLossBase:
+        self.loss._apply(fn, *args, **kwargs)
+        return self
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -182,17 +201,16 @@ class GuardedLossBase(CountsLabels, nn.Module):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
-        loss = self.__dict__.get('_modules', {}).get('loss')
+        loss = self.__dict__.get('loss')
         return type(self) if loss is None else type(loss)
 
     def __reduce_ex__(self, protocol: Any) -> Tuple[Any, ...]:
         return _blank, (type(self),), self.__dict__  # pickle would go by __class__
 
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
-        # What some losses add up (SeesawLoss, EQLV2Loss, GHMC) stands one level higher in a stock checkpoint.
-        for name in self.loss.state_dict():
-            if prefix + name in state_dict:
-                state_dict.setdefault(f'{prefix}loss.{name}', state_dict.pop(prefix + name))
+        for name in self.loss.state_dict():  # as mmguard 0.1 wrote them
+            if f'{prefix}loss.{name}' in state_dict:
+                state_dict[prefix + name] = state_dict.pop(f'{prefix}loss.{name}')
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
 
     def _get_name(self) -> str:
@@ -207,7 +225,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
             return getattr(self.loss, name)
 
     def extra_repr(self) -> str:
-        return f'num_classes={self.num_classes}, ignore_index={self.ignore_index}, on_invalid={self.on_invalid!r}'
+        own = f'num_classes={self.num_classes}, ignore_index={self.ignore_index}, on_invalid={self.on_invalid!r}'
+        return f'{type(self.loss).__name__}, {own}'
 
 
 def merged(loss: Dict[str, Any], arguments: Dict[str, Any]) -> Dict[str, Any]:

@@ -163,3 +163,18 @@ def test_a_stock_config_of_mmdet(tmp_path: Path, family: str) -> None:
     written = Run(named_apart(guard_config(stock), tmp_path / 'written')).train()
     assert counts_of(two) == counts_of(written) != []
     assert losses_of(two) == losses_of(written)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('is_first', [True, False])
+def test_averaged_models_work_before_and_after_the_guard(root: str, tmp_path: Path, is_first: bool) -> None:
+    """EMAHook copies the model when the run begins, and pairs parameters and buffers by name."""
+    config = stock_config(root, tmp_path)
+    add_loop(config, 'val', pipeline=[*LOAD, PACK])
+    config.train_cfg.val_interval = 2
+    hooks = [dict(type='EMAHook', update_buffers=True), dict(type='LabelGuardHook', guard=True)]
+    config.custom_hooks = hooks if is_first else hooks[::-1]
+    run = Run(config).train()
+    stock = Run(named_apart(stock_config(root, tmp_path / 'stock'), tmp_path / 'stock')).runner.model
+    assert list(run.runner.model.state_dict()) == list(stock.state_dict())
+    assert counts_of(run, 'val') != []

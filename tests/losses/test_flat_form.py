@@ -127,8 +127,9 @@ class TestPassesForTheLossItWraps:
         assert isinstance(guarded, nn.Module)
         assert not isinstance(guarded, (stock.L1Loss, nn.ModuleList))
         assert type(guarded) is GuardedLoss
-        assert repr(guarded).startswith('GuardedLoss(\n')
-        assert dict(guarded.named_modules()) == {'': guarded, 'loss': guarded.loss}
+        assert repr(guarded).startswith('GuardedLoss(')
+        assert dict(guarded.named_modules()) == {'': guarded}  # as the stock loss: a loss without modules inside
+        assert list(guarded.state_dict()) == list(bare.state_dict())
 
     def test_copies(self, name: str) -> None:
         case = CASES[name]

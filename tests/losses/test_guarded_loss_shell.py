@@ -165,10 +165,17 @@ def test_a_wrapped_loss_with_parameters_keeps_them() -> None:
             return self.scale * super().forward(pred, label)
 
     guarded = GuardedLoss(Learned())
-    assert list(guarded.state_dict()) == ['loss.scale']
+    assert list(guarded.state_dict()) == list(Learned().state_dict()) == ['scale']
     scores, label = batch('dice, sigmoid')
     guarded(scores, label).backward()
     assert guarded.loss.scale.grad is not None
+    twin = copy.deepcopy(guarded).double()
+    assert twin.loss.scale.dtype == torch.float64
+    assert guarded.loss.scale.dtype == torch.float32
+    guarded.load_state_dict({'loss.scale': torch.tensor(3.0)})  # of mmguard 0.1
+    assert guarded.loss.scale == 3
+    guarded.eval()
+    assert not guarded.loss.training
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class UnguardedLosses(ConfigRule):
         'A single label outside the classes ends the run (index error, CUDA assert), or is trained as background '
         'without a word, depending on the loss.'
     )
-    advice = 'Type X becomes GuardedX: GuardedCrossEntropyLoss; any other loss is wrapped in GuardedLoss.'
+    advice = 'Type X becomes GuardedX: CrossEntropyLoss becomes GuardedCrossEntropyLoss.'
     severity = INFO
     on_request = True
 
