@@ -47,6 +47,7 @@ ROWS = (
     Row('2.2.2', '1.26.4', '3.10'),
     Row('2.4.1', '2.0.2', '3.12'),
     Row('2.6.0', '2.2.6', '3.13'),
+    Row('2.9.1', '2.3.5', '3.12'),
     Row('2.13.0', '2.4.6', '3.11'),
 )
 #: mmengine needs the pkg_resources of setuptools < 81, and a test builds mmguard with what is installed.
