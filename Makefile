@@ -65,7 +65,7 @@ $(addprefix test-,$(STACKS)): test-%:
 
 # Beside old and new releases of torch, an environment each, removed again: minutes and gigabytes.
 #   make matrix TORCH="2.1.2 2.4.1"    only these; KEEP=FOLDER keeps the environments there
-#   make matrix TORCH=2.1.2 OPENMMLAB=1    with mmcv (compiled once), mmseg and mmdet, on the Python of that row
+#   make matrix OPENMMLAB=1    all tests with mmcv (compiled once), mmseg and mmdet on Python 3.8 and torch 2.1.2
 matrix:
 	$(PYTHON) tools/matrix.py --workers $(WORKERS) $(if $(KEEP),--keep $(KEEP)) $(if $(OPENMMLAB),--openmmlab) $(TORCH)
 
