@@ -79,7 +79,7 @@ def resolve_inside(root: str, name: str, within: str = '') -> str:
     if '://' in root:
         top = posixpath.normpath(portable).split('/')[0]
         path = root if top == os.curdir else f'{root.rstrip("/")}/{posixpath.normpath(name)}'
-        is_inside = top not in ('', os.pardir)
+        is_inside = top not in ('', os.pardir) and '://' not in name
     else:
         path = os.path.normpath(os.path.join(root, name))
         places = [os.path.abspath(path), os.path.abspath(os.path.join(root, portable))]

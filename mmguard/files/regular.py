@@ -28,13 +28,13 @@ def open_regular(path: Union[str, os.PathLike[str]]) -> BinaryIO:
         ValueError: The path has a null byte.
     """
     check_regular(path)
-    descriptor = os.open(path, _FLAGS)
+    file = open(path, 'rb', opener=lambda name, _: os.open(name, _FLAGS))  # noqa: SIM115  the caller closes it
     try:
-        _check(os.fstat(descriptor).st_mode)
-        return os.fdopen(descriptor, 'rb')
+        _check(os.fstat(file.fileno()).st_mode)
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
 
 
 def read_regular(path: Union[str, os.PathLike[str]], most: int) -> bytes:

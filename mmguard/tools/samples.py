@@ -34,8 +34,8 @@ def load_config(path: str, run_code: bool = False) -> Any:
         CannotRun: It is none, cannot be loaded, or something else is taken where one of its values stands.
         Exception: What the import of its framework raises.
     """
-    check_may_build(path, run_code)
     config = load_file(path, run_code=run_code)
+    check_may_build(path, run_code)
     import_scope(config)
     misplaced = [one for one in ReadConfig(config.to_dict()).misplaced if one.fatal]
     if misplaced:

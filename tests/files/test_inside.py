@@ -49,6 +49,11 @@ def test_a_name_that_leads_out_of_its_folder_is_refused(root: str, name: str) ->
     assert find_inside(root, name) == ''
 
 
+def test_an_address_is_no_name_in_a_folder_behind_a_url() -> None:
+    assert find_inside('https://host/coco', 'https://attacker/a.png') == ''
+    assert find_inside('s3://bucket/coco', 's3://bucket/coco/a.png') == ''
+
+
 @given(ROOTS, NAMES)
 def test_whatever_a_name_holds_its_path_is_inside(root: str, name: str) -> None:
     path = find_inside(root, name)

@@ -118,8 +118,8 @@ def apply(
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     _check_places(source, out)
-    check_may_build(source, run_code)
     tree = load(source, run_code)
+    check_may_build(source, run_code)  # what is no config is said to be none first
     if tree.get('model') is None:
         raise CannotRun(f'{source} has no `model`: give the config that you train with, not a part of it')
     import_scope(tree)

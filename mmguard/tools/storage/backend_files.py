@@ -19,8 +19,9 @@ from mmguard.tools.storage.urls import check_followed, is_url
 
 #: Of mmengine, which are read without it.
 _OURS = ('local', 'disk', 'http')
-#: Of mmengine, which several threads may ask at a time. Its MemcachedBackend has one buffer for all.
-_SIDE_BY_SIDE = ('PetrelBackend', 'LmdbBackend')
+#: Of mmengine, which several threads may ask at a time. Its MemcachedBackend has one buffer for all, and its
+#: LmdbBackend opens the data base when it is asked first: two threads would open it twice, which lmdb refuses.
+_SIDE_BY_SIDE = ('PetrelBackend',)
 #: A backend does not say how large a file is: it has the time for one of this size.
 _SIZE = 16 << 20
 

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import pytest
-from mmguard.tools.scan.annotations.shape_target import ShapeTarget
-from mmguard.tools.scan.nnunet.local_copy import copies_of
 from PIL import Image
 
 from mmguard.files.inside import OUTSIDE
@@ -118,7 +116,7 @@ def labelme(root: Path, name: str, **more: Any) -> AnnotationFacts:
     root.mkdir(parents=True, exist_ok=True)
     shapes = [dict(label='x', points=[[1, 1], [9, 9]], shape_type='rectangle')]
     (root / 'a.json').write_text(json.dumps(dict(shapes=shapes, imagePath=name, **more)))
-    return found_in(scan_labelme(ShapeTarget(str(root))))
+    return found_in(scan_labelme(str(root)))
 
 
 def test_labelme(name: str, tmp_path: Path) -> None:
@@ -221,13 +219,3 @@ def test_entries_behind_a_url_are_names() -> None:
     names = ['a.png', '..', '.', '', '../b.png', '/etc/passwd']
     far = Far({'s3://of-test-scan-outside/set': [Entry(name, name == '..') for name in names]})
     assert [entry.name for entry in far.entries('s3://of-test-scan-outside/set')] == ['a.png']
-
-
-def test_a_far_file_is_copied_to_no_other_folder_than_that_of_its_copies(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setenv('TMPDIR', str(tmp_path))
-    monkeypatch.setattr('tempfile.tempdir', None)
-    paths = ['memory://x/../a.nii', 'memory://x/labelsTr/..', 'memory://x/./a.nii']
-    with copies_of(paths) as copies:
-        seen = [Path(local) for local, _ in copies.values()]
-        assert all(path.resolve().parent.parent.parent == tmp_path.resolve() for path in seen)
-    assert list(tmp_path.iterdir()) == []
