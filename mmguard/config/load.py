@@ -147,8 +147,8 @@ def _check_names(node: Any, path: str) -> None:
             where = f'{path}{key}'
             if isinstance(value, str) and key in _NAMES_OF_CODE and not _NAMES_OF_CODE[key](value):
                 raise CannotRun(
-                    f'{visible_name(where, 200)} is {short(value)}, which is not of a framework: to look it up is to '
-                    f'run it. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
+                    f'{visible_name(where, 200)} is {short(value)}, which may run code that is not of a '
+                    f'framework. A config in YAML or JSON is data: nothing was run. If you trust it, add --run-code'
                 )
             _check_names(value, f'{where}.')
     elif isinstance(node, (list, tuple)):
@@ -170,6 +170,7 @@ _NAMES_OF_CODE: Dict[str, Callable[[str], bool]] = {
     'type': _is_type,
     'default_scope': _is_framework,
     '_scope_': _is_framework,
+    'decode_backend': lambda value: value != 'pickle',  # of mmseg's LoadBiomedicalAnnotation: label files are run
 }
 
 

@@ -24,10 +24,14 @@ LARGEST_SCALE, AT_EDGE = 4, 0.25
 
 _QUESTIONS = {
     'corners': 'Are all boxes x1, y1, x2, y2 (compare one with its image)?',
-    'rows': 'Are all boxes y1, x1, y2, x2, as TensorFlow writes them (compare one with its image)?',
-    'centres': 'Do the first two numbers of all boxes give the centre (compare one with its image)?',
-    'sizes': 'Do xmax and ymax hold width and height (compare a box with its image; VOC stores two corners)?',
     'swapped': 'Are width and height of the images swapped in the annotations (compare with one image)?',
+}
+#: Formats that no edit converts -> what to look at.
+_LOOK_AT = {
+    'rows': 'Are all boxes y1, x1, y2, x2, as TensorFlow writes them? Then `x, y, w, h = x1, y1, x2 - x1, y2 - y1`.',
+    'centres': 'Do the first two numbers of all boxes give the centre? Then `x, y = x - w / 2, y - h / 2`.',
+    'sizes': 'Do xmax and ymax hold width and height? VOC stores two corners: `xmax, ymax = xmin + w, ymin + h`.',
+    'turned': 'Were boxes with a negative width or height drawn from another corner? Then sort their two corners.',
 }
 
 
@@ -49,6 +53,13 @@ def are_many(boxes: int, found: AnnotationFacts) -> bool:
     return found.annotations >= ENOUGH and share(boxes, found.annotations) >= MANY
 
 
+def describe_format(found: AnnotationFacts) -> str:
+    """Return what to look at where the boxes seem to be written in a format that no edit converts, else nothing."""
+    ways = [*fitting(found), *(['turned'] if found.turned_boxes else [])]
+    asked = [_LOOK_AT[way] for way in ways if way in _LOOK_AT]
+    return f'Draw one image with its boxes before you change any. {" ".join(asked)}' if asked else ''
+
+
 def corrections(rule: Rule, facts: Facts, boxes: int, why: str) -> Iterator[Edit]:
     """What may be done about boxes: another format where all of them fit it; only else what changes single ones.
 
@@ -57,27 +68,19 @@ def corrections(rule: Rule, facts: Facts, boxes: int, why: str) -> Iterator[Edit
         why (str): What `mmguard fix` does with single ones.
     """
     found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
-    turned = found.turned_boxes
-    others = [
-        edit
-        for name in fitting(found)
-        for edit in (
-            rewrite(rule, facts, 'swaps the two numbers', ASKS, _QUESTIONS[name], sizes=name)
-            if name == 'swapped'
-            else rewrite(rule, facts, 'converts them', ASKS, _QUESTIONS[name], boxes=name)
-        )
-    ]
-    if turned:
-        question = f'Were the boxes with a negative width or height drawn from another corner ({turned:,} of them)?'
-        corner = rewrite(rule, facts, 'sorts their corners', ASKS, question, boxes='either')
-        others = [*others, *corner] if are_many(turned, found) else [*corner, *others]
-    yield from others
-    if not others and not are_many(boxes, found):
+    ways = fitting(found)
+    if 'swapped' in ways:
+        yield from rewrite(rule, facts, 'swaps the two numbers', ASKS, _QUESTIONS['swapped'], sizes='swapped')
+    if 'corners' in ways:
+        yield from rewrite(rule, facts, 'converts them', ASKS, _QUESTIONS['corners'], boxes='corners')
+    if ways or found.turned_boxes:
+        return
+    if not are_many(boxes, found):
         yield from rewrite(rule, facts, why, SAFE)
-    elif not others and boxes == found.all_zero and found.format in JSON:
+    elif boxes == found.all_zero and found.format in JSON:
         question = 'Do the boxes 0, 0, 0, 0 stand for nothing that is in the image?'
         yield from rewrite(rule, facts, why, ASKS, question)
-    elif not others:
+    else:
         yield from _scaled(rule, facts, found)
 
 

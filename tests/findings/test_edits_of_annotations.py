@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from annotation_files import VOC_GOOD, corners, normalised, rewritten, turned_sizes, voc
 from detection_configs import NAMES, PETS, SITUATIONS
+from kinds_fresh_2_boxes import rows_first
 from PIL import Image
 from second_round import doubled, empty_boxes, voc_swapped_size
 from situation import (
@@ -126,7 +127,7 @@ def centred(data: Dict[str, Any]) -> None:
 
 
 def turned(data: Dict[str, Any]) -> None:
-    for annotation in data['annotations'][::6]:
+    for annotation in data['annotations'][::3]:
         x, y, w, h = annotation['bbox']
         annotation['bbox'] = [x + w, y + h, -w, -h]
 
@@ -163,9 +164,7 @@ def repeated_ids(data: Dict[str, Any]) -> None:
 #: Code -> (situation, applicability of the first edit, what it must say).
 OFFERED: List[Tuple[str, Any, str, str]] = [
     ('MG109', slips(2), 'safe', 'which leaves them out'),
-    ('MG109', rewritten(turned), 'asks', '--boxes either'),
     ('MG109', voc([[('cat', [10, 20, 10, 80]), ('dog', [5, 5, 60, 60])], *VOC_GOOD]), 'safe', 'which leaves them out'),
-    ('MG109', voc([[(n, [x, y, 60, 50]) for n, (x, y, _, _) in boxes] for boxes in VOC_GOOD]), 'asks', '--boxes sizes'),
     ('MG109', rewritten(doubled), 'asks', '--scale 0.5'),
     ('MG109', rewritten(turned_sizes), 'asks', '--sizes swapped'),
     ('MG109', rewritten(empty_boxes), 'asks', 'which leaves them out'),
@@ -189,7 +188,6 @@ OFFERED: List[Tuple[str, Any, str, str]] = [
     ('MG150', SITUATIONS['the folder twice'].build, 'safe', "data_prefix=dict(img='')"),
     ('MG150', SITUATIONS['the ending in another case'].build, 'asks', '--images'),
     ('MG152', voc([[('cat', [0, 0, 80, 90])], *VOC_GOOD]), 'safe', 'minus-one'),
-    ('MG152', rewritten(centred), 'asks', '--boxes centres'),
     ('MG153', without_key('area'), 'safe', 'area'),
     ('MG154', SITUATIONS['a class was forgotten in the list'].build, 'asks', "classes=('cat', 'dog', 'cow',)"),
     ('MG172', json_alone(THREE, 3, corners(GOOD)), 'asks', '--boxes corners'),
@@ -202,6 +200,28 @@ OFFERED: List[Tuple[str, Any, str, str]] = [
     ('MG177', rewritten(near_name, None), 'asks', "--rename 'Cat :cat'"),
     ('MG177', voc([[('Cat', [10, 20, 90, 110])], *VOC_GOOD], 2), 'asks', '--rename Cat:cat'),
 ]
+
+
+#: Boxes in a format that no edit converts: what to look at is said, and nothing is clamped or dropped.
+OTHER_FORMATS: List[Tuple[str, Any, str]] = [
+    ('MG109', rewritten(turned), 'another corner'),
+    ('MG109', voc([[(n, [x, y, 60, 50]) for n, (x, y, _, _) in boxes] for boxes in VOC_GOOD]), 'xmin + w'),
+    ('MG152', rewritten(centred), 'the centre'),
+    ('MG172', json_alone(THREE, 3, rows_first(GOOD)), 'y1, x1, y2, x2'),
+]
+
+
+@pytest.mark.parametrize(('code', 'build', 'says'), OTHER_FORMATS)
+def test_boxes_in_another_format_are_shown_and_neither_clamped_nor_dropped(
+    code: str, build: Any, says: str, tmp_path: Path, capsys: Any
+) -> None:
+    target, options = build(tmp_path / 'set')
+    found = scan((target, options))
+    assert (found.first.code, found.first.edits) == (code, ())
+    assert says in found.first.advice
+    assert main(['fix', str(target), '-o', str(tmp_path / 'out')]) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / 'out').exists()
 
 
 @pytest.mark.parametrize(('code', 'build', 'applicability', 'says'), OFFERED)

@@ -84,8 +84,8 @@ _COCO_COMMANDS = (
 _COCO_OPTIONS = {
     'scan': ('--num-classes 3', '--num-classes 2', '--framework detectron2', '--labels ids', '--images .'),
     'fix': (
-        '--classes cat,dog,bird', '--rename cat:Cat', '--renumber 0', '--boxes either', '--boxes corners',
-        '--boxes centres', '--boxes fractions', '--scale 0.5', '--sizes swapped', '--sizes scaled --scale 2',
+        '--classes cat,dog,bird', '--rename cat:Cat', '--renumber 0', '--boxes corners',
+        '--boxes sizes', '--boxes fractions', '--scale 0.5', '--sizes swapped', '--sizes scaled --scale 2',
         '--no-crowds', '--drop-empty', '--images .', '--num-classes 3',
     ),
 }  # fmt: skip
@@ -200,7 +200,7 @@ KINDS = (
         {
             'scan': ('--num-classes 3', '--num-classes 2'),
             'fix': (
-                '--classes cat,dog,bird', '--rename cat:Cat', '--boxes either', '--boxes sizes', '--boxes fractions',
+                '--classes cat,dog,bird', '--rename cat:Cat', '--boxes corners', '--boxes fractions',
                 '--sizes swapped', '--no-crowds',
             ),
         },
@@ -217,7 +217,7 @@ KINDS = (
         ),
         {
             'scan': ('--num-classes 3', '--num-classes 2', '--split train', '--images images'),
-            'fix': ('--num-classes 2', '--boxes around', '--boxes pixels', '--boxes pixel-corners', '--label-map 1:0'),
+            'fix': ('--num-classes 2', '--boxes pixels', '--boxes pixel-corners', '--label-map 1:0'),
         },
         needs=('PIL', 'yaml'),
         renamed=True,

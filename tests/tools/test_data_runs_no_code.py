@@ -121,6 +121,27 @@ def test_what_data_names_is_built_with_run_code_only(command: List[str], tmp_pat
     assert ran.exists()
 
 
+def test_a_loader_that_unpickles_label_files_is_built_with_run_code_only(tmp_path: Path, ran: Path) -> None:
+    """A label map may be a picture and a pickle: the size of a .bmp is the length of bytes that a pickle skips."""
+    pytest.importorskip('mmseg')
+    Image.new('RGB', (8, 8)).save(tmp_path / 'a.jpg')
+    Image.new('L', (8, 8)).save(tmp_path / 'a.bmp')
+    picture = bytearray((tmp_path / 'a.bmp').read_bytes())
+    picture[2:6] = (len(picture) // 256 + 1).to_bytes(4, 'little')
+    skipped = int.from_bytes(picture[1:5], 'little')
+    picture += bytes(5 + skipped - len(picture))
+    call = f"cbuiltins\nopen\n(V{ran}\nVw\ntR."
+    (tmp_path / 'a.bmp').write_bytes(picture + b'0' + call.encode())
+    data = {'type': 'BaseSegDataset', 'img_suffix': '.jpg', 'seg_map_suffix': '.bmp', 'metainfo': {'classes': ['a']}}
+    data['pipeline'] = [{'type': 'LoadBiomedicalAnnotation', 'decode_backend': 'pickle'}]
+    data['data_prefix'] = {'img_path': str(tmp_path), 'seg_map_path': str(tmp_path)}
+    (tmp_path / 'config.yaml').write_text(as_text({'train_dataloader': {'dataset': data}}))
+    assert main(['scan', 'config.yaml']) == 2
+    assert not ran.exists()
+    main(['scan', 'config.yaml', '--run-code'])
+    assert ran.exists()
+
+
 def test_fix_runs_no_config_whose_edits_nobody_asked_for(tmp_path: Path, ran: Path) -> None:
     assert main(['fix', 'evil_base.py', '-o', 'out', '--num-classes', '3']) == 2
     assert not ran.exists()

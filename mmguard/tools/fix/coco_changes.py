@@ -19,16 +19,7 @@ _SIDES = ('width', 'height')
 WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
     'sizes': lambda a, b, c, d, *_: (a, b, c, d),
     'corners': lambda a, b, c, d, *_: (a, b, c - a, d - b),
-    'rows': lambda a, b, c, d, *_: (b, a, d - b, c - a),
-    'either': lambda a, b, c, d, *_: (min(a, a + c), min(b, b + d), abs(c), abs(d)),
-    'centres': lambda a, b, c, d, *_: (a - c / 2, b - d / 2, c, d),
     'fractions': lambda a, b, c, d, width, height: (a * width, b * height, c * width, d * height),
-    'centre-fractions': lambda a, b, c, d, width, height: (
-        (a - c / 2) * width,
-        (b - d / 2) * height,
-        c * width,
-        d * height,
-    ),
 }
 
 
@@ -204,7 +195,7 @@ def _boxes(record: Record, options: FixOptions, counts: Counter) -> Record:
     for annotation in record['annotations']:
         box = numbers(annotation.get('bbox'))
         size = sizes.get(id_of(annotation, 'image_id'))
-        if box is None or ('fractions' in options.boxes and size is None):
+        if box is None or (options.boxes == 'fractions' and size is None):
             changed.append(annotation)
             continue
         new = [shortest(float(round(part, 4))) for part in WRITTEN[options.boxes](*box, *(size or ()))]

@@ -68,23 +68,11 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         '--boxes',
-        choices=(
-            'either',
-            'corners',
-            'rows',
-            'centres',
-            'sizes',
-            'fractions',
-            'centre-fractions',
-            'pixels',
-            'pixel-corners',
-            'around',
-        ),
+        choices=('corners', 'sizes', 'fractions', 'pixels', 'pixel-corners'),
         default='',
-        help='how the boxes of TARGET are written, to convert them: from either corner; of COCO corners (x1, y1, x2, '
-        'y2), rows (y1, x1, y2, x2), centres (centre, width, height), fractions of the image, or both (YOLO); of VOC '
-        'sizes (x, y, width, height) or fractions. COCO with sizes and VOC with corners are as they should be. Of YOLO '
-        'pixels or pixel-corners, to divide them by the size of the image; around makes boxes of outlines',
+        help='how the boxes of TARGET are written, to convert them: of COCO corners (x1, y1, x2, y2) or fractions of '
+        'the image, of VOC fractions, of YOLO pixels or pixel-corners. COCO with sizes (x, y, width, height) and VOC '
+        'with corners are as they should be, and stay',
     )
     parser.add_argument(
         '--scale',

@@ -51,7 +51,7 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     Raises:
         NotCorrected: It is damaged.
     """
-    if options.boxes not in ('', 'either', 'corners') or options.scale is not None or options.sizes == 'scaled':
+    if options.boxes not in ('', 'corners') or options.scale is not None or options.sizes == 'scaled':
         raise NotCorrected('--boxes and --scale are of other formats: Labelme has points in pixels')
     try:
         record = json.loads(data.decode('utf-8-sig'))

@@ -1,9 +1,9 @@
-"""Boxes that seem to be written otherwise than their format wants them: to clamp or drop them would hide that."""
+"""Refuse to clamp boxes that look like another box format."""
 
 from __future__ import annotations
 
 from mmguard.errors import CannotRun
-from mmguard.findings.box_formats import JSON, are_many
+from mmguard.findings.box_formats import JSON, are_many, describe_format
 from mmguard.findings.edits import Edit
 from mmguard.findings.engine import chosen_rules
 from mmguard.findings.facts import LabelFacts
@@ -17,6 +17,8 @@ from mmguard.tools.scan.target import plan_of
 
 #: Of single boxes, where they are few.
 _SINGLE = ('MG109', 'MG152')
+#: Of boxes in another format, which not every edit converts.
+_FORMATS = (*_SINGLE, 'MG172', 'MG173')
 #: The options that say how boxes are written.
 _CONVERTS = frozenset({'boxes', 'sizes', 'scale'})
 
@@ -49,8 +51,9 @@ def _check(labels: LabelFacts) -> None:
     for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
         edits = list(rules[finding.code].edits(finding, facts))
         is_way = finding.code not in _SINGLE or are_many(wrong, found)
-        if is_way and edits and all(map(_converts, edits)):
-            ways = ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits)
+        is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
+        if is_way and all(map(_converts, edits)) and (edits or is_other_format):
+            ways = ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits) or finding.advice
             as_they_are = 'sizes' if found.format in JSON else 'corners'
             raise CannotCorrect(
                 f'{finding.cause} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
@@ -60,5 +63,4 @@ def _check(labels: LabelFacts) -> None:
 
 def _converts(edit: Edit) -> bool:
     said = [dict(options) for _, options in edit.files]
-    # Outlines among boxes are no boxes that are written otherwise.
-    return any(_CONVERTS & one.keys() and one.get('boxes') != 'around' for one in said)
+    return any(_CONVERTS & one.keys() for one in said)

@@ -21,8 +21,6 @@ _WORDS = {'clipped': 'clamped', 'renamed': 'renamed', 'boxes_converted': 'conver
 #: How a box may be written -> its corners as VOC counts them, in an image of some width and height.
 WRITTEN: Dict[str, Callable[..., Corners]] = {
     'corners': lambda a, b, c, d, *_: (a, b, c, d),
-    'either': lambda a, b, c, d, *_: (min(a, c), min(b, d), max(a, c), max(b, d)),
-    'sizes': lambda a, b, c, d, *_: (a, b, a + c, b + d),
     'fractions': lambda a, b, c, d, width, height: (a * width + 1, b * height + 1, c * width, d * height),
 }
 

@@ -18,7 +18,7 @@ from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
 from mmguard.tools.storage.urls import absolute
 
 #: How rows may be written, to convert them: as ``--boxes`` has it.
-WRITTEN = ('pixels', 'pixel-corners', 'around')
+WRITTEN = ('pixels', 'pixel-corners')
 _MARK = b'\xef\xbb\xbf'
 _WORDS = {
     'mark': 'byte order mark cut',
@@ -90,7 +90,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     """
     if options.boxes and options.boxes not in WRITTEN:
         raise NotCorrected(f'--boxes of YOLO label files is one of {", ".join(WRITTEN)}, got {options.boxes}')
-    size = _size_of(image) if options.boxes.startswith('pixel') else (1, 1)
+    size = _size_of(image) if options.boxes else (1, 1)
     readable = as_utf8(data)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
@@ -141,7 +141,7 @@ def _corrected(
         return [], b''
     if options.boxes:
         values = _converted(values, options.boxes, kpt_shape, size)
-        counts['converted'] += len(values) != len(words) or options.boxes != 'around'
+        counts['converted'] += 1
     values = _clamped(values, kpt_shape, counts)
     if not values:
         counts['dropped (without area)'] += 1
@@ -154,8 +154,6 @@ def _corrected(
 def _converted(values: List[float], how: str, kpt_shape: Optional[Tuple[int, int]], size: Size) -> List[float]:
     height, width = size
     is_box = len(values) == BOX or kpt_shape is not None
-    if how == 'around':
-        return values if is_box else [values[0], *_as_box(values[1::2], values[2::2])]
     if is_box and how == 'pixel-corners':
         values = [values[0], *_as_box(values[1:BOX:2], values[2:BOX:2]), *values[BOX:]]
     first = BOX if is_box else 1

@@ -200,8 +200,8 @@ BOXES: Dict[str, Asked] = {
         'y1, x1, y2, x2: as x, y, width, height many end outside, and no other reading of x first fits',
         ('MG172', 'MG152'),
         json_alone(numbered('cell', 'clump'), 2, rows_first(some_boxes([1, 2], 15, 4, seed=8))),
-        first=('--boxes rows',),
-        never=('clamps', 'leaves', 'clip', '--boxes corners'),
+        first=('y1, x1, y2, x2',),
+        never=('clamps', 'leaves', '--boxes corners'),
     ),
     'inputs: masks of CrowdHuman': Asked(
         'the data set has no masks', ('MG245',), crowd_human, CHECK, ('mask',), never=('num_classes',)

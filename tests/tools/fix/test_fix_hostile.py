@@ -110,7 +110,7 @@ def test_what_cannot_be_corrected_is_named(tmp_path: Path, capsys: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    'options', [('--boxes', 'centres'), ('--boxes', 'fractions'), ('--scale', '2', '--sizes', 'scaled')]
+    'options', [('--boxes', 'corners'), ('--boxes', 'fractions'), ('--scale', '2', '--sizes', 'scaled')]
 )
 def test_huge_numbers_and_garbage_do_not_end_a_conversion(options: Any, tmp_path: Path) -> None:
     odd = [dict(bbox=[0, 0, 1e308, 1e308]), dict(area=HUGE), dict(segmentation=[['a'], 5])]

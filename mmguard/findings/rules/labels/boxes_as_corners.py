@@ -48,10 +48,9 @@ class BoxesAsCorners(DataRule):
         return 0.96 if self._order(facts) else 0.0
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None and self._order(facts.labels):
-            order = self._order(facts.labels)
-            question = f'Are they {ORDERS[order]} (compare one box with its image)?'
-            yield from rewrite(self, facts, 'makes x1, y1, x2 - x1, y2 - y1 of them', ASKS, question, boxes=order)
+        if facts.labels is not None and self._order(facts.labels) == 'corners':
+            question = f'Are they {ORDERS["corners"]} (compare one box with its image)?'
+            yield from rewrite(self, facts, 'makes x1, y1, x2 - x1, y2 - y1 of them', ASKS, question, boxes='corners')
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List
 
-from mmguard.findings.box_formats import corrections
+from mmguard.findings.box_formats import corrections, describe_format
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
@@ -60,6 +60,10 @@ class BoxesBeyondImage(DataRule):
         else:
             boxes = found.negative_boxes + found.over_edge
             yield from corrections(self, facts, boxes, 'clamps them into their images')
+
+    def advise(self, facts: LabelFacts) -> str:
+        found = annotations_of(facts)
+        return self.advice if self._shows_minus_one(found) else describe_format(found) or self.advice
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         found = annotations_of(facts)

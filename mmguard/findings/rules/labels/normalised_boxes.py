@@ -34,8 +34,9 @@ class NormalisedBoxes(DataRule):
     )
 
     otherwise = (
-        'Neither multiplying by width and height of the images, nor taking them as YOLO does (the centre first), puts '
-        'all boxes into their images: see how the file was made, and whether it has the size of every image.'
+        'Multiplying by width and height of the images does not put all boxes into their images. YOLO stores the '
+        'centre: is it `bbox = [(x - w / 2) * width, (y - h / 2) * height, w * width, h * height]`? Draw one image '
+        'with its boxes, and see whether the file has the size of every image.'
     )
 
     def likelihood(self, facts: LabelFacts) -> float:
@@ -50,10 +51,8 @@ class NormalisedBoxes(DataRule):
         if annotations_of(facts.labels).format == 'voc':
             yield from rewrite(self, facts, into, SAFE, boxes='fractions')
             return
-        corner = 'Do the first two numbers give the upper left corner?'
+        corner = 'Do the first two numbers give the upper left corner (not the centre, as in the files of YOLO)?'
         yield from rewrite(self, facts, into, ASKS, corner, boxes='fractions')
-        centre = 'Do they give the centre, as in the files of YOLO?'
-        yield from rewrite(self, facts, into, ASKS, centre, boxes='centre-fractions')
 
     def advise(self, facts: LabelFacts) -> str:
         return self.voc if annotations_of(facts).format == 'voc' else self.advice

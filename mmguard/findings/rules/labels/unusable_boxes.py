@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Dict, Iterator, List
 
-from mmguard.findings.box_formats import are_many, corrections
+from mmguard.findings.box_formats import are_many, corrections, describe_format
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
@@ -48,7 +48,9 @@ class UnusableBoxes(DataRule):
         return 0.9 * share(boxes, sum(facts.reasons.values()))
 
     def advise(self, facts: LabelFacts) -> str:
-        return self.many if are_many(sum(self._boxes(facts).values()), annotations_of(facts)) else self.advice
+        found = annotations_of(facts)
+        many = self.many if are_many(sum(self._boxes(facts).values()), found) else self.advice
+        return describe_format(found) or many
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None:

@@ -61,8 +61,6 @@ def test_planted_faults_are_named_with_file_and_line(tmp_path: Path) -> None:
 #: A kind of set, rows behind the three of the first texts -> the code, and the numbers of edits that are offered.
 SETS = {
     'keypoints': ('keypoints', ['0 0.5 0.5 0.1 0.1', '0 0.5 0.5 0.1 0.1 .5 .5 2 .5 .5 2'], 'MG163'),
-    'boxes among outlines': ('outlines', ['0 0.5 0.5 0.1 0.1'], 'MG165'),
-    'boxes among oriented ones': ('oriented', ['0 0.5 0.5 0.1 0.1'], 'MG165'),
     'outlines beyond': ('outlines', ['0 .9 .9 1.3 .9 1.3 1.2'], 'MG164'),
     'one class too many': ('boxes', ['3 .5 .5 .1 .1'], 'MG102'),
     'rows twice': ('boxes', [rows_of('boxes', 0)[1]], 'MG166'),
@@ -93,6 +91,14 @@ def test_every_edit_followed_leaves_a_clean_set(name: str, tmp_path: Path) -> No
     assert len(found[code]) == len(rows)
     assert set(found) == {'', code}
     assert _follow(root, tmp_path, code)
+
+
+@pytest.mark.parametrize('kind', ['outlines', 'oriented'])
+def test_boxes_among_outlines_are_found_and_no_edit_makes_boxes_of_outlines(kind: str, tmp_path: Path) -> None:
+    root = make(tmp_path / 'set', kind)
+    add(root, 0, '0 0.5 0.5 0.1 0.1')
+    assert set(scanned(root, tmp_path / 'scan.json')) == {'', 'MG165'}
+    assert not edits(tmp_path / 'scan.json')
 
 
 def test_boxes_are_cut_off_where_outlines_stand_among_them(tmp_path: Path) -> None:

@@ -1,12 +1,8 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict
 
-from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
-from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.yolo.base import YoloRule, yolo_of
 from mmguard.findings.yolo import BOXES, OTHER_TASK
 
@@ -23,14 +19,9 @@ class RowsOfAnotherTask(YoloRule):
         'two points, and what is trained lies elsewhere. Where both occur in a set, it drops all outlines.'
     )
     advice = (
-        'Train on one kind: make boxes of outlines (`mmguard fix ... --boxes around`), or draw the outlines of these '
-        'objects, too.'
+        'Train on one kind: write the box around each outline (`(min(xs) + max(xs)) / 2`, `(min(ys) + max(ys)) / 2`, '
+        '`max(xs) - min(xs)`, `max(ys) - min(ys)`), or draw the outlines of these objects, too.'
     )
-
-    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        if facts.labels is not None:
-            question = 'Is it a detector that is trained, which needs no outlines?'
-            yield from rewrite(self, facts, 'makes of each outline the box around it', ASKS, question, boxes='around')
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         task = yolo_of(facts).task
