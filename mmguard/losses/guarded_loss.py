@@ -78,8 +78,8 @@ class GuardedLossBase(CountsLabels, nn.Module):
     def _hold(self, loss: nn.Module) -> None:
         """Hold the loss as an attribute, and share what it holds: it is no child.
 
-        So the names of parameters, buffers and modules, in a ``state_dict`` too, are those of the loss: what some losses
-        add up (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
+        So the names of parameters, buffers and modules, in a ``state_dict`` too, are those of the loss: what some
+        losses add up (SeesawLoss, EQLV2Loss, GHMC) is read from a stock checkpoint, and by stock code from ours.
         """
         self.__dict__['loss'] = loss
         for held in ('_parameters', '_buffers', '_modules', '_non_persistent_buffers_set'):
