@@ -30,14 +30,17 @@ class BaseHooksReplaced(ConfigRule):
             return
         gone = [hook for hook in _base_hooks(config.file) if name_of(hook.get('type')) not in names]
         if gone:
-            lost = ', '.join(name_of(hook['type']) for hook in gone)
+            missing = ', '.join(name_of(hook['type']) for hook in gone)
             yield self.at(
                 'custom_hooks',
                 names,
-                f'custom_hooks replaces the list of the base config: {lost} will not run.',
+                f'custom_hooks replaces the list of the base config: {missing} will not run.',
                 edits=[
                     Edit(
-                        f'Keep {lost}.', ASKS, f'Shall {lost} run, as in the base?', (('custom_hooks', [*gone, *held]),)
+                        f'Keep {missing}.',
+                        ASKS,
+                        f'Shall {missing} run, as in the base?',
+                        (('custom_hooks', [*gone, *held]),),
                     )
                 ],
             )
