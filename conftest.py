@@ -79,6 +79,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'fuzz/test_seen.py',
         'interrupted',
         'masks_of_255.py',
+        'test_closed_streams.py',
         'tools/fix',
         'tools/report/test_page_html.py',
         'tools/report/test_page_in_browser.py',
@@ -92,9 +93,11 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/test_scan_arrays.py',
         'tools/scan/test_scan_command.py',
         'tools/scan/test_scan_converted.py',
+        'tools/scan/test_scan_damaged_journal.py',
         'tools/scan/test_scan_engine.py',
         'tools/scan/test_scan_geotiff.py',
         'tools/scan/test_scan_hostile.py',
+        'tools/scan/test_scan_outside.py',
         'tools/scan/test_scan_rasterio.py',
         'tools/scan/test_scan_stored.py',
         'tools/scan/test_scan_tried.py',
@@ -104,6 +107,9 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/yolo',
         'tools/storage/data_sets.py',
         'tools/storage/test_*.py',
+        'tools/test_data_runs_no_code.py',
+        'tools/test_many_names.py',
+        'tools/test_no_regular_files.py',
     ),
     'msgspec': (
         'fuzz/test_seen.py',
@@ -147,7 +153,6 @@ NEEDS['rich'] = (
     'tools/scan/annotations/test_labels_on_screen.py',
     'tools/scan/render.py',
     'tools/scan/test_scan_numbering.py',
-    'tools/scan/test_scan_points.py',
     'tools/scan/test_scan_targets.py',
 )
 

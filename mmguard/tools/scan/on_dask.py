@@ -67,6 +67,8 @@ class DaskCluster:
 
         source = iter(chunks)
         at_work: Dict[Any, List[MapItem]] = {}
+        suspects: List[MapItem] = []
+        alone: List[MapItem] = []
         done = as_completed(loop=self._client.loop)
 
         def submit(some: Iterable[List[MapItem]]) -> None:
@@ -87,14 +89,17 @@ class DaskCluster:
                 except (Exception, asyncio.CancelledError) as error:
                     if type(error).__name__ != 'KilledWorker':
                         raise error if future.status == 'error' else self._gone() from error
-                    if len(chunk) == 1:
+                    if chunk is alone:
                         yield crashed(chunk[0], settings)
-                    else:  # which of the files it was is not known: each gets a task of its own
-                        submit([item] for item in chunk)
+                    else:  # a task that only waits on a worker is blamed for its death, too
+                        suspects += chunk
                 else:
                     yield pickle.loads(zlib.decompress(result))
                 # By now the journal has what was yielded. Workers may have come.
                 submit(itertools.islice(source, max(0, _AHEAD * self._threads() - len(at_work))))
+                if suspects and not at_work:  # which of the files it was is known if nothing else is in work
+                    alone = [suspects.pop()]
+                    submit([alone])
 
     def _threads(self) -> int:
         try:
