@@ -75,6 +75,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'fuzz/test_seen.py',
         'interrupted',
         'masks_of_255.py',
+        'test_security.py',
         'tools/fix',
         'tools/report/test_page_html.py',
         'tools/report/test_page_in_browser.py',

@@ -130,7 +130,7 @@ def test_a_loader_that_unpickles_label_files_is_built_with_run_code_only(tmp_pat
     picture[2:6] = (len(picture) // 256 + 1).to_bytes(4, 'little')
     skipped = int.from_bytes(picture[1:5], 'little')
     picture += bytes(5 + skipped - len(picture))
-    call = f"cbuiltins\nopen\n(V{ran}\nVw\ntR."
+    call = f'cbuiltins\nopen\n(V{ran}\nVw\ntR.'
     (tmp_path / 'a.bmp').write_bytes(picture + b'0' + call.encode())
     data = {'type': 'BaseSegDataset', 'img_suffix': '.jpg', 'seg_map_suffix': '.bmp', 'metainfo': {'classes': ['a']}}
     data['pipeline'] = [{'type': 'LoadBiomedicalAnnotation', 'decode_backend': 'pickle'}]
