@@ -80,6 +80,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'interrupted',
         'masks_of_255.py',
         'test_closed_streams.py',
+        'test_security.py',
         'tools/fix',
         'tools/report/test_page_html.py',
         'tools/report/test_page_in_browser.py',
