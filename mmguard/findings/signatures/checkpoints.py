@@ -25,43 +25,6 @@ SIGNATURES = (
         'mmguard check CONFIG',
     ),
     Signature(
-        'MG488',
-        'Keys of a checkpoint and of the model differ.',
-        r'Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|Error\(s\) in loading state_dict'
-        r'|not contain key|unexpected key in source state_dict',
-        'The checkpoint is of another model, or its names have a prefix (module., model., _orig_mod.).',
-        (
-            Cause('A prefix of DDP or torch.compile: strip it.', clue=r'module\.|_orig_mod'),
-            Cause(
-                'The file holds more than weights: use checkpoint["state_dict"].',
-                clue=r'"(?:state_dict|model|optimizer)"',
-            ),
-            Cause('Another architecture.'),
-        ),
-        'mmguard env',
-    ),
-    Signature(
-        'MG489',
-        'The optimizer of a checkpoint has other parameters than the model.',
-        r"doesn't match the size of optimizer's group|loaded state dict has a different number of parameter groups",
-        'The run is resumed with a model that was changed.',
-        (Cause('Use load_from (weights only) in place of resume.', ('MG201',)),),
-        'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG490',
-        'torch refuses to unpickle a checkpoint (weights only).',
-        r'Weights only load failed|weights_only|WeightsUnpickler|GLOBAL .{0,60}was not an allowed global',
-        'Since torch 2.6 torch.load reads tensors alone, and this file holds more (mmengine puts HistoryBuffers in).',
-        (
-            Cause(
-                'A file you trust: torch.load(..., weights_only=False), or mmengine >= 0.10.7.', clue=r'mmengine|numpy'
-            ),
-            Cause('A file from elsewhere: do not.'),
-        ),
-        'mmguard env',
-    ),
-    Signature(
         'MG491',
         'A type of the config is not registered.',
         r"is not in the \S+ registry|is not in the \S{1,80}::\S{1,80} registry|KeyError: '\w+ is not in the",
@@ -92,14 +55,5 @@ SIGNATURES = (
         ),
         'mmguard check CONFIG',
         place=r'registry|build_from_cfg|build_functions|\.build\(|runner\.py|config',
-    ),
-    Signature(
-        'MG493',
-        'A config cannot be read.',
-        r'ConfigParsingError|Duplicate key is not allowed|Reserved key|Cannot replace the corresponding reserved key'
-        r'|_base_.{0,60}(?:not|error)|is not a valid config|There are syntax errors in config',
-        'The file, or one of its bases, has a fault of its own.',
-        (Cause('Two bases define the same key, or a path in _base_ is wrong.'),),
-        'mmguard check CONFIG',
     ),
 )

@@ -7,7 +7,7 @@ from mmguard.findings.signatures.signature import Cause, Signature
 _SCAN = 'mmguard scan CONFIG'
 _NAMES = Cause(
     'Class names of the config are not those of the annotations (spelling, case): every image is left out.',
-    ('MG140', 'MG177', 'MG203', 'MG205', 'MG154'),
+    ('MG140', 'MG203', 'MG205', 'MG154'),
     clue=r'coco|categor|classes|filter|voc',
     tell='The scan compares both lists.',
 )
@@ -21,32 +21,25 @@ _NO_FILES = Cause(
 SIGNATURES = (
     Signature(
         'MG472',
-        'The data set is empty (need at least one array to concatenate).',
+        'The data set is empty (need at least one array to concatenate, num_samples=0).',
         r'need at least one array to (?:concatenate|stack)|stack expects a non-empty TensorList'
         r'|torch\.cat\(\): expected a non-empty list|zero-size array to reduction operation'
-        r'|expected a non-empty list of Tensors|max\(\) arg is an empty sequence|No objects to concatenate',
+        r'|expected a non-empty list of Tensors|max\(\) arg is an empty sequence|No objects to concatenate'
+        r'|num_samples should be a positive integer value|num_samples=0|[Dd]ataset(?: \S+)? (?:is|has) (?:empty|no )'
+        r'|Found 0 (?:images|files|samples)|No (?:images|samples|data) found|has 0 length'
+        r'|Cannot find valid image after \d+|max_refetch',
         'After filtering no image, or no prediction, is left.',
         (
             _NAMES,
             Cause(
                 'Every image is smaller than min_size, or holds no box.',
                 ('MG145', 'MG174', 'MG146'),
-                clue=r'min_size|filter_cfg',
+                clue=r'min_size|filter_cfg|find valid image',
                 tell='The scan says how many are left out, and why.',
             ),
             _NO_FILES,
             Cause('No box has an area.', ('MG109', 'MG172', 'MG173')),
         ),
-        _SCAN,
-    ),
-    Signature(
-        'MG473',
-        'The sampler has nothing to draw: the data set has length 0.',
-        r'num_samples should be a positive integer value, but got num_samples=0'
-        r'|[Dd]ataset(?: \S+)? (?:is|has) (?:empty|no )'
-        r'|Found 0 (?:images|files|samples)|No (?:images|samples|data) found|num_samples=0|has 0 length',
-        'The list of samples is empty before the first iteration.',
-        (_NO_FILES, _NAMES, Cause('Everything was filtered out.', ('MG145', 'MG174'))),
         _SCAN,
     ),
     Signature(
@@ -87,13 +80,13 @@ SIGNATURES = (
         (
             Cause(
                 'The annotations use category ids that `categories` does not list.',
-                ('MG149', 'MG147', 'MG117'),
+                ('MG149', 'MG117'),
                 clue=r'KeyError: -?\d',
                 tell='The key is a number.',
             ),
             Cause(
                 'A name in the annotations that the class list does not have (case, blanks, another language).',
-                ('MG140', 'MG154', 'MG177'),
+                ('MG140', 'MG154'),
                 clue=r"KeyError: '",
                 tell='The key is a name.',
             ),
@@ -123,20 +116,6 @@ SIGNATURES = (
                 'A file of another kind: predictions (a list), VOC or YOLO in place of COCO.', clue=r"'images'|'data_l"
             ),
             Cause('dataset.json of nnU-Net v1.', ('MG180',), clue=r"'(?:channel_names|file_ending|labels)'"),
-        ),
-        _SCAN,
-    ),
-    Signature(
-        'MG477',
-        'A JSON or XML file is damaged.',
-        r'JSONDecodeError|xml\.etree\.ElementTree\.ParseError|ParseError: (?:no element|not well|mismatched|syntax)'
-        r'|Expecting (?:value|property name|\',\' delimiter)|Extra data: line|yaml\.\w+\.\w*Error',
-        'The file ends too early, or is not what its name says.',
-        (
-            Cause('A download or copy that was cut off.', ('MG132', 'MG176'), tell='Its last character is not `}`.'),
-            Cause(
-                'An HTML page, or a pointer of Git LFS, in its place.', clue=r'line 1 column 1', tell='`head -c 200`'
-            ),
         ),
         _SCAN,
     ),
@@ -183,50 +162,24 @@ SIGNATURES = (
     ),
     Signature(
         'MG480',
-        'A box ends before it begins (albumentations).',
+        'A box ends before it begins (albumentations, torchvision).',
         r'[xy]_max is less than or equal to [xy]_min|Expected [xy]_(?:min|max) for bbox .{0,200}to be in the range'
-        r'|Your (?:\'label_fields\'|data).{0,60}label_fields',
+        r'|All bounding boxes should have positive height and width|Expected target boxes to be a? ?(?:of type|tensor)',
         'The annotation has a box without area, or outside the image.',
         (
             Cause('Boxes without area, or beyond the image.', ('MG109', 'MG152'), tell='The scan names the files.'),
             Cause(
-                'Another format than `bbox_params(format=...)` says.',
+                'Another format than is wanted: COCO boxes (x, y, width, height) for two corners, or '
+                '`bbox_params(format=...)`.',
                 ('MG172', 'MG173'),
                 clue=r'to be in the range',
                 tell='All files fail, not one.',
             ),
-        ),
-        _SCAN,
-    ),
-    Signature(
-        'MG481',
-        "torchvision's detectors refuse a box.",
-        r'All bounding boxes should have positive height and width|Expected target boxes to be a? ?(?:of type|tensor)',
-        'A target has a box of no width or height, or none at all in the wrong shape.',
-        (
-            Cause('Boxes without area.', ('MG109',), clue=r'positive', tell='The scan names the files.'),
-            Cause(
-                'COCO boxes (x, y, width, height) where two corners are wanted.',
-                ('MG172',),
-                clue=r'positive',
-                tell='It fails at the first image.',
-            ),
             Cause(
                 'An image without objects: boxes of shape (0,) where (0, 4) is wanted.',
                 ('MG146',),
-                clue=r'shape|\[N, 4\]',
+                clue=r'boxes to be|\[N, 4\]',
             ),
-        ),
-        _SCAN,
-    ),
-    Signature(
-        'MG482',
-        'mmengine found no valid image after many tries.',
-        r'Cannot find valid image after \d+|max_refetch',
-        'The pipeline returned nothing for sample after sample.',
-        (
-            Cause('No box is left after crop or filter: every image is empty.', ('MG174', 'MG109', 'MG146', 'MG140')),
-            Cause('The files cannot be read.', ('MG132', 'MG150'), clue=r'imread|load'),
         ),
         _SCAN,
     ),
@@ -305,33 +258,14 @@ SIGNATURES = (
         'mmguard scan $nnUNet_raw/DatasetXXX_NAME',
     ),
     Signature(
-        'MG485',
-        'Class names of the config are not those of the data set class.',
-        r'new classes .{0,300}is not in|is not a subset of .{0,30}(?:classes|CLASSES)|Unsupported type .{0,60}classes'
-        r'|metainfo.{0,60}(?:classes|palette).{0,80}(?:mismatch|length|differ)|not (?:in|a valid) .{0,20}METAINFO',
-        'A class list may only choose among the names that the data set class has.',
+        'MG429',
+        'Results are about images that the annotation file does not have (pycocotools).',
+        r'Results do not correspond to current coco set|results in not an array of objects',
+        'The metric reads another annotation file than the data set, or the ids of images differ in type.',
         (
-            Cause('Names of your own with a data set class of another: use BaseSegDataset.', ('MG206', 'MG205')),
-            Cause('A name is spelled otherwise.', ('MG206', 'MG140')),
+            Cause('ann_file of the evaluator is another file.', ('MG229',), tell='Compare both in the config.'),
+            Cause('Image ids are text in one and numbers in the other.', ('MG176',)),
         ),
         'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG486',
-        'The type of a file or value is not what its reader takes.',
-        r'could not convert string to float|invalid literal for int\(\)|string indices must be integers'
-        r"|'str' object has no attribute|list indices must be integers|unhashable type",
-        'Text stands where a number is wanted, or a list where a table is.',
-        (
-            Cause(
-                'Numbers in quotes or with a comma in the annotations; a header line.',
-                ('MG176', 'MG132'),
-                clue=r'convert|literal',
-            ),
-            Cause('A file of another format: VOC, YOLO, COCO panoptic.', ('MG176',), clue=r'indices must'),
-            Cause('A class list that is a string.', ('MG205',)),
-        ),
-        _SCAN,
-        place=r'json|coco|voc|xml|dataset|annot|load|label|split\(|\.txt',
     ),
 )

@@ -10,7 +10,7 @@ _SCAN = 'mmguard scan CONFIG'
 LABEL_CAUSES = (
     Cause(
         'The label files hold values that are no class: raw ids of a data set, gray levels, colours, or 0/255 masks.',
-        ('MG101', 'MG103', 'MG106', 'MG117', 'MG119', 'MG125', 'MG136', 'MG170', 'MG137', 'MG118', 'MG171'),
+        ('MG101', 'MG103', 'MG106', 'MG117', 'MG119', 'MG125', 'MG136', 'MG170', 'MG137', 'MG118'),
         tell='The scan lists every value in the files; with a handful of classes there must be as many values.',
     ),
     Cause(
@@ -110,8 +110,9 @@ SIGNATURES = (
     ),
     Signature(
         'MG405',
-        'A kernel of the binary cross entropy met scores or targets outside 0..1 (`input_val >= zero`).',
-        r'input_val >= zero && input_val <= one|target_val >= zero && target_val <= one',
+        'The binary cross entropy met scores or targets outside 0..1 (`input_val >= zero`).',
+        r'input_val >= zero && input_val <= one|target_val >= zero && target_val <= one'
+        r'|all elements of (?:input|target) should be between 0 and 1|Assertion.{0,5}x >= 0\.? && x <= 1',
         'binary_cross_entropy takes probabilities. It was given scores without a sigmoid, or NaN.',
         (
             Cause(
@@ -123,8 +124,8 @@ SIGNATURES = (
             Cause(
                 'The targets are 0/255, or class indices, not 0/1.',
                 ('MG103', 'MG123'),
-                clue=r'target_val',
-                tell='The assert names target_val.',
+                clue=r'target_val|of target should',
+                tell='The message names the target.',
             ),
         ),
         _SCAN,
@@ -133,8 +134,9 @@ SIGNATURES = (
     ),
     Signature(
         'MG406',
-        'A kernel that looks up rows met an index outside the table (embedding, index_select).',
-        r'srcIndex < srcSelectDimSize|(?:Indexing|Embedding)\w{0,60}\.cu.{0,300}Assertion'
+        'An index is outside the table in which rows are looked up (embedding, index_select).',
+        r'srcIndex < srcSelectDimSize|IndexError: index out of range in self|index out of range: Tried to access index'
+        r'|(?:Indexing|Embedding)\w{0,60}\.cu.{0,300}Assertion'
         r'|input\[.{0,20}\] .{0,20}num_weights',
         'A label or a token is used as a row of an embedding (label embeddings of DETR-like denoising, text tokens) '
         'that has fewer rows.',
@@ -142,12 +144,12 @@ SIGNATURES = (
             Cause(
                 'Category ids are used as labels, and the label embedding has num_classes (+1) rows.',
                 ('MG138', 'MG117', 'MG115', 'MG137'),
-                clue=r'denoising|label_embed|class_embed|dn_|category',
+                clue=r'denois|label_enc|label_embed|class_embed|dn_|category',
                 tell='The highest category id is above num_classes.',
             ),
             Cause(
                 'Tokens are outside the vocabulary, or a sequence is longer than the positions.',
-                clue=r'token|vocab|position_embed|input_ids',
+                clue=r'token|vocab|position_embed|word_embed|input_ids',
                 tell='len(tokenizer) differs from model.config.vocab_size.',
             ),
             *LABEL_CAUSES[:2],
@@ -288,46 +290,6 @@ SIGNATURES = (
             ),
         ),
         'CUDA_LAUNCH_BLOCKING=1 and the same command; then mmguard scan CONFIG',
-        bare=True,
-    ),
-    Signature(
-        'MG410',
-        'The CUDA device ran out of memory.',
-        r'CUDA out of memory|OutOfMemoryError|CUDA error: out of memory|cudaErrorMemoryAllocation',
-        'What is to be stored does not fit. No fault of the labels, except where the number of classes or of instances '
-        'decides the size.',
-        (
-            Cause(
-                'Batch or crop too large, or another process on the device.',
-                tell='`nvidia-smi` shows who takes the memory.',
-            ),
-            Cause(
-                'Images with very many instances (crowds): assigners of mmdet hold boxes x anchors.',
-                clue=r'assigner|bbox_overlaps|iou_calculator|matcher',
-                tell='It dies at single images; `gpu_assign_thr` of the assigner moves them to the CPU.',
-            ),
-            Cause(
-                'num_classes is far too large (255 or 65536 to silence an error): one-hot tensors of that width.',
-                ('MG201', 'MG107'),
-                clue=r'one_hot|scatter',
-                tell='num_classes is larger than the number of names.',
-            ),
-        ),
-        'mmguard check CONFIG',
-        bare=True,
-    ),
-    Signature(
-        'MG412',
-        'torch and the device do not fit: no kernel image, no driver, no such device.',
-        r'no kernel image is available|Found no NVIDIA driver|No CUDA GPUs are available|invalid device ordinal'
-        r'|Torch not compiled with CUDA enabled|CUDA driver version is insufficient|cudaErrorNoKernelImage',
-        'This build of torch cannot use the device that is there, or there is none.',
-        (
-            Cause('torch is a CPU build, or built for other devices.', clue=r'not compiled|no kernel image'),
-            Cause('CUDA_VISIBLE_DEVICES, --gpus or --nproc_per_node name a device that is not there.', clue=r'ordinal'),
-            Cause('The driver is missing or too old.', clue=r'driver'),
-        ),
-        'mmguard env',
         bare=True,
     ),
 )

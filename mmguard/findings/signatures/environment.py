@@ -38,40 +38,43 @@ SIGNATURES = (
     ),
     Signature(
         'MG498',
-        'numpy 2 does not fit: something was compiled for 1.x, or uses names that are gone.',
-        r'compiled using NumPy 1\.x cannot be run|numpy\.dtype size changed|numpy\.core\.multiarray failed to import'
-        r"|module 'numpy' has no attribute '(?:bool|int|float|object|str|long|typeDict|complex|sctypes|NaN|Inf"
-        r"|float_|product|in1d|trapz)'"
-        r"|_ARRAY_API not found|`np\.\w+` was removed|Numpy is not available|No module named 'numpy\._core'"
-        r'|out of bounds for u?int8|could not be promoted',
-        'numpy 2 changed its binary interface, and numpy 1.24 took names away.',
-        (
-            Cause(
-                '`pip install "numpy<2"`, or newer releases of the rest.',
-                clue=r'compiled|dtype size|ARRAY_API|multiarray',
-            ),
-            Cause('An old repository: replace np.bool by bool, np.int by int.', clue=r'no attribute'),
-            Cause(
-                'A value does not fit uint8: numpy 2 raises where numpy 1 wrapped around (-1 became 255).',
-                ('MG105', 'MG122', 'MG124'),
-                clue=r'out of bounds for',
-            ),
-        ),
+        'A value does not fit uint8 (numpy 2).',
+        r'out of bounds for u?int8',
+        'numpy 2 raises where numpy 1 wrapped around: -1 became 255.',
+        (Cause('A label map is shifted or filled with -1: convert it to int64 before.', ('MG105', 'MG122', 'MG124')),),
         _ENV,
     ),
     Signature(
         'MG499',
-        'A package or a name in it cannot be imported.',
-        r'ModuleNotFoundError:|ImportError:',
-        'It is not installed in this environment, or in a version without this name.',
+        'A package cannot be imported, or refuses the version of another.',
+        r'ModuleNotFoundError:|ImportError:|undefined symbol|DLL load failed|cannot open shared object file'
+        r"|operator torchvision::nms does not exist|has no attribute '(?:_ext|nms)'|is used but incompatible"
+        r'|[Pp]lease install mmcv|VersionConflict|DistributionNotFound|compiled using NumPy 1\.x cannot be run'
+        r"|numpy\.dtype size changed|numpy\.core\.multiarray failed to import|module 'numpy' has no attribute '\w+'"
+        r'|_ARRAY_API not found|Numpy is not available',
+        'It is not in this environment, or was made for another release of torch, numpy, mmcv or mmengine.',
         (
-            Cause('The wrong environment is active.', tell='`which python`'),
+            Cause(
+                'mmcv-lite is installed, or an mmcv that was compiled for another torch.',
+                ('MG509',),
+                clue=r'_ext|undefined symbol|shared object|DLL|nms',
+            ),
+            Cause(
+                'mmcv is newer than the release of mmdet or mmseg knows, or onedl and OpenMMLab are mixed.',
+                ('MG508', 'MG502'),
+                clue=r'incompatible|install mmcv|onedl',
+            ),
+            Cause(
+                'numpy 2, and a package that was made for 1.x: `pip install "numpy<2"`.',
+                ('MG507',),
+                clue=r'[Nn]um[Pp]y',
+            ),
             Cause(
                 'A name that was moved in a newer release (Config and runner went from mmcv to mmengine).',
                 ('MG227',),
-                clue=r'mmcv\.(?:runner|utils|parallel)|cannot import name|mmcv',
+                clue=r'mmcv\.(?:runner|utils|parallel)|cannot import name',
             ),
-            Cause("pkg_resources went with setuptools 81: `pip install 'setuptools<81'`.", clue=r'pkg_resources'),
+            Cause('The wrong environment is active.', tell='`which python`'),
         ),
         _ENV,
     ),

@@ -1,22 +1,10 @@
-"""Workers, memory, disk: what the machine could not give."""
+"""Workers and processes that ended without an exception."""
 
 from __future__ import annotations
 
 from mmguard.findings.signatures.signature import ENDED, FOLLOWS, Cause, Signature
 
 SIGNATURES = (
-    Signature(
-        'MG466',
-        'A worker met a bus error: shared memory ran out.',
-        r'[Bb]us error|insufficient shared memory \(shm\)|SIGBUS',
-        'Workers hand batches over in /dev/shm, which is 64 MB in a container by default.',
-        (
-            Cause('/dev/shm is too small: `docker run --shm-size=8g`, or --ipc=host.', tell='`df -h /dev/shm`'),
-            Cause('Too many workers or too large batches for it: num_workers=0 decides.'),
-        ),
-        'df -h /dev/shm',
-        bare=True,
-    ),
     Signature(
         'MG465',
         'A worker of the DataLoader was killed or ended without a word.',
@@ -36,29 +24,6 @@ SIGNATURES = (
         'the same command with num_workers=0; mmguard scan CONFIG',
         bare=True,
         stage=ENDED,
-    ),
-    Signature(
-        'MG467',
-        'Too many open files, or no more shared memory objects.',
-        r'Too many open files|received \d+ items of ancdata|unable to open shared memory object'
-        r'|unable to (?:mmap|resize)',
-        'Workers pass tensors as open files, and the limit was reached.',
-        (
-            Cause('Raise it: `ulimit -n 65536`.', tell='`ulimit -n` is 1024.'),
-            Cause("torch.multiprocessing.set_sharing_strategy('file_system')."),
-        ),
-        'ulimit -n',
-    ),
-    Signature(
-        'MG468',
-        'No space left on device.',
-        r'No space left on device|Disk quota exceeded|errno 28\b|\[enforce fail at inline_container',
-        'The disk, the quota, or /dev/shm or /tmp is full.',
-        (
-            Cause('Checkpoints fill the disk: max_keep_ckpts.', clue=r'save|checkpoint|\.pth|inline_container'),
-            Cause('/dev/shm or /tmp is full.', clue=r'shm|torch_|/tmp'),
-        ),
-        'df -h . /tmp /dev/shm',
     ),
     Signature(
         'MG469',
@@ -85,24 +50,6 @@ SIGNATURES = (
         'mmguard env; python -X faulthandler ...',
         bare=True,
         stage=ENDED,
-    ),
-    Signature(
-        'MG470',
-        'Host memory ran out.',
-        r"can't allocate memory|Cannot allocate memory|Unable to allocate [\d.]+ [KMGT]iB|MemoryError"
-        r'|DefaultCPUAllocator|failed to allocate|std::bad_alloc|Insufficient memory',
-        'An array is larger than what is free.',
-        (
-            Cause(
-                'A size or an id is absurd: a one-hot of raw ids, an image size of the annotations.',
-                ('MG137', 'MG175', 'MG106'),
-                clue=r'one_hot|bincount|eye\(|minlength',
-                tell='The size asked for is larger than all images together.',
-            ),
-            Cause('Too many workers, or a cache of all images.', clue=r'worker|cache'),
-            Cause('A prediction at full size times the number of classes.', clue=r'resize|interpolate|softmax|predict'),
-        ),
-        'free -g',
     ),
     Signature(
         'MG471',

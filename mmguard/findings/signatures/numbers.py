@@ -8,7 +8,7 @@ _SCAN = 'mmguard scan CONFIG'
 _DIVERGED = Cause(
     'Training diverged: the learning rate is too high for the batch size, there is no warm-up, no gradient clipping, '
     'or half precision overflows.',
-    ('MG217',),
+    (),
     clue=r'\bnan\b.{0,200}lr|grad_norm: (?:nan|inf)|loss[^\n]{0,40}: nan|amp|fp16|autocast',
     tell='The loss grew over some iterations before; a lower rate, or no half precision, trains.',
 )
@@ -98,18 +98,6 @@ SIGNATURES = (
         _SCAN,
     ),
     Signature(
-        'MG446',
-        'Anomaly detection names a function whose gradient is NaN.',
-        r"Function '\w+' returned nan values in its \d+th output",
-        'The forward line above it made the NaN: log(0), a division by 0, a square root of 0.',
-        (
-            _EMPTY_MEAN,
-            _BOXES,
-            _DIVERGED,
-        ),
-        _SCAN,
-    ),
-    Signature(
         'MG447',
         'A division by zero.',
         r'ZeroDivisionError:',
@@ -134,18 +122,13 @@ SIGNATURES = (
         'MG448',
         'NaN or infinity was found where a number is needed.',
         r'cannot convert float (?:NaN|infinity) to integer|Input (?:X |y_\w+ )?contains (?:NaN|infinity)'
-        r'|array must not contain infs or NaNs|Image data of dtype \w+ cannot be converted',
-        'A value that is not finite reached a place that takes integers: sizes of boxes, a metric, a plot.',
-        (_BOXES, _DIVERGED, Cause('The label maps hold NaN.', ('MG187', 'MG186', 'MG123'))),
-        _SCAN,
-    ),
-    Signature(
-        'MG449',
-        'Parameters of a distribution, or scores, are NaN.',
-        r'Expected (?:parameter|value argument) .{0,300}(?:Simplex|Real|constraint)|found invalid values'
+        r'|array must not contain infs or NaNs|Image data of dtype \w+ cannot be converted'
+        r"|Function '\w+' returned nan values in its \d+th output"
+        r'|Expected (?:parameter|value argument) .{0,300}(?:Simplex|Real|constraint)|found invalid values'
         r'|[Ii]nvalid value encountered in .{0,20}(?:box|rpn)|Predicted boxes or scores contain Inf/NaN',
-        'The model puts out NaN.',
-        (_DIVERGED, _BOXES),
+        'A value that is not finite reached a place that takes none: sizes of boxes, a metric, a distribution, or a '
+        'gradient that anomaly detection names.',
+        (_BOXES, _DIVERGED, _EMPTY_MEAN, Cause('The label maps hold NaN.', ('MG187', 'MG186', 'MG123'))),
         _SCAN,
     ),
 )

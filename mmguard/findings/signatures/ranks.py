@@ -48,17 +48,6 @@ SIGNATURES = (
         _RANKS,
     ),
     Signature(
-        'MG451',
-        'DDP: a variable is marked ready twice.',
-        r'Expected to mark a variable ready only once',
-        'Gradient checkpointing, or one module called twice, together with find_unused_parameters=True.',
-        (
-            Cause('with_cp or checkpointing beside find_unused_parameters: use static_graph=True, or without either.'),
-            Cause('A head is called twice in one iteration.'),
-        ),
-        'mmguard check CONFIG',
-    ),
-    Signature(
         'MG452',
         'The losses have other names on another rank.',
         r'loss log variables are different across GPUs',
@@ -81,23 +70,14 @@ SIGNATURES = (
     ),
     Signature(
         'MG454',
-        'NCCL waited for the other ranks until its timeout.',
+        'NCCL or gloo waited for the other ranks until its timeout.',
         r'Watchdog caught collective operation timeout|ran for \d+ milliseconds before timing out'
-        r'|NCCL.{0,80}timed out|collective operations? timeout',
+        r'|NCCL.{0,80}timed out|collective operations? timeout|Timed out waiting \d+ms for (?:recv|send)'
+        r'|wait timeout after \d+ms|Application timeout caused pair closure|failed to pass monitoredBarrier',
         'This rank waited for one that never came. The rank that is absent is the cause, not the one that says so.',
         (_EMPTY, _SLOW, _OTHER_COLLECTIVE, _DEAD),
         _RANKS,
         bare=True,
-        stage=ENDED,
-    ),
-    Signature(
-        'MG455',
-        'gloo waited for the other ranks until its timeout.',
-        r'Timed out waiting \d+ms for (?:recv|send)|wait timeout after \d+ms|Application timeout caused pair closure'
-        r'|failed to pass monitoredBarrier',
-        'This rank waited for one that never came. The rank that is absent is the cause.',
-        (_EMPTY, _SLOW, _OTHER_COLLECTIVE, _DEAD),
-        _RANKS,
         stage=ENDED,
     ),
     Signature(
@@ -148,54 +128,6 @@ SIGNATURES = (
         ),
         'dmesg | grep -i -E "killed process|oom"',
         bare=True,
-        stage=ENDED,
-    ),
-    Signature(
-        'MG459',
-        'The port of the process group is taken, or the first rank cannot be reached.',
-        r'[Aa]ddress already in use|EADDRINUSE|errno: 98\b',
-        'Another training, or the rest of a dead one, listens there.',
-        (
-            Cause('Another run on this machine: --master_port, or PORT=29501 for dist_train.sh.'),
-            Cause('Processes of a dead run are left: end them.', tell='`ps aux | grep python` shows them.'),
-        ),
-        'ss -ltnp',
-        bare=True,
-    ),
-    Signature(
-        'MG460',
-        'There is no process group.',
-        r'Default process group has not been initialized|process group.{0,40}not.{0,20}initialized',
-        'Something needs several processes, and only one was started without a launcher: SyncBN, mostly.',
-        (
-            Cause(
-                'SyncBN on one device: `norm_cfg=dict(type="BN")`, or start with torchrun.', clue=r'SyncB|batch_?norm'
-            ),
-            Cause('The script was started with python, not torchrun (or --launcher is missing).'),
-        ),
-        'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG461',
-        'SyncBatchNorm is for CUDA devices.',
-        r'SyncBatchNorm expected input tensor to be on (?:GPU|a GPU|XPU|one of)|SyncBatchNorm.{0,40}(?:only|expected)',
-        'On the CPU it must be replaced.',
-        (Cause('Write `norm_cfg=dict(type="BN")`, or call mmengine.model.revert_sync_batchnorm.'),),
-        'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG462',
-        'Not all processes came to the start.',
-        r'DistStoreError|[Ss]ocket [Tt]imeout|RendezvousTimeoutError|RendezvousConnectionError'
-        r'|Timed out (?:after \d+ seconds )?waiting for clients|The client socket has (?:timed out|failed)'
-        r'|store.{0,40}timed? ?out',
-        'The first rank waited for the others, or they for it.',
-        (
-            Cause('--nnodes, --node_rank or --master_addr differ between the machines.'),
-            Cause('A rank died while it imported: its error is the one to read.'),
-            Cause('A firewall, or the wrong network interface: GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME.'),
-        ),
-        'NCCL_DEBUG=INFO TORCH_DISTRIBUTED_DEBUG=DETAIL and the same command',
         stage=ENDED,
     ),
     Signature(

@@ -46,8 +46,11 @@ SIGNATURES = (
         'MG425',
         'The target has a dimension too many for a loss over class indices.',
         r'only batches of spatial targets supported|multi-target not supported|expected (?:1D|target).{0,40}multi'
-        r'|0D or 1D target tensor expected',
-        'The loss wants one class index per pixel, (N, H, W), or per sample, (N,).',
+        r'|0D or 1D target tensor expected|Input and output must have the same number of spatial dimensions'
+        r'|Input is 2D, size is 3|Expected 3D or 4D \(batch mode\) tensor'
+        r'|Got \d+D input, but .{0,20}mode needs \dD input',
+        'The loss wants one class index per pixel, (N, H, W), or per sample, (N,); interpolate(size=label.shape[...]) '
+        'wants two numbers.',
         (
             _THREE_CHANNELS,
             _EXTRA_DIMENSION,
@@ -55,15 +58,6 @@ SIGNATURES = (
                 'The target is one-hot: `target.argmax(1)`, or give it as float probabilities.', clue=r'multi-target'
             ),
         ),
-        _SCAN,
-    ),
-    Signature(
-        'MG427',
-        'Sizes of predictions and labels were to be made equal, and one of them has another number of dimensions.',
-        r'Input and output must have the same number of spatial dimensions|Input is 2D, size is 3'
-        r'|Expected 3D or 4D \(batch mode\) tensor|Got \d+D input, but .{0,20}mode needs \dD input',
-        'interpolate(size=label.shape[...]) was given three numbers: the label is not (N, H, W).',
-        (_THREE_CHANNELS, _EXTRA_DIMENSION),
         _SCAN,
     ),
     Signature(
@@ -78,7 +72,7 @@ SIGNATURES = (
         (
             Cause(
                 'Label maps have another size than their images.',
-                ('MG130', 'MG175', 'MG129'),
+                ('MG130', 'MG129'),
                 clue=r'spatial|size',
                 tell='The scan compares both with --images.',
             ),
@@ -98,7 +92,9 @@ SIGNATURES = (
         'The loss is not made for the type of the target.',
         r'not implemented for .{0,2}(?:Int|Byte|Char|Short|Long|Half|Bool|Float|Double)\b'
         r'|expected scalar type \w+ but found \w+|expected target dtype to be|Expected object of (?:scalar )?type \w+'
-        r'|Expected floating point type for target',
+        r"|Expected floating point type for target|result type Float can't be cast"
+        r'|Found dtype (?:Long|Byte|Int|Bool|Double) but expected'
+        r'|Subtraction, the `-` operator, with (?:a|two) bool tensor',
         'Class indices must be int64 (`target.long()`); binary targets must be float like the scores.',
         (
             Cause(
@@ -111,17 +107,12 @@ SIGNATURES = (
                 clue=r'(?:found|got) (?:Float|Double)|for target with class prob|scalar type Long',
                 tell='Its values lie between 0 and 1.',
             ),
-            Cause('Half precision on the CPU.', clue=r'Half'),
+            Cause(
+                'A binary loss is given integers: `target.float()`, and check that its values are 0 and 1.',
+                ('MG103',),
+                clue=r'result type|Found dtype|Subtraction',
+            ),
         ),
-        _SCAN,
-    ),
-    Signature(
-        'MG431',
-        'Targets of a binary loss are integers, the scores are floats.',
-        r"result type Float can't be cast|Found dtype (?:Long|Byte|Int|Bool|Double) but expected|"
-        r'Subtraction, the `-` operator, with (?:a|two) bool tensor',
-        'binary_cross_entropy_with_logits and mse_loss want the target as float.',
-        (Cause('Write `target.float()`; check that its values are 0 and 1.', ('MG103',)),),
         _SCAN,
     ),
     Signature(
@@ -138,8 +129,8 @@ SIGNATURES = (
                 ('MG201', 'MG228', 'MG207', 'MG225'),
                 clue=r'loss|dice|one_hot|sigmoid',
             ),
-            Cause('Label maps have another size than the images.', ('MG130', 'MG175')),
-            Cause('Images have another number of channels than mean and std.', clue=r'normalize|mean|preprocess|std'),
+            Cause('Label maps have another size than the images.', ('MG130', 'MG129')),
+            _THREE_CHANNELS,
             _EXTRA_DIMENSION,
         ),
         _SCAN,
@@ -161,37 +152,13 @@ SIGNATURES = (
         'A batch is one tensor: images and labels of all its samples must have the same size.',
         (
             Cause('No crop or resize to a fixed size in the pipeline.', tell='With a batch of one it trains.'),
-            Cause('Labels have another size than their images.', ('MG130', 'MG175')),
-            Cause('Some label files have three channels, others one.', ('MG120', 'MG121', 'MG171')),
+            Cause('Labels have another size than their images.', ('MG130',)),
+            Cause('Some label files have three channels, others one.', ('MG120', 'MG121')),
             Cause(
                 'Numbers of boxes differ: a collate_fn that returns lists is needed.', clue=r'\[\d+, 4\]|boxes|collate'
             ),
         ),
         _SCAN,
-    ),
-    Signature(
-        'MG435',
-        'The network expects another number of channels in its input.',
-        r'expected input\[.{0,60}to have \d+ channels, but got \d+ channels|to have (?:1|3|4) channels'
-        r'|Given groups=\d+, weight of size|normalized_shape',
-        'The first layer was built for another number of channels than the image has.',
-        (
-            Cause('Images are RGBA or gray: `convert("RGB")`, or in_channels of the backbone.', clue=r'got (?:1|4) ch'),
-            Cause('Height, width and channels stand in another order (channels last).', clue=r'got \d{2,} channels'),
-            Cause('in_channels of a head is not that of the backbone.', clue=r'decode_head|neck|auxiliary|fpn'),
-        ),
-        'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG436',
-        'BatchNorm met a batch with a single value per channel.',
-        r'Expected more than 1 value per channel when training',
-        'The last batch of an epoch has one sample, and a pooled 1x1 feature goes through BatchNorm.',
-        (
-            Cause('The data set does not divide by the batch size: drop_last=True for training.'),
-            Cause('The batch size is 1: GroupNorm, or SyncBN over several devices.'),
-        ),
-        'mmguard check CONFIG',
     ),
     Signature(
         'MG437',
@@ -200,44 +167,11 @@ SIGNATURES = (
         r'|could not broadcast input array',
         'Two arrays that should have one shape have two.',
         (
-            Cause('Label maps have another size than the images.', ('MG130', 'MG175', 'MG129')),
+            Cause('Label maps have another size than the images.', ('MG130', 'MG129')),
             Cause('Label files have three channels.', ('MG120', 'MG121'), clue=r',3\)'),
             Cause('The prediction was not resized to the size of the label.'),
         ),
         _SCAN,
-    ),
-    Signature(
-        'MG438',
-        'A tensor is on another device, or of another type, than the weights.',
-        r'Expected all tensors to be on the same device|Input type \(.{0,60}\) and (?:weight|bias) type'
-        r'|expected .{0,30}dtype.{0,60}(?:mat|scalar)|mat1 and mat2 must have the same dtype'
-        r'|indices should be either on',
-        'Not a matter of label values: something was not moved with `.to(device)`, or not normalised to float.',
-        (
-            Cause('The images are uint8: the data preprocessor or ToTensor is missing.', clue=r'Byte|unsigned char'),
-            Cause('class_weight or a buffer stayed on the CPU.', clue=r'weight|cpu'),
-            Cause('Half precision in one part only.', clue=r'Half|BFloat16'),
-        ),
-        'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG439',
-        'A matrix product got features of another width.',
-        r'mat1 and mat2 shapes cannot be multiplied|size mismatch, m1:|size mismatch, got',
-        'in_features or in_channels of a layer is not what comes in.',
-        (
-            Cause('The input size differs from the one that the model was built for.'),
-            Cause('num_classes was changed in one head of two (bbox_head and mask_head, denoising).', ('MG201',)),
-        ),
-        'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG440',
-        'A tensor that backward needs was changed in place.',
-        r'modified by an inplace operation|leaf Variable that requires grad is being used in an in-place',
-        'A line of the model or of the loss overwrites a tensor, `target[mask] = 255` on something with a gradient.',
-        (Cause('An in-place operation: clone before it. `torch.autograd.set_detect_anomaly(True)` names it.'),),
-        'mmguard check CONFIG --all',
     ),
     Signature(
         'MG441',

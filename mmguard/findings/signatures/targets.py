@@ -168,23 +168,6 @@ SIGNATURES = (
         _SCAN,
     ),
     Signature(
-        'MG419',
-        'index out of range in self: an embedding has no such row.',
-        r'IndexError: index out of range in self|index out of range: Tried to access index',
-        'A label or a token is used as a row of an embedding that has fewer.',
-        (
-            Cause(
-                'Category ids are used as labels of the denoising groups.',
-                ('MG138', 'MG117', 'MG115', 'MG137'),
-                clue=r'denois|label_enc|class_embed|label_embed|dn_',
-                tell='The highest category id is at least num_classes.',
-            ),
-            Cause('Tokens are outside the vocabulary.', clue=r'token|input_ids|word_embed', tell='See len(tokenizer).'),
-            *LABEL_CAUSES[:2],
-        ),
-        _SCAN,
-    ),
-    Signature(
         'MG420',
         'list index out of range.',
         r'IndexError: list index out of range|IndexError: tuple index out of range',
@@ -203,21 +186,6 @@ SIGNATURES = (
             Cause('An annotation file has a line or record without the entries expected.', ('MG153', 'MG176', 'MG132')),
         ),
         'mmguard check CONFIG',
-    ),
-    Signature(
-        'MG421',
-        'The binary cross entropy met scores outside 0..1.',
-        r'all elements of input should be between 0 and 1|Assertion.{0,5}x >= 0\.? && x <= 1'
-        r'|all elements of target should be between 0 and 1',
-        'binary_cross_entropy takes probabilities. It was given scores without a sigmoid, NaN, or targets that are '
-        'not 0/1.',
-        (
-            Cause('No sigmoid before it: use binary_cross_entropy_with_logits.', tell='It fails at once.'),
-            Cause('The predictions are NaN: training diverged.', clue=r'\bnan\b', tell='Losses before are nan.'),
-            Cause('The targets are 0/255 or class indices.', ('MG103', 'MG123'), clue=r'of target should'),
-        ),
-        _SCAN,
-        bare=True,
     ),
     Signature(
         'MG422',

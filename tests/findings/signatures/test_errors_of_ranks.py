@@ -99,7 +99,7 @@ def test_a_rank_that_does_not_come(tmp_path: Path) -> None:
     """
     found = explained(tmp_path, body, seconds=4)
     assert found.signature is not None
-    assert found.signature.code == 'MG455'
+    assert found.signature.code == 'MG454'
 
 
 @pytest.mark.slow

@@ -58,22 +58,7 @@ def argument_of_nobody() -> object:
     return HOOKS.build(dict(type='LoggerHook', img_norm_cfg=1))
 
 
-@MM.says('MG493')
-def two_bases_with_one_key() -> object:
-    from mmengine.config import Config
-
-    one, two = temporary('one.py', 'model = 1\n'), temporary('two.py', 'model = 2\n')
-    return Config.fromfile(temporary('both.py', f'_base_ = [{one!r}, {two!r}]\n'))
-
-
-@MM.says('MG478')
-def base_that_is_not_there() -> object:
-    from mmengine.config import Config
-
-    return Config.fromfile(temporary('child.py', '_base_ = "./nobody.py"\n'))
-
-
-@MM.says('MG482', 'MG174')
+@MM.says('MG472', 'MG174')
 def no_valid_image() -> object:
     from mmengine.dataset import BaseDataset
 
@@ -150,26 +135,11 @@ def focal_of_7() -> object:
     return FocalLoss()(torch.rand(1, 2, 4, 4), torch.full((1, 4, 4), 7), ignore_index=255)
 
 
-@SEG.says('MG427', 'MG120')
+@SEG.says('MG425', 'MG120')
 def label_with_channels() -> object:
     from mmseg.models.utils import resize
 
     return resize(torch.rand(1, 2, 4, 4), size=torch.zeros(1, 8, 8, 3).shape[1:], mode='bilinear')
-
-
-@SEG.says('MG485', 'MG206')
-def names_that_cityscapes_lacks() -> object:
-    from mmseg.datasets import CityscapesDataset
-
-    return CityscapesDataset(metainfo=dict(classes=('road', 'hovercraft')), lazy_init=True)
-
-
-@SEG.says('MG460')
-def sync_bn_without_group() -> object:
-    from mmengine.dist import get_default_group
-    from torch import distributed
-
-    return distributed.all_reduce(torch.zeros(1), group=get_default_group())
 
 
 @SEG.says('MG476')
@@ -177,13 +147,6 @@ def seg_map_was_not_loaded() -> object:
     from mmseg.datasets.transforms import RandomCrop
 
     return RandomCrop(crop_size=(4, 4), cat_max_ratio=0.5).transform(dict(img=np.zeros((8, 8, 3), np.uint8)))
-
-
-@SEG.says('MG478', 'MG150')
-def image_of_a_list() -> object:
-    from mmcv.transforms import LoadImageFromFile
-
-    return LoadImageFromFile().transform(dict(img_path='/nowhere/a.png'))
 
 
 # ---- MMDetection
@@ -321,31 +284,6 @@ def coco_without_categories() -> object:
     return coco.loadCats(coco.getCatIds()) or coco.dataset['categories']
 
 
-@REST.says('MG494', 'MG201', 'matplotlib')
-def names_beside_other_ticks() -> object:
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots()
-    try:
-        axes.set_xticks([0, 1, 2])
-        return axes.set_xticklabels(['cat', 'dog'])
-    finally:
-        pyplot.close(figure)
-
-
-@REST.says('MG494', '', 'matplotlib')
-def colours_of_255() -> object:
-    import matplotlib
-
-    matplotlib.use('Agg')
-    from matplotlib import colors
-
-    return colors.to_rgba((128, 64, 128))
-
-
 @REST.says('MG479', 'MG132', 'PIL')
 def image_that_is_none() -> object:
     from PIL import Image
@@ -367,7 +305,7 @@ def costs_of_nan() -> object:
     return linear_sum_assignment(np.full((2, 2), np.nan))
 
 
-@REST.says('MG481', 'MG109', 'torchvision')
+@REST.says('MG480', 'MG109', 'torchvision')
 def box_without_height() -> object:
     from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn as build
 
@@ -376,7 +314,7 @@ def box_without_height() -> object:
     return model.train()([torch.rand(3, 32, 32)], [target])
 
 
-@REST.says('MG481', 'MG146', 'torchvision')
+@REST.says('MG480', 'MG146', 'torchvision')
 def boxes_without_columns() -> object:
     from torchvision.models.detection import fasterrcnn_mobilenet_v3_large_320_fpn as build
 
@@ -409,20 +347,6 @@ def segformer_label() -> object:
     )
     model = SegformerForSemanticSegmentation(config)
     return model(torch.rand(1, 3, 64, 64), labels=torch.full((1, 64, 64), 77))
-
-
-@REST.says('MG430', '', 'sklearn')
-def report_of_other_names() -> object:
-    from sklearn.metrics import classification_report
-
-    return classification_report([0, 1, 2], [0, 1, 1], target_names=['cat', 'dog'])
-
-
-@REST.says('MG430', '', 'sklearn')
-def labels_of_other_number() -> object:
-    from sklearn.metrics import confusion_matrix
-
-    return confusion_matrix([0, 1, 2], [0, 1])
 
 
 @REST.says('MG480', 'MG109', 'albumentations')
