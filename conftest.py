@@ -85,10 +85,8 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/report/test_page_html.py',
         'tools/report/test_page_in_browser.py',
         'tools/report/test_pictures.py',
-        'tools/scan/annotations/test_openimages_metas.py',
         'tools/scan/annotations/test_coco_folder.py',
         'tools/scan/annotations/test_cvat_exports.py',
-        'tools/scan/annotations/test_other_sizes.py',
         'tools/scan/hostile_files.py',
         'tools/scan/label_files.py',
         'tools/scan/test_scan_arrays.py',
@@ -193,7 +191,6 @@ SAME_EVERYWHERE = (
     'stacks/test_matrix.py',
     'stacks/test_python_3_8.py',
     'docs/test_pages.py',
-    'docs/test_project_files.py',
     'docs/test_site.py',
 )
 

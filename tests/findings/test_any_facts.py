@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
-from mmguard.findings.facts import AnnotationFacts, ConfigFacts, MapFacts
+from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.findings.wording import findings_text, unpack
 from mmguard.tools.env.table import table
@@ -125,8 +125,3 @@ def test_any_environment_and_any_run_are_diagnosed(
         for edit in finding.edits:
             again = diagnose(environment=environment.with_changes(edit.environment), run=run, ranks=tuple(ranks))
             assert not [one for one in again if one.code == finding.code and set(one.places) & set(finding.places)]
-
-
-def test_the_strategies_reach_every_field() -> None:
-    for kind in (LabelFacts, MapFacts, AnnotationFacts, ConfigFacts, EnvironmentFacts, RunFacts, RankFacts):
-        assert set(get_type_hints(kind)) == {field.name for field in dataclasses.fields(kind)}

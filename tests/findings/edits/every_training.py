@@ -114,10 +114,8 @@ def _det_steps(pipeline: Optional[List[Any]], edited: Config) -> List[Any]:
 #: Stock training of these raises before the edit: the small models bear what real ones do, and no more.
 CRASHES = {
     'detection_configs: DETR: class_weight without no-object': AssertionError,
-    'third_round: Mask2Former: weights without no-object': IndexError,
     'segmentation_configs: class weights meet the borders of VOC': IndexError,
     'segmentation_configs: open-mmlab/mmsegmentation#1553': IndexError,
-    'mask_values: CamVid: void is 11': IndexError,
 }
 
 

@@ -60,23 +60,5 @@ def test_few_situations_are_without_an_edit() -> None:
     assert len(WITHOUT) <= MOST_WITHOUT * len(faulty)
 
 
-def test_the_tally(capsys: pytest.CaptureFixture) -> None:
-    cases = [case_of(name) for name in NAMES]
-    faulty = [case for case in cases if not case.is_fine]
-    followed = [case.answered for case in faulty if case.answered is not None]
-    closed = [one for one in followed if not one.faults and not one.harm]
-    harmful = [one for one in followed if one.harm]
-    with capsys.disabled():
-        print(
-            f'\nfirst edits: {len(faulty)} with a fault, {len(followed)} with an edit, {len(closed)} of them '
-            f'close the case, {len(harmful)} do harm, {len(faulty) - len(followed)} are without; of '
-            f'{sum(case.answered is not case.edits[0] for case in faulty if case.edits)} the first is to be answered '
-            f'with no; {sum(one.is_open for one in followed)} leave another error, which is said\n'
-            f'forbidden outcomes: {sum(len(case.forbidden) for case in faulty):,} of {len(faulty)} situations, from '
-            f'{min(len(case.forbidden) for case in faulty if case.edits)} of one on'
-        )
-    assert followed
-
-
 def test_meanings_are_of_situations_that_exist() -> None:
     assert set(MEANS) <= set(BUILDS)

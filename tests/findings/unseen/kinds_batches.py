@@ -126,27 +126,8 @@ BATCHES: Dict[str, Batch] = {
         ('value -2',),
         ('ignore_index=-2',),
     ),
-    'only negative marks': Batch(
-        '-1 is the mark of what nobody labelled, ignore_index is the default',
-        batch(6, SIX.masked_fill(TWO == 1, -1)),
-        'raises',
-        ('MG105', 'means ignored: ignore_index=-1'),
-    ),
-    'one too many beside void': Batch(
-        '6 with 255 ignored already: the background was not counted',
-        batch(5, VOID, ignore_index=255),
-        'raises',
-        ('MG102', '6 outputs'),
-        ('target - 1', 'ignore_index=5'),
-    ),
     # ---- one channel, binary targets
     'BCE of floats': Batch('nothing is wrong', batch(1, masks(1.0).float()), 'passes'),
-    'BCE of floats, one image': Batch('nothing is wrong', batch(1, masks(1.0)[:1].float()), 'passes'),
-    'BCE of vectors': Batch(
-        'nothing is wrong', call(torch.zeros(8, 1), (torch.arange(8) % 2).float()[:, None]), 'passes'
-    ),
-    'BCE of 3D': Batch('nothing', call(torch.zeros(1, 1, 4, 8, 8), torch.ones(1, 1, 4, 8, 8)), 'passes'),
-    'BCE of soft masks': Batch('nothing is wrong', batch(1, masks(0.7)), 'passes'),
     'BCE of 0/255': Batch(
         '0/255 masks for a sigmoid', batch(1, masks(255.0)), 'raises', ('(target > 0).float()',), ('softmax(1)',)
     ),
@@ -215,11 +196,4 @@ BATCHES: Dict[str, Batch] = {
         'the target lacks the batch', batch(4, FOUR[0], size=(1, 24, 32)), 'raises', ('target.unsqueeze(0)',)
     ),
     'no batch at all': Batch('neither has a batch', call(torch.zeros(4, 24, 32), FOUR[0]), 'raises', ('unsqueeze(0)',)),
-    'batch of one': Batch('nothing is wrong', batch(4, FOUR[:1]), 'passes'),
-    'volume of MONAI': Batch(
-        'labels 1..3 for 3 outputs, volumes with a channel',
-        call(torch.zeros(1, 3, 4, 8, 8), (torch.arange(256).view(1, 1, 4, 8, 8) // 64 % 3) + 1),
-        'raises',
-        ('MG115', 'to_onehot_y'),
-    ),
 }

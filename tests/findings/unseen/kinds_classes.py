@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Tuple
 
 from annotation_files import COCO_IDS
-from detection_configs import NAMES, PETS
+from detection_configs import NAMES
 from situation import (
     Build,
     coco_config,
@@ -122,20 +122,6 @@ FOUR = numbered('bolt', 'nut', 'pin', 'rod')
 FIFTEEN = numbered(*(f'thing {i}' for i in range(15)))
 
 FALL_BACK: Dict[str, Asked] = {
-    'no list, own files': Asked(
-        'CocoDataset goes on with its 80', ('MG140',), coco_config(PETS, None, retina(3)), says=("'cat'",)
-    ),
-    'no list, config alone': Asked(
-        'the same', ('MG201',), splits(retina(3), None, None), CHECK, ('METAINFO',), never=('num_classes=80',)
-    ),
-    'no list, VOC': Asked(
-        'VOCDataset goes on with its 20',
-        ('MG201',),
-        splits(faster(5), None, None, 'VOCDataset'),
-        CHECK,
-        ('METAINFO',),
-        never=('num_classes=20',),
-    ),
     'the validation falls back': Asked(
         'metainfo of the training alone',
         ('MG204',),
@@ -144,15 +130,6 @@ FALL_BACK: Dict[str, Asked] = {
         ('val_dataloader',),
         ("'cat'",),
         ('person',),
-    ),
-    'the training falls back': Asked(
-        'metainfo of the validation alone',
-        ('MG201', 'MG204'),
-        splits(retina(3), None, NAMES),
-        CHECK,
-        (),
-        ("'cat'",),
-        ('person', 'num_classes=80'),
     ),
     'metainfo at RepeatDataset': Asked(
         'a wrapper takes none', ('MG203',), wrapped(retina(3), 'RepeatDataset'), CHECK, never=('person',)
@@ -165,14 +142,6 @@ FALL_BACK: Dict[str, Asked] = {
         never=('person',),
     ),
     'near: COCO itself': Asked('80 and 80', (), splits(retina(80), None, None), CHECK),
-    'near: VOC with the heads of COCO': Asked(
-        'the heads were never changed',
-        ('MG201',),
-        splits(faster(80), None, None, 'VOCDataset'),
-        CHECK,
-        (),
-        ('num_classes=20',),
-    ),
 }
 BACKGROUND: Dict[str, Asked] = {
     'first, with one head': Asked(
@@ -183,16 +152,8 @@ BACKGROUND: Dict[str, Asked] = {
         ("'background'",),
         ("('cat', 'dog',)", 'num_classes=2'),
     ),
-    'last, as bg': Asked(
-        'the same', ('MG160',), splits(faster(4), (*NAMES, 'bg'), (*NAMES, 'bg')), CHECK, (), ('num_classes=3',)
-    ),
     'a category of the file': Asked(
         'nothing has it', ('MG160',), json_alone({0: 'background', 1: 'cat', 2: 'dog'}, 3, some_boxes([1, 2]))
-    ),
-    'a category for detectron2': Asked(
-        'the first label is nothing',
-        ('MG160',),
-        ids_of(json_alone({7: 'Background', 8: 'ship'}, 2, some_boxes([8])), 'detectron2'),
     ),
     'in the file and in the config': Asked(
         'both list it; one label is never seen',
@@ -210,47 +171,18 @@ BACKGROUND: Dict[str, Asked] = {
     ),
 }
 ORDER: Dict[str, Asked] = {
-    'the validation has another order': Asked(
-        'another order there',
-        ('MG141',),
-        coco_config(PETS, NAMES, retina(3), val=numbered('dog', 'cow', 'cat'), look_at='val'),
-    ),
     'two files trained together': Asked(
         'the label of a class differs between the files',
         ('MG141', 'MG178'),
         joined(numbered('cat', 'dog', 'cow'), numbered('cow', 'cat', 'dog', start=0), NAMES),
     ),
-    'ids in the order of texts': Asked(
-        '1, 10, 11, 2: sorted as texts',
-        ('MG141',),
-        coco_config(BY_TEXT, tuple('abcdefghijk'), retina(11)),
-        says=('as texts',),
-    ),
     'ids in the order of texts, file alone': Asked(
         'who numbers by the file and who by ids differ', ('MG141',), json_alone(BY_TEXT, 11), says=('as texts',)
-    ),
-    'near: in the order of texts for detectron2': Asked(
-        'it sorts by number', (), ids_of(json_alone(BY_TEXT, 11), 'detectron2')
-    ),
-    'near: falling ids': Asked(
-        'mmdet takes the order of the file', (), coco_config({3: 'cat', 2: 'dog', 1: 'cow'}, NAMES, retina(3))
-    ),
-    'near: other ids in the validation': Asked(
-        'mmdet takes names', (), coco_config(PETS, NAMES, retina(3), val=numbered(*NAMES, start=5), look_at='val')
     ),
 }
 OUTPUTS: Dict[str, Asked] = {
     '4 of 80': Asked('num_classes was never set', ('MG161',), json_alone(FOUR, 80), says=('80', '4')),
-    '4 of 80, detectron2': Asked(
-        'RETINANET.NUM_CLASSES was never set', ('MG161',), ids_of(json_alone(FOUR, 80), 'detectron2'), says=('80',)
-    ),
     '1 of 20': Asked('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20)),
-    '3 of 90, by id': Asked('num_classes of COCO', ('MG161',), ids_of(json_alone(PETS, 90), 'rf-detr')),
-    '4 of 80 in a config': Asked(
-        'the head kept 80', ('MG201',), coco_config(FOUR, tuple(FOUR.values()), retina(80)), first=('num_classes=4',)
-    ),
-    'near: one more': Asked('DETR counts one more', (), with_options(json_alone(PETS, 4), labels='ids')),
-    'near: 80 of 91': Asked('the gaps of COCO', (), ids_of(json_alone(COCO, 91, some_boxes(COCO_IDS, 40, 6)), 'detr')),
 }
 REMAP: Dict[str, Asked] = {
     'ids from 0': Asked(
@@ -271,47 +203,13 @@ REMAP: Dict[str, Asked] = {
     'off, COCO itself': Asked(
         'ids to 90, 80 classes', ('MG138', 'MG162'), rt_detr(COCO, 80, False), says=('remap_mscoco_category: True',)
     ),
-    'near: COCO itself': Asked('as it is meant', (), rt_detr(COCO, 80, True)),
     'near: ids 1..5': Asked('the table gives 0..4', (), rt_detr(numbered(*'abcde'), 5, True)),
-    'near: ids 0..4': Asked('as it is meant', (), rt_detr(numbered(*'abcde', start=0), 5, False)),
 }
 ORDINARY: Dict[str, Asked] = {
-    'nobody said who trains': Asked(
-        'fine for most',
-        ('MG138',),
-        json_alone(FIFTEEN, 15),
-        first=('positions (mmdet, detectron2, YOLOX; nothing is to be changed then)',),
-    ),
     **{
         f'near: {framework}': Asked('renumbered', (), ids_of(json_alone(FIFTEEN, 15), framework))
         for framework in ('mmdet', 'detectron2', 'yolox')
     },
-    'near: gaps': Asked('renumbered', (), ids_of(json_alone({3: 'a', 7: 'b', 90: 'c'}, 3), 'detectron2')),
-}
-TORCHVISION: Dict[str, Asked] = {
-    '0 is a class': Asked(
-        'trained as background',
-        ('MG138',),
-        ids_of(json_alone(numbered(*NAMES, start=0), 3), 'torchvision'),
-        says=('background',),
-        first=('num_classes=4',),
-    ),
-    '0 of two': Asked(
-        'trained as background',
-        ('MG138',),
-        ids_of(json_alone({0: 'a', 1: 'b'}, 3), 'torchvision'),
-        says=('background',),
-    ),
-    'the background is not counted': Asked(
-        '3 is out of range',
-        ('MG138',),
-        ids_of(json_alone(PETS, 3), 'torchvision'),
-        first=('num_classes=4',),
-        never=('num_classes=3',),
-    ),
-    'near: a parent category 0': Asked(
-        'never used', (), ids_of(json_alone({0: 'pets', 1: 'cat', 2: 'dog'}, 3, some_boxes([1, 2])), 'torchvision')
-    ),
 }
 KINDS = {
     f'{kind}: {name}': one
@@ -322,7 +220,6 @@ KINDS = {
         ('outputs', OUTPUTS),
         ('remap', REMAP),
         ('ordinary', ORDINARY),
-        ('torchvision', TORCHVISION),
     )
     for name, one in table.items()
 }

@@ -11,7 +11,6 @@ from situation import CE, seg_model
 
 SIGMOID = {**CE, 'use_sigmoid': True}
 OHEM = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
-BN = dict(type='BN', requires_grad=True)
 
 
 class ConfigKind(NamedTuple):
@@ -61,12 +60,6 @@ KINDS: Dict[str, ConfigKind] = {
     ),
     'sampler in one auxiliary head': ConfigKind(
         'the same, one head of two', 'MG240', seg(only_auxiliary()), ('auxiliary_head[0]',)
-    ),
-    'sampler of another threshold, PSPHead': ConfigKind(
-        'the same, 0.95, another head',
-        'MG240',
-        seg(binary(SIGMOID, type='PSPHead', sampler={**OHEM, 'thresh': 0.95})),
-        ('OHEMPixelSampler',),
     ),
     'near: a sampler by loss': ConfigKind(
         'without thresh no softmax is taken', '', seg(binary(SIGMOID, sampler=dict(type='OHEMPixelSampler')))

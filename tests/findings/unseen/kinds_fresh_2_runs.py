@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import torch
 from drawn_scenes import save_photos
-from kinds_batches import OPENMMLAB, Batch, batch, regions
+from kinds_batches import Batch, batch, regions
 from kinds_fresh_2_maps import few_of_many, palette_one_short, train_ids
 from kinds_logs import LogKind
 from torch import Tensor
@@ -125,18 +125,6 @@ def clamped(scores: Tensor, target: Tensor) -> Tensor:
 SEVEN = regions(range(7), (2, 48, 48))
 
 BATCHES: Dict[str, Batch] = {
-    'fresh 2: a quarter of the size, weights of ADE20K, void': Batch(
-        'SegFormer of transformers: logits of a quarter, 151 weights for five outputs, 255 is not ignored',
-        batch(
-            5,
-            regions((0, 1, 2, 3, 4, 255), (2, 64, 64)),
-            size=(2, 16, 16),
-            weight=torch.ones(151),
-        ),
-        'raises',
-        ('151', '255'),
-        OPENMMLAB[:4],
-    ),
     'fresh 2: masks of bool for one channel': Batch(
         'binary masks, right but for their type',
         batch(1, regions((0, 1), (2, 48, 48)).unsqueeze(1).bool()),
@@ -169,25 +157,6 @@ BATCHES: Dict[str, Batch] = {
 
 def traced(*frames: str, error: str) -> str:
     return 'Traceback (most recent call last):\n' + ''.join(f'  {frame}\n' for frame in frames) + f'{error}\n'
-
-
-def timed_out(rank: int) -> str:
-    """As torch 2.4 writes it."""
-    return (
-        f'[rank{rank}]:[E805 02:14:55.{rank}01 ProcessGroupNCCL.cpp:607] [Rank {rank}] Watchdog caught collective '
-        'operation timeout: WorkNCCL(SeqNum=9312, OpType=ALLREDUCE, NumelIn=25557032, NumelOut=25557032, '
-        'Timeout(ms)=1800000) ran for 1800081 milliseconds before timing out.\n'
-    )
-
-
-def without_gradient(rank: int) -> str:
-    names = 'transformer.label_enc.weight, transformer.decoder.dn_query.weight'
-    return (
-        f'[rank{rank}]: RuntimeError: Expected to have finished reduction in the prior iteration before starting a new '
-        'one. This error indicates that your module has parameters that were not used in producing loss.\n'
-        f'[rank{rank}]: Parameters which did not receive grad for rank {rank}: {names}\n'
-        f'[rank{rank}]: Parameter indices which did not receive grad for rank {rank}: 211 212\n'
-    )
 
 
 LOGS: Dict[str, LogKind] = {
@@ -234,49 +203,6 @@ LOGS: Dict[str, LogKind] = {
         'training diverged',
         never=('renumber',),
     ),
-    'fresh 2: the last batch of an epoch is one image': LogKind(
-        'torchvision, 513 images in batches of eight: one is left over',
-        'MG436',
-        'Epoch: [0]  [63/65]  eta: 0:00:01  lr: 0.0098  loss: 0.81\n'
-        'Epoch: [0]  [64/65]  eta: 0:00:00  lr: 0.0097  loss: 0.77\n'
-        + traced(
-            'File "references/segmentation/train.py", line 129, in train_one_epoch\n    output = model(image)',
-            'File "/opt/venv/lib/python3.9/site-packages/torchvision/models/segmentation/deeplabv3.py", line 84, in '
-            'forward\n    x = mod(x)',
-            error='ValueError: Expected more than 1 value per channel when training, got input size '
-            'torch.Size([1, 256, 1, 1])',
-        ),
-        'drop_last',
-        never=('labels must',),
-    ),
-    'fresh 2: rank 0 evaluates alone': LogKind(
-        'rank 0 evaluates while the others wait in the next step',
-        'MG454',
-        'rank 0: evaluating 12,000 of 40,000 images\n' + timed_out(1) + timed_out(2) + timed_out(3),
-        'evaluating on rank 0 alone',
-        says=('rank 0',),
-        never=('rank 1 is absent', 'rank 4'),
-    ),
-    'fresh 2: denoising had nothing to do on two ranks': LogKind(
-        'ranks 2 and 5 drew images without objects: the label embedding of the denoising was not used',
-        'MG450',
-        without_gradient(2) + without_gradient(5),
-        'without any target',
-        ('ranks 2, 5', 'label_enc'),
-    ),
-    'fresh 2: SyncBN in a notebook': LogKind(
-        'SyncBatchNorm of a base config on one device, without a process group',
-        'MG460',
-        traced(
-            'File "/opt/venv/lib/python3.10/site-packages/torch/nn/modules/batchnorm.py", line 772, in forward\n'
-            '    world_size = torch.distributed.get_world_size(process_group)',
-            'File "/opt/venv/lib/python3.10/site-packages/torch/distributed/distributed_c10d.py", line 1005, in '
-            '_get_default_group\n    raise ValueError(',
-            error='ValueError: Default process group has not been initialized, please make sure to call '
-            'init_process_group.',
-        ),
-        'BN',
-    ),
     # Written after the first run: what repairing the confusion matrix brought up.
     'fresh 2: the matrix of a validation of ultralytics': LogKind(
         'nc of the data.yaml of the validation is smaller than that of the weights',
@@ -296,9 +222,4 @@ LOGS: Dict[str, LogKind] = {
         ),
         first='read as another mode',
     ),
-}
-
-#: As ``kinds_logs.VERSIONS``: distribution -> version, and words of MG514.
-VERSIONS: Dict[str, Tuple[Dict[str, str], str]] = {
-    'onedl-mmsegmentation 1.4.2: class_weight with avg_non_ignore': ({'onedl-mmsegmentation': '1.4.2'}, 'class_weight'),
 }

@@ -6,12 +6,12 @@ Written by somebody who had not read the rules, before the first run on any.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, Tuple
+from typing import Dict
 
 import numpy as np
 import torch
 from drawn_scenes import scenes
-from kinds_batches import OPENMMLAB, Batch, batch, call, regions
+from kinds_batches import Batch, batch, regions
 from kinds_fresh_2_runs import Typed, scanned, traced
 from kinds_logs import LogKind
 from situation import masks
@@ -50,38 +50,12 @@ TYPED: Dict[str, Typed] = {
     ),
 }
 
-COLOURS = torch.tensor([[128, 64, 128], [244, 35, 232], [70, 70, 70], [0, 0, 142]])
-FOUR = regions(range(4), (4, 40, 40))
 SPARSE = torch.zeros(4, 1, 48, 48)
 SPARSE[1:, :, 10:30, 12:20] = 1
 LEFT = torch.full((2, 64, 64), 255)
 LEFT[:, :2], LEFT[:, 2:4] = 3, 7
 
 BATCHES: Dict[str, Batch] = {
-    'fresh 3: ToTensor: CamVid through ToDtype with scale=True': Batch(
-        'class indices divided by 255, with a channel of one; void is 11',
-        batch(11, (regions(range(12), (2, 48, 64), 8) / 255).unsqueeze(1)),
-        'raises',
-        ('255',),
-        ('softmax', 'one-hot of', *OPENMMLAB[:4]),
-    ),
-    'fresh 3: several: colours, channels last, six weights for four outputs': Batch(
-        'the labels are colours, and class_weight has the length of another data set',
-        batch(4, COLOURS[FOUR], size=(4, 40, 40), weight=torch.ones(6)),
-        'raises',
-        ('6', '4', 'colour'),
-        ('argmax', 'num_classes=245', *OPENMMLAB[:4]),
-    ),
-    'fresh 3: one channel: float masks, one image without foreground': Batch(
-        'nothing is wrong', call(torch.randn(4, 1, 48, 48), SPARSE), 'passes', (), ('row of zeros',)
-    ),
-    'fresh 3: MONAI: labels (N, 1, D, H, W), a class too many': Batch(
-        'DiceCELoss wants the channel; 5 is out of range for five outputs',
-        call(torch.zeros(2, 5, 16, 24, 24), regions(range(6), (16, 24, 24)).expand(2, 1, 16, 24, 24).contiguous()),
-        'raises',
-        ('5',),
-        OPENMMLAB[:4],
-    ),
     'fresh 3: nearly all ignored': Batch(
         'a map meant for raw ids was applied to train ids: 2 of 9 classes are left, 15 of 16 pixels are 255',
         batch(9, LEFT, ignore_index=255),
@@ -112,19 +86,6 @@ def mismatch(rank: int, mine: str, theirs: str) -> str:
     )
 
 
-def unused(rank: int) -> str:
-    names = 'aux_classifier.4.bias, aux_classifier.4.weight, aux_classifier.1.bias, aux_classifier.1.weight'
-    return (
-        f'[rank{rank}]: RuntimeError: Expected to have finished reduction in the prior iteration before starting a new '
-        'one. This error indicates that your module has parameters that were not used in producing loss. You can '
-        'enable unused parameter detection by passing the keyword argument `find_unused_parameters=True` to '
-        '`torch.nn.parallel.DistributedDataParallel`, and by \n'
-        'making sure all `forward` function outputs participate in calculating loss. \n'
-        f'[rank{rank}]: Parameters which did not receive grad for rank {rank}: {names}\n'
-        f'[rank{rank}]: Parameter indices which did not receive grad for rank {rank}: 162 163 165 166\n'
-    )
-
-
 LOGS: Dict[str, LogKind] = {
     'fresh 3: torchmetrics counts 255 as a class': LogKind(
         'the metric was built without ignore_index; the labels are right',
@@ -141,27 +102,6 @@ LOGS: Dict[str, LogKind] = {
         ),
         first='ignore',
         never=('num_classes=9', 'num_classes=256'),
-    ),
-    'fresh 3: the auxiliary classifier of torchvision is not in the loss': LogKind(
-        'on every rank, in every iteration: criterion(output["out"], target) alone',
-        'MG450',
-        unused(0) + unused(1),
-        says=('aux_classifier',),
-        never=('filter_empty_gt=True in',),
-    ),
-    'fresh 3: a report with names that do not occur': LogKind(
-        'eight target_names, six of them occur in the test set',
-        'MG430',
-        traced(
-            'File "eval_tiles.py", line 88, in <module>\n    print(classification_report(y_true, y_pred, '
-            'target_names=NAMES))',
-            'File "/home/u/.conda/envs/rs/lib/python3.9/site-packages/sklearn/metrics/_classification.py", line 2626, '
-            'in classification_report\n    raise ValueError(',
-            error='ValueError: Number of classes, 6, does not match size of target_names, 8. Try specifying the labels '
-            'parameter',
-        ),
-        says=('labels=',),
-        never=('num_classes=6',),
     ),
     'fresh 3: background workers of nnU-Net': LogKind(
         'the memory of the machine ran out; batchgenerators says it last',
@@ -183,8 +123,4 @@ LOGS: Dict[str, LogKind] = {
         first='skipped a collective or called another',
         never=NO_LABELS,
     ),
-}
-
-VERSIONS: Dict[str, Tuple[Dict[str, str], str]] = {
-    'mmsegmentation 0.29.1: shift and map': ({'mmsegmentation': '0.29.1', 'mmcv-full': '1.7.0'}, 'reduce_zero_label'),
 }

@@ -88,17 +88,11 @@ KINDS: Dict[str, LogKind] = {
     ),
     'gloo: a barrier names who is missing': LogKind(
         'rank 2 never came to the barrier',
-        'MG455',
+        'MG454',
         'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    dist.monitored_barrier()\n'
         'RuntimeError: [../torch/csrc/distributed/c10d/ProcessGroupGloo.cpp:2721] Rank 2 failed to pass '
         'monitoredBarrier in 30000 ms\n',
         says=('rank 2',),
-    ),
-    'near: all ranks wait in the same collective': LogKind(
-        'the connection between them failed: none is absent',
-        'MG454',
-        watchdog(0, 91) + watchdog(1, 91),
-        never=('absent:',),
     ),
     'unused on all ranks (rf-detr#1093)': LogKind(
         'parameters of the backbone that no loss reads, on every rank',
@@ -116,13 +110,6 @@ KINDS: Dict[str, LogKind] = {
         unused({1: '60 61 62 63'}, NAMES),
         'drew images without any target',
         ('roi_head.mask_head',),
-    ),
-    'unused on two of three ranks, others elsewhere': LogKind(
-        'two ranks drew images without objects, and lack different branches',
-        'MG450',
-        unused({0: '5 6', 2: '5 6 9 10'}),
-        'drew images without any target',
-        ('ranks 0, 2',),
     ),
     'GIoU of NaN (D-FINE-seg#4)': LogKind(
         'the predictions are NaN after divergence', 'MG445', GIOU, 'training diverged', never=('renumber',)
@@ -142,13 +129,6 @@ KINDS: Dict[str, LogKind] = {
         'memory',
         ('memtest',),
     ),
-    'a disk that is full': LogKind(
-        'checkpoints fill it',
-        'MG468',
-        'Traceback (most recent call last):\n  File "checkpoint.py", line 4, in save_checkpoint\n    torch.save(x, f)\n'
-        'OSError: [Errno 28] No space left on device\n',
-        'Checkpoints fill the disk',
-    ),
     'memory of the host': LogKind(
         'killed by the kernel', 'MG458', 'epoch 2\nOut of memory: Killed process 71 (python)\nKilled\n', 'Host memory'
     ),
@@ -159,14 +139,4 @@ KINDS: Dict[str, LogKind] = {
         'Loss is nan, stopping training\n',
         'learning rate',
     ),
-}
-
-#: Distribution -> version -> whether MG514 speaks, and its words.
-VERSIONS: Dict[str, Tuple[Dict[str, str], str]] = {
-    'mmsegmentation 1.0.0rc3 (mmsegmentation#2500)': ({'mmsegmentation': '1.0.0rc3'}, 'reduce_zero_label'),
-    'mmsegmentation 0.30.0': ({'mmsegmentation': '0.30.0'}, 'reduce_zero_label'),
-    'mmsegmentation 1.1.1': ({'mmsegmentation': '1.1.1'}, 'DiceLoss'),
-    'near: mmsegmentation 1.0.0rc5': ({'mmsegmentation': '1.0.0rc5'}, ''),
-    'near: mmsegmentation 1.2.2': ({'mmsegmentation': '1.2.2'}, ''),
-    'near: torch 2.1.0 on Linux': ({'torch': '2.1.0+cu118'}, ''),
 }

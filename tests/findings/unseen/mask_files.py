@@ -8,11 +8,9 @@ from typing import Any, Dict
 
 import numpy as np
 from drawn_scenes import (
-    VOID,
     blob,
     coloured,
     each,
-    objects,
     photo,
     save,
     save_photos,
@@ -34,12 +32,6 @@ FIVE = scenes(range(5), 6)
 def channels(label: np.ndarray, *others: int) -> np.ndarray:
     """The label in the first channel, constants in the others."""
     return np.stack([label, *(np.full_like(label, other) for other in others)], -1)
-
-
-def panoptic(label: np.ndarray) -> np.ndarray:
-    """COCO panoptic: ids R + 256 G + 65536 B, random in each file."""
-    table = np.random.default_rng(zlib.crc32(label.tobytes())).integers(0, 256, (64, 3)).astype(np.uint8)
-    return table[label]
 
 
 def pairs(root: Path, labels: Any, num_classes: int, names: str = '{:03}', **photos: Any) -> Any:
@@ -98,36 +90,7 @@ def cases_differ(root: Path) -> Any:
     return pairs(root, FIVE, 5, 'img_{:03}', stem='IMG_{:03}')
 
 
-def zeros_differ(root: Path) -> Any:
-    return pairs(root, FIVE, 5, '{:06}', stem='{}')
-
-
 SITUATIONS: Dict[str, Situation] = {
-    'JPEG masks of 0 and 255': Situation(
-        'saved as JPEG: values in between', ('MG136',), masks(WHITE, 2, files=dict(ending='.jpg')), ('PNG',)
-    ),
-    'JPEG masks of five classes': Situation(
-        'saved as JPEG: neighbouring values, 5 and above at the edges',
-        ('MG136',),
-        masks(scenes([0, 1, 2, 3, 4], 6), 5, files=dict(ending='.jpg', quality=75)),
-        ('PNG',),
-        ('num_classes=6',),
-    ),
-    'JPEG, photographs given': Situation(
-        'as above with the photographs beside',
-        ('MG136',),
-        masks(WHITE, 2, with_photos=True, files=dict(ending='.jpeg')),
-        ('PNG',),
-    ),
-    'resized with averaging, void': Situation(
-        'bilinear resize of 0..4 and 255',
-        ('MG136',),
-        masks(each(scenes([0, 1, 2, 3, 4, VOID], 6), soft), 5),
-        ('INTER_NEAREST',),
-    ),
-    'resized with averaging, binary': Situation(
-        'bilinear resize of 0 and 255', ('MG136',), masks(each(WHITE, soft), 2), ('INTER_NEAREST',)
-    ),
     'milesial/Pytorch-UNet#311': Situation(
         "pillow's default resize (bicubic) overshoots: a few pixels of N at the edges of class N - 1",
         ('MG136',),
@@ -135,56 +98,11 @@ SITUATIONS: Dict[str, Situation] = {
         ('INTER_NEAREST',),
         ('num_classes=23', 'num_classes=22'),
     ),
-    'antialiased drawing': Situation(
-        'masks drawn with soft edges: 0 and 255, gray only where they meet',
-        ('MG136', 'MG106'),
-        masks(each([soft(label, (320, 240)) for label in WHITE], lambda label: soft(label, (80, 60))), 2),
-        ('threshold',),
-    ),
     'palette saved as colours': Situation(
         'palette PNGs were opened and saved with OpenCV: VOC colours now',
         ('MG120',),
         masks(each(FIVE, lambda label: coloured(label, VOC_COLOURS)), 5),
         ('(128, 0, 0): 1', '(0, 0, 128): 4'),
-    ),
-    'Cityscapes colours': Situation(
-        'the *_color files', ('MG120',), masks(each(FIVE, lambda x: coloured(x, STREET)), 19), ('labelTrainIds',)
-    ),
-    'CVAT colours': Situation(
-        'colours of a labelmap.txt',
-        ('MG120',),
-        masks(each(scenes(range(4), 5), lambda label: coloured(label, OWN_COLOURS)), 4),
-        ('(250, 50, 83)',),
-    ),
-    'alpha': Situation(
-        'RGBA, the index in R, G and B', ('MG120',), masks(each(FIVE, lambda x: np.dstack([x, x, x, x * 0 + 255])), 5)
-    ),
-    'gray with alpha': Situation(
-        'exported with transparency: LA', ('MG120',), masks(each(FIVE, lambda x: np.dstack([x, x * 0 + 255])), 5)
-    ),
-    'index in the red channel': Situation(
-        'only R holds the class, as CARLA writes it',
-        ('MG120',),
-        masks(each(scenes(range(13), 4), lambda label: channels(label, 0, 0)), 13),
-        ('rgb[..., 0]',),
-    ),
-    'three equal channels': Situation(
-        'cv2.imwrite of a stacked index map',
-        ('MG120',),
-        masks(each(FIVE, lambda label: channels(label, 0, 0)[..., [0, 0, 0]]), 5),
-        ('label = rgb[..., 0]',),
-    ),
-    'three equal channels of 0 and 255': Situation(
-        'a white drawing in RGB: one channel of it is still 0 and 255',
-        ('MG120', 'MG103'),
-        masks(each(WHITE, lambda label: np.dstack([label] * 3)), 2),
-        ('> 127',),
-    ),
-    'COCO panoptic PNGs': Situation(
-        'panoptic ids in three channels, other colours in each file',
-        ('MG120',),
-        masks(each([objects(30, seed) for seed in range(8)], panoptic), 133),
-        ('panoptic',),
     ),
     '16 bits, 0 and 65535': Situation(
         'a binary mask saved white in 16 bits: it wraps to 255, which is ignored',
@@ -197,24 +115,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG122', 'MG137'),
         masks(each(FIVE, lambda x: (x + 24).astype(np.uint16) * 1000), 19, files=dict(stem='u_{}_gtFine_instanceIds')),
         ('labelTrainIds',),
-    ),
-    '16 bits, KITTI instances': Situation(
-        'class * 256 + number in 16 bits',
-        ('MG122', 'MG137'),
-        masks(each(FIVE, lambda x: (x + 7).astype(np.uint16) * 256 + 3), 19),
-        ('256',),
-    ),
-    '16 bits, small values': Situation(
-        '0..4 saved with 16 bits: right for mmseg, not for loaders that read 8',
-        ('MG122',),
-        masks(each(FIVE, lambda label: label.astype(np.uint16)), 5),
-        ('8 bits',),
-    ),
-    'nodata of a GIS': Situation(
-        'a float raster, -9999 where nothing is known',
-        ('MG122',),
-        masks(each(FIVE, lambda x: np.where(x == 4, -9999.0, x).astype(np.float32)), 4, files=dict(ending='.tif')),
-        ('-9999',),
     ),
     'probabilities': Situation(
         'float maps in [0, 1] out of a network',
@@ -253,7 +153,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('3 images without a label file',),
     ),
     'case of names': Situation('img_000.png and IMG_000.jpg', ('MG129',), cases_differ, ('IMG_000',)),
-    'leading zeros': Situation('000000.png and 0.jpg', ('MG129',), zeros_differ),
     'labels of half of the set drawn in 255': Situation(
         'palette PNGs in a folder with colour PNGs of a second tool',
         ('MG120',),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import numpy as np
-from drawn_scenes import VOID, blob, each, objects, save, scene, scenes
+from drawn_scenes import VOID, blob, objects, save, scene, scenes
 from situation import Situation, masks, with_options
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
@@ -54,12 +54,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('label_map={255: 1}',),
         ('threshold=0.5',),
     ),
-    'huggingface/transformers#27224': Situation(
-        'lesion masks of 0 and 255, id2label {0, 255}; 255 is not even ignored there',
-        ('MG103',),
-        with_options(masks(blobs(255, 6), 2), ignore_index=-100),
-        ('label_map={255: 1}',),
-    ),
     'SegmentationBLWX/sssegmentation#48': Situation(
         'one class name, "defect": the background was not counted, num_classes must be 2',
         ('MG215', 'MG102'),
@@ -71,20 +65,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG127', 'MG107'),
         masks(slip(10, 60, 3, 2), 2),
         ('10',),
-    ),
-    'two sources: 0/1 and 0/255': Situation(
-        'half of the files come from a tool that draws the object as 255: there it is ignored',
-        ('MG171',),
-        masks(blobs(1, 10) + blobs(255, 10, first=10), 2),
-        ('255',),
-        ('Your labels are fine',),
-    ),
-    'two annotators: 0..3 and 1..4': Situation(
-        'half of the files count from 0, half from 1',
-        ('MG171',),
-        masks(scenes(range(4), 10) + scenes(range(1, 5), 10), 4),
-        ('4',),
-        ('reduce_zero_label=True',),
     ),
     'three annotators, one with another void': Situation(
         'void is 255 in most files and 99 in those of one annotator',
@@ -101,27 +81,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG115', 'MG102'),
         masks(unlabelled_zero(7), 7),
         ('reduce_zero_label=True',),
-    ),
-    'Potsdam, converter output': Situation(
-        'classes 1..6, 0 at the borders of tiles; reduce_zero_label was not set',
-        ('MG115', 'MG102'),
-        masks(unlabelled_zero(6, 5), 6),
-        ('reduce_zero_label=True',),
-    ),
-    'labelme: background not counted': Situation(
-        'three objects and the background: num_classes=3 is one short',
-        ('MG102',),
-        masks(scenes(range(4), 10, keep=0.8), 3),
-        ('num_classes=4', 'background'),
-    ),
-    'CamVid: void is 11': Situation(
-        'the 12th value is void, and not ignored',
-        ('MG102',),
-        masks(scenes(range(12), 6, keep=0.9), 11),
-        ('label_map={11: 255}',),
-    ),
-    'Mapillary: void is 65': Situation(
-        '66 values, the last is "unlabeled"', ('MG102',), masks([scene(range(66))], 65), ('label_map={65: 255}',)
     ),
     'instance maps, two classes': Situation(
         'each object has its own number: the files are instance maps, the class is (mask > 0)',
@@ -152,19 +111,6 @@ SITUATIONS: Dict[str, Situation] = {
     ),
     'Cityscapes labelIds under other names': Situation(
         'raw ids in files named otherwise', ('MG101',), renamed_cityscapes, ('labelTrainIds',)
-    ),
-    'Cityscapes labelIds, 20 classes': Situation(
-        'somebody counted a background: num_classes=20, raw ids up to 33',
-        ('MG101',),
-        masks(scenes([*CITYSCAPES_IDS, 0, 1, 2, 3, 4, 5, 6], 4), 20),
-        ('labelTrainIds',),
-        ('num_classes=34',),
-    ),
-    'a subset of Cityscapes ids': Situation(
-        'eleven of the raw ids, as one city shows them',
-        ('MG101',),
-        masks(scenes([7, 8, 11, 21, 23, 24, 26, 17, 20, 0, 1], 3), 19),
-        ('labelTrainIds',),
     ),
     'ADE20K not reduced': Situation(
         'raw ids 0..150 without reduce_zero_label', ('MG119',), masks(ade(150), 150), ('reduce_zero_label=True',)
@@ -204,27 +150,6 @@ SITUATIONS: Dict[str, Situation] = {
         masks(blobs(38, 6), 2),
         ('38: 1',),
     ),
-    'the gray of VOC colours': Situation(
-        'palette files converted with .convert("L"): 38, 75, 113, 15 are the gray of the colours',
-        ('MG121', 'MG125'),
-        masks(scenes([0, 38, 75, 113, 15], 6), 5),
-        ('38: 1', '75: 2', '113: 3', '15: 4'),
-        ("imdecode_backend='pillow'",),
-    ),
-    'one slip of an annotator': Situation(
-        'one file of 200 holds twelve pixels of 38',
-        ('MG127',),
-        masks(slip(38, 200, 1, 5), 5),
-        ('38', 'num_classes is right'),
-        ('num_classes=39',),
-    ),
-    'one slip, the number behind the classes': Situation(
-        'one file of 150 holds a few pixels of num_classes: no class was forgotten',
-        ('MG127',),
-        masks(slip(5, 150, 1, 5), 5),
-        ('num_classes is right',),
-        ('num_classes=6',),
-    ),
     'void minus one': Situation(
         'a copied "label -= 1" made 254 of void',
         ('MG133',),
@@ -255,43 +180,16 @@ SITUATIONS: Dict[str, Situation] = {
         with_options(masks(blobs(1, 8), 2), reduce_zero_label=True),
         ('reduce_zero_label=False',),
     ),
-    'reduce_zero_label twice': Situation(
-        'the files hold 0..149 and 255 already: the converter subtracted 1, the loader does so again',
-        ('MG124',),
-        with_options(
-            masks([scene([0, *range(k + 1, 150, 12), 149, VOID], k) for k in range(12)], 150), reduce_zero_label=True
-        ),
-        ('reduce_zero_label=False',),
-    ),
     'half of the files are void': Situation(
         'tiles at the rim of the orthophoto hold 255 alone',
         ('MG128',),
         masks(scenes([0, 1, 2], 6) + [np.full((60, 80), VOID, np.uint8)] * 6, 3),
         ('6 file',),
     ),
-    'nothing was drawn': Situation(
-        'every label file is 0: the export left the polygons out',
-        ('MG135',),
-        masks([np.zeros((60, 80), np.uint8)] * 9, 4),
-        ('only one class', '0'),
-    ),
     'two voids': Situation(
         'BDD-like: 255 is ignored, 254 means "out of roi" and is not',
         ('MG107', 'MG133'),
         masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
         ('254: 255',),
-    ),
-    'num_classes of another data set': Situation(
-        'eight classes, the head was left with two: 2..7 are classes, no slips',
-        ('MG107',),
-        masks(scenes(range(8), 6, keep=0.8), 2),
-        ('num_classes=8',),
-        ('annotation slip: correct it, or leave it out',),
-    ),
-    'the mask was multiplied': Situation(
-        'mask * 50 to see something: 0, 50, 100, 150',
-        ('MG125',),
-        masks(each(scenes(range(4), 6), lambda label: label * 50), 4),
-        ('50: 1', '150: 3'),
     ),
 }

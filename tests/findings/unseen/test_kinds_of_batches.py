@@ -8,14 +8,13 @@ from typing import Tuple
 import pytest
 from kinds_batch_values import BATCHES as OF_VALUES
 from kinds_batches import BATCHES as OF_SHAPES
-from kinds_fresh import BATCHES as FRESH
 from kinds_fresh_2_runs import BATCHES as FRESH_2
 from kinds_fresh_3_runs import BATCHES as FRESH_3
 
 from mmguard.functional import check_target
 from mmguard.text.words import sentences
 
-BATCHES = {**OF_SHAPES, **OF_VALUES, **FRESH, **FRESH_2, **FRESH_3}
+BATCHES = {**OF_SHAPES, **OF_VALUES, **FRESH_2, **FRESH_3}
 
 
 def outcome(name: str) -> Tuple[str, str]:

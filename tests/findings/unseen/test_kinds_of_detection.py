@@ -26,9 +26,7 @@ KINDS = {
     **kinds_fresh.FILES,
     **kinds_fresh.AFTER,
     **kinds_fresh_2_boxes.BOXES,
-    **kinds_fresh_2_boxes.AFTER,
     **kinds_fresh_2_maps.MAPS,
-    **kinds_fresh_2_maps.AFTER,
     **kinds_fresh_3_files.FILES,
 }
 #: Nothing is wrong, or nothing is known to be.

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict
-
 import pytest
 from kinds_fresh import LOGS
 from kinds_fresh_2_runs import LOGS as MORE_LOGS
-from kinds_fresh_2_runs import VERSIONS as MORE_VERSIONS
 from kinds_fresh_3_runs import LOGS as LOGS_3
-from kinds_fresh_3_runs import VERSIONS as VERSIONS_3
-from kinds_logs import KINDS, VERSIONS, LogKind
+from kinds_logs import KINDS, LogKind
 
-from mmguard.findings import diagnose
-from mmguard.findings.environment import EnvironmentFacts
 from mmguard.text.words import sentences
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.explain.render import as_text
@@ -36,17 +30,3 @@ def test_the_first_cause_is_the_true_one(kind: LogKind) -> None:
     assert all(part in ' '.join(screen.split()) for part in kind.says), screen
     (said,) = [part for part in screen.split('\n\n') if '\nmore with --verbose: ' in part]
     assert 1 <= sum(len(sentences(row)) for row in said.split('\n')[:-1] if not row.startswith('true line: ')) <= 3
-
-
-@pytest.mark.parametrize(
-    ('versions', 'words'),
-    [pytest.param(*row, id=name) for name, row in {**VERSIONS, **MORE_VERSIONS, **VERSIONS_3}.items()],
-)
-def test_a_version_with_a_label_bug_is_named(versions: Dict[str, str], words: str) -> None:
-    facts = EnvironmentFacts(python='3.10.1', system='Linux', versions=versions)
-    found = [finding for finding in diagnose(environment=facts) if finding.code == 'MG514']
-    assert bool(found) == bool(words)
-    assert all(words in f'{finding.cause} {finding.evidence}' for finding in found)
-    for finding in found:
-        measured = finding.severity == 'info' and 'docs/' in finding.evidence  # here, and in no report
-        assert measured or ('https://' in finding.evidence and finding.edits)

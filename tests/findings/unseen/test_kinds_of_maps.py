@@ -34,13 +34,6 @@ def test_the_first_finding_names_the_cause(name: str, tmp_path: Path) -> None:
     assert not any(part in advice for part in (*kind.never, 'num_classes=255', 'num_classes=256')), advice
 
 
-def test_what_ends_the_advice_is_true_of_both_answers(tmp_path: Path) -> None:
-    first = findings_of(kinds_maps.KINDS['shifted: facebookresearch/Mask2Former#143'].build, tmp_path)[0]
-    assert len(first.edits) == 2
-    assert 'foreground' not in first.advice
-    assert first.advice.endswith('Do not ignore 255.')
-
-
 def _checked(root: Path, classes: List[str], **settings: object) -> List[Finding]:
     """What ``mmguard check`` finds of shift and map."""
     config, _ = seg_config(scenes([0, 1, 2], 2), classes, seg_model(len(classes)), **settings)(root)

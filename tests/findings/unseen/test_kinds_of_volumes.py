@@ -5,15 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kinds_fresh import VOLUMES
-from kinds_fresh_2_maps import VOLUMES as MORE_VOLUMES
-from kinds_fresh_3_files import VOLUMES as VOLUMES_3
-from kinds_nnunet import SITUATIONS as WRITTEN
+from kinds_nnunet import SITUATIONS
 from situation import findings_of
 
 from mmguard.findings import Finding
-
-SITUATIONS = {**WRITTEN, **VOLUMES, **MORE_VOLUMES, **VOLUMES_3}
 
 
 def said(finding: Finding) -> str:

@@ -46,17 +46,6 @@ def mri(rng: np.random.Generator, case: int) -> np.ndarray:
     return ((values - values.mean()) / values.std()).astype(np.float32)
 
 
-def pet(rng: np.random.Generator, case: int) -> np.ndarray:
-    """Counts of a scanner, most of them low."""
-    return rng.gamma(2.0, 400.0, SHAPE).astype(np.uint16)
-
-
-def smooth_mri(rng: np.random.Generator, case: int) -> np.ndarray:
-    """Eight bits, and smooth: neighbours are alike, and seldom equal."""
-    waves = np.sin(np.arange(SHAPE[0]) / 5)[:, None, None] + np.cos(np.arange(SHAPE[1]) / 4)[None, :, None]
-    return np.clip(120 + 50 * waves + rng.normal(0, 3, SHAPE), 0, 255).astype(np.uint8)
-
-
 def parcels(rng: np.random.Generator, case: int) -> np.ndarray:
     """A parcellation of a brain: many sparse ids, each in one piece."""
     ids = np.array([0, *range(1001, 1036), *range(2001, 2036), 10, 11, 12, 13, 17, 18, 49, 50, 51, 52, 53, 54])
