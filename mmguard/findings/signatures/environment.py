@@ -8,35 +8,6 @@ _ENV = 'mmguard env'
 
 SIGNATURES = (
     Signature(
-        'MG496',
-        'The compiled part of mmcv is missing or does not fit torch.',
-        r"No module named '(?:mmcv\._ext|torchvision\._C|MultiScaleDeformableAttention|detectron2\._C)'"
-        r'|undefined symbol'
-        r'|DLL load failed|mmcv.{0,60}_ext|operator torchvision::nms does not exist|cannot open shared object file'
-        r"|has no attribute '(?:_ext|nms)'|module 'mmcv' has no attribute '_ext'",
-        'mmcv-lite, or an mmcv that was built for another torch or CUDA.',
-        (
-            Cause(
-                'mmcv-lite is installed: it has no operations. Install mmcv of the index of your torch.',
-                clue='No module',
-            ),
-            Cause('torch was updated after mmcv was compiled.', clue=r'undefined symbol|shared object|DLL|nms'),
-        ),
-        _ENV,
-    ),
-    Signature(
-        'MG497',
-        'A version is refused.',
-        r'is used but incompatible|[Pp]lease install mmcv|requires? (?:torch|numpy|mmcv|mmengine|python)\S*\s?[<>=!]'
-        r'|VersionConflict|DistributionNotFound|mmcv(?:-full)?==\S{1,80} is used',
-        'mmseg and mmdet accept a range of versions of mmcv and mmengine only.',
-        (
-            Cause('mmcv is newer than the release of mmdet or mmseg knows (2.2.0 with mmdet 3.3.0 asks < 2.2.0).'),
-            Cause('Packages of onedl and OpenMMLab are mixed.', clue=r'onedl'),
-        ),
-        _ENV,
-    ),
-    Signature(
         'MG498',
         'A value does not fit uint8 (numpy 2).',
         r'out of bounds for u?int8',
