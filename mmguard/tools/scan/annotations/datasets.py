@@ -299,6 +299,7 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
         images=ask,
         faults=faults,
         files=dataset.files,
+        within=dataset.images,  # may be outside of the data root: the config says so, not the data set
     )
     assert isinstance(facts.annotations, AnnotationFacts)
     facts.annotations.sources = [dataset.images if is_url(dataset.images) else os.path.normpath(dataset.images)]

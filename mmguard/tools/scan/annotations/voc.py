@@ -87,8 +87,9 @@ def scan_voc_files(
     minus_one: int = 1,
     faults: Optional[Faults] = None,
     files: Files = FILES,
+    within: str = '',
 ) -> LabelFacts:
-    """As :func:`scan_voc`, of the files that are listed."""
+    """As :func:`scan_voc`, of the files that are listed; their images lie in ``within``, by default in ``root``."""
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
@@ -112,11 +113,11 @@ def scan_voc_files(
     annotations.without_key = {'object.bndbox': boxless} if boxless else {}
     if images:
         annotations.missing, annotations.missing_files = missing_files(
-            root, [image.name for image in listed], faults, files
+            root, [image.name for image in listed], faults, files, within
         )
         names_read = [image.name for image, _ in read]
         annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            root, names_read, table.sizes, files
+            root, names_read, table.sizes, files, within
         )
     for name in names:
         annotations.instances_of.setdefault(name, 0)

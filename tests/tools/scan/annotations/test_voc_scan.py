@@ -300,3 +300,21 @@ def test_thirty_thousand_names_take_seconds(tmp_path: Path) -> None:
         diagnose(facts)
         assert len(facts.histogram) + len(about(facts).left_out_names) == 30_000
     assert time.process_time() - start < 15
+
+
+@pytest.mark.parametrize('root', ['', 'data', 'data/voc/', 'elsewhere'])
+def test_a_config_may_have_its_images_outside_of_its_data_root(root: str, tmp_path: Path) -> None:
+    from mmguard.tools.scan.annotations.datasets import scan_detection_config
+
+    (tmp_path / 'elsewhere').mkdir()
+    place = write(tmp_path / 'data' / 'voc' / 'VOC2007', {'a': xml(obj()), 'b': xml(obj())})
+    (tmp_path / 'data' / 'voc' / 'VOC2007' / 'JPEGImages' / 'b.jpg').unlink()
+    dataset = dict(
+        type='VOCDataset',
+        data_root=str(tmp_path / root) if root else '',
+        ann_file=f'{place}/ImageSets/Main/train.txt',
+        data_prefix=dict(sub_data_root=place),
+        metainfo=dict(classes=('cat',)),
+    )
+    found = about(scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))))
+    assert (found.missing, found.sizes_compared, found.size_mismatches) == (1, 1, [])
