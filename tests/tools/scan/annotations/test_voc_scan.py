@@ -300,3 +300,22 @@ def test_thirty_thousand_names_take_seconds(tmp_path: Path) -> None:
         diagnose(facts)
         assert len(facts.histogram) + len(about(facts).left_out_names) == 30_000
     assert time.process_time() - start < 15
+
+
+@pytest.mark.parametrize('data_root', ['here', '.'])
+def test_a_config_may_lead_out_of_its_data_root(data_root: str, tmp_path: Path) -> None:
+    from mmguard.tools.scan.engine import scan_here
+    from mmguard.tools.scan.options import ScanOptions
+    from mmguard.tools.scan.run import run_plan
+    from mmguard.tools.scan.target import plan_of
+
+    (tmp_path / 'here').mkdir()
+    there = write(tmp_path / 'there', {'a': xml(obj()), 'b': xml(obj())})
+    data = dict(type='VOCDataset', data_root=str(tmp_path / data_root), data_prefix=dict(sub_data_root=there))
+    data.update(ann_file=f'{there}/ImageSets/Main/train.txt', metainfo=dict(classes=('cat',)), pipeline=[])
+    model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=1))
+    config = tmp_path / 'config.py'
+    config.write_text(f"default_scope = 'mmdet'\nmodel = {model!r}\ntrain_dataloader = dict(dataset={data!r})\n")
+    (result,) = run_plan(plan_of(str(config), ScanOptions(splits=('train',))), scan_here)
+    assert result.facts.annotations.missing == 0
+    assert result.facts.annotations.annotations == 2
