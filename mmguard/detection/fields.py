@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.checks import shape_of
+from mmguard.text.short import short
 
 Target = Mapping[str, Any]
 
@@ -29,9 +30,13 @@ def check_targets(
         ValueError: A shape that does not fit, a missing field, or an unknown ``box_format``.
     """
     if box_format is not None and box_format not in BOX_FORMATS:
-        raise ValueError(f'box_format must be one of {", ".join(map(repr, BOX_FORMATS))} or None, got {box_format!r}')
+        raise ValueError(
+            f'box_format must be one of {", ".join(map(repr, BOX_FORMATS))} or None, got {short(box_format)}'
+        )
     if isinstance(instance_keys, str):
-        raise TypeError(f'instance_keys must be a sequence of names, got {instance_keys!r}: write ({instance_keys!r},)')
+        raise TypeError(
+            f'instance_keys must be a sequence of names, got {short(instance_keys)}: write ({short(instance_keys)},)'
+        )
     if not isinstance(targets, (list, tuple)) or not all(isinstance(target, Mapping) for target in targets):
         got = type(targets).__name__
         if isinstance(targets, (list, tuple)):

@@ -58,9 +58,11 @@ def write_whole(path: Path, content: bytes, check: Optional[Callable[[Path], Non
             if fcntl is None:
                 file.close()  # Windows renames no open file; elsewhere it is locked until it has its name
             os.replace(draft, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(FileNotFoundError):  # interrupted after it got its name
             os.unlink(draft)
+        if isinstance(error, OSError) and error.errno and error.filename is None:  # a full disk names no file
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from mmguard.labels import OTHERS
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
+from mmguard.text.short import short
 from mmguard.text.words import counted, plural
 
 Rule = TypeVar('Rule', bound='LabelSpace')
@@ -60,7 +61,7 @@ class LabelSpace:
             }
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f'label_map must map integers to integers, got {label_map!r}: write e.g. label_map={{7: 0, 8: 1}}'
+                f'label_map must map integers to integers, got {short(label_map)}: write e.g. label_map={{7: 0, 8: 1}}'
             ) from error
         wrong = {raw: label for raw, label in checked.items() if not self.is_valid(label)}
         if wrong:
@@ -272,7 +273,7 @@ def describe_values(values: Mapping[int, int], limit: int = 8, others: int = 0) 
 
 def check_on_invalid(on_invalid: str, allowed: Sequence[str] = ON_INVALID) -> str:
     if on_invalid not in allowed:
-        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {on_invalid!r}')
+        raise ValueError(f'on_invalid must be one of {", ".join(map(repr, allowed))}, got {short(on_invalid)}')
     return on_invalid
 
 
@@ -282,7 +283,7 @@ def check_num_classes(num_classes: Any) -> int:
 
 def check_int(name: str, value: Any, at_least: Optional[int] = None) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f'{name} must be an int, got {value!r} of type {type(value).__name__}')
+        raise TypeError(f'{name} must be an int, got {short(value)} of type {type(value).__name__}')
     if at_least is not None and value < at_least:
         raise ValueError(f'{name} must be at least {at_least}, got {value}')
     if not -(2**63) <= value < 2**63:

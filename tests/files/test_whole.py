@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,19 @@ def test_one_that_cannot_be_written_leaves_the_old_one_and_nothing_beside(
         write_whole(target, b'new')
     assert target.read_bytes() == b'old'
     assert os.listdir(tmp_path) == ['page.html']
+
+
+def test_an_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    resource = pytest.importorskip('resource')
+    code = 'import sys, pathlib; from mmguard.files.whole import write_whole; '
+    code += 'write_whole(pathlib.Path(sys.argv[1]), bytes(4000))'
+    (tmp_path / 'a.png').write_bytes(b'old')
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (300, 300))
+    command = [sys.executable, '-c', code, str(tmp_path / 'a.png')]
+    ended = subprocess.run(command, preexec_fn=limit, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.stderr.splitlines()[-1].startswith('OSError: ')
+    assert repr(str(tmp_path / 'a.png')) in ended.stderr.splitlines()[-1]
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {'a.png': b'old'}
 
 
 @pytest.mark.parametrize('kind', ['link', 'dangling link', 'folder', 'pipe', 'socket'])

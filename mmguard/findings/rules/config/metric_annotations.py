@@ -8,6 +8,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
+from mmguard.text.short import short
 
 METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
@@ -24,7 +25,7 @@ class MetricAnnotations(ConfigRule):
     )
     advice = 'Write the ann_file of the data set at the metric, too.'
     names = (
-        'VOCMetric prints the names of VOC, {wrong!r} for {right!r}, because the folder of {path} is called {folder}. '
+        'VOCMetric prints the names of VOC, {wrong} for {right}, because the folder of {path} is called {folder}. '
         'The figures are right, the names beside them are not; with more than 20 classes it fails.'
     )
     other_names = (
@@ -68,7 +69,7 @@ class MetricAnnotations(ConfigRule):
         if year is None or not own or place is None:
             return None
         wrong = own[place] if place < len(own) else None
-        message = self.names.format(wrong=wrong, right=names[place], path=dataset.path, folder=year)
+        message = self.names.format(wrong=short(wrong), right=short(names[place]), path=dataset.path, folder=year)
         written = dataset.config.get('type')
         edits = []
         if isinstance(written, str) and dataset.name == 'VOCDataset':

@@ -9,6 +9,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Facts
 from mmguard.findings.usual_edits import reduce_zero_label, without_first
+from mmguard.text.short import short
 
 BACKGROUND = ('background', 'bg', 'backgrounds', 'back_ground', 'unlabeled', 'unlabelled', 'void', 'ignore', '背景')
 
@@ -38,8 +39,8 @@ class ReducedBackground(ConfigRule):
                 yield self.at(
                     dataset.at('reduce_zero_label'),
                     True,
-                    f'Label 0 becomes the ignored label{default}, but class 0 is {names[0]!r}: it is never trained, '
-                    f'the others are one off and {names[-1]!r} never occurs.',
+                    f'Label 0 becomes the ignored label{default}, but class 0 is {short(names[0])}: it is never '
+                    f'trained, the others are one off and {short(names[-1])} never occurs.',
                     edits=_ways(config, names[0]),
                 )
 
@@ -52,6 +53,8 @@ def _knows_its_files(dataset: Part, first: str) -> bool:
 
 
 def _ways(config: ReadConfig, first: str) -> List[Edit]:
-    keep = reduce_zero_label(Facts(config=config), False, ASKS, f'Is {first!r} 0 in the files, and to be predicted?')
-    leave = without_first(config, f'Is {first!r} 0 in the files, and not to be predicted?')
+    keep = reduce_zero_label(
+        Facts(config=config), False, ASKS, f'Is {short(first)} 0 in the files, and to be predicted?'
+    )
+    leave = without_first(config, f'Is {short(first)} 0 in the files, and not to be predicted?')
     return [keep] if leave is None else [keep, leave]

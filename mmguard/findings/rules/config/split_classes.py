@@ -10,6 +10,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.usual_edits import listed, named, set_heads
+from mmguard.text.short import short
 from mmguard.text.words import counted
 
 
@@ -101,7 +102,7 @@ def _is_made_of(one: Any, other: Any) -> bool:
 
 def _first_other(names: List[str], expected: List[str]) -> str:
     position = next(i for i, pair in enumerate(zip(names, expected)) if pair[0] != pair[1])
-    return f'{position} is {names[position]!r} here and {expected[position]!r} there'
+    return f'{position} is {short(names[position])} here and {short(expected[position])} there'
 
 
 def _difference(names: List[str], expected: List[str]) -> str:

@@ -9,6 +9,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
+from mmguard.text.short import short
 from mmguard.text.words import counted
 
 
@@ -34,7 +35,7 @@ class CategoriesLeftOut(DataRule):
         if facts.labels is not None:
             slips = self._slips(facts.labels)
             if slips:
-                asked = f'Is {listing(f"{slip!r} a slip for {name!r}" for slip, name in slips.items())}?'
+                asked = f'Is {listing(f"{short(slip)} a slip for {short(name)}" for slip, name in slips.items())}?'
                 yield from rewrite(self, facts, 'corrects it', ASKS, asked, rename=slips)
         if facts.labels is not None and facts.config is not None:
             question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too (else nothing is to do)?'
@@ -46,7 +47,7 @@ class CategoriesLeftOut(DataRule):
         return {'names': names, 'all': ', '.join(map(repr, known)), 'number': len(known)}
 
     def evidence(self, facts: LabelFacts) -> str:
-        return listing(f'{counted(n, "annotation")} of {name!r}' for name, n in self._names(facts).items())
+        return listing(f'{counted(n, "annotation")} of {short(name)}' for name, n in self._names(facts).items())
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return {}

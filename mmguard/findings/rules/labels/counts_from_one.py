@@ -12,6 +12,7 @@ from mmguard.findings.map_edits import renumbered, shifted, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.yolo.base import counted_from_zero
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, is_whole, trained
+from mmguard.text.short import short
 
 
 class CountsFromOne(DataRule):
@@ -79,7 +80,7 @@ class CountsFromOne(DataRule):
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
-        question = f'Is category 0, {found.categories[0]!r}, which no annotation has, no class?'
+        question = f'Is category 0, {short(found.categories[0])}, which no annotation has, no class?'
         why = 'leaves it out and numbers the others from 0'
         yield from rewrite(self, facts, why, ASKS, question, classes=others, renumber=0)
         enough = max(found.categories) + 1

@@ -9,6 +9,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, folded, listing
+from mmguard.text.short import short
 
 
 class NamesNearlyEqual(DataRule):
@@ -50,7 +51,7 @@ class NamesNearlyEqual(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         counts = self._counts(annotations_of(facts))
-        return listing(f'{name!r} {counts.get(name, 0):,} times' for names in self._pairs(facts) for name in names)
+        return listing(f'{short(name)} {counts.get(name, 0):,} times' for names in self._pairs(facts) for name in names)
 
     def _counts(self, found: AnnotationFacts) -> Dict[str, int]:
         of_ids = {name: found.instances_of.get(str(number), 0) for number, name in found.categories.items()}

@@ -11,6 +11,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, class_lists, config_of, folded, is_trained_on, listing, nearest
+from mmguard.text.short import short
 
 FORMATS = ('coco', 'voc')
 
@@ -32,7 +33,7 @@ class NamesNotInFile(DataRule):
         'The comma of a tuple of one is missing: `("{word}")` is a text, and counts as many classes as letters. Write '
         "`metainfo=dict(classes=('{word}',))`."
     )
-    string = 'classes is a string, {word!r}: every letter of it is a class.'
+    string = 'classes is a string, {shown}: every letter of it is a class.'
     unnamed = (
         'The config gives no metainfo, so these are the names that come with the type of the data set. Write those of '
         'the file, in its order, into the dataset of train_dataloader, val_dataloader and test_dataloader: '
@@ -102,7 +103,7 @@ class NamesNotInFile(DataRule):
         missing, names = self._missing(facts)
         known = self._known(facts)
         there, meant = set(known), self._meant(facts)
-        pairs = ', '.join(f'{name!r} is {found!r} there' for name, found in meant.items() if found)
+        pairs = ', '.join(f'{short(name)} is {short(found)} there' for name, found in meant.items() if found)
         # What the file does not know at all is not to be listed.
         written = [meant.get(name) or name for name in names if meant.get(name) or name in there]
         return {
@@ -111,6 +112,7 @@ class NamesNotInFile(DataRule):
             'close': f' ({pairs})' if pairs else '',
             'known': listing(map(repr, known)),
             'word': ''.join(self._spelt(facts)),
+            'shown': short(''.join(self._spelt(facts))),
             'number': len(known),
         }
 

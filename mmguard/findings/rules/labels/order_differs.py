@@ -10,6 +10,7 @@ from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_classes
 from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
+from mmguard.text.short import short
 
 
 class OrderDiffers(DataRule):
@@ -72,7 +73,9 @@ class OrderDiffers(DataRule):
         if displaced is None:
             return f'category ids in the file: {listing(list(annotations_of(facts).categories))}'
         path, names, ordered = displaced
-        wrong = [f'label {i} is {b!r} in the file, {a!r} in {path}' for i, (a, b) in enumerate(zip(names, ordered))]
+        wrong = [
+            f'label {i} is {short(b)} in the file, {short(a)} in {path}' for i, (a, b) in enumerate(zip(names, ordered))
+        ]
         texts = '; the file lists its ids as texts are sorted: 1, 10, 2' if _sorted_as_texts(facts) else ''
         if ordered == sorted(ordered) and _by_number(names):
             texts = '; the file lists its names as texts are sorted, the config by the numbers in them'

@@ -8,6 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing, share
+from mmguard.text.short import short
 from mmguard.text.words import counted
 
 #: From this share of the annotations on it is the list of categories that is wrong.
@@ -55,7 +56,9 @@ class UnnamedCategories(DataRule):
         found = annotations_of(facts.labels)
         unnamed, ids = sum(found.unnamed.values()), sorted(found.categories)
         if self._is_shifted(found) and ids == list(range(1, len(ids) + 1)):
-            question = f'Do category_ids count from 0 where "categories" count from 1 (is 0 {found.categories[1]!r})?'
+            question = (
+                f'Do category_ids count from 0 where "categories" count from 1 (is 0 {short(found.categories[1])})?'
+            )
             shift = {number - 1: number for number in ids}
             yield from rewrite(self, facts, 'adds 1 to every category_id', ASKS, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:

@@ -252,7 +252,9 @@ def _describe_categories(
             annotations.categories[number] = name
         else:
             what = 'a category has no id' if code == ABSENT else 'the id of a category is no whole number'
-            faults.add(what, f'{source}: {name!r}' if code == ABSENT else f'{source}: {number!r}, {name!r}')
+            faults.add(
+                what, f'{source}: {short(name)}' if code == ABSENT else f'{source}: {short(number)}, {short(name)}'
+            )
     names = [name for _, name in coco.categories]
     counts = np.bincount(table.category[table.category >= 0], minlength=len(names)).tolist()
     annotations.unused = [name for name, count in zip(names, counts) if not count]
@@ -267,7 +269,7 @@ def _describe_categories(
             rows = np.flatnonzero((table.category < 0) & (coco.annotations.category_id == code))
             annotations.unnamed_examples += _places_of(coco, table, rows)
         elif code != ABSENT:
-            faults.add('category_id names no category', f'{source}: {number!r}, {counted(count, "annotation")}')
+            faults.add('category_id names no category', f'{source}: {short(number)}, {counted(count, "annotation")}')
     if class_names is None:
         return
     in_file = set(names)

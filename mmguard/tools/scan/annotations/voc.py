@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import partial
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.files.inside import OutsideError, resolve_inside
+from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, UNLISTED, WRONG_SIZE, Table, facts_of
-from mmguard.tools.scan.annotations.voc_xml import VocFile, read_regular, read_voc
+from mmguard.tools.scan.annotations.voc_xml import LARGEST, VocFile, read_voc
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.files import FILES, Files
 from mmguard.tools.storage.urls import joined
@@ -93,7 +95,8 @@ def scan_voc_files(
     faults = Faults() if faults is None else faults
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
-    for image, text in zip(listed, files.readers([joined(root, image.xml) for image in listed], read_regular)):
+    xml = partial(read_regular, most=LARGEST)
+    for image, text in zip(listed, files.readers([joined(root, image.xml) for image in listed], xml)):
         file = read_voc(text, image.xml, faults, minus_one)
         if file is not None:
             read.append((image, _sized(root, image, file, faults, files)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from xml.parsers import expat
 
-from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.faults import Faults, short
 
@@ -49,12 +48,6 @@ class VocFile(NamedTuple):
 
     size: Optional[Tuple[float, float]]
     objects: List[VocObject]
-
-
-def read_regular(path: str) -> bytes:
-    """A file of a disk, as far as one is read at all."""
-    with open_regular(path) as file:
-        return file.read(LARGEST + 1)
 
 
 def read_voc(read: Text, source: str, faults: Faults, minus_one: int = 1) -> Optional[VocFile]:

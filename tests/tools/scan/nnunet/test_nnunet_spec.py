@@ -41,9 +41,9 @@ def spec_of(root: Path, **changes: Any) -> DatasetSpec:
         (dict(labels={'background': 1, 'liver': 2}), LABEL_FAULTS, 'background must be 0, got [1]'),
         (dict(labels={'background': [0], 'liver': 1}), LABEL_FAULTS, 'background must be 0, no list, got [0]'),
         (dict(labels={'background': 0, 'a': 1, 'b': 4}), LABEL_FAULTS, 'without a gap, got 0, 1, 4'),
-        (dict(labels={'background': 0, 'a': '1'}), LABEL_FAULTS, 'the label of "a" is "1": write the integer 1'),
-        (dict(labels={'background': 0, 'a': 'one'}), LABEL_FAULTS, 'the label of "a" is "one", no integer'),
-        (dict(labels={'background': 0, 'a': True}), LABEL_FAULTS, 'the label of "a" is true'),
+        (dict(labels={'background': 0, 'a': '1'}), LABEL_FAULTS, 'the label of "a" is \'1\': write the integer 1'),
+        (dict(labels={'background': 0, 'a': 'one'}), LABEL_FAULTS, 'the label of "a" is \'one\', no integer'),
+        (dict(labels={'background': 0, 'a': True}), LABEL_FAULTS, 'the label of "a" is True'),
         (dict(labels={'background': 0, 'a': 1.5}), LABEL_FAULTS, 'the label of "a" is 1.5, no integer'),
         (dict(labels={'background': 0, 'a': 1, 'b': 1}), LABEL_FAULTS, 'label 1 has 2 names: a, b'),
         (dict(labels={'background': 0, 'a': 1, 'ignore': 255}), LABEL_FAULTS, 'highest label + 1 = 2, got 255'),
@@ -86,7 +86,7 @@ def test_a_name_that_stands_twice_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ('said', 'reported'), [(3, ''), (4, 'numTraining is 4, 3 cases'), ('3', 'must be a number, got "3"')]
+    ('said', 'reported'), [(3, ''), (4, 'numTraining is 4, 3 cases'), ('3', "must be a number, got '3'")]
 )
 def test_the_number_of_cases_is_compared(said: Any, reported: str, tmp_path: Path) -> None:
     spec = spec_of(tmp_path, numTraining=said)

@@ -18,6 +18,7 @@ from mmguard.findings.rules.labels.volumes.base import (
 )
 from mmguard.findings.views import as_map, listing, share
 from mmguard.findings.volumes import UNEXPECTED
+from mmguard.text.short import short
 from mmguard.text.words import counted
 
 #: Up to this share of the voxels a value is a slip rather than a class.
@@ -122,7 +123,7 @@ class UnexpectedValues(VolumeCause):
             return
         title, pairs = self._by_name(labels)
         if pairs:
-            meant = ', '.join(f'{old} {labels.name_of(new)!r}' for old, new in pairs.items())
+            meant = ', '.join(f'{old} {short(labels.name_of(new))}' for old, new in pairs.items())
             text = self.named.format(pairs=as_map(pairs))
             yield rewrite_volumes(
                 labels, text, f'Are they the values of {title}: {meant}?', label_map=tuple(pairs.items())
@@ -130,7 +131,7 @@ class UnexpectedValues(VolumeCause):
             return
         pairs = self._renumbered(labels)
         if pairs and not rare:
-            meant = ', '.join(f'{old} {labels.name_of(new)!r}' for old, new in pairs.items())
+            meant = ', '.join(f'{old} {short(labels.name_of(new))}' for old, new in pairs.items())
             text = self.renumber.format(pairs=as_map(pairs))
             yield rewrite_volumes(labels, text, f'Is {meant}?', label_map=tuple(pairs.items()))
         if wrong == [following] and labels.ignore_index is None and not rare:
