@@ -10,7 +10,6 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 from mmguard.config.classes import class_of, metainfo_of_class
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.files.inside import find_inside
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.faults import Faults
@@ -287,8 +286,6 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
     # Names are relative to the data root, as in mmguard's log.
     root = entered(dataset.root) or dataset.images
     inside = in_the_place(dataset.images, root, '')
-    if not find_inside(root, inside):  # a config may lead anywhere
-        root, inside = dataset.images, '.'
     folder = '' if inside == '.' else inside
     listed = images_of_list(lines, folder, of_images, of_xml, dataset.ann_file, faults)
     smallest = 0 if dataset.test_mode else int(dataset.filter_cfg.get('bbox_min_size') or 0)
