@@ -27,6 +27,8 @@ if hasattr(os, 'register_at_fork'):
 def note(loss: Any) -> None:
     """Have the counts of a loss reported at the end of this process, not of one that is forked from it."""
     loss.__dict__['_made_by_process'] = os.getpid()
+    atexit.unregister(_report)  # a process of multiprocessing forgets what its parent registered, since Python 3.13
+    atexit.register(_report)
     _alive.add(loss)
 
 
@@ -51,7 +53,6 @@ def last_line(name: str, tally: Tally) -> str:
     return f'mmguard: {name} {what} of {counted(tally.total, "label")}{values}'
 
 
-@atexit.register
 def _report() -> None:
     try:
         for loss in list(_alive):
