@@ -10,11 +10,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import pytest
-from annotation_files import VOC_GOOD, corners, normalised, rewritten, turned_sizes, voc
+from annotation_files import VOC_GOOD, corners, normalised, rewritten, voc
 from detection_configs import NAMES, PETS, SITUATIONS
-from kinds_fresh_2_boxes import rows_first
 from PIL import Image
-from second_round import doubled, empty_boxes, voc_swapped_size
 from situation import (
     coco_config,
     coco_data,
@@ -42,6 +40,33 @@ from mmguard.tools.scan.target import plan_of
 GOOD = some_boxes([0, 1, 2])
 PARENT = {0: 'pets', 1: 'cat', 2: 'dog'}
 THREE = {0: 'cat', 1: 'dog', 2: 'cow'}
+
+
+def turned_sizes(data: Dict[str, Any]) -> None:
+    for one in data['images']:
+        one['width'], one['height'] = one['height'], one['width']
+    for place, one in enumerate(data['annotations']):
+        one['bbox'] = [200 + place % 9 * 10, 30, 40, 50]
+
+
+def doubled(data: Dict[str, Any]) -> None:
+    for one in data['annotations']:
+        one['bbox'] = [2 * part for part in one['bbox']]
+
+
+def empty_boxes(data: Dict[str, Any]) -> None:
+    for one in data['annotations'][::5]:
+        one['bbox'] = [0, 0, 0, 0]
+
+
+def voc_swapped_size(root: Path) -> Any:
+    """An exporter confused width and height; the pictures are 320 x 240."""
+    return voc_xml(root / 'VOC', VOC_GOOD, size=(240, 320)), {}
+
+
+def rows_first(boxes: List[Any]) -> List[Any]:
+    """y1, x1, y2, x2, as TensorFlow's detection API writes them."""
+    return [[(i, [y, x, y + h, x + w]) for i, (x, y, w, h) in image] for image in boxes]
 
 
 class Scan(NamedTuple):
