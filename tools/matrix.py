@@ -43,12 +43,14 @@ class Row(NamedTuple):
 ROWS = (
     Row('1.13.1', '1.21.0', '3.8'),
     Row('2.0.1', '1.22.4', '3.9'),
-    Row('2.1.2', '1.26.4', '3.11'),
+    Row('2.1.2', '1.24.4', '3.8'),
     Row('2.2.2', '1.26.4', '3.10'),
     Row('2.4.1', '2.0.2', '3.12'),
     Row('2.6.0', '2.2.6', '3.13'),
     Row('2.9.1', '2.3.5', '3.12'),
     Row('2.13.0', '2.4.6', '3.11'),
+    Row('2.14.1', '2.4.6', '3.11'),
+    Row('2.15.0', '2.4.6', '3.13'),
 )
 #: mmengine needs the pkg_resources of setuptools < 81, and a test builds mmguard with what is installed.
 PACKAGES = ('mmengine==0.10.7', 'setuptools>=61,<81', 'wheel')
