@@ -81,11 +81,13 @@ def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Gu
     found = guard_pipelines(tree, spaces)
     for steps in lists:
         steps.write()
+    changed = [line for line in found.changed if ' -> ' not in line]  # a transform that is built stays what it is
+    stays = [f'{line}: write that into the config (`mmguard apply`)' for line in found.changed if ' -> ' in line]
     in_assigners = heed_ignored(tree)
     for assigner in _assigners(unwrapped(runner.model)) if in_assigners else ():
         assigner.ignore_iof_thr = IGNORE_IOF_THR
     left = list(trained_as_background(tree)) if spaces.instances is not None else []
-    return GuardedRun([*in_assigners, *found.changed], [*left, *found.left])
+    return GuardedRun([*in_assigners, *changed], [*left, *stays, *found.left])
 
 
 def _assigners(model: nn.Module) -> Iterator[Any]:
