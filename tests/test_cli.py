@@ -65,6 +65,7 @@ def test_the_help_needs_neither_framework_and_imports_no_more_than_the_parsers()
 
 @pytest.mark.parametrize('command', [['report', '.'], ['scan', 'ä', '--num-classes', '2', '--processes', '1']])
 def test_characters_that_the_screen_cannot_show_are_escaped(command, tmp_path):
+    pytest.importorskip('rich')
     if command[0] == 'scan':
         pytest.importorskip('PIL')
     (tmp_path / 'ä').mkdir()
