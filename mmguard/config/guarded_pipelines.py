@@ -47,7 +47,6 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
     report = Report([], [])
     for_instances, read = _for_instances(tree), ReadConfig(by_name(tree))
     _branches_as_lists(tree)
-    report.changed.extend(_guard_point_classes(tree, spaces))
     for path, steps in list(_pipelines(tree, ())):
         pack_at = next(n for n, step in enumerate(steps) if _name(step) in (*_PACKS, *_OTHER_PACKS))
         pack = steps[pack_at]
@@ -182,18 +181,24 @@ def _unguarded_points(path: Path, pack: Dict[str, Any], spaces: LabelSpaces) -> 
         yield f'{dotted(path)}: no guard of {POINTS}, which no head takes as classes'
 
 
-def _guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> Iterator[str]:
-    """Has every step that makes classes of the values in label files of points survive any value, in place."""
-    for path, node in walk(tree):
-        if _name(node) == _POINT_CLASSES and path[0] != 'model':
-            node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
-            if spaces.pixels is not None:
-                node['ignore_index'] = spaces.pixels.ignore_index
-            yield f'{dotted(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}'
+def point_class_mappings(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+    """Yield the steps that make classes of the values in label files of points, with their paths."""
+    return ((path, node) for path, node in walk(tree) if _name(node) == _POINT_CLASSES and path[0] != 'model')
+
+
+def guard_point_classes(tree: Dict[str, Any], spaces: LabelSpaces) -> List[str]:
+    """Have every such step survive any value, in place. Returns what was changed, in words."""
+    changed = []
+    for path, node in point_class_mappings(tree):
+        node['type'] = _type(node, f'Guarded{_POINT_CLASSES}')
+        if spaces.pixels is not None:
+            node['ignore_index'] = spaces.pixels.ignore_index
+        changed.append(f'{dotted(path)}: {_POINT_CLASSES} -> Guarded{_POINT_CLASSES}')
+    return changed
 
 
 def _packs_label_maps(steps: List[Any], pack: Dict[str, Any], scope: str) -> bool:
-    """Whether mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
+    """Return True if mmdet's annotations come with a label map; those loaded by a wrapped data set may."""
     if _name(pack) == _OBJECT_PACK:
         return _packs(pack, 'pixels')
     if _name(pack) != 'PackDetInputs':

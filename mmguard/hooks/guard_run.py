@@ -9,11 +9,11 @@ from mmengine.registry import TRANSFORMS
 from torch import nn
 
 from mmguard.config.classes import name_of
-from mmguard.config.guarded_pipelines import guard_pipelines
+from mmguard.config.guarded_pipelines import guard_pipelines, point_class_mappings
 from mmguard.config.ignored_instances import IGNORE_IOF_THR, heed_ignored, trained_as_background
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name
+from mmguard.config.tree import by_name, dotted
 from mmguard.hooks.discovery import built_loop, class_names_of, unwrapped
 from mmguard.labels.spaces import LabelSpaces, from_model
 from mmguard.losses.guard_model import guard_model
@@ -52,12 +52,10 @@ def guard_run(runner: Any) -> GuardedRun:
     spaces = from_config(config)
     if not spaces.by_kind():  # built from objects
         spaces = from_model(unwrapped(runner.model), _class_names(runner))
-    changed, left = guard_model(unwrapped(runner.model))
-    pipelines = _guard_pipelines(runner, config, spaces)
-    changed, left = changed + pipelines.changed, left + pipelines.left
-    if any(line.startswith('train_dataloader') for line in pipelines.changed):
-        left += _restart_workers(runner)
-    return GuardedRun(changed, left)
+    model = guard_model(unwrapped(runner.model))
+    pipelines, is_training_new = _guard_pipelines(runner, config, spaces)
+    restarted = _restart_workers(runner) if is_training_new else []
+    return GuardedRun([*model.changed, *pipelines.changed], [*model.left, *pipelines.left, *restarted])
 
 
 def _class_names(runner: Any) -> List[str]:
@@ -66,28 +64,31 @@ def _class_names(runner: Any) -> List[str]:
     return next((found for found in names if found), [])
 
 
-def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> GuardedRun:
-    """Describe the built pipelines as a config, have the guards put in there, and build what is new."""
-    lists: List[_Steps] = []
+def _guard_pipelines(runner: Any, config: ReadConfig, spaces: LabelSpaces) -> Tuple[GuardedRun, bool]:
+    """Describe the built pipelines as a config, have the guards put in there, and build what is new.
+
+    Returns:
+        tuple: what was guarded and what stays; True if the training has a new transform.
+    """
+    lists: Dict[str, List[_Steps]] = {}
     tree: Dict[str, Any] = {key: config.part(key) for key in ('model', 'data_preprocessor', 'train_cfg')}
     tree['default_scope'] = runner.cfg.get('default_scope')
     for mode in ('train', 'val', 'test'):
         loop = built_loop(runner, mode)
         if loop is not None:
-            tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists)}
+            lists[mode] = []
+            tree[f'{mode}_dataloader'] = {'dataset': _describe_dataset(loop.dataloader.dataset, lists[mode])}
     # PipelineSwitchHook replaces the pipeline later by what it builds of these.
     switches = [hook for hook in runner.hooks if isinstance(getattr(hook, 'switch_pipeline', None), list)]
     tree['custom_hooks'] = [{'switch_pipeline': hook.switch_pipeline} for hook in switches]
+    left = [f'{dotted(path)}: the map stays; `mmguard apply` guards it' for path, _ in point_class_mappings(tree)]
     found = guard_pipelines(tree, spaces)
-    for steps in lists:
-        steps.write()
-    changed = [line for line in found.changed if ' -> ' not in line]  # a transform that is built stays what it is
-    stays = [f'{line}: write that into the config (`mmguard apply`)' for line in found.changed if ' -> ' in line]
+    new = {mode for mode, held in lists.items() for steps in held if steps.write()}
     in_assigners = heed_ignored(tree)
     for assigner in _assigners(unwrapped(runner.model)) if in_assigners else ():
         assigner.ignore_iof_thr = IGNORE_IOF_THR
-    left = list(trained_as_background(tree)) if spaces.instances is not None else []
-    return GuardedRun([*in_assigners, *changed], [*left, *stays, *found.left])
+    left += trained_as_background(tree) if spaces.instances is not None else ()
+    return GuardedRun([*in_assigners, *found.changed], [*left, *found.left]), 'train' in new
 
 
 def _assigners(model: nn.Module) -> Iterator[Any]:
@@ -112,17 +113,18 @@ class _Steps(NamedTuple):
     built: List[Any]
     types: Any
 
-    def write(self) -> None:
-        """Build what was inserted, and hand changed ``meta_keys`` on."""
+    def write(self) -> bool:
+        """Build what was inserted, and hand changed ``meta_keys`` on; True if anything was inserted."""
         for step in self.described:
             transform: Any = step.get(_OBJECT)
             if 'meta_keys' in step and step['meta_keys'] is not transform.meta_keys:
                 transform.meta_keys = step['meta_keys']
         if len(self.described) == len(self.built):
-            return
+            return False
         if isinstance(self.types, list):
             self.types[:] = [name_of(step['type']) for step in self.described]
         self.built[:] = [step[_OBJECT] if _OBJECT in step else TRANSFORMS.build(step) for step in self.described]
+        return True
 
 
 def _describe_dataset(dataset: Any, lists: List[_Steps]) -> Dict[str, Any]:

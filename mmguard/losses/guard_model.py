@@ -23,6 +23,10 @@ _ARGUMENTS = (
 )
 
 
+#: Path, module around it, its key there, and the loss.
+_Place = Tuple[str, nn.Module, str, nn.Module]
+
+
 class GuardedModel(NamedTuple):
     """Record of :func:`guard_model`.
 
@@ -70,25 +74,17 @@ def guard_model(model: nn.Module) -> GuardedModel:
     return GuardedModel(changed, left)
 
 
-def _losses_of(model: nn.Module) -> Iterator[Tuple[str, nn.Module, str, nn.Module]]:
-    """Yield path, owner, key and loss of every loss outside of guards, shared ones at each of their places."""
-    seen = set()
-
-    def walk(owner: nn.Module, path: str, is_loss: bool) -> Iterator[Tuple[str, nn.Module, str, nn.Module]]:
-        if id(owner) in seen or isinstance(owner, CountsLabels) or issubclass(type(owner), CountsLabels):
-            return
-        seen.add(id(owner))
-        for key, child in owner._modules.items():
-            if child is None or issubclass(type(child), CountsLabels):
-                continue
-            where = f'{path}.{key}'.lstrip('.')
-            named_loss = (is_loss or 'loss' in key) and key not in WITHOUT_CLASSES
-            if named_loss and not isinstance(child, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
-                yield where, owner, key, child
-            else:
-                yield from walk(child, where, named_loss)
-
-    yield from walk(model, '', False)
+def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Iterator[_Place]:
+    """Yield the places of all losses outside of guards; one that is shared at each of its places."""
+    for key, child in owner._modules.items():
+        if child is None or isinstance(child, CountsLabels):
+            continue
+        where = f'{path}.{key}'.lstrip('.')
+        named_loss = (is_loss or 'loss' in key) and key not in WITHOUT_CLASSES
+        if named_loss and not isinstance(child, (nn.ModuleList, nn.ModuleDict, nn.Sequential)):
+            yield where, owner, key, child
+        else:
+            yield from _losses_of(child, where, named_loss)
 
 
 def _guard_of(loss: nn.Module, is_cross_entropy: bool, framework: str) -> nn.Module:

@@ -29,9 +29,9 @@ def named_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[s
     found: Dict[str, type] = {}
     for full_name in (*GUARD_BY_NAME, *REASONS):
         package, _, stock = full_name.partition('.')
-        if package != scope or REASONS.get(full_name) is USE_OWN_CLASS:
-            continue
         reason = REASONS.get(full_name)
+        if package != scope or reason is USE_OWN_CLASS:
+            continue
         make = _guarded(stock, base) if reason is None else _refused(stock, reason)
         doc = f"{scope}'s {stock}, safe against any label; see :class:`GuardedLoss`." if reason is None else reason
         made = type(f'Guarded{stock}', (make,), {'__module__': module, '__doc__': doc})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 from mmengine.config import Config
@@ -33,17 +33,17 @@ def stock_config(root: str, work_dir: Path, **loader: Any) -> Config:
     return config
 
 
-def two_lines(config: Config) -> Run:
-    config = copy.deepcopy(config)
-    config.custom_hooks = [dict(type='LabelGuardHook', guard=True)]
-    return Run(config).train()
-
-
-def written_out(config: Config, work_dir: Path) -> Run:
-    config = guard_config(config)
+def named_apart(config: Config, work_dir: Path) -> Config:
     config.work_dir = str(work_dir)
     config.experiment_name = config.visualizer.name = uuid.uuid4().hex
-    return Run(config).train()
+    return config
+
+
+def both_trained(config: Config, folder: Path) -> Tuple[Run, Run]:
+    """With the two lines, and as ``guard_config`` writes it."""
+    two = named_apart(copy.deepcopy(config), folder / 'two')
+    two.custom_hooks = [*two.get('custom_hooks', []), dict(type='LabelGuardHook', guard=True)]
+    return Run(two).train(), Run(named_apart(guard_config(config), folder / 'written')).train()
 
 
 def losses_of(run: Run) -> List[float]:
@@ -66,8 +66,7 @@ WORKERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize('name', WORKERS)
 def test_the_workers_see_the_guards(root: str, tmp_path: Path, name: str) -> None:
-    config = stock_config(root, tmp_path / 'two', **WORKERS[name])
-    two, written = two_lines(config), written_out(config, tmp_path / 'written')
+    two, written = both_trained(stock_config(root, tmp_path, **WORKERS[name]), tmp_path)
     assert counts_of(two) == counts_of(written)
     assert losses_of(two) == losses_of(written)
     seen = {sample['source']: sample for line in two.lines() for sample in line['samples']}
@@ -78,12 +77,12 @@ def test_the_workers_see_the_guards(root: str, tmp_path: Path, name: str) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize('workers', [0, 2])
 def test_by_epoch_with_validation(root: str, tmp_path: Path, workers: int) -> None:
-    config = stock_config(root, tmp_path / 'two')
+    config = stock_config(root, tmp_path)
     by_epoch(config)
     config.train_dataloader.update(num_workers=workers, persistent_workers=bool(workers))
     add_loop(config, 'val', pipeline=[*LOAD, PACK])
     config.train_cfg.val_interval = 1
-    two, written = two_lines(config), written_out(config, tmp_path / 'written')
+    two, written = both_trained(config, tmp_path)
     for mode in ('train', 'val'):
         assert counts_of(two, mode) == counts_of(written, mode) != []
     assert losses_of(two) == losses_of(written)
@@ -129,24 +128,11 @@ SEGMENTATION = {
 }
 
 
-def named_apart(config: Config, work_dir: Path) -> Config:
-    config.work_dir = str(work_dir)
-    config.experiment_name = config.visualizer.name = uuid.uuid4().hex
-    return config
-
-
-def with_two_lines(config: Config, work_dir: Path) -> Run:
-    config = named_apart(copy.deepcopy(config), work_dir)
-    config.custom_hooks = [*config.get('custom_hooks', []), dict(type='LabelGuardHook', guard=True)]
-    return Run(config)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('name', SEGMENTATION)
 def test_a_stock_config_of_mmseg(root: str, tmp_path: Path, name: str) -> None:
     stock = shrink(Config.fromfile(config_file(SEGMENTATION[name])), root, str(tmp_path))
-    two = with_two_lines(stock, tmp_path / 'two').train()
-    written = Run(named_apart(guard_config(stock), tmp_path / 'written')).train()
+    two, written = both_trained(stock, tmp_path)
     assert counts_of(two) == counts_of(written) != []
     assert two.lines('val') == written.lines('val') != []
     assert losses_of(two) == losses_of(written)
@@ -159,8 +145,7 @@ def test_a_stock_config_of_mmseg(root: str, tmp_path: Path, name: str) -> None:
 def test_a_stock_config_of_mmdet(tmp_path: Path, family: str) -> None:
     data = MAKERS[family](str(tmp_path / 'data'))
     stock = small_config(family, data, str(tmp_path), stock=True)
-    two = with_two_lines(stock, tmp_path / 'two').train()
-    written = Run(named_apart(guard_config(stock), tmp_path / 'written')).train()
+    two, written = both_trained(stock, tmp_path)
     assert counts_of(two) == counts_of(written) != []
     assert losses_of(two) == losses_of(written)
 

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
 
 from mmguard.config.classes import name_of
-from mmguard.config.guarded_pipelines import guard_pipelines
+from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
 from mmguard.config.ignored_instances import heed_ignored, trained_as_background
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
@@ -54,12 +54,13 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     spaces = from_config(read)
     left = [*read.unknown_framework(), *_disagreements(spaces)]
     in_losses = guard_losses(tree)
+    in_points = guard_point_classes(tree, spaces)
     in_pipelines = guard_pipelines(tree, spaces)
     in_assigners = heed_ignored(tree)
     if spaces.instances is not None:
         left.extend(trained_as_background(tree))
     changed += [*_add_import(tree), *_add_hook(tree)]
-    changed += [*in_losses[0], *in_assigners, *in_pipelines.changed]
+    changed += [*in_losses[0], *in_assigners, *in_points, *in_pipelines.changed]
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
 
 
