@@ -61,7 +61,7 @@ def load_config(file: str, import_custom_modules: bool = True, run_code: bool = 
     except CannotRun:
         raise
     except NotPlain as error:
-        raise NotAConfig(f'{file} is no config: it is {error}. Nothing of it was run') from error
+        raise NotAConfig(f'{file} is not a config: it is {error}. Nothing of it was run') from error
     except SystemExit as error:
         raise CannotRun(f'{file}: the config {ended_by(error)}') from error
     except RecursionError as error:

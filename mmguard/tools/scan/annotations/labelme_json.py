@@ -9,7 +9,7 @@ import math
 import struct
 from typing import Any, List, NamedTuple, Optional, Tuple
 
-from mmguard.files.regular import open_regular
+from mmguard.files.regular import read_regular
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
 from mmguard.tools.scan.annotations.faults import Faults, short
 
@@ -189,13 +189,9 @@ def _corners(kind: str, points: Points) -> Tuple[float, ...]:
 def _read_json(path: str, source: str, faults: Faults) -> Optional[Tuple[Any]]:
     """What a JSON holds, as the one element of a tuple; ``None`` where that is nothing, which is written down."""
     try:
-        with open_regular(path) as file:
-            text = file.read(LARGEST + 1)
+        text = read_regular(path, LARGEST)
     except (OSError, ValueError) as error:
         faults.add(f'cannot be read: {getattr(error, "strerror", None) or error}', source)
-        return None
-    if len(text) > LARGEST:
-        faults.add(f'is larger than {LARGEST >> 20} MiB', source)
         return None
     if not text.strip():
         faults.add('the file is empty', source)
