@@ -87,7 +87,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/report/test_pictures.py',
         'tools/scan/annotations/test_coco_folder.py',
         'tools/scan/annotations/test_cvat_exports.py',
-        'tools/scan/annotations/test_openimages_metas.py',
         'tools/scan/annotations/test_other_sizes.py',
         'tools/scan/hostile_files.py',
         'tools/scan/label_files.py',

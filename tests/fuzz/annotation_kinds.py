@@ -143,12 +143,10 @@ def openimages() -> Files:
     rows = [f'{image},xclick,/m/{label},1,0.1,0.5,0.2,0.6,0,0,0,0,0' for image in 'ab' for label in range(3)]
     metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in 'ab']
     tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName=f'/m/{label}') for label in range(3)])
-    levels = 'image,x,/m/0,1\n' + ''.join(f'{image},verification,/m/0,1\n' for image in 'ab')
     return {
         'boxes.csv': ('\n'.join([header, *rows, '']).encode(), (damaged_table,)),
         'classes.csv': (b'/m/0,Cat\n/m/1,Dog\n/m/2,Bird\n', (damaged_table,)),
-        'hierarchy.json': (json.dumps(tree).encode(), (damaged_json,)),
-        'levels.csv': (levels.encode(), (damaged_table,)),
+        'hierarchy.json': (json.dumps(tree).encode(), ()),
         'metas.pkl': (pickle.dumps(metas), ()),
         'images/a.jpg': (picture(), ()),
         'images/b.jpg': (picture(), ()),
@@ -161,7 +159,7 @@ default_scope = 'mmdet'
 model = dict(type='RetinaNet', bbox_head=dict(type='RetinaHead', num_classes=3))
 dataset = dict(
     type='OpenImagesDataset', data_root='', ann_file='boxes.csv', data_prefix=dict(img='images/'),
-    label_file='classes.csv', hierarchy_file='hierarchy.json', meta_file='metas.pkl', image_level_ann_file='levels.csv',
+    label_file='classes.csv', hierarchy_file='hierarchy.json', meta_file='metas.pkl',
     pipeline=[])
 train_dataloader = dict(batch_size=1, dataset=dataset)
 val_dataloader = dict(batch_size=1, dataset=dict(dataset, test_mode=True))

@@ -107,6 +107,10 @@ def load_openimages(folder: Path, file: str, argv: List[str]) -> None:
     os.chdir(folder)
     try:
         config = Config.fromfile('config.py')
+        with open('boxes.csv', encoding='utf-8') as boxes:  # sizes in another order end mmdet, and are not looked for
+            listed = [name for name, _ in groupby(row[0] for row in list(csv.reader(boxes))[1:])]
+        metas = [dict(filename=f'{name}.jpg', ori_shape=(48, 64, 3)) for name in listed]
+        Path('metas.pkl').write_bytes(pickle.dumps(metas))
         for loader in (config.train_dataloader, config.val_dataloader):
             dataset = DATASETS.build({**loader.dataset, '_scope_': 'mmdet', 'serialize_data': False})
             for index in range(len(dataset)):

@@ -125,11 +125,9 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
     if dataset.family == 'voc':
         return _scan_xml(dataset, num_classes, min_size, ask)
     if dataset.family == 'openimages':
-        keys = ('label_file', 'meta_file', 'hierarchy_file', 'image_level_ann_file')
-        # What is not named is looked for in vain, as by mmdet; labels of whole images need not be there.
-        named = [key for key in keys if dataset.settings.get(key) or key != 'image_level_ann_file']
-        files = {key: _join(dataset.root, dataset.settings.get(key) or '') for key in named}
-        return scan_openimages(dataset.ann_file, num_classes=num_classes, images=dataset.images, **files)
+        # A label file that is not named is looked for in vain, as by mmdet.
+        labels = _join(dataset.root, dataset.settings.get('label_file') or '')
+        return scan_openimages(dataset.ann_file, labels, num_classes, dataset.images)
     return scan_coco(
         dataset.ann_file,
         num_classes,

@@ -5,22 +5,20 @@ from __future__ import annotations
 import csv
 import os
 from collections import Counter
-from itertools import groupby, islice
-from typing import Container, Dict, Iterator, List, Optional, Sequence, Tuple
+from itertools import islice
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
-from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
+from mmguard.tools.scan.annotations.disk import missing_files
 from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.scan.annotations.openimages_hierarchy import check_hierarchy
-from mmguard.tools.scan.annotations.openimages_metas import compare_metas, read_metas, sizes_of
 from mmguard.tools.scan.annotations.table import UNLISTED, Table, facts_of
 
 #: Columns that mmdet reads by place, whatever the header calls them.
-_LABEL, _CONFIDENCE, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 3, 4, 5, 6, 7, 13
+_LABEL, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 4, 5, 6, 7, 13
 #: What stands in the columns behind the box, in nearly every row.
 _FLAGS = {'0', '1', '-1'}
 
@@ -28,11 +26,8 @@ _FLAGS = {'0', '1', '-1'}
 def scan_openimages(
     ann_file: str,
     label_file: str,
-    meta_file: str = '',
     num_classes: Optional[int] = None,
     images: Optional[str] = None,
-    hierarchy_file: str = '',
-    image_level_ann_file: str = '',
 ) -> LabelFacts:
     """Reads OpenImages' boxes. Never raises for what the files hold.
 
@@ -41,12 +36,8 @@ def scan_openimages(
     Args:
         ann_file (str): ``*-annotations-bbox.csv``.
         label_file (str): ``class-descriptions-boxable.csv``: a label is the place of its line.
-        meta_file (str): The pickle with the sizes of the images; it must name the images of ``ann_file`` in their
-            order. Empty: not looked at.
         num_classes (int, optional): Classes of the head. Default: the lines of ``label_file``.
-        images (str, optional): Folder of the images; given, missing files are looked for, and sizes compared.
-        hierarchy_file (str): The JSON with the tree of the classes. Empty: not looked at.
-        image_level_ann_file (str): The csv with labels of whole images. Empty: not looked at.
+        images (str, optional): Folder of the images; given, missing files are looked for.
 
     Returns:
         LabelFacts: ``kind='instances'``; examples show fractions, as the file does.
@@ -81,10 +72,6 @@ def scan_openimages(
     unknown = sorted(mid for mid in rows_of if mid not in label_of)
     for mid in unknown:
         faults.add('a label is not in the label file: mmdet stops here', f'{source}: {short(mid)}')
-    if hierarchy_file:
-        check_hierarchy(hierarchy_file, label_of, faults)
-    if image_level_ann_file:
-        _check_image_labels(image_level_ann_file, label_of, faults)
     table = Table(
         images=list(place_of),
         sizes=np.ones((len(place_of), 2)),
@@ -104,16 +91,6 @@ def scan_openimages(
     annotations.left_out_names = {mid: rows_of[mid] for mid in unknown}
     if images is not None:
         annotations.missing, annotations.missing_files = missing_files(images, list(place_of), faults)
-    if meta_file:
-        metas = read_metas(meta_file, faults)
-        if metas:
-            listed = [table.images[place] for place, _ in groupby(image)]
-            compare_metas(metas, listed, os.path.basename(meta_file), faults)
-        if metas and images is not None:
-            sizes = sizes_of(metas, table.images)
-            annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-                images, table.images, sizes
-            )
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     annotations.over_edge = 0  # an edge of one pixel is no fraction
     annotations.box_examples.pop('over_edge', None)
@@ -127,19 +104,6 @@ def _check_flags(row: Sequence[str], where: str, faults: Faults) -> None:
             int(flag)
         except ValueError:
             faults.add('a flag (IsOccluded, ...) is no whole number: mmdet stops here', f'{where}: {short(flag)}')
-
-
-def _check_image_labels(path: str, labels: Container[str], faults: Faults) -> None:
-    source = os.path.basename(path)
-    for number, row in _rows(path, _CONFIDENCE + 1, faults, headers=1):
-        if row[_LABEL] not in labels:
-            what = 'a label of an image is not in the label file: mmdet stops here'
-            faults.add(what, f'{source}: row {number}: {short(row[_LABEL])}')
-        try:
-            float(row[_CONFIDENCE])
-        except ValueError:
-            what = 'the confidence of a label is no number: mmdet stops here'
-            faults.add(what, f'{source}: row {number}: {short(row[_CONFIDENCE])}')
 
 
 def _rows(path: str, columns: int, faults: Faults, headers: int = 0) -> Iterator[Tuple[int, List[str]]]:
