@@ -1,4 +1,4 @@
-"""YAML, JSON and unpickled values as plain data: nothing is run, and size and depth are bounded first."""
+"""YAML and JSON as plain data: nothing is run, and size and depth are bounded first."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ def parse_data(text: str, ending: str) -> Any:
     if ending == '.json':
         try:
             data = json.loads(text)
+            too_deep = is_nested(data, DEEPEST)
         except RecursionError:
-            raise NotPlain(f'JSON that is {_TOO_DEEP}') from None
-        check_spread(data, max(LARGEST, len(text)), 'JSON')
+            too_deep = True
+        if too_deep:
+            raise NotPlain(f'JSON that is {_TOO_DEEP}')
         return data
     import yaml
 
@@ -54,36 +56,22 @@ def parse_data(text: str, ending: str) -> Any:
         raise ValueError(str(error)) from error
 
 
-def check_spread(value: Any, most: int, kind: str) -> None:
-    """Check that lists, tables and sets hold few values, each part counted as often as it is referred to.
+def is_nested(value: Any, levels: int) -> bool:
+    """Return True if lists and tables are nested more than so many levels deep.
 
     Args:
-        value: What JSON or a pickle holds.
-        most (int): So many values are allowed.
-        kind (str): How the message names it.
+        value: What holds no part twice, as JSON.
+        levels (int): So many are allowed.
 
-    Raises:
-        NotPlain: There are more, they are nested too deeply, or a part holds itself.
+    Example:
+        >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
+        (False, True)
     """
-    size, levels = _measure(value, {}, 0, kind)
-    if levels > DEEPEST:
-        raise NotPlain(f'{kind} that is {_TOO_DEEP}')
-    if size > most:
-        raise NotPlain(f'{kind} whose shared parts spread it to more than {most:,} values')
-
-
-def _measure(value: Any, known: Dict[int, Tuple[int, int]], depth: int, kind: str) -> Tuple[int, int]:
-    """Return the number of values and of levels."""
-    if depth > DEEPEST:
-        raise NotPlain(f'{kind} that is {_TOO_DEEP}')
-    if id(value) not in known:
-        parts: Iterable[Any] = chain(value, value.values()) if isinstance(value, dict) else value
-        size, levels = 1, 0
-        for part in parts if isinstance(value, _HOLDERS) else ():
-            inner, below = _measure(part, known, depth + 1, kind) if isinstance(part, _HOLDERS) else (1, 0)
-            size, levels = size + inner, max(levels, below)
-        known[id(value)] = size, levels + 1
-    return known[id(value)]
+    level = [value]
+    for _ in range(levels):
+        holders = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, _HOLDERS)]
+        level = list(chain.from_iterable(holders))
+    return any(isinstance(one, _HOLDERS) for one in level)
 
 
 _HOLDERS = (dict, list, tuple, set, frozenset)
@@ -93,7 +81,7 @@ def _check_events(events: Iterable[Any]) -> None:
     """Check a YAML text before its parts are put together: merge keys copy what an alias names.
 
     Raises:
-        NotPlain: As :func:`check_spread`.
+        NotPlain: It spreads to too many values, or is nested too deeply.
     """
     import yaml
 

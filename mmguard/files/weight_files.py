@@ -34,7 +34,7 @@ def parse_weights(content: bytes, ending: str) -> Any:
         return array.tolist()
     try:
         if ending in ('.pkl', '.pickle'):
-            return load_plain_pickle(io.BytesIO(content))
+            return load_plain_pickle(content)
         return parse_data(content.decode(), '.json' if ending == '.json' else '.yaml')
     except NotPlain as error:
         raise ValueError(f'it is {error}') from error

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import importlib.util
 import io
 import json
 import os
+import pickle
 import xml.etree.ElementTree as ET
+from itertools import groupby
 from pathlib import Path
 from typing import Any, List
 

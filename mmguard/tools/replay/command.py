@@ -46,8 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.text.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.replay.render import as_json, show
-    from mmguard.tools.replay.run import quiet, replayed
-    from mmguard.tools.replay.surroundings import without_gpu
+    from mmguard.tools.replay.run import quiet, replayed, without_gpu
 
     file = sys.stderr if args.json == '-' else sys.stdout
     console = Console(file=file, markup=False, emoji=False, highlight=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 import warnings
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Optional
@@ -95,6 +96,21 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
+
+
+@contextlib.contextmanager
+def without_gpu() -> Iterator[None]:
+    """Hide the GPUs from whatever looks for one."""
+    name = 'CUDA_VISIBLE_DEVICES'
+    before = os.environ.get(name)
+    os.environ[name] = ''
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 def _outcomes(recorded: Recorded, samples: Samples, replayer: Replayer) -> List[Outcome]:

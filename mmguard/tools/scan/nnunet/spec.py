@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
 from mmguard.text.short import short
 from mmguard.text.words import counted, plural
@@ -76,7 +77,7 @@ def read_spec(path: str) -> DatasetSpec:
     try:
         with open_regular(path) as file:
             content = json.loads(file.read().decode('utf-8-sig'), object_pairs_hook=keep)
-        if _is_deep(content):
+        if is_nested(content, _DEEPEST):
             raise ValueError(f'nested more than {_DEEPEST} levels deep')
     except (OSError, ValueError, RecursionError) as error:
         spec.add(KEYS, f'it cannot be read: {_in_words(error)}')
@@ -97,19 +98,6 @@ def spec_of(content: Dict[str, Any]) -> DatasetSpec:
     _read_keys(spec)
     _read_labels(spec)
     return spec
-
-
-def _is_deep(content: Any) -> bool:
-    """Whether lists and objects are nested more than a dataset.json needs, and than a copy of it could follow."""
-    level = [content]
-    for _ in range(_DEEPEST):
-        level = [
-            inner
-            for node in level
-            if isinstance(node, (list, dict))
-            for inner in (node.values() if isinstance(node, dict) else node)
-        ]
-    return bool(level)
 
 
 def _in_words(error: Exception) -> str:
