@@ -45,7 +45,7 @@ def load_plain_pickle(content: bytes) -> Any:
                 break  # refused by its name below
             if operation.name in _GETS:
                 raise pickle.UnpicklingError('it is a pickle whose parts refer to each other')
-            if operation.name in _PUTS and argument > len(content):
+            if operation.name in _PUTS and int(argument or 0) > len(content):
                 raise pickle.UnpicklingError(f'it is damaged: {argument:,} objects in {len(content):,} bytes')
     except ValueError as error:
         raise pickle.UnpicklingError(f'it is damaged: {error}') from error

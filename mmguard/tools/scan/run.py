@@ -97,9 +97,7 @@ def run_plan(
             results.append(_of_maps(source, scanned, plan.config))
         elif isinstance(source, CaseSource):
             cases = source.scan(mapper, journal, on_files)
-            results.append(
-                SetResult(source.name, cases.facts, [], cases.worst, source.notes, cases.decoded, cases.reused)
-            )
+            results.append(SetResult(source.name, cases.facts, [], [], source.notes, cases.decoded, cases.reused))
         else:
             try:
                 facts = source.read(mapper, on_files) if source.spread else source.read()

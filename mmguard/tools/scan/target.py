@@ -11,7 +11,7 @@ from mmguard.config.detr_yaml import is_detr_yaml
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import ConfigFacts
 from mmguard.tools.scan.arrays import is_array_name
-from mmguard.tools.scan.nnunet.source import CaseSource, missing_package, raw_datasets
+from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.plans import formats, of_annotations
 from mmguard.tools.scan.plans.of_coco import coco_folder_plan, coco_plan, detr_plan
@@ -99,10 +99,9 @@ def _file_plan(target: str, ending: str, options: ScanOptions) -> Plan:
 def _volume_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
     sources = [CaseSource(folder) for folder in raw_datasets(target)]
     for source in sources:
-        package = missing_package(source.reader, source.spec.file_ending)
-        if package:
-            ending = source.spec.file_ending
-            raise CannotScan(f'{source.name}: {ending} files are read by {package}: pip install {package}')
+        why = why_unread(source.reader, source.spec.file_ending)
+        if why:
+            raise CannotScan(f'{source.name}: {why}')
     return Plan(list(sources), ConfigFacts())
 
 

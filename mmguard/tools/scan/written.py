@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import asdict
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence, Tuple
 
+from mmguard.findings.volumes import CaseFault
 from mmguard.findings.wording import unpack
-from mmguard.tools.scan.nnunet.pictures import section_of_cases
 from mmguard.tools.scan.run import SetResult
 
 
@@ -38,25 +37,28 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
     from mmguard.tools.report.html import write_scan_page
     from mmguard.tools.report.page import Section, WorstFile
 
-    with ExitStack() as stack:
-        sections: List[Section] = []
-        for result in results:
-            if result.facts.volumes is not None:
-                sections.append(section_of_cases(result, stack))
-                continue
-            worst = [
-                WorstFile(
-                    source=file['file'],
-                    image_path=file['image'],
-                    label_path=file['path'],
-                    values={int(value): count for value, count in file['stored'].items()},
-                    skipped=file['invalid'],
-                    ignored=result.ignored,
-                )
-                for file in result.worst
-            ]
-            sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
-        write_scan_page(path, f'Labels of {target}', sections)
+    sections: List[Section] = []
+    for result in results:
+        worst = [
+            WorstFile(
+                source=file['file'],
+                image_path=file['image'],
+                label_path=file['path'],
+                values={int(value): count for value, count in file['stored'].items()},
+                skipped=file['invalid'],
+                ignored=result.ignored,
+            )
+            for file in result.worst
+        ]
+        if result.facts.volumes is not None:
+            faults = sorted((f for listed in result.facts.volumes.faults.values() for f in listed), key=_by_voxels)
+            worst = [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
+        sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
+    write_scan_page(path, f'Labels of {target}', sections)
+
+
+def _by_voxels(fault: CaseFault) -> Tuple[int, str]:
+    return -fault.voxels, fault.file
 
 
 def _plain(value: Any) -> Any:

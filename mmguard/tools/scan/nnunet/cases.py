@@ -196,11 +196,10 @@ def _tell_channels(listing: Listing, case: str, channels: Mapping[int, str], spe
 
 
 def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> None:
-    """Files that nnU-Net does not see. Beside TIFF files a JSON may hold the spacing."""
-    tiff = spec.file_ending.lower() in ('.tif', '.tiff')
+    """Files that nnU-Net does not see."""
     for name in names:
         stem = os.path.basename(name)
-        if stem.startswith('.') or (tiff and name.endswith('.json')):
+        if stem.startswith('.'):
             continue
         detail = f'does not end with file_ending "{spec.file_ending}": nnU-Net does not see it'
         listing.faults.append((STRANGER, CaseFault(stem.split('.')[0], name, detail)))

@@ -189,10 +189,10 @@ class Judge:
     def _slices(self, file: FileRecord, values: Sequence[str]) -> Dict[str, str]:
         if not file.has_turns:
             return {}
-        return {value: describe_slices(along_z(file, value)) for value in values if file.slices.get(value)}
+        return {value: describe_slices(_along_z(file, value)) for value in values if file.slices.get(value)}
 
 
-def along_z(file: FileRecord, value: str) -> Dict[int, int]:
+def _along_z(file: FileRecord, value: str) -> Dict[int, int]:
     """z -> voxels of a value; of several channels, added up."""
     counts: Dict[int, int] = {}
     for place, count in file.slices.get(value, {}).items():

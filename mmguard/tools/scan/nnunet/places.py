@@ -26,13 +26,13 @@ def describe_slices(counts: Mapping[int, int]) -> str:
     rest = f' and {len(ranges) - _MOST_RANGES} more ranges' if len(ranges) > _MOST_RANGES else ''
     if len(counts) == 1:
         return f'slice {texts[0]}'
-    fullest = fullest_slice(counts)
+    fullest = _fullest_slice(counts)
     if counts[fullest] == min(counts.values()):
         return f'slices {", ".join(texts)}{rest}'
     return f'slices {", ".join(texts)}{rest} (most in {fullest}: {counts[fullest]:,})'
 
 
-def fullest_slice(counts: Mapping[int, int]) -> int:
+def _fullest_slice(counts: Mapping[int, int]) -> int:
     """The slice that holds most; the first of several."""
     return min(counts, key=lambda place: (-counts[place], place))
 

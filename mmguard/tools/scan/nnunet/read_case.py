@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from typing import Tuple
 
@@ -14,8 +13,6 @@ from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, digest_of
 from mmguard.tools.scan.nnunet.voxels import count_labels, count_not_finite
 from mmguard.tools.storage.files import FILES
 
-_CHANNEL = len('_0000')
-
 
 def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
     """Reads label and images of a case. Whatever is wrong with them is reported in the record.
@@ -26,22 +23,10 @@ def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRec
         expected (tuple[int]): Valid values; empty: not known.
     """
     record = CaseRecord(item.path, item.case, reader, digest_of(expected))
-    if reader == 'Tiff3DIO':
-        record.spacing_files = [FILES.stamp_of(path) for path in spacing_files(item)]
     if item.has_label:
         record.label = _read(item.path, reader, True, expected)
     record.images = [_read(path, reader, False, expected) for path in item.images]
     return record
-
-
-def spacing_files(item: CaseItem) -> Tuple[str, ...]:
-    """The JSON files that may hold the spacing of TIFF volumes: of the label, and of the images."""
-    return (_spacing_file(item.path, True), *(_spacing_file(path, False) for path in item.images[:1]))
-
-
-def _spacing_file(path: str, is_label: bool) -> str:
-    stem = os.path.splitext(path)[0]
-    return f'{stem if is_label else stem[:-_CHANNEL]}.json'
 
 
 def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
@@ -49,7 +34,7 @@ def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> 
     itemsize = 1
     try:
         with ExitStack() as stack:
-            volume = open_volume(path, reader, stack, _spacing_file(path, is_label))
+            volume = open_volume(path, reader, stack)
             geometry, itemsize = volume.geometry, volume.dtype.itemsize
             record.dtype, record.shape = str(volume.dtype), list(volume.shape)
             record.dimension, record.form = volume.dimension, volume.form

@@ -106,7 +106,6 @@ class CaseRecord:
             kept.
         label (FileRecord, optional): The label file, where there is one.
         images (list[FileRecord]): The image files.
-        spacing_files (list): Of TIFF volumes, size and time of change of the files that hold the spacing.
     """
 
     path: str
@@ -115,7 +114,6 @@ class CaseRecord:
     expected: str = ''
     label: Optional[FileRecord] = None
     images: List[FileRecord] = field(default_factory=list)
-    spacing_files: List[Optional[Tuple[int, int]]] = field(default_factory=list)
 
     def to_line(self) -> str:
         """One line of JSON, what is empty left out."""
@@ -137,7 +135,6 @@ class CaseRecord:
             if 'label' in words:
                 words['label'] = _file(words['label'])
             words['images'] = [_file(image) for image in words['images']]
-            words['spacing_files'] = [stamp and tuple(stamp) for stamp in words.get('spacing_files', [])]
             return cls(**words)
         except (TypeError, AttributeError, KeyError, ValueError, RecursionError) as error:
             raise ValueError(f'not a record of a case: {line[:80]!r}') from error

@@ -6,8 +6,8 @@ import importlib
 import itertools
 import os
 import re
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS
@@ -16,8 +16,7 @@ from mmguard.tools.scan.chunks import in_chunks
 from mmguard.tools.scan.engine import Mapper
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.nnunet.cases import CaseItem, list_cases
-from mmguard.tools.scan.nnunet.read_case import spacing_files
-from mmguard.tools.scan.nnunet.readers.choose import READERS, choose_reader
+from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.tools.scan.nnunet.readers.content import gzip_decoder
 from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of
 from mmguard.tools.scan.nnunet.relabelled import relabelled
@@ -41,12 +40,10 @@ class CasesScanned:
 
     Args:
         facts (LabelFacts): For the diagnosis.
-        worst (list[dict]): The files with the most voxels that are wrong.
         decoded, reused (int): Cases read, and known from the journal.
     """
 
     facts: LabelFacts
-    worst: List[Dict[str, Any]] = field(default_factory=list)
     decoded: int = 0
     reused: int = 0
 
@@ -124,7 +121,7 @@ class CaseSource:
                 add(CaseRecord.from_line(line))
             decoded += len(result.lines)
             on_files(len(result.lines))
-        return CasesScanned(summary.to_facts(self.listing, self.reader), summary.worst_files(), decoded, reused)
+        return CasesScanned(summary.to_facts(self.listing, self.reader), decoded, reused)
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
         """The facts as they will be, after a scan, with other entries in dataset.json and other labels in the files.
@@ -164,36 +161,32 @@ class CaseSource:
         # What failed for lack of a package or a permission may go well now.
         if any(file.fault.startswith(('needs', 'no permission')) for file in files):
             return None
-        stamps = [FILES.stamp_of(path) for path in spacing_files(item)] if self.reader == 'Tiff3DIO' else []
-        return record if stamps == record.spacing_files else None
+        return record
 
 
 def _import_decoders(reader: str) -> None:
     """Before processes are forked, so that each does not import them for itself."""
-    modules = {'Tiff3DIO': ('tifffile',), 'NaturalImage2DIO': ('PIL.Image', 'tifffile')}
-    for module in modules.get(reader, ('nibabel', 'SimpleITK')):
-        try:
-            importlib.import_module(module)
-        except ImportError:
-            pass
-    if reader not in modules:
-        gzip_decoder()
+    for module in ('PIL.Image',) if reader == 'NaturalImage2DIO' else ('nibabel', 'SimpleITK'):
+        _is_installed(module)
+    gzip_decoder()
 
 
-def missing_package(reader: str, ending: str) -> str:
-    """The package without which no file of a data set can be read; empty where there is none missing.
+def why_unread(reader: str, ending: str) -> str:
+    """Why no file of a data set can be read: its form, or a package that is missing; empty where there is nothing.
 
     Args:
-        reader (str): nnU-Net's class.
+        reader (str): nnU-Net's class; empty where it has none.
         ending (str): ``file_ending``.
     """
-    if reader.startswith('Nibabel') or ending.lower() in ('.nii', '.nii.gz'):
-        either = ('nibabel', 'SimpleITK') if reader.startswith('SimpleITK') else ('nibabel',)
-    else:
-        either = {'Tiff3DIO': ('tifffile',), 'NaturalImage2DIO': ('PIL',)}.get(reader, ('SimpleITK',))
-    if not reader or any(_is_installed(name) for name in either):
-        return ''
-    return {'PIL': 'pillow'}.get(either[0], either[0])
+    if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
+        return (
+            f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
+            f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and say so in file_ending"
+        )
+    module, package = ('PIL', 'pillow') if reader == 'NaturalImage2DIO' else ('nibabel', 'nibabel')
+    if reader and not _is_installed(module):
+        return f'{ending} files are read by {package}: pip install {package}'
+    return ''
 
 
 def _is_installed(name: str) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Dict, List
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.tools.scan.nnunet.cases import Listing
-from mmguard.tools.scan.nnunet.judge import Fault, Judge, along_z
-from mmguard.tools.scan.nnunet.places import fullest_slice
-from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, is_whole
+from mmguard.tools.scan.nnunet.judge import Fault, Judge
+from mmguard.tools.scan.nnunet.record import CaseRecord, is_whole
 from mmguard.tools.scan.nnunet.spec import DatasetSpec
-from mmguard.tools.scan.nnunet.voxels import FRACTIONS as BROKEN
 
+#: Kinds of faults that are values of voxels.
+_OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
 #: Values that are listed of all files together.
 _MAX_VALUES = 1 << 16
 
@@ -37,7 +37,6 @@ class CaseSummary:
         self.offending = 0
         self.reasons: Dict[str, int] = {}
         self.faults: List[Fault] = []
-        self.worst: List[Dict[str, Any]] = []
 
     def add(self, record: CaseRecord) -> None:
         """Adds one case."""
@@ -64,13 +63,8 @@ class CaseSummary:
                     self.files_with[number] = self.files_with.get(number, 0) + 1
         found = list(self.judge.faults_of(record))
         self.faults += found
-        of_label = False
-        for kind, fault in found:
-            if kind in (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE):
-                file = next(f for f in (label, *record.images) if f and self.judge.name_of(f.path) == fault.file)
-                of_label = of_label or file is label
-                self.worst.append(_as_worst(kind, fault, file, record))
-        self.offending += of_label
+        name = '' if label is None else self.judge.name_of(label.path)
+        self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
 
     def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
         """What the diagnosis asks for.
@@ -114,30 +108,3 @@ class CaseSummary:
             histogram=dict(sorted(self.histogram.items())),
             volumes=volumes,
         )
-
-    def worst_files(self) -> List[Dict[str, Any]]:
-        """The files with the most voxels that are wrong, the worst first."""
-        return sorted(self.worst, key=lambda file: (-file['invalid'], file['file'], file['kind']))
-
-
-def _as_worst(kind: str, fault: CaseFault, file: FileRecord, record: CaseRecord) -> Dict[str, Any]:
-    names = [BROKEN] if kind == FRACTIONS else list(fault.values)
-    counts: Dict[int, int] = {}
-    for name in names:
-        for z, count in along_z(file, name).items():
-            counts[z] = counts.get(z, 0) + count
-    is_label = file is record.label
-    images = [image.path for image in record.images if image.is_read]
-    return {
-        'file': fault.file,
-        'path': file.path,
-        'image': images[0] if is_label and images else None,
-        'case': fault.case,
-        'kind': kind,
-        'invalid': fault.voxels,
-        'values': dict(fault.values),
-        'stored': dict(fault.values),
-        'slice': fullest_slice(counts) if counts else 0,
-        'slices': {str(z): count for z, count in sorted(counts.items())} if file.has_turns else {},
-        'is_label': is_label,
-    }

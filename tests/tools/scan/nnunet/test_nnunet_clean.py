@@ -72,37 +72,6 @@ def png(root: Path) -> Path:
     return root
 
 
-def tiff(root: Path) -> Path:
-    tifffile = pytest.importorskip('tifffile')
-    for number in range(2):
-        for folder, stem in (('imagesTr', f'cell_{number}_0000'), ('labelsTr', f'cell_{number}')):
-            (root / folder).mkdir(parents=True, exist_ok=True)
-            array = picture(number, (8, 10, 12)) if folder == 'imagesTr' else organ((8, 10, 12))
-            tifffile.imwrite(root / folder / f'{stem}.tif', array)
-            (root / folder / f'cell_{number}.json').write_text(json.dumps({'spacing': [2, 1, 1]}))
-    write_json(root, channel_names={'0': 'fluo'}, numTraining=2, file_ending='.tif')
-    return root
-
-
-def itk_form(ending: str) -> Callable[[Path], Path]:
-    def make(root: Path) -> Path:
-        import SimpleITK
-
-        for number in range(2):
-            for place, array in (
-                (f'imagesTr/c{number}_0000{ending}', picture(number, (8, 10, 12))),
-                (f'labelsTr/c{number}{ending}', organ((8, 10, 12))),
-            ):
-                (root / place).parent.mkdir(parents=True, exist_ok=True)
-                image = SimpleITK.GetImageFromArray(array)
-                image.SetSpacing((0.5, 0.5, 2.0))
-                SimpleITK.WriteImage(image, str(root / place), True)
-        write_json(root, channel_names={'0': 'CT'}, numTraining=2, file_ending=ending)
-        return root
-
-    return make
-
-
 def elsewhere(root: Path) -> Path:
     """Files named in dataset.json, in folders of their own."""
     made = make_set(root / 'files', channels=1)
@@ -137,9 +106,6 @@ KINDS: Dict[str, Callable[[Path], Path]] = {
     'nibabel': by_nibabel,
     'reoriented': reoriented,
     'png': png,
-    'tiff': tiff,
-    'nrrd': itk_form('.nrrd'),
-    'mha': itk_form('.mha'),
     'elsewhere': elsewhere,
     'one slice': one_slice,
 }

@@ -85,7 +85,7 @@ def test_a_case_that_kills_its_process_is_reported(
     assert reported['facts']['volumes']['labels_read'] == 2
 
 
-def test_the_page_draws_the_worst_slices(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_the_page_names_the_worst_slices(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     label = organ(dtype=np.float32)
     label[2:5, 7:9, 4] = 7
     save(root / 'labelsTr' / 'case_000.nii.gz', label)
@@ -99,15 +99,12 @@ def test_the_page_draws_the_worst_slices(root: Path, tmp_path: Path, capsys: pyt
     scan(capsys, root, '--html', page)
     html = page.read_text(encoding='utf-8')
     for words in (
-        'labelsTr/case_000.nii.gz, slice 4',
-        'labelsTr/case_001.nii.gz, slice 5: 0.25 (drawn as 65535)',
-        'imagesTr/case_002_0000.nii.gz, slice 6: nan',
+        'labelsTr/case_000.nii.gz: value 7: 6 voxels, slice 4',
+        'labelsTr/case_001.nii.gz: 6 voxels are no integers: 0.25 (6); slice 5',
+        'imagesTr/case_002_0000.nii.gz: NaN: 1 voxel, slice 6',
         'imagesTr/case_002_0001.nii.gz: truncated',
     ):
         assert words in html
-    assert html.count('data:image/') >= 6
-    assert 'No picture' not in html
-    assert not [name for name in os.listdir(tmp_path) if name.startswith('mmguard-slices')]
 
 
 def test_the_screen_names_case_file_voxels_and_slice(root: Path, capsys: pytest.CaptureFixture) -> None:
@@ -178,21 +175,11 @@ def test_without_a_reader_the_package_is_named(
     root: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, 'nibabel', None)
-    assert codes(scan(capsys, root)) == ['MG195'], 'SimpleITK reads them, too'
-    monkeypatch.setitem(sys.modules, 'SimpleITK', None)
     assert main(['scan', str(root)]) == 2
     assert '.nii.gz files are read by nibabel: pip install nibabel' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ('ending', 'module', 'package'),
-    [
-        ('.nii', 'nibabel', 'nibabel'),
-        ('.png', 'PIL', 'pillow'),
-        ('.tiff', 'tifffile', 'tifffile'),
-        ('.mha', 'SimpleITK', ''),
-    ],
-)
+@pytest.mark.parametrize(('ending', 'module', 'package'), [('.nii', 'nibabel', 'nibabel'), ('.png', 'PIL', 'pillow')])
 def test_the_package_is_that_of_the_ending(
     ending: str, module: str, package: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: Any
 ) -> None:
@@ -201,7 +188,16 @@ def test_the_package_is_that_of_the_ending(
     write_json(tmp_path, file_ending=ending)
     monkeypatch.setitem(sys.modules, module, None)
     assert main(['scan', str(tmp_path)]) == 2
-    assert f'pip install {package or module}' in capsys.readouterr().err
+    assert f'pip install {package}' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('ending', ['.tif', '.tiff', '.nrrd', '.mha', '.gipl'])
+def test_forms_that_are_not_read_are_named_with_their_converter(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    write_json(tmp_path, file_ending=ending)
+    assert main(['scan', str(tmp_path)]) == 2
+    assert f"SimpleITK.ReadImage('a{ending}'), 'a.nii.gz')" in capsys.readouterr().err
 
 
 def test_every_case_is_listed_however_many(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

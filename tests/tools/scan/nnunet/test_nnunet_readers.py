@@ -15,9 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nnunet_sets import affine_of, organ, picture
 
-from mmguard.tools.scan.nnunet.pictures import slice_of
 from mmguard.tools.scan.nnunet.readers import nifti
-from mmguard.tools.scan.nnunet.readers import volume as volume_module
 from mmguard.tools.scan.nnunet.readers.choose import open_volume
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Volume
 from mmguard.tools.scan.nnunet.record import FileRecord
@@ -40,7 +38,7 @@ def their_reader(name: str) -> Any:
 def read(path: Path, reader: str, expected: Tuple[int, ...] = ()) -> Tuple[Volume, FileRecord]:
     record = FileRecord(str(path))
     with ExitStack() as stack:
-        volume = open_volume(str(path), reader, stack, str(path.with_suffix('.json')))
+        volume = open_volume(str(path), reader, stack)
         record.shape = list(volume.shape)
         count_labels(volume, record, expected)
         if volume.refusal or volume.form:
@@ -130,7 +128,7 @@ def write_slope(path: Path, slope: float, inter: float) -> None:
 
 
 @WITH_NNUNET
-@pytest.mark.parametrize('name', ['gray.png', 'rgb.png', 'palette.png', 'bool.png', 'wide.png', 'gray.bmp', 'gray.tif'])
+@pytest.mark.parametrize('name', ['gray.png', 'rgb.png', 'palette.png', 'bool.png', 'wide.png', 'gray.bmp'])
 def test_flat_images_are_seen_as_nnunet_sees_them(name: str, tmp_path: Path) -> None:
     label = organ()[:, :, 2].copy()
     forms = {
@@ -219,14 +217,3 @@ def test_without_simpleitk_geometry_comes_from_the_affine(tmp_path: Path, monkey
     assert ours.shape == theirs.shape
     for name in ('spacing', 'origin', 'direction'):
         np.testing.assert_allclose(getattr(ours.geometry, name), getattr(theirs.geometry, name), atol=1e-6)
-
-
-@pytest.mark.parametrize('block', [1, 240, 1 << 16])
-def test_a_slice_is_that_of_the_array(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(volume_module, 'BLOCK', block)
-    image = picture(0)
-    nibabel.save(nibabel.Nifti1Image(image, affine_of()), str(tmp_path / 'a.nii.gz'))
-    for z in range(8):
-        np.testing.assert_array_equal(slice_of(str(tmp_path / 'a.nii.gz'), 'SimpleITKIO', z), image[:, :, z].T)
-    with pytest.raises(ValueError, match='no slice 8'):
-        slice_of(str(tmp_path / 'a.nii.gz'), 'SimpleITKIO', 8)

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from typing import Dict, List, Optional, Tuple
 
 from mmguard.files.regular import open_regular
-from mmguard.tools.scan.nnunet.readers.flat import is_flat, open_natural, open_tiff_volume
-from mmguard.tools.scan.nnunet.readers.itk import has_simple_itk, itk_header, open_itk
+from mmguard.tools.scan.nnunet.readers.flat import open_flat
+from mmguard.tools.scan.nnunet.readers.itk import itk_header
 from mmguard.tools.scan.nnunet.readers.nifti import open_nifti
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Volume
 
@@ -22,7 +22,9 @@ READERS: Dict[str, Tuple[str, ...]] = {
     'NibabelIO': ('.nii', '.nii.gz'),
     'NibabelIOWithReorient': ('.nii', '.nii.gz'),
 }
-_NIFTI = ('.nii', '.nii.gz')
+NIFTI = ('.nii', '.nii.gz')
+#: Of NaturalImage2DIO those that are read here.
+FLAT = ('.png', '.bmp')
 
 
 def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) -> Tuple[str, List[str]]:
@@ -49,41 +51,27 @@ def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) ->
 
 
 def _can_read(name: str, example: Optional[str]) -> bool:
-    if example is None:
+    if name != 'SimpleITKIO' or example is None or not example.lower().endswith(NIFTI):
         return True
-    if example.lower().endswith('.tif'):
-        return is_flat(example) == (name == 'NaturalImage2DIO')
-    if name == 'SimpleITKIO':
-        try:
-            itk_header(example)
-        except CannotRead as error:
-            return 'orthonormal' not in error.fault  # what is damaged is damaged for every reader
+    try:
+        itk_header(example)
+    except CannotRead as error:
+        return 'orthonormal' not in error.fault  # what is damaged is damaged for every reader
     return True
 
 
-def open_volume(path: str, reader: str, stack: ExitStack, spacing_file: str = '') -> Volume:
+def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
     """Opens a volume as nnU-Net's reader would.
 
     Args:
         path (str): The file.
         reader (str): nnU-Net's class.
         stack (ExitStack): Closes the file when the voxels have been read.
-        spacing_file (str): Of TIFF volumes, the JSON that may hold the spacing.
 
     Raises:
-        CannotRead: It is damaged, or needs a package that is not installed.
+        CannotRead: It is damaged.
         OSError: It cannot be opened.
     """
     if reader == 'NaturalImage2DIO':
-        return open_natural(path)
-    if reader == 'Tiff3DIO':
-        return open_tiff_volume(path, spacing_file)
-    if path.lower().endswith(_NIFTI):
-        try:
-            import nibabel  # noqa: F401
-        except ImportError:
-            if reader.startswith('SimpleITK') and has_simple_itk():
-                return open_itk(path)
-            raise CannotRead('needs nibabel', 'NIfTI is read by nibabel: pip install nibabel') from None
-        return open_nifti(path, stack.enter_context(open_regular(path)), reader)
-    return open_itk(path)
+        return open_flat(path)
+    return open_nifti(path, stack.enter_context(open_regular(path)), reader)
