@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import List, NamedTuple, Optional, Tuple
 
 from mmguard.findings import LabelFacts
-from mmguard.tools.report.plots import Plot, logarithmic, plot_of_values
 
-#: Values with a row of their own; more are drawn as columns, with the most frequent in rows.
+#: Values with a row of their own: the invalid ones and the most frequent.
 ROWS = 48
 _SAID = {'valid': 'class', 'ignored': 'ignored', 'invalid': 'invalid'}
 
@@ -25,13 +25,12 @@ class Row(NamedTuple):
 
 
 class Histogram(NamedTuple):
-    """Rows, and a plot of all values; ``left`` are those without a row."""
+    """Rows; ``left`` is the number of values without one."""
 
     title: str
     legend: List[Tuple[str, str]]
     rows: List[Row]
     left: int
-    plot: Plot
 
     @property
     def named(self) -> bool:
@@ -54,7 +53,7 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
         count, kind = counts[value], kinds[value]
         said = _SAID[kind] if count else 'never seen'
         name = facts.name_of(value)
-        rows.append(Row(kind, value, said, name, count, share(count, whole), logarithmic(count, most)))
+        rows.append(Row(kind, value, said, name, count, share(count, whole), _logarithmic(count, most)))
     names = {
         'valid': f'valid (0 to {facts.num_classes - 1})',
         'ignored': f'ignored ({facts.ignore_index})',
@@ -62,7 +61,12 @@ def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
     }
     legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
     title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
-    return Histogram(title, legend, rows, len(counts) - len(rows), plot_of_values(counts, kinds))
+    return Histogram(title, legend, rows, len(counts) - len(rows))
+
+
+def _logarithmic(count: int, most: int) -> float:
+    """In (0, 1]: a class of 1 % and a slip of 3 pixels are both to be seen."""
+    return (1 + math.log10(max(count, 1))) / (1 + math.log10(max(most, 1)))
 
 
 def kind_of(value: int, facts: LabelFacts) -> str:

@@ -24,7 +24,6 @@ from mmguard.tools.report.crash import Crash, described
 from mmguard.tools.report.histogram import histogram_of
 from mmguard.tools.report.page import Section, WorstFile
 from mmguard.tools.report.panels import panels_of
-from mmguard.tools.report.plots import plots_of
 from mmguard.version import __version__
 
 #: Codes that say: the labels are fine.
@@ -102,7 +101,6 @@ def _template() -> Any:
         found_in=found_in,
         histogram_of=histogram_of,
         panels_of=panels_of,
-        plots_of=plots_of,
         script=Markup(script),
         script_hash=f'sha256-{digest}',
         tiles_of=tiles_of,

@@ -38,7 +38,6 @@ def _mode(report: ModeReport) -> Dict[str, Any]:
         'empty_images': totals.empty_images,
         'filled': totals.filled,
         'losses': {n: {'skipped': c.skipped, 'remapped': c.remapped} for n, c in totals.losses.items()},
-        'history': {what: {str(i): n for i, n in sorted(c.items())} for what, c in lines.history.items()},
     }
     for kind in KINDS:
         total, space = totals.kinds[kind], report.spaces.of(kind)

@@ -23,7 +23,6 @@ class ModeTotals:
         kinds (dict[str, Tally]): Kind -> sum over those iterations.
         files (dict[str, dict[str, Tally]]): Kind -> file -> its counts, over all times that it was seen.
         losses (dict[str, LossCount]): Guarded loss -> its counts.
-        history (dict[str, Counter]): What is counted -> iteration -> count.
         empty_images (int): Images seen without any instance.
         filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which it was filled with zeros.
         first_filled (dict[int, tuple]): Rank -> where that was first, and its samples there.
@@ -33,7 +32,6 @@ class ModeTotals:
     kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
     files: Dict[str, Dict[str, Tally]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     losses: Dict[str, LossCount] = field(default_factory=dict)
-    history: Dict[str, Counter] = field(default_factory=dict)
     empty_images: int = 0
     filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
@@ -57,8 +55,6 @@ class ModeTotals:
         self.empty_images += line.empty_images
         for kind, tally in line.kinds.items():
             self.kinds[kind] = self.kinds[kind] + tally
-            self._count(f'skipped {kind}', line.place, tally.skipped)
-            self._count(f'remapped {kind}', line.place, tally.remapped)
             for logged in line.found(kind):
                 source = str(logged.source)
                 found = self._said[kind, source] = _as_said(logged, self._said.get((kind, source)))
@@ -66,18 +62,12 @@ class ModeTotals:
                 self.files[kind][source] = found if seen is None else seen + found
         for name, count in line.losses.items():
             self.losses[name] = self.losses.get(name, LossCount()) + count
-            self._count('labels skipped by losses', line.place, count.skipped)
-            self._count('labels remapped by losses', line.place, count.remapped)
 
     def _fill(self, place: int, filled: FilledRank) -> None:
         self.first_filled.setdefault(filled.rank, (place, filled.samples))
         for name in filled.losses:
             by_rank = self.filled.setdefault(name, {})
             by_rank[str(filled.rank)] = by_rank.get(str(filled.rank), 0) + 1
-
-    def _count(self, what: str, place: int, count: int) -> None:
-        if count:
-            self.history.setdefault(what, Counter())[place] += count
 
     def worst(self, kind: str) -> List[Tally]:
         """Its files, the one with the most skipped or remapped elements first."""

@@ -137,7 +137,6 @@ def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
     for kind in kinds:
         total = totals.kinds[kind]
         amount = f'{total.skipped:,} {kind} skipped and {total.remapped:,} remapped, {seen}'
-        history = {w: dict(counts) for w, counts in report.lines.history.items() if kind in w or 'loss' in w}
         sections.append(
             Section(
                 name=f'{report.mode}, {kind}',
@@ -145,7 +144,6 @@ def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
                 findings=report.findings[kind],
                 worst=[_worst_file(tally, kind, report.data_roots) for tally in report.lines.worst(kind)],
                 notes=[amount, *notes],
-                history=history,
             )
         )
     return sections
@@ -157,7 +155,6 @@ def _worst_file(tally: Tally, kind: str, roots: Sequence[str]) -> WorstFile:
     there = next(iter(found.values())) if len(found) == 1 else None  # two roots may have a file of this name
     return WorstFile(
         source=str(tally.source),
-        image_path=there if kind == 'instances' else None,
         label_path=there if kind == 'pixels' else None,
         values=tally.values,
         skipped=tally.skipped + tally.remapped,

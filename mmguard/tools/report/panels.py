@@ -1,4 +1,4 @@
-"""A file in pictures: the image, its label map, what is invalid from close by."""
+"""A file in pictures: the image and its label map, with what is invalid."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Callable, List, Optional, Sequence, Tuple
 import numpy as np
 
 from mmguard.labels.space import value_counts
-from mmguard.tools.report.boxes import DrawnBox, drawn_boxes
 from mmguard.tools.report.page import WorstFile
 from mmguard.tools.report.pictures import (
     IGNORED,
     LOUD,
     CannotDraw,
     Picture,
-    closer,
     coloured,
     css_colour,
     marked_photo,
@@ -36,7 +34,6 @@ class Panel:
         picture (Picture, optional): ``None``: it cannot be drawn.
         why (str): Then, why not.
         keys (list[tuple]): (colour, what it stands for); one without a colour is words alone.
-        boxes (list[DrawnBox]): Over it.
         crisp (bool): Pixels are not blurred where it is enlarged.
     """
 
@@ -44,7 +41,6 @@ class Panel:
     picture: Optional[Picture] = None
     why: str = ''
     keys: List[Tuple[str, str]] = field(default_factory=list)
-    boxes: List[DrawnBox] = field(default_factory=list)
     crisp: bool = False
 
 
@@ -52,18 +48,17 @@ def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
     """The pictures of a file.
 
     Args:
-        file (WorstFile): With an image or a label map.
+        file (WorstFile): With a label map.
         ignore_index (int, optional): Of its section, where the file does not say what is ignored.
     """
     image, stored = file.image_path, file.label_path
-    if stored is None:
-        return [_drawn('image', lambda: _with_boxes(file))]
+    assert stored is not None
     try:
         label = read_label(stored)
     except CannotDraw as error:
         why = str(error)
-        plain = _drawn('label map', lambda: Panel(f'label file: {why}', photo(stored)[0]))
-        image_alone = [_drawn('image', lambda: Panel('image', photo(image)[0]))] if image else []
+        plain = _drawn('label map', lambda: Panel(f'label file: {why}', photo(stored)))
+        image_alone = [_drawn('image', lambda: Panel('image', photo(image)))] if image else []
         return [*image_alone, replace(plain, why=why)]
     invalid = np.isin(label, list(file.values))
     panels = []
@@ -76,8 +71,7 @@ def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
     if ignored is None:
         ignored = [] if ignore_index is None else [ignore_index]
     panels.append(Panel('label', coloured(label, invalid, ignored), keys=_keys(label, file, ignored), crisp=True))
-    near = closer(label, invalid, ignored)
-    return panels if near is None else [*panels, Panel('label, from close by', near, crisp=True)]
+    return panels
 
 
 def _drawn(name: str, draw: Callable[[], Panel]) -> Panel:
@@ -85,15 +79,6 @@ def _drawn(name: str, draw: Callable[[], Panel]) -> Panel:
         return draw()
     except CannotDraw as error:
         return Panel(name, why=str(error))
-
-
-def _with_boxes(file: WorstFile) -> Panel:
-    assert file.image_path is not None
-    picture, size = photo(file.image_path)
-    if not file.boxes:
-        return Panel('image', picture)
-    boxes = drawn_boxes(file.boxes, size, (picture.width, picture.height))
-    return Panel('', picture, keys=[('var(--invalid)', 'invalid'), ('var(--valid)', 'valid')], boxes=boxes)
 
 
 def _keys(label: np.ndarray, file: WorstFile, ignored: Sequence[int]) -> List[Tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, Tuple
 
 import numpy as np
 from markupsafe import Markup
@@ -22,13 +22,8 @@ MOST_PIXELS = 120_000_000
 #: What invalid pixels are painted in. No class has it.
 LOUD = (255, 0, 170)
 IGNORED = (232, 234, 238)
-#: Up to this share of invalid pixels they are ringed and shown from close by.
-FEW = 0.004
-#: Pixels of the longer side of what is shown from close by.
-CLOSE = 64
-#: Up to so many rings; more of them hide the picture.
-_RINGS = 40
-_CELLS = 16
+#: Up to this share of invalid pixels each is painted as a square of so many, to be seen.
+FEW, _SQUARE = 0.004, 7
 
 
 class CannotDraw(Exception):
@@ -42,23 +37,20 @@ class Picture:
     Args:
         data (str): ``data:image/...;base64,...``.
         width, height (int): Its pixels.
-        rings (list[tuple]): Places to draw a ring at, as shares of width and height.
     """
 
     data: str
     width: int
     height: int
-    rings: List[Tuple[float, float]]
 
 
-def photo(path: str) -> Tuple[Picture, Tuple[int, int]]:
-    """The image, reduced, and the (width, height) of its file.
+def photo(path: str) -> Picture:
+    """The image, reduced.
 
     Raises:
         CannotDraw: It cannot be read.
     """
-    pixels, size = _read_photo(path)
-    return _encode(pixels, lossy=True), size
+    return _encode(_read_photo(path), lossy=True)
 
 
 def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
@@ -74,16 +66,14 @@ def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
     """
     from PIL import Image
 
-    pixels, _ = _read_photo(path)
+    pixels = _read_photo(path)
     height, width = shrunk_size(*label.shape)
     if pixels.shape[:2] != (height, width):  # an image of another size is a finding of its own
         pixels = np.asarray(Image.fromarray(pixels).resize((width, height)))
     painted = (pixels * 0.55 + 8).astype(np.uint8)
     seen = shrunk_mask(invalid)
     painted[seen] = LOUD
-    picture = _encode(painted, lossy=True)
-    picture.rings = rings(invalid)
-    return picture
+    return _encode(painted, lossy=True)
 
 
 def coloured(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
@@ -94,23 +84,7 @@ def coloured(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> 
         invalid (np.ndarray): bool, (height, width).
         ignored (iterable of int): Values that are not trained on.
     """
-    picture = _encode(_paint(shrunk(label), shrunk_mask(invalid), ignored))
-    picture.rings = rings(invalid)
-    return picture
-
-
-def closer(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Optional[Picture]:
-    """The surroundings of a few invalid pixels, enlarged; ``None`` where they are seen without."""
-    height, width = label.shape
-    high, wide = min(height, round(CLOSE * min(1, height / width))), min(width, round(CLOSE * min(1, width / height)))
-    if max(height, width) < 3 * CLOSE or not invalid.any() or invalid.mean() > FEW:
-        return None
-    row, column = _densest(invalid)
-    top = min(max(row - high // 2, 0), height - high)
-    left = min(max(column - wide // 2, 0), width - wide)
-    part = slice(top, top + high), slice(left, left + wide)
-    painted = _paint(label[part], invalid[part], ignored)
-    return _encode(painted.repeat(6, axis=0).repeat(6, axis=1))
+    return _encode(_paint(shrunk(label), shrunk_mask(invalid), ignored))
 
 
 def read_label(path: str) -> np.ndarray:
@@ -127,17 +101,16 @@ def read_label(path: str) -> np.ndarray:
     return values
 
 
-def _read_photo(path: str) -> Tuple[np.ndarray, Tuple[int, int]]:
+def _read_photo(path: str) -> np.ndarray:
     image = _open(path)
-    size = image.size
-    height, width = shrunk_size(size[1], size[0])
+    height, width = shrunk_size(image.size[1], image.size[0])
     try:
         image.draft('RGB', (width, height))  # a JPEG is decoded at an eighth of its size
         if image.mode.startswith('I') or image.mode == 'F':
             depth = np.nan_to_num(np.asarray(image).astype(np.float64), posinf=0, neginf=0)
             top = float(depth.max()) or 1.0
             image = _from_array((depth * (255 / top)).clip(0, 255).astype(np.uint8))
-        return np.asarray(image.convert('RGB').resize((width, height))), size
+        return np.asarray(image.convert('RGB').resize((width, height)))
     except Exception as error:
         raise CannotDraw(_words(error)) from error
 
@@ -186,41 +159,21 @@ def shrunk(label: np.ndarray) -> np.ndarray:
 
 
 def shrunk_mask(mask: np.ndarray) -> np.ndarray:
-    """A pixel is set where any of those that it stands for is: a single one stays visible."""
+    """A pixel is set where any of those that it stands for is, and around it where there are few."""
+    from PIL import ImageFilter
+
     step = _step(*mask.shape)
     height, width = shrunk_size(*mask.shape)
     padded = np.zeros((height * step, width * step), dtype=bool)
     padded[: mask.shape[0], : mask.shape[1]] = mask
-    return np.asarray(padded.reshape(height, step, width, step).any(axis=(1, 3)))
+    small = np.asarray(padded.reshape(height, step, width, step).any(axis=(1, 3)))
+    if mask.mean() > FEW:
+        return small
+    return np.asarray(_from_array(small.astype(np.uint8)).filter(ImageFilter.MaxFilter(_SQUARE))) > 0
 
 
 def _step(height: int, width: int) -> int:
     return max(1, -(-max(height, width) // LONGEST))
-
-
-def rings(mask: np.ndarray) -> List[Tuple[float, float]]:
-    """Where small groups of pixels lie, (x, y) as shares of width and height; none where they are easily seen."""
-    height, width = mask.shape
-    if mask.mean() > FEW:
-        return []
-    rows, columns = np.nonzero(mask)
-    cell = max(height, width) / _CELLS
-    cells = (rows // cell).astype(int) * (_CELLS + 1) + (columns // cell).astype(int)
-    found = []
-    for place in np.unique(cells):
-        here = cells == place
-        found.append(((columns[here].mean() + 0.5) / width, (rows[here].mean() + 0.5) / height))
-    return found if len(found) <= _RINGS else []
-
-
-def _densest(mask: np.ndarray) -> Tuple[int, int]:
-    """A set pixel where many others are near: the one in the middle of the fullest cell."""
-    rows, columns = np.nonzero(mask)
-    cells = rows // 32 * (mask.shape[1] // 32 + 1) + columns // 32
-    names, counts = np.unique(cells, return_counts=True)
-    here = np.flatnonzero(cells == names[counts.argmax()])
-    middle = here[len(here) // 2]
-    return int(rows[middle]), int(columns[middle])
 
 
 # ---- colours
@@ -267,7 +220,7 @@ def _encode(pixels: np.ndarray, lossy: bool = False) -> Picture:
             break
     data = base64.b64encode(buffer.getvalue()).decode('ascii')
     # Markup: a page shortens the texts that it shows.
-    return Picture(Markup(f'data:image/{form.lower()};base64,{data}'), width, height, [])
+    return Picture(Markup(f'data:image/{form.lower()};base64,{data}'), width, height)
 
 
 def _forms(lossy: bool) -> Iterable[Tuple[str, dict]]:

@@ -1,9 +1,9 @@
-"""What ``mmguard report`` shows: how a run died, tables of what it skipped, plots, likely causes."""
+"""What ``mmguard report`` shows: how a run died, tables of what it skipped, likely causes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Dict, Sequence
+from typing import Any, Sequence
 
 from mmguard.findings import Finding
 from mmguard.findings.unused import unused_in
@@ -13,11 +13,9 @@ from mmguard.text.console import Table, Text
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
-from mmguard.tools.report.bars import bars
 from mmguard.tools.report.crash import Crash, RankCrash, described
 from mmguard.tools.report.log_totals import ModeTotals, values_of
 from mmguard.tools.report.mode_report import ModeReport
-from mmguard.tools.report.plots import binned
 from mmguard.tools.report.run_report import RunReport
 
 #: What the terminal shows of a crash; the page and the JSON show all.
@@ -85,8 +83,6 @@ def _print_skipped(console: Any, mode: str, totals: ModeTotals, in_all: LoopTota
         {kind: values_of(kind, in_all, totals) for kind in KINDS}
     ):
         console.print(visible(line))
-    for what, counts in totals.history.items():
-        _print_plot(console, f'{mode}: {what}', counts)
     console.print()
 
 
@@ -129,15 +125,3 @@ def _shortened(text: str) -> str:
     """The first line, and who lacked a gradient of what."""
     lines = text.split('\n')
     return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *unused_in([text]).words])
-
-
-def _print_plot(console: Any, title: str, counts: Dict[int, int]) -> None:
-    first, last = min(counts), max(counts)
-    heights = binned(counts, first, last, max(20, min(console.width - 16, 100)))
-    edge = f'{max(heights):,}'
-    console.print(f'\n{title} per iteration, {sum(counts.values()):,} in all')
-    for place, row in enumerate(bars(heights)):
-        console.print(f'{edge if place == 0 else "":>12} │{row}', style='magenta', overflow='ignore', no_wrap=True)
-    console.print(f'{"0":>12} └{"─" * len(heights)}')
-    begin, end = f'{first:,}', f' {last:,}' if last > first else ''
-    console.print(f'{"iteration":>12}  {begin}{end:>{max(len(heights) - len(begin), 0)}}')

@@ -16,7 +16,7 @@ from PIL import Image
 from mmguard.findings import Finding, LabelFacts, diagnose
 from mmguard.findings.edits import Edit
 from mmguard.tools.report.html import write_scan_page
-from mmguard.tools.report.page import Box, Section, WorstFile
+from mmguard.tools.report.page import Section, WorstFile
 
 CHROMIUM = shutil.which('chromium') or shutil.which('chromium-browser') or shutil.which('google-chrome')
 
@@ -112,8 +112,8 @@ def hostile_page(tmp_path: Path) -> Path:
         class_names=[NAMES[0], NAMES[1]], files=1, offending_files=1,
     )  # fmt: skip
     image = str(tmp_path / 'image.png')
-    worst = [WorstFile(name, image, str(tmp_path / 'label.png'), values={9: 600}, skipped=600) for name in NAMES]
-    worst.append(WorstFile(NAMES[1], image, None, [Box((5, 5, 50, 50), name, 'label') for name in NAMES], skipped=3))
+    worst = [WorstFile(name, str(tmp_path / 'label.png'), image, values={9: 600}, skipped=600) for name in NAMES]
+    worst.append(WorstFile(NAMES[1], skipped=3))
     page = tmp_path / 'page.html'
     sections = [Section(name, facts, diagnose(facts), worst, list(NAMES)) for name in NAMES]
     write_scan_page(page, NAMES[2], sections)

@@ -20,19 +20,18 @@ from mmguard.findings import LabelFacts
 from mmguard.tools.report.html import page
 from mmguard.tools.report.page import Section, WorstFile
 from mmguard.tools.report.pictures import (
+    FEW,
     IGNORED,
     LONGEST,
     LOUD,
     MOST_BYTES,
     CannotDraw,
     Picture,
-    closer,
     coloured,
     marked_photo,
     palette,
     photo,
     read_label,
-    rings,
     shrunk_mask,
 )
 
@@ -67,39 +66,29 @@ def test_a_single_pixel_is_always_shown(height: int, width: int, data: st.DataOb
     row, column = data.draw(st.integers(0, height - 1)), data.draw(st.integers(0, width - 1))
     mask[row, column] = True
     small = shrunk_mask(mask)
-    assert small.sum() == 1
+    step = -(-height // small.shape[0])
+    assert small[row // step, column // step]
     assert max(small.shape) <= LONGEST
-    if mask.mean() < 0.004:
-        ((x, y),) = rings(mask)
-        assert (int(x * width), int(y * height)) == (column, row)
+    assert 1 <= small.sum() <= 49
 
 
 @given(hnp.arrays(bool, st.tuples(st.integers(1, 40), st.integers(1, 40))))
-def test_a_small_mask_is_not_changed(mask: np.ndarray) -> None:
-    assert (shrunk_mask(mask) == mask).all()
+def test_a_small_mask_of_many_is_not_changed(mask: np.ndarray) -> None:
+    assert shrunk_mask(mask)[mask].all()
+    if mask.mean() > FEW:
+        assert (shrunk_mask(mask) == mask).all()
 
 
 def test_noise_is_encoded_until_it_fits(tmp_path: Path) -> None:
     path = tmp_path / 'noise.png'
     Image.fromarray(noise(900, 1400, 3)).save(path)
-    made = [photo(str(path))[0], coloured(noise(900, 1400), noise(900, 1400) > 250, [])]
+    made = [photo(str(path)), coloured(noise(900, 1400), noise(900, 1400) > 250, [])]
     for picture in made:
         assert len(base64.b64decode(picture.data.partition(',')[2])) <= MOST_BYTES
         assert max(picture.width, picture.height) <= LONGEST
     facts = LabelFacts({300: 1}, 3, 255, files=1, offending_files=1)
     worst = [WorstFile('noise.png', label_path=str(path), image_path=str(path), values={300: 1}, skipped=1)]
     assert made[0].data in page('noise', [Section('train', facts, worst=worst)]), 'a page shortens texts alone'
-
-
-def test_a_few_pixels_are_shown_from_close_by() -> None:
-    label = np.full((1000, 2000), 3, dtype=np.uint8)
-    label[700:703, 1990:1992] = 200
-    near = closer(label, label == 200, [])
-    assert near is not None
-    assert near.width == 2 * near.height
-    share = (pixels(near) == LOUD).all(axis=2).mean()
-    assert share == pytest.approx(6 / (64 * 32))
-    assert closer(label, label == 3, []) is None
 
 
 def test_the_photo_is_marked_where_the_label_is_invalid(tmp_path: Path) -> None:
@@ -171,8 +160,8 @@ def test_no_file_stops_the_page(tmp_path: Path, kind: str, role: str) -> None:
         path.write_bytes(HOSTILE[kind])
     worst = WorstFile(
         'a.png',
-        str(path if role == 'image' else good),
         str(path if role == 'label' else good),
+        str(path if role == 'image' else good),
         values={3: 1},
         skipped=1,
     )
