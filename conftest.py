@@ -98,7 +98,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/test_scan_geotiff.py',
         'tools/scan/test_scan_hostile.py',
         'tools/scan/test_scan_outside.py',
-        'tools/scan/test_scan_rasterio.py',
         'tools/scan/test_scan_stored.py',
         'tools/scan/test_scan_tried.py',
         'tools/scan/annotations/test_panoptic_png.py',
@@ -120,7 +119,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/annotations/test_panoptic_png.py',
     ),
     'yaml': ('tools/scan/yolo',),
-    'rasterio': ('tools/scan/test_scan_rasterio.py',),
     'mmpretrain': ('family',),
     'distributed': ('tools/scan/on_dask.py', 'tools/scan/test_scan_dask.py', 'tools/storage/test_storage_cluster.py'),
     'torchvision': (

@@ -144,18 +144,6 @@ def load_arrays(folder: Path, file: str, argv: List[str]) -> None:
         np.load(folder / file)
 
 
-def load_geotiffs(folder: Path, file: str, argv: List[str]) -> None:
-    """As mmseg does; what pillow does not decode with rasterio."""
-    import rasterio
-    from PIL import UnidentifiedImageError
-
-    try:
-        load_maps(folder, file, argv)
-    except UnidentifiedImageError:
-        with rasterio.open(folder / file) as opened:
-            assert opened.read(1).ndim == 2
-
-
 def load_volumes(folder: Path, file: str, argv: List[str]) -> None:
     """With the reader that nnU-Net takes; without nnU-Net with nibabel."""
     import nibabel

@@ -16,7 +16,6 @@ ROOT = Path(mmguard.__file__).parent.parent
 ABSENT = (
     'mmengine', 'mmcv', 'mmseg', 'mmdet', 'nnunetv2', 'nibabel', 'SimpleITK', 'tifffile', 'PIL', 'rich', 'cv2',
     'matplotlib', 'yaml', 'msgspec', 'jinja2', 'distributed', 'pandas', 'scipy', 'torchvision', 'transformers',
-    'rasterio',
 )  # fmt: skip
 
 

@@ -14,10 +14,10 @@ from mmguard.tools.fix.label_files import Corrected
 from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, Unreadable, as_label_map
 from mmguard.tools.scan.arrays import form_of_array, read_array
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
-from mmguard.tools.scan.geotiff import can_read, nodata_of, read_band, without_odd_nodata
+from mmguard.tools.scan.geotiff import nodata_of, without_odd_nodata
 
 #: How files of numpy begin.
-_NUMPY, _ZIP = b'\x93NUMPY', b'PK\x03\x04'
+_NUMPY = b'\x93NUMPY'
 _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
 #: What 1 / 255 in 32 bits, times 255, is off at most.
@@ -86,11 +86,8 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            if data.startswith((_NUMPY, _ZIP)):
+            if data.startswith(_NUMPY):
                 stored = read_array(io.BytesIO(data), len(data))
-                form = form_of_array(stored)
-            elif can_read(data[:16]) and not _is_decoded(data):
-                stored, nodata = read_band(io.BytesIO(data), len(data))
                 form = form_of_array(stored)
             else:
                 Image.init()
@@ -114,16 +111,6 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
             'compressed with loss (JPEG): its values are no longer what was drawn. Export it again as PNG'
         )
     return _values(stored * options.scale if options.scale is not None else stored, form, scale), form, is_png
-
-
-def _is_decoded(data: bytes) -> bool:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(data)):
-            return True
-    except UnidentifiedImageError:
-        return False
 
 
 def _indices(rgb: np.ndarray, table: Dict[Colour, int]) -> np.ndarray:

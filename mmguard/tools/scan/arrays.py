@@ -1,26 +1,21 @@
-"""Label maps of numpy: .npy, and .npz with one array, or with one that is called label. Never unpickled."""
+"""Label maps of numpy (.npy). Never unpickled."""
 
 from __future__ import annotations
 
-import zipfile
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from mmguard.tools.scan.faults import NoLabels
-from mmguard.tools.scan.sizes import can_hold
 
-ARRAY_ENDINGS = ('.npy', '.npz')
+ARRAY_ENDING = '.npy'
 #: More bytes are no label map.
 _LARGEST = 1 << 31
-_NAMES = frozenset(('label', 'labels', 'mask', 'seg', 'segmentation', 'gt', 'annotation'))
-#: How an archive begins, and one that is empty: numpy takes anything else for pickled objects.
-_ARCHIVES = (b'PK\x03\x04', b'PK\x05\x06')
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
 def is_array_name(name: str) -> bool:
-    return name.lower().endswith(ARRAY_ENDINGS) and not name.startswith('.')
+    return name.lower().endswith(ARRAY_ENDING) and not name.startswith('.')
 
 
 def read_array(file: BinaryIO, size: int) -> np.ndarray:
@@ -32,25 +27,8 @@ def read_array(file: BinaryIO, size: int) -> np.ndarray:
 
     Raises:
         NoLabels: It holds something else.
-        Exception: It is damaged; zipfile and numpy raise what they like.
+        Exception: It is damaged; numpy raises what it likes.
     """
-    if file.read(4) not in _ARCHIVES:
-        file.seek(0)
-        return _read_plain(file, size)
-    file.seek(0)
-    with zipfile.ZipFile(file) as archive:
-        arrays = [member for member in archive.infolist() if member.filename.endswith('.npy')]
-        named = [member for member in arrays if member.filename[:-4].lower() in _NAMES]
-        if len(arrays) != 1 and len(named) != 1:
-            raise NoLabels(f'{len(arrays)} arrays, none called label')
-        (member,) = named if len(arrays) != 1 else arrays
-        if not can_hold(size, member.file_size):
-            raise OSError(f'truncated: {size:,} bytes cannot hold {member.file_size:,}')
-        with archive.open(member) as inner:
-            return _read_plain(inner, member.file_size)
-
-
-def _read_plain(file: Any, size: int) -> np.ndarray:
     header = _HEADERS.get(np.lib.format.read_magic(file))
     if header is None:
         raise NoLabels('a newer version of .npy')

@@ -1,21 +1,14 @@
-"""GeoTIFF: the value that a file declares as "no data", and files that pillow does not decode."""
+"""GeoTIFF: the value that a file declares as "no data"."""
 
 from __future__ import annotations
 
-import importlib.util
 import math
-from contextlib import contextmanager
-from typing import Any, BinaryIO, Iterator, Optional, Tuple
+from typing import Any, Optional
 
 import numpy as np
 
-from mmguard.tools.scan.faults import NoLabels
-from mmguard.tools.scan.sizes import can_hold
-
 #: GDAL writes the value into this tag, as text.
 _NODATA, _SAMPLE_FORMAT, _SIGNED = 42113, 339, 2
-#: TIFF and BigTIFF of either byte order.
-_STARTS = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 #: NaN and numbers beyond 32 bits are counted as this: mmseg's cast to 8 bits makes 0 of it, as it does of them.
 BEYOND = -(1 << 31)
 
@@ -74,44 +67,3 @@ def without_odd_nodata(values: np.ndarray, text: str) -> np.ndarray:
         return values
     there = np.isnan(values) if math.isnan(value) else values == (values.dtype.type(value) if floating else int(value))
     return np.where(there, BEYOND, values.astype(np.float64 if floating else np.int64)) if there.any() else values
-
-
-def can_read(head: bytes) -> bool:
-    """Whether rasterio is installed, and a file that begins so may be one that it reads."""
-    return head.startswith(_STARTS) and importlib.util.find_spec('rasterio') is not None
-
-
-@contextmanager
-def open_geotiff(file: BinaryIO) -> Iterator[Any]:
-    """A file as rasterio opens it.
-
-    Raises:
-        Exception: It is damaged.
-    """
-    import rasterio
-    from rasterio.io import MemoryFile
-
-    # This format alone: others lead to further files, or to the network.
-    with rasterio.Env(), MemoryFile(file.read()) as memory, memory.open(driver='GTiff') as opened:
-        yield opened
-
-
-def read_band(file: BinaryIO, size: int) -> Tuple[np.ndarray, str]:
-    """The only band of a file, (H, W), and what it declares as no data.
-
-    Args:
-        file (BinaryIO): The opened file.
-        size (int): Its bytes.
-
-    Raises:
-        NoLabels: It has several bands, or one row or column.
-        Exception: It is damaged.
-    """
-    with open_geotiff(file) as opened:
-        if opened.count != 1:
-            raise NoLabels(f'{opened.count} bands')
-        if min(opened.shape) <= 1:
-            raise NoLabels('one row or column')
-        if not can_hold(size, opened.height * opened.width // 8):
-            raise OSError(f'truncated: {size:,} bytes cannot hold {opened.width} x {opened.height} pixels')
-        return opened.read(1), '' if opened.nodata is None else f'{opened.nodata:.17g}'

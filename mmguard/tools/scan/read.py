@@ -18,7 +18,7 @@ from mmguard.tools.scan.edges import count_between
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
 from mmguard.tools.scan.fetched import HEAD, Fetched, fetch
 from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
-from mmguard.tools.scan.geotiff import can_read, counted_as, nodata_of, open_geotiff, read_band, without_odd_nodata
+from mmguard.tools.scan.geotiff import counted_as, nodata_of, without_odd_nodata
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.tools.scan.sizes import can_hold, chunks_fit
@@ -35,6 +35,8 @@ _MOST_PACKED = 1 << 26
 _EXIF_ORIENTATION = 0x0112
 _TURNED = (5, 6, 7, 8)
 _HEAD = 16
+#: TIFF and BigTIFF of either byte order.
+_TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
 
 
 @lru_cache(maxsize=None)
@@ -74,13 +76,8 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
             with _opened(item.path, content) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
-                by_rasterio = _is_rasterio_needed(file, head)
-                if by_rasterio or is_array_name(os.path.basename(item.path)):
-                    if by_rasterio:
-                        values, nodata = read_band(file, length)
-                    else:
-                        values, nodata = read_array(file, length), ''
-                    stored = _store_array(record, values, nodata)
+                if is_array_name(os.path.basename(item.path)):
+                    stored = _store_array(record, read_array(file, length))
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
                     return record
@@ -97,23 +94,6 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
             record.fault = fault_of(error, head)
             record.detail = str(error)[:200]
     return record
-
-
-def _is_rasterio_needed(file: BinaryIO, head: bytes) -> bool:
-    """Whether a file is a GeoTIFF that pillow does not decode, and rasterio may."""
-    from PIL import Image, UnidentifiedImageError
-
-    if not can_read(head):
-        return False
-    try:
-        Image.open(file, formats=_known_formats())
-    except UnidentifiedImageError:
-        return True
-    except Exception:  # as above
-        return False
-    finally:
-        file.seek(0)
-    return False
 
 
 def _check_header(image: Any, stored: int) -> None:
@@ -161,7 +141,7 @@ def _opened(path: str, content: Optional[Content]) -> BinaryIO:
 
 
 def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     head = b''
     assert record.image is not None
@@ -172,16 +152,17 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
         with _opened(record.image, content) as file:
             head = file.read(_HEAD)
             file.seek(0)
-            if _is_rasterio_needed(file, head):  # of many bands
-                with open_geotiff(file) as raster:
-                    record.image_form, record.image_shape = 'other', (raster.height, raster.width)
-                return
             with Image.open(file, formats=_known_formats()) as image:
                 record.image_form = form_of(image)
                 record.image_lossy = is_lossy(image, head)
                 width, height = image.size
                 turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
                 record.image_shape = (width, height) if turned else (height, width)
+    except UnidentifiedImageError as error:
+        if head.startswith(_TIFF):
+            record.image_form = 'other'  # of bands or numbers that other loaders take
+        else:
+            record.image_fault = fault_of(error, head)
     except Exception as error:  # as above
         record.image_fault = fault_of(error, head)
 
@@ -231,14 +212,13 @@ def _declare(record: MapRecord, nodata: str) -> None:
         record.nodata = str(value)
 
 
-def _store_array(record: MapRecord, stored: np.ndarray, nodata: str) -> np.ndarray:
+def _store_array(record: MapRecord, stored: np.ndarray) -> np.ndarray:
     """Counts what numpy stored: whoever loads that makes no colours and no brightness of it."""
     record.form, record.shape = form_of_array(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = value_counts(stored.astype(np.uint8))
-        _declare(record, nodata)
     else:
-        _store_wide(record, stored, nodata)
+        _store_wide(record, stored, '')
     return stored
 
 

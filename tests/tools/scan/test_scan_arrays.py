@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
@@ -22,12 +21,6 @@ CLEAN = BLOCKS.astype(np.int64)
 def saved(array: Any, **options: Any) -> bytes:
     out = io.BytesIO()
     np.save(out, array, **options)
-    return out.getvalue()
-
-
-def packed(**arrays: Any) -> bytes:
-    out = io.BytesIO()
-    np.savez_compressed(out, **arrays)
     return out.getvalue()
 
 
@@ -97,8 +90,6 @@ SETS: Dict[str, Tuple[bytes, str]] = {
     'big end first': (saved(CLEAN.astype('>i2')), '.npy'),
     'one channel': (saved(CLEAN[None]), '.npy'),
     'whole fractions': (saved(CLEAN.astype(np.float32)), '.npy'),
-    'one array': (packed(arr_0=CLEAN), '.npz'),
-    'one of several': (packed(label=CLEAN, depth=np.zeros((4, 4, 2))), '.npz'),
     'void': (saved(np.where(CLEAN == 4, 255, CLEAN)), '.npy'),
 }
 
@@ -120,13 +111,6 @@ def _header(text: str) -> bytes:
     return b'\x93NUMPY\x01\x00' + len(text).to_bytes(2, 'little') + text.encode()
 
 
-def _bomb() -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr('arr_0.npy', saved(np.zeros((4096, 4096), np.uint8)))
-    return out.getvalue()
-
-
 DAMAGED: List[Callable[[], bytes]] = [
     lambda: b'\x93NUMPY',
     lambda: b'\x93NUMPY\x01\x00' + bytes(100),
@@ -144,13 +128,9 @@ DAMAGED: List[Callable[[], bytes]] = [
     lambda: saved(np.zeros((0, 5))),
     lambda: saved(np.array(5)),
     lambda: saved(np.zeros((2, 2, 2, 2))),
-    lambda: packed(a=CLEAN, b=CLEAN),
-    lambda: packed(),
-    lambda: packed(label=CLEAN)[:-30],
-    lambda: b'PK\x03\x04' + bytes(100),
     lambda: b'\x89PNG\r\n\x1a\n' + bytes(100),
     lambda: b'\n' * 50,
-    _bomb,
+    lambda: b'PK\x03\x04' + bytes(100),
 ]
 
 
@@ -162,8 +142,8 @@ def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.Captur
     assert code == 1
     maps = dataset['facts']['maps']
     number = sum(count for what, count in maps['counts'].items() if what.startswith('unreadable'))
-    assert number == len(DAMAGED) - 1  # the last one is large, and whole
-    assert dataset['facts']['total'] == 3 * 32 * 32 + 4096 * 4096
+    assert number == len(DAMAGED)
+    assert dataset['facts']['total'] == 3 * 32 * 32
     printed = capsys.readouterr()
     assert 'should not happen' not in printed.out + printed.err
 

@@ -6,7 +6,7 @@ import os
 from itertools import islice
 from typing import Iterator, List, Optional, Set
 
-from mmguard.tools.scan.arrays import ARRAY_ENDINGS, is_array_name
+from mmguard.tools.scan.arrays import ARRAY_ENDING, is_array_name
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
@@ -50,7 +50,7 @@ class FolderSource(MapSource):
                 raise FileNotFoundError(f'{folder} does not exist: name a folder of label maps, or of their images')
         self.images = None if images is None else absolute(images)
         self.suffix = self._chosen_suffix() if suffix is None else suffix
-        self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDINGS) or self._has_arrays_alone()
+        self._are_arrays = self.suffix.lower().endswith(ARRAY_ENDING) or self._has_arrays_alone()
 
     def _chosen_suffix(self) -> str:
         for _folder, names, _stamps in self._folders(quiet=True):
