@@ -266,7 +266,7 @@ def check_pickles(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('checkpoints (`replay --weights`)')
 def check_checkpoints(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    from mmguard.tools.replay.checkpoint import read_checkpoint
+    from mmguard.tools.replay.network import read_checkpoint
 
     torch.save({'weight': torch.ones(2)}, folder / 'good.pth')
     torch.save({'weight': torch.ones(2), 'x': Calling(mark)}, folder / 'evil.pth')

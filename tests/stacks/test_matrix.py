@@ -9,7 +9,7 @@ from typing import Dict
 import pytest
 
 from mmguard.findings.environment import version_key
-from mmguard.tools.env.tried import tried
+from mmguard.tools.env.facts import tried
 from tools.matrix import BEGIN, END, ROWS, main, read, table
 
 ROOT = Path(__file__).parents[2]

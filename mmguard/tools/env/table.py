@@ -1,4 +1,4 @@
-"""What is installed, a line per thing; which of them is in order, findings say."""
+"""Lines of what is installed, with what is wrong and what to do, as plain text: rich may be what is broken."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_wit
 from mmguard.findings.finding import SEVERITIES
 from mmguard.findings.installing import limits_in_words
 from mmguard.findings.rules.environment.compiled_ops import LINE as OPS
+from mmguard.findings.wording import finding_text
+from mmguard.text.visible import visible
+
+#: A terminal breaks lines where it ends.
+_UNBROKEN = 1 << 20
+
+
+def show(lines: List[Line], findings: Sequence[Finding], verbose: bool = False) -> None:
+    """Print the lines and the findings; ``verbose``: with all edits and notes."""
+    width = max(len(line.name) for line in lines)
+    for line in lines:
+        codes = f'  ({", ".join(line.codes)})' if line.codes else ''
+        print(visible(f'{line.level:<7}  {line.name:<{width}}  {line.found}{codes}'))
+    for finding in findings:
+        print(visible(f'\n{finding_text(finding, _UNBROKEN, verbose)}'))
+
 
 OK = 'ok'
 #: Shown only where they are installed.

@@ -54,8 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.report.log_json import as_json
     from mmguard.tools.report.mode_report import sections_of
     from mmguard.tools.report.render import show
-    from mmguard.tools.report.run_findings import run_findings
-    from mmguard.tools.report.run_report import read_report
+    from mmguard.tools.report.run_report import read_report, run_findings
 
     console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)
     report = read_report(args.log, args.num_classes, args.ignore_index)

@@ -23,7 +23,7 @@ from mmguard.tools.outputs import write_output
 from mmguard.tools.report.crash import Crash, described
 from mmguard.tools.report.histogram import histogram_of
 from mmguard.tools.report.page import Section, WorstFile
-from mmguard.tools.report.panels import panels_of
+from mmguard.tools.report.pictures import panels_of
 from mmguard.version import __version__
 
 #: Codes that say: the labels are fine.

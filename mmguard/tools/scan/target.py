@@ -13,10 +13,18 @@ from mmguard.findings.facts import ConfigFacts
 from mmguard.tools.scan.arrays import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
 from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.plans import formats, of_annotations
-from mmguard.tools.scan.plans.of_coco import coco_folder_plan, coco_plan, detr_plan
+from mmguard.tools.scan.plans import formats
 from mmguard.tools.scan.plans.of_config import config_plan, read
-from mmguard.tools.scan.plans.of_maps import map_plan
+from mmguard.tools.scan.plans.of_files import (
+    class_folder_plan,
+    coco_folder_plan,
+    coco_plan,
+    detr_plan,
+    labelme_plan,
+    map_plan,
+    voc_plan,
+    yolo_plan,
+)
 from mmguard.tools.scan.plans.plan import CannotScan, Plan
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
@@ -112,9 +120,9 @@ def _no_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
     formats.NNUNET: _volume_plan,
     formats.OTHER_PROGRAM: _no_plan,
-    formats.VOC: of_annotations.voc_plan,
-    formats.YOLO: of_annotations.yolo_plan,
-    formats.LABELME: of_annotations.labelme_plan,
+    formats.VOC: voc_plan,
+    formats.YOLO: yolo_plan,
+    formats.LABELME: labelme_plan,
     formats.COCO_FOLDER: coco_folder_plan,
-    formats.CLASS_FOLDERS: of_annotations.class_folder_plan,
+    formats.CLASS_FOLDERS: class_folder_plan,
 }

@@ -1,17 +1,91 @@
-"""What a step changed."""
+"""Changes that a step makes to label values and instances, and why, as its attributes say."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.tools.trace.fills import fills, interpolations
-from mmguard.tools.trace.loading import origin_in_loader
 from mmguard.tools.trace.matching import instance_changes
 from mmguard.tools.trace.recorder import Run
 from mmguard.tools.trace.snapshot import Snapshot
+
+
+def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
+    """Why ``raw`` became ``label``, as far as the transform's attributes can explain it.
+
+    mmseg's loader casts to uint8, then shifts (``reduce_zero_label``), then maps (``label_map``), in this order.
+    """
+    assert after.label is not None
+    name = after.step
+    rule = getattr(transform, 'rule', None)
+    if rule is not None and hasattr(rule, 'label_map'):
+        if raw in rule.label_map:
+            return f'label_map of {name}: {{{raw}: {rule.label_map[raw]}}}'
+        return f'{name} sanitizes it: on_invalid={rule.on_invalid!r}'
+    reasons: List[str] = []
+    value = raw
+    if after.label.dtype == 'uint8' and not 0 <= value <= 255:
+        value %= 256
+        reasons.append(f'{name} casts to uint8: {raw} wraps to {value} (modulo 256)')
+    if getattr(transform, 'reduce_zero_label', False):
+        shifted = 255 if value in (0, 255) else value - 1
+        if shifted != value:
+            reasons.append(f'reduce_zero_label: {value} to {shifted}')
+        value = shifted
+    maps: Dict[int, int] = before.label_map
+    if value in maps:
+        if maps[value] != value:
+            reasons.append(f'label_map of the data set: {{{value}: {maps[value]}}}')
+        value = maps[value] % 256 if after.label.dtype == 'uint8' else maps[value]
+    if value != label or not reasons:
+        return f'{name} maps {raw} to {label}'
+    return ', then '.join(reasons)
+
+
+_FILL = re.compile(r'pad_val|pal_val|fill|border_val|cval|ignore_(label|index)|mask_value|seg_pad')
+_IMAGE = re.compile(r'img|image|bbox')
+_DEPTH = 4
+
+
+def fills(transform: Any) -> Dict[int, str]:
+    """Fill value of label maps -> the argument that says it, ``seg_pad_val=255``."""
+    found: Dict[int, str] = {}
+    # Arguments that name the label map come first: where pad_val=0 fills the image, it does not fill the label map.
+    named = sorted(_attributes(transform), key=lambda item: 'seg' not in item[0] and 'mask' not in item[0])
+    for name, value in named:
+        if _FILL.search(name) and not _IMAGE.search(name) and isinstance(value, (int, float)) and value == int(value):
+            found.setdefault(int(value), f'{name}={int(value)}')
+    return found
+
+
+def interpolations(transform: Any) -> List[Tuple[str, str]]:
+    """``[('interpolation', 'bilinear')]``, also of transforms inside."""
+    return [
+        (name, str(value)) for name, value in _attributes(transform) if 'interpolation' in name and value is not None
+    ]
+
+
+def _attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[str, Any]]:
+    """Plain values among its attributes, those of dicts and of transforms inside included."""
+    if depth > _DEPTH:
+        return
+    if isinstance(thing, dict):
+        items = [(str(key), value) for key, value in thing.items()]
+    elif isinstance(thing, (list, tuple)):
+        items = [('', value) for value in thing]
+    else:
+        items = list(getattr(thing, '__dict__', {}).items())
+    for key, value in items:
+        name = f'{path}.{key}' if path and key else path or key
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            yield name, value
+        elif isinstance(value, (dict, list, tuple)) or hasattr(value, 'transform') or hasattr(value, 'transforms'):
+            # Transforms inside are described by their own arguments.
+            yield from _attributes(value, name if isinstance(value, dict) else '', depth + 1)
+
 
 #: Up to this share, pixels of a new value may lie elsewhere than between a lower and a higher one, and still come from
 #: interpolation (beside other invented values, the difference is not to be seen).

@@ -10,7 +10,7 @@ from mmguard.compat.stack import folder_of
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.finding import ERROR, WARNING
-from mmguard.tools.env.limits import accepted_mmcv, declared_mmcv
+from mmguard.tools.env.facts import accepted_mmcv, declared_mmcv
 from mmguard.tools.env.table import OK, Line, table
 
 OPENMMLAB = {'mmengine': '0.10.7', 'mmcv': '2.1.0', 'mmsegmentation': '1.2.2', 'mmdet': '3.3.0'}

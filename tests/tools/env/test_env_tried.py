@@ -11,9 +11,8 @@ import pytest
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.environment import EnvironmentFacts, version_key
 from mmguard.findings.finding import ERROR
-from mmguard.tools.env.facts import gather
+from mmguard.tools.env.facts import gather, tried
 from mmguard.tools.env.table import OK, Line, table
-from mmguard.tools.env.tried import tried
 
 
 def found_in(**facts: Any) -> List[Finding]:
@@ -43,7 +42,7 @@ def test_a_torch_is_compared_with_those_that_were_tried(
     seen = {'1.13.1': 0, '2.0.1': 0, '2.1.2': 0, '2.4.1': 0, '2.5.1': 3, '2.6.0': 0}
     rows = [{'torch': torch, 'numpy': '1.26.4', 'failed': failed} for torch, failed in seen.items()]
     (tmp_path / 'tried.json').write_text(json.dumps(rows))
-    monkeypatch.setattr('mmguard.tools.env.tried.TRIED', tmp_path / 'tried.json')
+    monkeypatch.setattr('mmguard.tools.env.facts.TRIED', tmp_path / 'tried.json')
     line = line_of('mmguard with torch', versions={'torch': version}, tried=gather(try_imports=False).tried)
     assert (line.level, line.found) == (level, found)
     assert line.codes == (['MG512'] if level == ERROR else [])

@@ -13,7 +13,7 @@ from mmengine.logging import MessageHub
 from torch import nn
 
 from mmguard.errors import CannotRun
-from mmguard.tools.replay.checkpoint import read_checkpoint
+from mmguard.tools.replay.network import read_checkpoint
 
 
 class Calling:

@@ -6,7 +6,7 @@ from mmcv.transforms import Pad, RandomApply, Resize
 from mmdet.datasets.transforms import Rotate
 from mmseg.datasets.transforms import RandomRotate
 
-from mmguard.tools.trace.fills import fills, interpolations
+from mmguard.tools.trace.changes import fills, interpolations
 
 
 def test_the_argument_of_the_label_map_is_named() -> None:

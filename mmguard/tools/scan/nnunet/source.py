@@ -16,11 +16,11 @@ from mmguard.tools.scan.chunks import in_chunks
 from mmguard.tools.scan.engine import Mapper
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.nnunet.cases import CaseItem, list_cases
+from mmguard.tools.scan.nnunet.read_case import CaseSettings
 from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.tools.scan.nnunet.readers.content import gzip_decoder
 from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of
 from mmguard.tools.scan.nnunet.relabelled import relabelled
-from mmguard.tools.scan.nnunet.settings import CaseSettings
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, is_raw_dataset, judge_count, read_spec, spec_of
 from mmguard.tools.scan.nnunet.summary import CaseSummary
 from mmguard.tools.storage.files import FILES

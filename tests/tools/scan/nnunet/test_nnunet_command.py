@@ -14,7 +14,7 @@ import pytest
 from nnunet_sets import LABELS, affine_of, cut, make_set, organ, picture, plant, save, write_json
 
 from mmguard.cli import main
-from mmguard.tools.scan.nnunet import settings as settings_module
+from mmguard.tools.scan.nnunet import read_case as settings_module
 
 pytest.importorskip('nibabel')
 
