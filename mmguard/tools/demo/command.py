@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from mmguard.tools.demo.environment import what_is_missing
+    from mmguard.tools.demo.folder import what_is_missing
 
     missing = what_is_missing()
     if missing:

@@ -1,15 +1,63 @@
-"""The demo's own output folder."""
+"""The demo's folder, the config in it, and whether MMSegmentation is there to train with it."""
 
 from __future__ import annotations
 
+import importlib
 import shutil
 from pathlib import Path
+from typing import Optional
 
+from mmguard.compat.stack import base_source, config_file
 from mmguard.errors import CannotRun
 from mmguard.files.whole import write_whole
 
+STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
+BATCH_SIZE = 4
+NEEDED = ('cv2', 'matplotlib', 'mmcv', 'mmcv.ops', 'mmseg', 'mmseg.models', 'mmseg.datasets', 'mmseg.engine')
 #: Says that a folder was made by the demo, which may empty it.
 MARK = '.mmguard_demo'
+
+SMALL = """\
+# PIDNet-S on Cityscapes as MMSegmentation ships it, made small enough for two CPU cores: its model, its four losses and
+# their class weights are untouched. Run from this folder:  python -m mmguard.tools.demo.train stock.py
+_base_ = {stock}
+
+data_root = 'cityscapes'
+crop_size = (256, 512)  # whole images, so that every count can be compared with the label files
+
+norm_cfg = dict(type='BN')
+model = dict(
+    data_preprocessor=dict(size=crop_size),
+    backbone=dict(norm_cfg=norm_cfg, init_cfg=None),
+    decode_head=dict(norm_cfg=norm_cfg),
+)
+train_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='LoadAnnotations'),
+    dict(type='RandomFlip', prob=0.5),
+    dict(type='PhotoMetricDistortion'),
+    dict(type='GenerateEdge', edge_width=4),
+    dict(type='PackSegInputs'),
+]
+train_dataloader = dict(
+    batch_size={batch_size},
+    num_workers=0,
+    persistent_workers=False,
+    dataset=dict(data_root=data_root, pipeline=train_pipeline),
+)
+train_cfg = dict(type='IterBasedTrainLoop', max_iters={iters}, val_interval={beyond})
+val_dataloader = val_cfg = val_evaluator = None
+test_dataloader = test_cfg = test_evaluator = None
+log_processor = dict(window_size=1)  # every number of its own iteration
+default_hooks = dict(logger=dict(interval=1), checkpoint=None)
+env_cfg = dict(cudnn_benchmark=False)
+"""
+
+
+def write_stock(folder: Path, iters: int) -> None:
+    """Write ``stock.py``."""
+    small = SMALL.format(stock=base_source(STOCK), batch_size=BATCH_SIZE, iters=iters, beyond=iters + 1)
+    write_whole(folder / 'stock.py', small.encode())
 
 
 def make_anew(folder: Path) -> Path:
@@ -33,3 +81,21 @@ def make_anew(folder: Path) -> Path:
         else:
             path.unlink()
     return folder
+
+
+def what_is_missing() -> Optional[str]:
+    """Returns a paragraph that names what to install, or ``None`` where all is well."""
+    name = ''
+    try:
+        for name in NEEDED:
+            importlib.import_module(name)
+        config_file(STOCK)
+    except Exception as error:  # a version assertion, a shared library that does not load, anything
+        reason = f'{type(error).__name__}: {" ".join(str(error).split())}'
+        return (
+            f'mmguard demo trains PIDNet from MMSegmentation, which does not work here: `import {name}` fails with '
+            f'{reason}.\nInstall what is missing: `pip install mmsegmentation ftfy regex`, and an mmcv with its ops '
+            f'(`pip install openmim`,\nthen `mim install "mmcv>=2.0.0,<2.2.0"`), or `pip install onedl-mmengine '
+            f'onedl-mmcv onedl-mmsegmentation`.'
+        )
+    return None

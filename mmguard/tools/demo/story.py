@@ -10,9 +10,8 @@ from typing import List
 from mmguard.text.console import Console
 from mmguard.text.words import counted
 from mmguard.tools.demo.child import train_in_child
-from mmguard.tools.demo.configs import BATCH_SIZE, write_stock
 from mmguard.tools.demo.dataset import MEANING, NUM_CLASSES, DataSet, write_dataset
-from mmguard.tools.demo.folder import make_anew
+from mmguard.tools.demo.folder import BATCH_SIZE, make_anew, write_stock
 from mmguard.tools.demo.log import CUDA, Narrator, died_of_label, last_traceback, objections, read_records
 from mmguard.tools.exit_codes import CLEAN, FOUND
 

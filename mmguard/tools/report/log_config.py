@@ -1,13 +1,10 @@
-"""What the config beside a log says about labels. It is read, never run: a log may come from anywhere."""
+"""The config that mmengine wrote next to a log. It is read, never run: a log may come from anywhere."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
-from typing import Any, Dict, List
-
-from mmguard.config.parts import datasets
-from mmguard.config.read import ReadConfig
+from typing import Any, Dict
 
 
 def read_config(path: Path) -> Dict[str, Any]:
@@ -41,12 +38,3 @@ def _value(node: ast.AST) -> Any:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError):
         return None
-
-
-def data_roots(config: Dict[str, Any], mode: str) -> List[str]:
-    """Where the files of a mode are."""
-    read = ReadConfig(config)
-    found = [
-        part.config.get('data_root') for part in datasets(read) + datasets(read, wrappers=True) if part.split == mode
-    ]
-    return list(dict.fromkeys(root for root in found if isinstance(root, str)))

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence
 
-from mmguard.config.label_spaces import from_config
-from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.advice import diagnose_for
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally
 from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.text.words import counted
-from mmguard.tools.report.log_config import data_roots
 from mmguard.tools.report.log_totals import ModeTotals, values_of
 from mmguard.tools.report.logged_run import LoggedMode, LoggedRun
 from mmguard.tools.report.page import Section, WorstFile
@@ -90,7 +87,6 @@ def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
 def mode_reports(
     lines: Dict[str, ModeTotals],
     run: LoggedRun,
-    config: Dict[str, Any],
     num_classes: Optional[int],
     ignore_index: Optional[int],
 ) -> List[ModeReport]:
@@ -99,16 +95,14 @@ def mode_reports(
     Args:
         lines (dict[str, ModeTotals]): Of the log.
         run (LoggedRun): Of the records.
-        config (dict): Of the config beside them, for runs without a record.
         num_classes, ignore_index (int, optional): What the user says; goes before all of these.
     """
     reports = []
     for mode in dict.fromkeys((*lines, *run.modes)):
         report = ModeReport(mode, lines.get(mode, ModeTotals()), run.modes.get(mode))
         said = LabelSpaces() if report.logged is None else report.logged.spaces
-        written = from_config(ReadConfig(config), mode, imports=False)
-        report.spaces = from_options(num_classes, ignore_index, written.given(said))
-        report.data_roots = data_roots(config, mode) if report.logged is None else report.logged.data_roots
+        report.spaces = from_options(num_classes, ignore_index, said)
+        report.data_roots = [] if report.logged is None else report.logged.data_roots
         for kind in KINDS:
             offending = report.spaces.of(kind) is not None and report.lines.files[kind]
             facts = report.facts(kind)

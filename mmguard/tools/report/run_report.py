@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Dict, List, Optional
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
@@ -90,7 +90,7 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
 
     Args:
         target (Path): Its log, its ``label_guard.json``, its flight record, or its folder.
-        num_classes (int, optional): Where nothing beside the log says so.
+        num_classes (int, optional): Where the run's record does not say so.
         ignore_index (int, optional): Of label maps; ``None``: as the run says, or 255.
 
     Raises:
@@ -101,7 +101,7 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
-    modes = mode_reports(lines, known, _config_beside(files.folder), num_classes, ignore_index)
+    modes = mode_reports(lines, known, num_classes, ignore_index)
     problems = unread.words() + run.problems + first_of(crash.problems, 20)
     if not modes and not crash.ranks:
         raise NotALog('\n'.join([f'{target}: nothing that a hook of mmguard wrote: nothing to report', *problems]))
@@ -115,11 +115,3 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         problems,
         bool(run.problems) or crash.is_damaged,
     )
-
-
-def _config_beside(folder: Path) -> Dict[str, Any]:
-    path = config_of(folder)
-    try:
-        return {} if path is None else read_config(path)
-    except (OSError, ValueError):
-        return {}

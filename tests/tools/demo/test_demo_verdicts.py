@@ -23,7 +23,7 @@ def test_without_mmseg_it_says_what_to_install(module, monkeypatch, capsys, tmp_
 
 
 def test_somebody_elses_folder(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
+    monkeypatch.setattr('mmguard.tools.demo.folder.what_is_missing', lambda: None)
     (tmp_path / 'thesis.tex').write_text('mine')
     assert main(['demo', '--out', str(tmp_path)]) == 2
     assert '--out' in capsys.readouterr().err
@@ -44,7 +44,7 @@ def test_stock_must_die_and_of_a_label(code, output, objection, dataset, monkeyp
             heard(line)
         return code
 
-    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
+    monkeypatch.setattr('mmguard.tools.demo.folder.what_is_missing', lambda: None)
     monkeypatch.setattr('mmguard.tools.demo.story.train_in_child', train)
     monkeypatch.setattr('mmguard.tools.demo.story.write_dataset', lambda folder: dataset)  # drawn once
     assert main(['demo', '--out', str(tmp_path / 'demo')]) == 1
@@ -52,7 +52,7 @@ def test_stock_must_die_and_of_a_label(code, output, objection, dataset, monkeyp
 
 
 def test_a_folder_that_cannot_be_made(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', lambda: None)
+    monkeypatch.setattr('mmguard.tools.demo.folder.what_is_missing', lambda: None)
     (tmp_path / 'file').write_text('')
     assert main(['demo', '--out', str(tmp_path / 'file' / 'demo')]) == 2
     assert 'mmguard demo: ' in capsys.readouterr().err
@@ -62,6 +62,6 @@ def test_interrupted(monkeypatch, capsys, tmp_path):
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr('mmguard.tools.demo.environment.what_is_missing', interrupt)
+    monkeypatch.setattr('mmguard.tools.demo.folder.what_is_missing', interrupt)
     assert main(['demo', '--out', str(tmp_path / 'demo')]) == 130
     assert len(capsys.readouterr().err.strip().splitlines()) == 1

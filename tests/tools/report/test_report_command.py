@@ -38,7 +38,7 @@ def test_the_numbers_are_those_of_the_label_files(cityscapes: str, run_dir: str,
             sample['values'] = {value: 2 * count for value, count in sample['values'].items()}
         assert found == expected
         assert modes[mode]['pixels']['skipped'] == sum(sample['skipped'] for sample in expected)
-        # Neither the log nor the caller says so: it stands in the config beside the log.
+        # Neither the log nor the caller says so: it stands in the record next to it.
         assert modes[mode]['pixels']['num_classes'] == 19
         assert modes[mode]['pixels']['findings'][0]['code'] == 'MG101'
 
