@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Optional, TypeVar
+from typing import Any, Dict, Optional, TypeVar
 
 from mmguard.files.typed_json import decoded
 
@@ -129,15 +129,6 @@ def tallies_of(sample: Any) -> Dict[str, Tally]:
         kind: Tally(**{name: value for name, value in counts.items() if name != LABEL_MAP})
         for kind, counts in record.items()
     }
-
-
-def merge_by_source(tallies: Iterable[Tally]) -> Dict[Optional[str], Tally]:
-    """Adds up tallies file by file: source -> tally."""
-    merged: Dict[Optional[str], Tally] = {}
-    for tally in tallies:
-        seen = merged.get(tally.source)
-        merged[tally.source] = tally if seen is None else seen + tally
-    return merged
 
 
 def _add_counts(left: Dict[Key, int], right: Dict[Key, int]) -> Dict[Key, int]:

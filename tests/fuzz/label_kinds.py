@@ -201,7 +201,7 @@ KINDS = (
             name,
             partial(nnunet_files, ending),
             _VOLUMES,
-            needs=('nibabel',),
+            needs=('nibabel', 'SimpleITK'),
             loads=loaders.load_volumes,
             renamed=True,
         )

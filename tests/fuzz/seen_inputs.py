@@ -188,7 +188,7 @@ def _deep_label() -> Dict[str, bytes]:
 
 _LABEL = nnunet_files('.nii')['labelsTr/a.nii'][0]
 _APPLE_DOUBLE = b'\0\5\x16\7' + bytes(50)
-_NIBABEL = ['nibabel']
+_NIBABEL = ['nibabel', 'SimpleITK']
 VOLUMES: List[Seen] = [
     Seen('a wrong magic number', _volumes(a=_with(_LABEL, 344, '4s', b'n+nu')), 'scan .', 1, ['MG192'], _NIBABEL),
     Seen('a slice of a gigabyte', _volumes(a=_with(_LABEL, 42, '<hh', 32767, 32767)), 'scan .', 1, ['MG192'], _NIBABEL),

@@ -8,7 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmguard.labels.tally import SEVERAL, VALUES, Tally, merge_by_source
+from mmguard.labels.tally import SEVERAL, VALUES, Tally
 
 counts = st.integers(0, 10**9)
 tallies = st.builds(
@@ -74,11 +74,6 @@ def test_json_round_trip_keeps_every_count() -> None:
 def test_a_second_look_adds_what_was_sanitized_but_not_what_was_seen() -> None:
     early, late = Tally(100, 5, 0, {19: 5}, 'a'), Tally(40, 2, 1, {255: 2}, 'a')
     assert early.then(late) == Tally(100, 7, 1, {19: 5, 255: 2}, 'a')
-
-
-def test_merge_by_source_adds_up_file_by_file() -> None:
-    merged = merge_by_source([Tally(1, 1, source='a'), Tally(1, 0, 1, source='b'), Tally(1, 1, source='a')])
-    assert merged == {'a': Tally(2, 2, source='a'), 'b': Tally(1, 0, 1, source='b')}
 
 
 def test_only_a_tally_with_something_sanitized_is_true() -> None:

@@ -16,8 +16,7 @@ from mmguard.findings.finding import Finding
 from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels.space import LabelSpace
 from mmguard.tools.replay.forward import raised_of, run_sample
-from mmguard.tools.replay.labels import Judged, judge
-from mmguard.tools.replay.outcome import INVALID, LEFT_OUT, NOT_FINITE, Outcome
+from mmguard.tools.replay.outcome import INVALID, LEFT_OUT, NOT_FINITE, Judged, Outcome, judge
 from mmguard.tools.samples import Sample, seed_all
 from mmguard.tools.trace.snapshot import of_annotations, take
 

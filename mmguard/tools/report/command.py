@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Container, Optional
 
-from mmguard.files.regular import open_regular
 from mmguard.tools.arguments import add_verbose, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
-    from mmguard.tools.explain.dice import PseudoDice
     from mmguard.tools.explain.explained import Explanation
     from mmguard.tools.report.crash import Crash
 
@@ -47,8 +44,6 @@ def add_to(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from mmguard.text.console import Console
-    from mmguard.tools.explain.dice import HARMLESS
-    from mmguard.tools.explain.explained import explain_text
     from mmguard.tools.explain.render import as_text
     from mmguard.tools.outputs import write_json
     from mmguard.tools.report.log_json import as_json
@@ -60,14 +55,9 @@ def run(args: argparse.Namespace) -> int:
     report = read_report(args.log, args.num_classes, args.ignore_index)
     findings = run_findings(report)
     show(console, report, findings, args.top, args.verbose)
-    dice = _dice_beside(args.log)
     end = _explained_end(report.crash, {code for finding in findings for code in finding.explains})
-    if end is None and dice.always:
-        end = explain_text([dice.summary])
     if end is not None:
         console.print(f'{as_text(end, width=min(console.width, 110), verbose=args.verbose)}\n', soft_wrap=True)
-    if dice.words and not dice.always:
-        console.print(f'note: {dice.words}. {HARMLESS}\n', soft_wrap=True)
     if args.json is not None:
         # File names that are no UTF-8 are lone surrogates, which JSON can hold as escapes alone.
         write_json(args.json, as_json(report, findings, end))
@@ -92,18 +82,6 @@ def _explained_end(crash: Crash, said: Container[str]) -> Optional[Explanation]:
     from mmguard.tools.explain.explained import explain_text
     from mmguard.tools.explain.sources import marked
 
-    found = explain_text(marked(rank.traceback, rank.rank) for rank in crash.ranks if rank.traceback)
+    found = explain_text(marked(rank.traceback, rank.flight.rank) for rank in crash.ranks if rank.traceback)
     is_said = found is not None and found.signature is not None and found.signature.code in said
     return None if is_said else found
-
-
-def _dice_beside(log: Path) -> PseudoDice:
-    """What nnU-Net's own log beside says of its classes after each epoch."""
-    from mmguard.tools.explain.dice import PseudoDice
-
-    dice = PseudoDice()
-    for path in sorted((log if log.is_dir() else log.parent).glob('training_log*.txt')):
-        with contextlib.suppress(OSError), open_regular(path) as lines:
-            for line in lines:
-                dice.take(line)
-    return dice

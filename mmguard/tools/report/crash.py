@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import List, Sequence, Set, Tuple
 
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
@@ -21,44 +21,32 @@ _OF_ANOTHER_RANK = re.compile('^AbsentRankError|by peer|remote process exited')
 
 
 @dataclass
-class CrashBatch:
-    """A recorded batch.
-
-    Args:
-        iteration (int, optional): As the console counts.
-        samples (list[tuple]): File -> what guards found in it (kind -> tally).
-        losses (dict[str, float], optional): ``None``: training ended within this iteration.
-    """
-
-    iteration: Optional[int]
-    samples: List[Tuple[str, Dict[str, Tally]]]
-    losses: Optional[Dict[str, float]]
-
-
-@dataclass
 class RankCrash:
     """How one rank ended.
 
     Args:
         path (Path): Its file.
-        rank (int): Of the process.
-        reason (str): ``'exception'``, ``KILLED``, or what the watchdog said.
-        time (str): When.
-        iteration, epoch (int, optional): Where it stood.
-        error (str): Type and message of the exception; empty where there is none.
-        traceback (str): Of the exception.
-        batches (list[CrashBatch]): The newest first.
+        flight (Flight): What it says.
     """
 
     path: Path
-    rank: int = 0
-    reason: str = ''
-    time: str = ''
-    iteration: Optional[int] = None
-    epoch: Optional[int] = None
-    error: str = ''
-    traceback: str = ''
-    batches: List[CrashBatch] = field(default_factory=list)
+    flight: Flight
+
+    @property
+    def error(self) -> str:
+        """Type and message of the exception; empty where there is none."""
+        error = self.flight.exception
+        return '' if error is None else f'{error.type}: {error.message}'
+
+    @property
+    def traceback(self) -> str:
+        """That of the exception."""
+        return '' if self.flight.exception is None else self.flight.exception.traceback
+
+    @property
+    def batches(self) -> List[FlightBatch]:
+        """The newest first."""
+        return self.flight.batches[::-1]
 
     @property
     def place(self) -> str:
@@ -69,12 +57,13 @@ class RankCrash:
     @property
     def said(self) -> str:
         """``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
-        how = self.error.partition(':')[0] if self.error else self.reason
-        verb = {'exception': 'ended by', KILLED: 'was', RUNNING: 'is'}.get(self.reason, 'was recorded:')
-        where = '' if self.iteration is None else f' in iteration {self.iteration:,}'
-        where += '' if self.epoch is None or not where else f' (epoch {self.epoch:,})'
-        when = f', {self.time}' if self.time else ''
-        return f'rank {self.rank} {verb} {how or "nothing of its end"}{where or " before the first"}{when}'
+        flight = self.flight
+        how = self.error.partition(':')[0] if self.error else flight.reason
+        verb = {'exception': 'ended by', KILLED: 'was', RUNNING: 'is'}.get(flight.reason, 'was recorded:')
+        where = '' if flight.iter is None else f' in iteration {flight.iter:,}'
+        where += '' if flight.epoch is None or not where else f' (epoch {flight.epoch:,})'
+        when = f', {flight.time}' if flight.time else ''
+        return f'rank {flight.rank} {verb} {how or "nothing of its end"}{where or " before the first"}{when}'
 
 
 @dataclass
@@ -117,9 +106,9 @@ def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
             crash.is_damaged = True
             crash.problems.append(f'{path}: {error.strerror or error}' if isinstance(error, OSError) else str(error))
             continue
-        rank = _rank_crash(path, flight)
-        there.add(rank.rank)
-        if rank.reason == RUNNING:
+        rank = RankCrash(path, flight)
+        there.add(flight.rank)
+        if flight.reason == RUNNING:
             crash.problems.append(f'{path}: {rank.said}')
         else:
             crash.ranks.append(rank)
@@ -137,33 +126,16 @@ def is_of_another_rank(error: str) -> bool:
 
 def _order(rank: RankCrash) -> Tuple[int, str, int]:
     # A launcher kills the others when one rank has raised something of its own.
-    raised = rank.reason == 'exception' and not is_of_another_rank(rank.error)
-    return 0 if raised else 1 if rank.reason == KILLED else 2, rank.time, rank.rank
+    flight = rank.flight
+    raised = flight.reason == 'exception' and not is_of_another_rank(rank.error)
+    return 0 if raised else 1 if flight.reason == KILLED else 2, flight.time, flight.rank
 
 
-def _rank_crash(path: Path, flight: Flight) -> RankCrash:
-    error = flight.exception
-    return RankCrash(
-        path,
-        flight.rank,
-        flight.reason,
-        flight.time,
-        flight.iter,
-        flight.epoch,
-        '' if error is None else f'{error.type}: {error.message}',
-        '' if error is None else error.traceback,
-        [_batch(batch) for batch in reversed(flight.batches)],
-    )
-
-
-def _batch(batch: FlightBatch) -> CrashBatch:
-    return CrashBatch(batch.iter, [(sample.source, sample.invalid) for sample in batch.samples], batch.losses)
-
-
-def described(batch: CrashBatch) -> List[Tuple[str, str]]:
+def described(batch: FlightBatch) -> List[Tuple[str, str]]:
     """File -> what guards found in it, in words; empty where that is nothing."""
     return [
-        (source, '; '.join(_words(kind, tally) for kind, tally in found.items())) for source, found in batch.samples
+        (sample.source, '; '.join(_words(kind, tally) for kind, tally in sample.invalid.items()))
+        for sample in batch.samples
     ]
 
 

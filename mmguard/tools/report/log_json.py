@@ -67,19 +67,19 @@ def _rank(rank: RankCrash) -> Dict[str, Any]:
     batches: List[Dict[str, Any]] = []
     for batch in rank.batches:
         samples = [
-            {'source': source, **{kind: _without(tally.to_json(), 'source') for kind, tally in found.items()}}
-            for source, found in batch.samples
+            {'source': one.source, **{kind: _without(tally.to_json(), 'source') for kind, tally in one.invalid.items()}}
+            for one in batch.samples
         ]
         # JSON knows no NaN.
         losses = None if batch.losses is None else {n: v if v - v == 0 else str(v) for n, v in batch.losses.items()}
-        batches.append({'iter': batch.iteration, 'samples': samples, 'losses': losses})
+        batches.append({'iter': batch.iter, 'samples': samples, 'losses': losses})
     return {
         'file': str(rank.path),
-        'rank': rank.rank,
-        'reason': rank.reason,
-        'time': rank.time,
-        'iter': rank.iteration,
-        'epoch': rank.epoch,
+        'rank': rank.flight.rank,
+        'reason': rank.flight.reason,
+        'time': rank.flight.time,
+        'iter': rank.flight.iter,
+        'epoch': rank.flight.epoch,
         'error': rank.error or None,
         'place': rank.place or None,
         'batches': batches,

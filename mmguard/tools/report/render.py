@@ -104,7 +104,7 @@ def _print_crash(console: Any, crash: Crash) -> None:
 
 
 def _batches(rank: RankCrash) -> Table:
-    table = Table(title=f'last batches of rank {rank.rank}, the newest first', title_justify='left')
+    table = Table(title=f'last batches of rank {rank.flight.rank}, the newest first', title_justify='left')
     table.add_column('iteration', justify='right')
     table.add_column('losses', overflow='fold')
     table.add_column('files', overflow='fold')
@@ -113,7 +113,7 @@ def _batches(rank: RankCrash) -> Table:
         files = [f'{source}{f" ({words})" if words else ""}' for source, words in described(batch)]
         files = [name.replace('\n', '\\n') for name in files]
         shown = files[:_FILES] + ([f'... and {len(files) - _FILES:,} more'] if len(files) > _FILES else [])
-        iteration = '' if batch.iteration is None else f'{batch.iteration:,}'
+        iteration = '' if batch.iter is None else f'{batch.iter:,}'
         ended = losses if batch.losses is not None else 'did not end'
         table.add_row(iteration, Text(visible(ended)), Text('\n'.join(map(visible, shown))))
     if len(rank.batches) > _BATCHES:

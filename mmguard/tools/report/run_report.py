@@ -16,7 +16,8 @@ from mmguard.text.words import first_of
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.crash import Crash, RankCrash, is_of_another_rank, read_crash
 from mmguard.tools.report.log_config import read_config
-from mmguard.tools.report.log_totals import read_logs, totals_of
+from mmguard.tools.report.log_lines import read_logs
+from mmguard.tools.report.log_totals import totals_of
 from mmguard.tools.report.logged_run import LoggedRun, read_run
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
 from mmguard.tools.report.run_files import NotALog, find_run
@@ -41,8 +42,8 @@ def _run_facts(report: RunReport) -> RunFacts:
 
 def _rank_facts(rank: RankCrash) -> RankFacts:
     raised = MISSED_ANOTHER if is_of_another_rank(rank.error) else RAISED
-    ending = {'exception': raised, WAS_KILLED: KILLED}.get(rank.reason, STOOD_STILL)
-    return RankFacts(rank.rank, ending, rank.said, rank.error, rank.iteration)
+    ending = {'exception': raised, WAS_KILLED: KILLED}.get(rank.flight.reason, STOOD_STILL)
+    return RankFacts(rank.flight.rank, ending, rank.said, rank.error, rank.flight.iter)
 
 
 def _config_of(report: RunReport) -> Optional[ReadConfig]:

@@ -6,19 +6,18 @@ from __future__ import annotations
 MOST_INFLATED = 2048
 
 
-def can_hold(stored: int, wanted: int, packed: bool = True) -> bool:
-    """Whether so many bytes can be unpacked from a file.
+def can_hold(stored: int, wanted: int) -> bool:
+    """Return True if so many bytes can be unpacked from a file by deflate, LZW or runs.
 
     Args:
         stored (int): Bytes of the file.
         wanted (int): Bytes that its header promises.
-        packed (bool): They are compressed by deflate, LZW or runs.
 
     Example:
-        >>> can_hold(300, 32767 * 32767), can_hold(1 << 20, 1 << 30), can_hold(1 << 20, 1 << 30, packed=False)
-        (False, True, False)
+        >>> can_hold(300, 32767 * 32767), can_hold(1 << 20, 1 << 30)
+        (False, True)
     """
-    return wanted <= stored * (MOST_INFLATED if packed else 1)
+    return wanted <= stored * MOST_INFLATED
 
 
 def chunks_fit(png: bytes) -> bool:

@@ -21,7 +21,7 @@ from mmguard.labels.spaces import from_model
 from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample
 from mmguard.tools.paths import common_tail, parts_of
 from mmguard.tools.replay.forward import run_sample
-from mmguard.tools.replay.labels import judge
+from mmguard.tools.replay.outcome import judge
 from mmguard.tools.replay.recorded import chosen, recorded_batches
 from mmguard.tools.samples import Samples
 from mmguard.tools.trace.snapshot import Instance, Snapshot

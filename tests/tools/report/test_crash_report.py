@@ -92,7 +92,7 @@ def test_a_rank_that_only_missed_another_comes_behind_it(tmp_path: Path, error: 
     else:
         flight(tmp_path, rank=2)
     crash = read_crash(sorted(tmp_path.iterdir()))
-    assert [rank.rank for rank in crash.ranks] == first
+    assert [rank.flight.rank for rank in crash.ranks] == first
 
 
 def test_the_terminal_says_what_there_is_to_know(tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_the_losses_of_a_batch_whose_line_is_damaged_are_of_no_other(tmp_path: P
              {'iter': -2, 'samples': []}, {'losses': {'a': 2}}]  # fmt: skip
     path.write_text(''.join(f'{json.dumps(line)}\n' for line in lines))
     (rank,) = read_crash([path]).ranks
-    assert [(batch.iteration, batch.losses) for batch in rank.batches] == [(1, {'a': 1.0})]
+    assert [(batch.iter, batch.losses) for batch in rank.batches] == [(1, {'a': 1.0})]
 
 
 @pytest.mark.timeout(20)

@@ -20,9 +20,9 @@ from mmguard.tools.scan.nnunet.read_case import CaseSettings
 from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.tools.scan.nnunet.readers.content import gzip_decoder
 from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of
-from mmguard.tools.scan.nnunet.relabelled import relabelled
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, is_raw_dataset, judge_count, read_spec, spec_of
 from mmguard.tools.scan.nnunet.summary import CaseSummary
+from mmguard.tools.scan.nnunet.voxels import relabelled
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
 
@@ -183,9 +183,11 @@ def why_unread(reader: str, ending: str) -> str:
             f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
             f"SimpleITK.WriteImage(SimpleITK.ReadImage('a{ending}'), 'a.nii.gz'), and say so in file_ending"
         )
-    module, package = ('PIL', 'pillow') if reader == 'NaturalImage2DIO' else ('nibabel', 'nibabel')
-    if reader and not _is_installed(module):
-        return f'{ending} files are read by {package}: pip install {package}'
+    needed = ['pillow'] if reader == 'NaturalImage2DIO' else ['nibabel']
+    needed += ['SimpleITK'] if reader.startswith('SimpleITK') else []
+    missing = [package for package in needed if not _is_installed('PIL' if package == 'pillow' else package)]
+    if reader and missing:
+        return f'{ending} files are read by {" and ".join(needed)}: pip install {" ".join(missing)}'
     return ''
 
 

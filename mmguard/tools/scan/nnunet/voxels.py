@@ -1,14 +1,19 @@
-"""Counts voxels, block by block: values of labels, what is not finite in images, and the slices that hold them."""
+"""Counts voxels, block by block: values of labels, what is not finite in images, and the slices that hold them.
+
+What was counted can be relabelled, without reading a file again.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Collection, Dict
+from collections import Counter
+from dataclasses import replace
+from typing import Any, Collection, Dict, Sequence, Tuple
 
 import numpy as np
 
 from mmguard.labels.space import value_counts
 from mmguard.tools.scan.nnunet.readers.volume import Volume
-from mmguard.tools.scan.nnunet.record import FileRecord
+from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, is_whole
 
 #: More values than this are no classes; the most frequent ones are kept.
 MAX_VALUES = 256
@@ -154,3 +159,34 @@ def _note(record: FileRecord, value: str, where: np.ndarray, begin: int, lines: 
     for row, count in enumerate(where.sum(axis=1).tolist(), begin):
         if count:
             counts[row // lines] = counts.get(row // lines, 0) + count
+
+
+def relabelled(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), rounded: bool = False) -> CaseRecord:
+    """A case with other labels.
+
+    Args:
+        label_map: (value, label) pairs.
+        rounded (bool): Values become the nearest integers.
+    """
+    label = record.label
+    if label is None or not label.is_read or label.left_out:
+        return record
+    table = dict(label_map)
+    values: Counter = Counter()
+    slices: Dict[str, Counter] = {}
+    for value, count in label.values.items():
+        number = round(float(value)) if rounded or is_whole(value) else None
+        new = value if number is None else str(table.get(number, number))
+        values[new] += count
+        slices.setdefault(new, Counter()).update(label.slices.get(value, {}))
+    if not rounded and FRACTIONS in label.slices:
+        slices[FRACTIONS] = Counter(label.slices[FRACTIONS])
+    written = replace(
+        label,
+        values=dict(values),
+        slices={value: dict(places) for value, places in slices.items() if places},
+        fractions=0 if rounded else label.fractions,
+        # What was no picture becomes none when its values do.
+        unlike=label.unlike if label.is_picture else 0,
+    )
+    return replace(record, label=written)

@@ -174,9 +174,12 @@ def test_scaling_in_the_header_is_named(tmp_path: Path, capsys: pytest.CaptureFi
 def test_without_a_reader_the_package_is_named(
     root: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(sys.modules, 'SimpleITK', None)
+    assert main(['scan', str(root)]) == 2
+    assert '.nii.gz files are read by nibabel and SimpleITK: pip install SimpleITK' in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, 'nibabel', None)
     assert main(['scan', str(root)]) == 2
-    assert '.nii.gz files are read by nibabel: pip install nibabel' in capsys.readouterr().err
+    assert 'pip install nibabel SimpleITK' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(('ending', 'module', 'package'), [('.nii', 'nibabel', 'nibabel'), ('.png', 'PIL', 'pillow')])

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nnunet_sets import affine_of, organ, picture
 
-from mmguard.tools.scan.nnunet.readers import nifti
 from mmguard.tools.scan.nnunet.readers.choose import open_volume
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Volume
 from mmguard.tools.scan.nnunet.record import FileRecord
@@ -206,14 +205,3 @@ def test_axes_that_are_not_finite_do_not_reach_simpleitk(kind: Any, endianness: 
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith('.gz') else content)
     with pytest.raises(CannotRead, match='are not finite'):
         read(tmp_path / name, 'SimpleITKIO')
-
-
-def test_without_simpleitk_geometry_comes_from_the_affine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    affine = affine_of((-0.5, 0.7, 2.0), (3, -4, 5))[:, [2, 0, 1, 3]]
-    nibabel.save(nibabel.Nifti1Image(organ(), affine), str(tmp_path / 'a.nii.gz'))
-    theirs, _ = read(tmp_path / 'a.nii.gz', 'SimpleITKIO')
-    monkeypatch.setattr(nifti, 'itk_header', lambda path: None)
-    ours, _ = read(tmp_path / 'a.nii.gz', 'SimpleITKIO')
-    assert ours.shape == theirs.shape
-    for name in ('spacing', 'origin', 'direction'):
-        np.testing.assert_allclose(getattr(ours.geometry, name), getattr(theirs.geometry, name), atol=1e-6)

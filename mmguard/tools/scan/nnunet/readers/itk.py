@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Optional, Tuple
+from typing import Any, Tuple
 
 import numpy as np
 
@@ -15,37 +15,24 @@ from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry
 _AXES = {348: (280, 'f4'), 540: (400, 'f8')}
 
 
-def _simple_itk() -> Optional[Any]:
-    try:
-        import SimpleITK
-    except ImportError:
-        return None
-    SimpleITK.ProcessObject.GlobalWarningDisplayOff()
-    return SimpleITK
-
-
-def has_simple_itk() -> bool:
-    return _simple_itk() is not None
-
-
-def itk_header(path: str) -> Optional[Tuple[Tuple[int, ...], int, Geometry]]:
-    """Shape (channels, z, y, x), axes and geometry by the header alone; ``None`` without SimpleITK.
+def itk_header(path: str) -> Tuple[Tuple[int, ...], int, Geometry]:
+    """Return shape (channels, z, y, x), axes and geometry by the header.
 
     Raises:
         CannotRead: SimpleITK refuses the file, and so does nnU-Net.
     """
-    itk = _simple_itk()
-    if itk is None:
-        return None
-    reader = _opened(itk, path)
+    reader = _opened(path)
     if not np.linalg.det(np.reshape(reader.GetDirection(), (reader.GetDimension(), -1))):
         # SimpleITK says so only when it reads the voxels.
         raise CannotRead('refused by SimpleITK', 'the axes in the header lie in one plane: their determinant is 0')
     return _read_header(reader)
 
 
-def _opened(itk: Any, path: str) -> Any:
-    reader = itk.ImageFileReader()
+def _opened(path: str) -> Any:
+    import SimpleITK
+
+    SimpleITK.ProcessObject.GlobalWarningDisplayOff()
+    reader = SimpleITK.ImageFileReader()
     if not path.isprintable() and any('\ud800' <= char <= '\udfff' for char in path):
         # Given such a name it ends the process.
         raise CannotRead('refused by SimpleITK', 'its name is not UTF-8: rename it')

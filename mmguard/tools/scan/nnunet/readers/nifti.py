@@ -10,14 +10,12 @@ import numpy as np
 
 from mmguard.tools.scan.faults import TOO_LARGE
 from mmguard.tools.scan.nnunet.readers.content import Content
-from mmguard.tools.scan.nnunet.readers.itk import has_simple_itk, itk_header
+from mmguard.tools.scan.nnunet.readers.itk import itk_header
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, rows_at_once
 
 _NIFTI_1, _NIFTI_2 = 348, 540
 #: A slice of more voxels is read line by line.
 LARGE_SLICE = 1 << 24
-#: From NIfTI's and nibabel's axes (right, anterior, superior) to ITK's (left, posterior, superior).
-_TO_ITK = np.array([-1.0, -1.0, 1.0])
 
 
 def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
@@ -40,7 +38,7 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
     if not nibabels and path.lower().endswith('.gz') and os.path.exists(beside):
         raise CannotRead('another is read', f'SimpleITK takes {os.path.basename(beside)}, which lies beside it')
     header = _parse(content.head(_NIFTI_2))
-    if nibabels or not has_simple_itk():
+    if nibabels:
         _ask_nibabel(path, header)
     try:
         dtype = np.dtype(header.get_data_dtype())
@@ -55,14 +53,13 @@ def open_nifti(path: str, file: IO[bytes], reader: str) -> Volume:
         raise CannotRead('damaged', f'header: shape {shape}, type {dtype}, voxels from byte {begin} on')
     form = '' if dtype.kind in 'iuf' and dtype.names is None else f'voxels are {_kind(dtype)}'
     refusal = None
+    seen, dimension, geometry = _as_nibabel(shape, zooms, affine, reader if nibabels else '')
     if nibabels:
-        seen, dimension, geometry = _as_nibabel(shape, zooms, affine, reader)
         if dimension != 3:
             form = form or f'{dimension}-D: {reader} takes 3-D files only'
     else:
-        seen, dimension, geometry = _as_itk(shape, zooms, affine)
         try:
-            seen, dimension, geometry = itk_header(path) or (seen, dimension, geometry)
+            seen, dimension, geometry = itk_header(path)
         except CannotRead as error:
             refusal = error
     voxels, lines = shape[0], shape[1] if len(shape) > 1 else 1
@@ -159,18 +156,3 @@ def _reoriented(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) 
         raise CannotRead('damaged', 'header: the affine matrix has an axis without direction')
     order = np.argsort(axes)
     return tuple(shape[axis] for axis in order), [zooms[axis] for axis in order]
-
-
-def _as_itk(shape: Tuple[int, ...], zooms: List[float], affine: np.ndarray) -> Tuple[Tuple[int, ...], int, Geometry]:
-    """As SimpleITK would tell it, where it is not installed: from nibabel's affine."""
-    while len(shape) > 3 and shape[-1] == 1:
-        shape = shape[:-1]
-    lengths = np.linalg.norm(affine[:3, :3], axis=0)
-    direction = affine[:3, :3] / np.where(lengths == 0, 1, lengths) * _TO_ITK[:, None]
-    origin = affine[:3, 3] * _TO_ITK
-    spacing = [abs(zoom) for zoom in zooms[:3]][::-1]
-    if len(shape) == 2:
-        spacing = [max(spacing) * 999, *spacing]
-    geometry = Geometry(spacing, origin.tolist(), direction.ravel().tolist())
-    channels = shape[3:] if len(shape) > 3 else (1,)
-    return (*channels[::-1], *_three(shape)[::-1]), len(shape), geometry
