@@ -18,6 +18,37 @@ from mmguard.tools.child import python_command
 
 #: From, and below; empty: no limit.
 Limits = Tuple[str, str]
+#: Rows of versions (``torch``, ``numpy``, ``python``) and what the tests gave beside them.
+TRIED = Path(__file__).with_name('tried.json')
+#: Tried in this order; what is compiled comes last of its package.
+IMPORTS = (
+    'numpy',
+    'torch',
+    'cv2',
+    'mmengine',
+    'mmcv',
+    'mmcv.ops',
+    'mmseg',
+    'mmdet',
+    'torchvision',
+    'nnunetv2',
+    'mmguard',
+)
+IMPORT_TIMEOUT = 180
+_CHILD = """
+import importlib, json, sys, warnings
+warnings.simplefilter('ignore')
+for name in sys.argv[1:]:
+    print('@mmguard', json.dumps([name, None]), flush=True)
+    try:
+        importlib.import_module(name)
+        error = ''
+    except BaseException as caught:
+        error = type(caught).__name__ + ': ' + str(caught)
+    print('@mmguard', json.dumps([name, error]), flush=True)
+if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
+    print('@mmguard', json.dumps(['cuda', str(sys.modules['torch'].cuda.is_available())]), flush=True)
+"""
 
 
 def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
@@ -62,45 +93,9 @@ def limits_in(requirement: str) -> Optional[Limits]:
     return (limits.get('>=', ''), limits.get('<', '')) if limits else None
 
 
-#: Rows of versions (``torch``, ``numpy``, ``python``) and what the tests gave beside them.
-TRIED = Path(__file__).with_name('tried.json')
-
-
 def tried() -> List[Dict[str, Any]]:
     """The rows of ``make matrix``, in which every test passed or was skipped."""
     return [row for row in json.loads(TRIED.read_text(encoding='utf-8')) if not row['failed']]
-
-
-#: Tried in this order; what is compiled comes last of its package.
-IMPORTS = (
-    'numpy',
-    'torch',
-    'cv2',
-    'mmengine',
-    'mmcv',
-    'mmcv.ops',
-    'mmseg',
-    'mmdet',
-    'torchvision',
-    'nnunetv2',
-    'mmguard',
-)
-IMPORT_TIMEOUT = 180
-
-_CHILD = """
-import importlib, json, sys, warnings
-warnings.simplefilter('ignore')
-for name in sys.argv[1:]:
-    print('@mmguard', json.dumps([name, None]), flush=True)
-    try:
-        importlib.import_module(name)
-        error = ''
-    except BaseException as caught:
-        error = type(caught).__name__ + ': ' + str(caught)
-    print('@mmguard', json.dumps([name, error]), flush=True)
-if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
-    print('@mmguard', json.dumps(['cuda', str(sys.modules['torch'].cuda.is_available())]), flush=True)
-"""
 
 
 def gather(try_imports: bool = True) -> EnvironmentFacts:

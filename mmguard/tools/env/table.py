@@ -16,6 +16,11 @@ from mmguard.text.visible import visible
 
 #: A terminal breaks lines where it ends.
 _UNBROKEN = 1 << 20
+OK = 'ok'
+#: Shown only where they are installed.
+_OPTIONAL = ('nnunetv2', 'torchvision')
+#: What everything needs, and mmguard itself: of the others it is no fault that they are missing.
+_NEEDED = ('torch', 'numpy', 'mmguard')
 
 
 def show(lines: List[Line], findings: Sequence[Finding], verbose: bool = False) -> None:
@@ -26,13 +31,6 @@ def show(lines: List[Line], findings: Sequence[Finding], verbose: bool = False) 
         print(visible(f'{line.level:<7}  {line.name:<{width}}  {line.found}{codes}'))
     for finding in findings:
         print(visible(f'\n{finding_text(finding, _UNBROKEN, verbose)}'))
-
-
-OK = 'ok'
-#: Shown only where they are installed.
-_OPTIONAL = ('nnunetv2', 'torchvision')
-#: What everything needs, and mmguard itself: of the others it is no fault that they are missing.
-_NEEDED = ('torch', 'numpy', 'mmguard')
 
 
 @dataclass

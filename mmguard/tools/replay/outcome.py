@@ -18,6 +18,17 @@ from mmguard.tools.replay.recorded import Recorded
 from mmguard.tools.trace.snapshot import Snapshot
 
 _INF = float('inf')
+#: What may become of a sample; the first ones fail.
+DIES, NOT_FINITE, INVALID, PASSES, LEFT_OUT, NOT_FOUND, OUR_FAILURE = (
+    'dies',
+    'not finite',
+    'invalid labels',
+    'passes',
+    'left out',
+    'not found',
+    'mmguard failed',
+)
+FAILURES = (DIES, NOT_FINITE, INVALID)
 
 
 @dataclass
@@ -75,19 +86,6 @@ def _judge_instances(shot: Snapshot, rule: InstanceRule, source: str) -> Judged:
         if fault or invalid:
             examples.append(f'{instance} ({BOX_REASONS[fault].replace("_", " ")})' if fault else str(instance))
     return Judged('instances', rule.num_classes, None, tally, examples[:3])
-
-
-#: What may become of a sample; the first ones fail.
-DIES, NOT_FINITE, INVALID, PASSES, LEFT_OUT, NOT_FOUND, OUR_FAILURE = (
-    'dies',
-    'not finite',
-    'invalid labels',
-    'passes',
-    'left out',
-    'not found',
-    'mmguard failed',
-)
-FAILURES = (DIES, NOT_FINITE, INVALID)
 
 
 @dataclass

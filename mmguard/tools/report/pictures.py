@@ -16,6 +16,17 @@ from mmguard.tools.storage.files import FILES
 
 #: Classes that the key of a label map names.
 _NAMED = 6
+#: Pixels of the longer side of a picture.
+LONGEST = 640
+#: Bytes of one encoded picture; a picture of noise is encoded coarser until it fits.
+MOST_BYTES = 150_000
+#: Files of more pixels are not decoded for a picture.
+MOST_PIXELS = 120_000_000
+#: What invalid pixels are painted in. No class has it.
+LOUD = (255, 0, 170)
+IGNORED = (232, 234, 238)
+#: Up to this share of invalid pixels each is painted as a square of so many, to be seen.
+FEW, _SQUARE = 0.004, 7
 
 
 @dataclass
@@ -88,20 +99,6 @@ def _keys(label: np.ndarray, file: WorstFile, ignored: Sequence[int]) -> List[Tu
 
 def _rgb(colour: Tuple[int, int, int]) -> str:
     return 'rgb({},{},{})'.format(*colour)
-
-
-#: Pixels of the longer side of a picture.
-LONGEST = 640
-#: Bytes of one encoded picture; a picture of noise is encoded coarser until it fits.
-MOST_BYTES = 150_000
-#: Files of more pixels are not decoded for a picture.
-MOST_PIXELS = 120_000_000
-
-#: What invalid pixels are painted in. No class has it.
-LOUD = (255, 0, 170)
-IGNORED = (232, 234, 238)
-#: Up to this share of invalid pixels each is painted as a square of so many, to be seen.
-FEW, _SQUARE = 0.004, 7
 
 
 class CannotDraw(Exception):

@@ -12,6 +12,13 @@ from mmguard.tools.trace.matching import instance_changes
 from mmguard.tools.trace.recorder import Run
 from mmguard.tools.trace.snapshot import Snapshot
 
+_FILL = re.compile(r'pad_val|pal_val|fill|border_val|cval|ignore_(label|index)|mask_value|seg_pad')
+_IMAGE = re.compile(r'img|image|bbox')
+_DEPTH = 4
+#: Up to this share, pixels of a new value may lie elsewhere than between a lower and a higher one, and still come from
+#: interpolation (beside other invented values, the difference is not to be seen).
+_ELSEWHERE = 0.5
+
 
 def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, after: Snapshot) -> str:
     """Why ``raw`` became ``label``, as far as the transform's attributes can explain it.
@@ -43,11 +50,6 @@ def origin_in_loader(raw: int, label: int, transform: Any, before: Snapshot, aft
     if value != label or not reasons:
         return f'{name} maps {raw} to {label}'
     return ', then '.join(reasons)
-
-
-_FILL = re.compile(r'pad_val|pal_val|fill|border_val|cval|ignore_(label|index)|mask_value|seg_pad')
-_IMAGE = re.compile(r'img|image|bbox')
-_DEPTH = 4
 
 
 def fills(transform: Any) -> Dict[int, str]:
@@ -85,11 +87,6 @@ def _attributes(thing: Any, path: str = '', depth: int = 0) -> Iterator[Tuple[st
         elif isinstance(value, (dict, list, tuple)) or hasattr(value, 'transform') or hasattr(value, 'transforms'):
             # Transforms inside are described by their own arguments.
             yield from _attributes(value, name if isinstance(value, dict) else '', depth + 1)
-
-
-#: Up to this share, pixels of a new value may lie elsewhere than between a lower and a higher one, and still come from
-#: interpolation (beside other invented values, the difference is not to be seen).
-_ELSEWHERE = 0.5
 
 
 @dataclass

@@ -20,6 +20,10 @@ from mmguard.tools.scan.nnunet.voxels import FRACTIONS, INF, NAN
 from mmguard.tools.storage.urls import absolute
 
 _MOST_RANGES = 6
+Fault = Tuple[str, CaseFault]
+_NAMED_VALUES = 6
+_EXAMPLES = 4
+_FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
 
 
 def describe_slices(counts: Mapping[int, int]) -> str:
@@ -60,13 +64,6 @@ def _ranges(places: List[int]) -> List[Tuple[int, int]]:
         else:
             found.append((place, place))
     return found
-
-
-Fault = Tuple[str, CaseFault]
-
-_NAMED_VALUES = 6
-_EXAMPLES = 4
-_FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
 
 
 class Judge:

@@ -21,6 +21,13 @@ from mmguard.tools.scan.sources.other_files import words_of_json
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
 
+#: Of VOC and its like.
+_MASKS = ('SegmentationClass', 'SegmentationObject')
+_BY_FOLDER = (
+    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
+    'mmpretrain, ImageFolder of torchvision)'
+)
+
 
 def coco_plan(target: str, options: ScanOptions) -> Plan:
     from mmguard.tools.scan.annotations import scan_coco
@@ -87,10 +94,6 @@ def detr_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> P
     return plan
 
 
-#: Of VOC and its like.
-_MASKS = ('SegmentationClass', 'SegmentationObject')
-
-
 def map_plan(target: str, options: ScanOptions) -> Plan:
     notes = []
     if options.images is None and FILES.is_folder(target):
@@ -134,12 +137,6 @@ def _facts_of(options: ScanOptions) -> ConfigFacts:
     if options.reduce_zero_label:
         facts.reduce_zero_label['--reduce-zero-label'] = True
     return facts
-
-
-_BY_FOLDER = (
-    'the folders are the classes: a label is the place among their sorted names (CustomDataset without ann_file of '
-    'mmpretrain, ImageFolder of torchvision)'
-)
 
 
 def voc_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:

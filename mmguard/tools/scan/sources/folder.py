@@ -25,6 +25,8 @@ LABEL_TAILS = (
     '_masks', '_seg', '_gt', '_L', '-label', '-mask', '.label', '.mask',
 )  # fmt: skip
 IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat')
+#: Of data sets that keep several kinds of label files side by side: which one is trained on.
+TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
 
 
 def label_key(stem: str) -> str:
@@ -72,10 +74,6 @@ class Partners:
     def without_label(self) -> List[str]:
         """The images that no label asked for."""
         return [name for name in self._by_stem.values() if name not in self._found]
-
-
-#: Of data sets that keep several kinds of label files side by side: which one is trained on.
-TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
 
 
 class FolderSource(MapSource):

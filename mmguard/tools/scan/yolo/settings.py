@@ -33,6 +33,8 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _MOST_SEGMENTS = 1000
 #: MPO comes with JPEG: pillow knows no opener of that name.
 _FORMATS = ('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')
+#: A label file is a few kilobytes.
+_LARGEST = 64 << 20
 
 
 def image_faults(paths: Sequence[str]) -> Iterator[str]:
@@ -113,10 +115,6 @@ def _fault_by_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
     except Exception:  # a damaged file raises what it likes
         return _DAMAGED
     return TOO_SMALL if side < SMALLEST else ''
-
-
-#: A label file is a few kilobytes.
-_LARGEST = 64 << 20
 
 
 class TextsRead(NamedTuple):
