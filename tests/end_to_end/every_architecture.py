@@ -1,4 +1,4 @@
-"""Every head of mmseg and detector of mmdet trains two iterations on planted labels, guarded both ways: ``make zoo``."""
+"""Every head of mmseg, every detector of mmdet: two iterations on planted labels, guarded both ways: ``make zoo``."""
 
 from __future__ import annotations
 
