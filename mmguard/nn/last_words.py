@@ -6,7 +6,7 @@ import atexit
 import logging
 import os
 import weakref
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
 import torch
 
@@ -26,18 +26,27 @@ if hasattr(os, 'register_at_fork'):
 
 def note(loss: Any) -> None:
     """Have the counts of a loss reported at the end of this process, not of one that is forked from it."""
-    loss.__dict__['_made_by_process'] = os.getpid()
+    loss.__dict__['_made_as'] = _identity(loss)
     atexit.unregister(_report)  # a process of multiprocessing forgets what its parent registered, since Python 3.13
     atexit.register(_report)
     _alive.add(loss)
 
 
 def take_counts_of(loss: Any) -> None:
-    """Keep the counts of a loss that goes: it ends before the process, or with it."""
+    """Save the counts of a loss that is garbage-collected, or that lives until the process ends.
+
+    torch.export before 2.7 makes another object around the ``__dict__`` of a module; that one's end says nothing.
+    """
+    if loss.__dict__.get('_made_as') != _identity(loss):
+        return
     name, counts = type(loss).__name__, loss.counts_by_value
     loss.reset_tally()
-    if counts is not None and loss.__dict__.get('_made_by_process') == os.getpid():
+    if counts is not None:
         _gone[name] = counts if name not in _gone else _gone[name].to(counts.device) + counts
+
+
+def _identity(loss: Any) -> Tuple[int, int]:
+    return os.getpid(), id(loss)
 
 
 def last_line(name: str, tally: Tally) -> str:

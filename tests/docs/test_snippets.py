@@ -13,7 +13,7 @@ import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List
 
 import pytest
 import torch
@@ -70,6 +70,8 @@ def folder_of_configs(folder: Path) -> Path:
         ('my_fcn.py', 'mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py'),
         ('my_pidnet.py', 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'),
         ('my_retinanet.py', 'mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'),
+        ('my_rtmdet.py', 'mmdet::rtmdet/rtmdet_s_8xb32-300e_coco.py'),
+        ('my_voc.py', 'mmdet::pascal_voc/faster-rcnn_r50_fpn_1x_voc0712.py'),
     ):
         (folder / name).write_text(f'_base_ = [{base_source(stock)}]\n')
     return folder
@@ -113,15 +115,22 @@ def builds(config: Any) -> None:
     mmengine.registry.init_default_scope(scope)
     for hook in config.get('custom_hooks', ()):
         mmengine.registry.HOOKS.build(hook)
-    heads = [config.model[name] for name in ('decode_head', 'bbox_head') if name in config.model]
-    for head in heads:
-        for key in ('loss_decode', 'loss_cls'):
-            losses = head.get(key, [])
-            for loss in losses if isinstance(losses, (list, tuple)) else [losses]:
-                mmengine.registry.MODELS.build(loss)
+    for loss in found(config.model, 'loss_decode', 'loss_cls'):
+        mmengine.registry.MODELS.build(loss)
     for loader in (config.train_dataloader, config.val_dataloader):
-        for step in loader.dataset.pipeline:
+        steps = list(found(loader, 'pipeline'))
+        assert steps
+        for step in steps:
             mmengine.registry.TRANSFORMS.build(step)
+
+
+def found(tree: Any, *keys: str) -> Iterator[Any]:
+    """What stands under these keys, wherever in a config; of a list its entries."""
+    for key, value in tree.items() if isinstance(tree, dict) else ((None, one) for one in tree):
+        if key in keys:
+            yield from value if isinstance(value, (list, tuple)) else [value]
+        elif isinstance(value, (dict, list, tuple)):
+            yield from found(value, *keys)
 
 
 @pytest.mark.slow
@@ -143,6 +152,24 @@ def test_what_was_pasted_trains_on_invalid_labels(block: Block, configs: Path, c
     run = train(shrink(pasted(block, configs), cityscapes, work_dir, iters=2))
     assert run.lines()
     assert run.lines('val')  # validation is guarded, too
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec('mmdet') is None, reason='without mmdet')
+@pytest.mark.parametrize(
+    'block',
+    [block for block in CONFIGS if 'GuardInstanceLabels' in block.code and 'model = ' in block.code],
+    ids=lambda block: block.name,
+)
+def test_what_was_pasted_trains_a_detector_on_invalid_labels(block: Block, configs: Path, tmp_path: Path) -> None:
+    from small_det_runs import expected_samples, faults_in, make_coco, make_voc, shrink
+    from small_runs import train
+
+    family, make = ('faster_rcnn', make_voc) if 'my_voc.py' in block.code else ('mask_rcnn', make_coco)
+    root, config = make(str(tmp_path / 'data')), pasted(block, configs)
+    run = train(shrink(config, root, str(tmp_path / 'run'), data_classes=23 if make is make_voc else 83))
+    samples = [sample for line in run.lines() for sample in line['samples']]
+    assert len(samples) == len(expected_samples(faults_in(family, root)))
 
 
 # ---- programs

@@ -1,4 +1,4 @@
-"""Every head of mmseg and every detector of mmdet trains two iterations on planted labels: ``make zoo``."""
+"""Every head of mmseg, every detector of mmdet: two iterations on planted labels, guarded both ways: ``make zoo``."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import mmseg.models
 import mmseg.registry
 import pytest
 from architectures import ALL, BASES, CONFIG_FOLDERS, PACKAGES, Architecture, nodes_of, skipped, small_config
+from guarded_twice import both_trained, counts_of, losses_of
 from mmengine.registry import init_default_scope
-from small_runs import Run
-
-import mmguard
 
 REGISTRIES = {'mmseg': mmseg.registry.MODELS, 'mmdet': mmdet.registry.MODELS}
 #: What cannot be trained offline, and why: config -> what its error says, the reason in docs/stacks.md.
@@ -34,15 +32,18 @@ NOT_TRAINED = {
 
 
 def train(architecture: Architecture, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Train a small guarded config; return what was counted, and what is in the files."""
+    """Train a small config with both kinds of guards; return what was counted, and what is in the files."""
     init_default_scope(architecture.scope)
     monkeypatch.chdir(CONFIG_FOLDERS[architecture.scope].parent)  # distillation names the config of its teacher
     config, expected = small_config(architecture, str(folder / 'data'), str(folder / 'work'))
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
-        lines = Run(mmguard.guard_config(config)).train().lines()
+        two, written = both_trained(config, folder)
+    lines = written.lines()
     # Counted in the pipeline, so not again in a loss.
     assert not [counts for line in lines for counts in line.get('losses', {}).values() if counts['skipped']]
+    assert counts_of(two) == counts_of(written)
+    assert losses_of(two) == losses_of(written) != []
     return skipped(lines), expected
 
 

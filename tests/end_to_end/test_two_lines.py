@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import uuid
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import pytest
+from architectures import Architecture, count_instances
+from architectures import small_config as small_architecture
+from guarded_twice import both_trained, counts_of, losses_of, named_apart
 from mmengine.config import Config
 from small_det_runs import MAKERS, small_config
 from small_runs import LOAD, PACK, Run, add_loop, by_epoch, expected_samples, make_cityscapes, shrink, tiny_config
 
-from mmguard import guard_config
 from mmguard.compat.stack import config_file
 from mmguard.losses.mmseg import GuardedCrossEntropyLoss
 
@@ -31,27 +31,6 @@ def stock_config(root: str, work_dir: Path, **loader: Any) -> Config:
     config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss', class_weight=[1.0] * 18 + [0.5])
     config.train_dataloader.update(loader)
     return config
-
-
-def named_apart(config: Config, work_dir: Path) -> Config:
-    config.work_dir = str(work_dir)
-    config.experiment_name = config.visualizer.name = uuid.uuid4().hex
-    return config
-
-
-def both_trained(config: Config, folder: Path) -> Tuple[Run, Run]:
-    """With the two lines, and as ``guard_config`` writes it."""
-    two = named_apart(copy.deepcopy(config), folder / 'two')
-    two.custom_hooks = [*two.get('custom_hooks', []), dict(type='LabelGuardHook', guard=True)]
-    return Run(two).train(), Run(named_apart(guard_config(config), folder / 'written')).train()
-
-
-def losses_of(run: Run) -> List[float]:
-    return [line['loss'] for line in run.scalars if 'loss' in line]
-
-
-def counts_of(run: Run, mode: str = 'train') -> List[Dict[str, Any]]:
-    return [{key: value for key, value in line.items() if key != 'losses'} for line in run.lines(mode)]
 
 
 WORKERS = {
@@ -148,6 +127,26 @@ def test_a_stock_config_of_mmdet(tmp_path: Path, family: str) -> None:
     two, written = both_trained(stock, tmp_path)
     assert counts_of(two) == counts_of(written) != []
     assert losses_of(two) == losses_of(written)
+
+
+@pytest.mark.slow
+def test_rtmdet_with_its_hooks(tmp_path: Path) -> None:
+    """EMAHook averages the model, and PipelineSwitchHook replaces the pipeline for the last epoch."""
+    stock = Architecture('mmdet', 'rtmdet/rtmdet_l_8xb32-300e_coco')
+    config, _ = small_architecture(stock, str(tmp_path / 'data'), str(tmp_path))
+    by_epoch(config)
+    config.train_dataloader.sampler.type = 'DefaultSampler'
+    average, switch = stock.load().custom_hooks
+    switch.update(switch_epoch=1, switch_pipeline=config.train_dataloader.dataset.pipeline)
+    config.custom_hooks = [average, switch]
+    two, written = both_trained(config, tmp_path)
+    assert counts_of(two) == counts_of(written)
+    assert losses_of(two) == losses_of(written)
+    for run in (two, written):
+        skipped = dict.fromkeys((1, 2), 0)
+        for line in run.lines():
+            skipped[line['epoch']] += line['skipped_instances']
+        assert skipped == {1: count_instances(), 2: count_instances()}
 
 
 @pytest.mark.slow

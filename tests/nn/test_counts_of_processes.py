@@ -75,3 +75,13 @@ def test_a_forked_process_reports_its_own_losses_alone(what: str, of_child: str)
     assert of_child in child
     assert child.count('skipped') == bool(of_child)
     assert parent == 'mmguard: CrossEntropyLoss skipped 2 of 8 labels: value 9 (2 times)'
+
+
+def test_another_object_around_the_same_attributes_takes_no_counts() -> None:
+    """torch.export before 2.7 makes such a one and drops it."""
+    criterion = CrossEntropyLoss()
+    criterion(torch.zeros(2, 3, requires_grad=True), torch.tensor([0, 7]))
+    around = object.__new__(type(criterion))
+    around.__dict__ = criterion.__dict__
+    del around
+    assert criterion.tally().skipped == 1

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 #: Heading -> its pages; what is in none of them is not on the site, and the build fails.
 PARTS: Dict[str, Tuple[str, ...]] = {
-    'Get started': ('get_started', 'nnunet', 'recipes'),
+    'Get started': ('get_started', 'hooks', 'nnunet', 'recipes'),
     'Guides': ('log', 'commands', 'ranks', 'flight_recorder', 'replay', 'storage', 'scale', 'stacks'),
     'Reference': ('cli', 'api', 'formats', 'findings', 'errors', 'mmdet_losses'),
     'Explanation': ('labels', 'averages', 'architecture', 'benchmarks'),
