@@ -64,7 +64,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
         if item.image is not None:
             _look_at_image(record, image_content)
             if image_content is not None and record.image_fault and len(image_content.data) == HEAD:
-                whole = settings.image_files.content(item.image, image_content.stamp)  # its size is further behind
+                whole = settings.files.content(item.image, image_content.stamp)  # its size is further behind
                 _look_at_image(record, whole)
         head = b''
         try:

@@ -19,7 +19,7 @@ from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.fetched import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.ahead import ahead
-from mmguard.tools.storage.files import FILES, Content, Files
+from mmguard.tools.storage.files import FILES, Content
 from mmguard.tools.storage.urls import is_followed, is_url
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
@@ -31,7 +31,7 @@ Size = Tuple[int, int]
 
 
 def other_sizes(
-    root: str, names: Sequence[str], sizes: np.ndarray, files: Files = FILES, within: str = ''
+    root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]], List[str]]:
     """Compares the size of images, spread evenly over the list, with that in the annotations.
 
@@ -39,7 +39,6 @@ def other_sizes(
         root (str): The folder that the names are relative to.
         names (sequence of str): (M,) the files.
         sizes (np.ndarray): (M, 2), height and width as they are stated; what is not above 0 is not known.
-        files (Files): What reads them.
         within (str): The folder that names must not leave. Default: ``root``.
 
     Returns:
@@ -54,9 +53,9 @@ def other_sizes(
     placed = {place: find_inside(root, names[place], within) for place in known}
     known = [place for place in known if placed[place]]
     paths = [placed[place] for place in known]
-    far = ahead(partial(files.content, path, None, HEAD) for path in paths if files.is_far(path))
+    far = ahead(partial(FILES.content, path, None, HEAD) for path in paths if FILES.is_far(path))
     for place, path in zip(known, paths):
-        shown = _shown(path, next(far), files) if files.is_far(path) else _shown(path)
+        shown = _shown(path, next(far)) if FILES.is_far(path) else _shown(path)
         if shown is not None:
             own, orientation = shown
             if orientation in _CHANGED:
@@ -68,7 +67,7 @@ def other_sizes(
     return compared, found, turned
 
 
-def _shown(path: str, head: Optional[Content] = None, files: Files = FILES) -> Optional[Tuple[Size, int]]:
+def _shown(path: str, head: Optional[Content] = None) -> Optional[Tuple[Size, int]]:
     """As :func:`shown_size`, of a file, and its EXIF orientation (1: upright); ``None`` where it cannot be read."""
     from PIL import Image
 
@@ -81,7 +80,7 @@ def _shown(path: str, head: Optional[Content] = None, files: Files = FILES) -> O
             return shown_size(image), _orientation(image)
     except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
         if head is not None and len(head.data) == HEAD:  # its size is further behind
-            return _shown(path, files.content(path, head.stamp), files)
+            return _shown(path, FILES.content(path, head.stamp))
         return None
 
 
@@ -96,16 +95,13 @@ def _orientation(image: Any) -> int:
     return found if isinstance(found, int) else 1
 
 
-def missing_files(
-    root: str, names: Sequence[str], faults: Faults, files: Files = FILES, within: str = ''
-) -> Tuple[int, List[str]]:
+def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:
     """Compares a list of files with what its folders hold.
 
     Args:
         root (str): The folder that the names are relative to.
         names (sequence of str): The files.
         faults (Faults): Takes folders that cannot be looked into.
-        files (Files): What looks into them.
         within (str): The folder that names must not leave. Default: ``root``.
 
     Returns:
@@ -119,7 +115,7 @@ def missing_files(
     first: List[str] = []
     for folder, listed in by_folder.items():
         try:
-            there = _files_in(resolve_inside(root, folder, within), faults, files)
+            there = _files_in(resolve_inside(root, folder, within), faults)
         except OutsideError:
             count += len(listed)
             first += [f'{name} ({OUTSIDE})' for name in listed[: EXAMPLES - len(first)]]
@@ -136,14 +132,14 @@ def missing_files(
     return count, first
 
 
-def _files_in(folder: str, faults: Faults, files: Files) -> Optional[Set[str]]:
+def _files_in(folder: str, faults: Faults) -> Optional[Set[str]]:
     """The names in a folder; ``None`` where nobody lists them."""
     if is_url(folder) and not is_followed(folder):
         return set()
-    if not files.can_list(folder):
+    if not FILES.can_list(folder):
         return None
     try:
-        return files.names_in(folder)
+        return FILES.names_in(folder)
     except FileNotFoundError:
         faults.add('there is no such folder of images', folder)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
