@@ -192,8 +192,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     ),
     'MG164': lambda: texts('beyond', 'labels/7.txt: line 3: class 0, 0.9, 0.2, 1.4, 0.3', left_out=9),
     'MG165': lambda: texts('other task', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
-    'MG166': lambda: texts('twice', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
-    'MG167': lambda: texts('no image', 'labels/7.txt'),
     'MG168': lambda: texts('declared', 'data.yaml: nc is 3, names has 2: ultralytics stops', 1),
     'MG169': lambda: texts('no label', 'images/7.jpg'),
     'MG170': lambda: pixels(

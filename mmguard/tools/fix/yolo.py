@@ -1,11 +1,11 @@
-"""Corrects YOLO label files: rows that cannot be read, lie outside of the image, or stand there twice."""
+"""Corrects YOLO label files: rows that cannot be read, or lie outside of the image."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.space import OTHERS
@@ -94,7 +94,6 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     readable = as_utf8(data)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
-    seen: Set[Tuple[float, ...]] = set()
     values: Counter = Counter()
     for line in readable[len(_MARK) if counts['mark'] else 0 :].splitlines():
         words = line.split()
@@ -105,11 +104,6 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
         if not kept:
             values[words[0].decode('utf-8', 'replace')] += 1
             continue
-        _, key = row_of(kept, kpt_shape)
-        if key in seen:
-            counts['dropped (twice)'] += 1
-            continue
-        seen.add(key)
         lines.append(row)
     changed = +counts
     if not changed:
@@ -174,7 +168,7 @@ def _as_box(xs: Sequence[float], ys: Sequence[float]) -> List[float]:
 
 def _clamped(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
     """Moves what lies outside of the image to its edge; nothing where no area is left."""
-    (_, left, top, right, bottom, *_), _ = row_of(values, kpt_shape)
+    _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]
     step = kpt_shape[1] if kpt_shape is not None else 2
