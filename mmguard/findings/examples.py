@@ -144,12 +144,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG123': lambda: pixels(even(0), 3, maps={'forms': {'float': FILES}, 'fractions': {1 / 255: 5000, 2 / 255: 5000}}),
     'MG124': lambda: pixels(even(*range(7)), 7, reduce_zero_label=True),
     'MG125': lambda: pixels(even(0, 128, 254), 3),
-    'MG126': lambda: pixels(
-        {0: 1, 1: 1},
-        3,
-        trained=even(0, 1, 4),
-        config=ConfigFacts('mmseg', label_map={1: 0, 2: 1, 5: 2}, reduce_zero_label={'reduce_zero_label': True}),
-    ),
     'MG127': lambda: pixels({0: 90_000, 1: 90_000, 77: 9}, 2, offending_files=1),
     'MG128': lambda: pixels(even(0, 1, 255), 2, maps={'all_void': ['a.png', 'b.png']}),
     'MG129': lambda: pixels(_THREE, 3, maps={'missing_labels': ['0007', '0008']}),
@@ -168,7 +162,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG145': lambda: instances(_THREE, 3, {'small_images': FILES}),
     'MG146': lambda: instances(_THREE, 3, {'images_without_target': 40}),
     'MG147': lambda: instances(_THREE, 3, {'duplicate_image_ids': [7, 8]}),
-    'MG148': lambda: instances(_THREE, 3, {'orphans': 12}),
     'MG149': lambda: instances(_THREE, 3, {'unnamed': {9: 40}}),
     'MG150': lambda: instances(_THREE, 3, {'missing_files': ['7.jpg']}),
     'MG151': lambda: pixels(
@@ -194,14 +187,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG165': lambda: texts('other task', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
     'MG168': lambda: texts('declared', 'data.yaml: nc is 3, names has 2: ultralytics stops', 1),
     'MG169': lambda: texts('no label', 'images/7.jpg'),
-    'MG170': lambda: pixels(
-        {0: 90_000, **even(*range(1, 10), count=900)},
-        2,
-        maps={'files_with': {0: FILES, **{value: FILES - 20 * value for value in range(1, 10)}}},
-    ),
-    'MG171': lambda: pixels(
-        {0: 90_000, 1: 5000, 255: 5000}, 2, maps={'files_with': {0: FILES, 1: FILES // 2, 255: FILES // 2}}
-    ),
     'MG172': lambda: instances(
         _THREE,
         3,
@@ -219,7 +204,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG176': lambda: instances(
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
     ),
-    'MG177': lambda: instances(_THREE, 3, {'categories': {1: 'cat', 2: 'dog', 3: 'Dog'}}),
     'MG178': lambda: pixels(
         _THREE, 3, loader=LoaderFacts(4, {'a.png': ({0: 9, 1: 7, 255: 4}, {0: 9, 1: 7, 2: 4})}), config=segmentation(3)
     ),

@@ -113,7 +113,6 @@ class AnnotationFacts:
             classes, which are crowds, or left out one by one.
         small_images (int): Images below the ``min_size`` that the data set filters by.
         duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
-        orphans (int): Annotations of images that are not listed.
         unnamed (dict[int, int]): Category id without a name -> annotations.
         unnamed_examples (list[str]): Image and id of some of these annotations.
         unused (list[str]): Names without an annotation.
@@ -141,7 +140,7 @@ class AnnotationFacts:
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside of it.
         left_out (dict[str, int]): Why mmdet leaves annotations out without a word -> how many: ``'category not in the
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
-            ``'area is 0'``, ``'no box'``.
+            ``'area is 0'``, ``'no box'``, ``'its image is not listed'``.
         left_out_names (dict[str, int]): Category that is not in the class list -> its annotations.
         not_in_file (list[str]): Names of the class list that the annotation files do not know.
         renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
@@ -178,7 +177,6 @@ class AnnotationFacts:
     small_images: int = 0
     duplicate_image_ids: List[int] = field(default_factory=list)
     duplicate_annotation_ids: List[int] = field(default_factory=list)
-    orphans: int = 0
     unnamed: Dict[int, int] = field(default_factory=dict)
     unnamed_examples: List[str] = field(default_factory=list)
     unused: List[str] = field(default_factory=list)

@@ -175,12 +175,6 @@ def with_one_cropped(root: Path) -> Any:
     return path, dict(num_classes=3, images=str(path.parent))
 
 
-def near_name(data: Dict[str, Any]) -> None:
-    data['categories'].append({'id': 7, 'name': 'Cat '})
-    for annotation in data['annotations'][::6]:
-        annotation['category_id'] = 7
-
-
 def repeated_ids(data: Dict[str, Any]) -> None:
     for annotation in data['annotations']:
         annotation['id'] = annotation['id'] % 20
@@ -208,7 +202,6 @@ OFFERED: List[Tuple[str, Any, str, str]] = [
     ('MG146', json_alone(THREE, 3, GOOD + [[]] * 6), 'asks', '--drop-empty'),
     ('MG147', rewritten(repeated_ids), 'safe', 'numbers the annotations anew'),
     ('MG147', rewritten(twice, None), 'asks', '--label-map 7:0'),
-    ('MG148', as_text('image_id'), 'safe', 'makes numbers'),
     ('MG149', rewritten(from_zero, None, PETS), 'asks', '--label-map 0:1,1:2,2:3'),
     ('MG150', SITUATIONS['the folder twice'].build, 'safe', "data_prefix=dict(img='')"),
     ('MG150', SITUATIONS['the ending in another case'].build, 'asks', '--images'),
@@ -218,12 +211,11 @@ OFFERED: List[Tuple[str, Any, str, str]] = [
     ('MG172', json_alone(THREE, 3, corners(GOOD)), 'asks', '--boxes corners'),
     ('MG173', json_alone(THREE, 3, normalised(GOOD)), 'asks', '--boxes fractions'),
     ('MG174', with_key('iscrowd', 1), 'asks', '--no-crowds'),
+    ('MG174', as_text('image_id'), 'safe', 'makes numbers'),
     ('MG174', with_key('area', 0), 'safe', 'areas of the boxes'),
     ('MG175', SITUATIONS['pictures were resized afterwards'].build, 'asks', '--scale 0.5 --sizes scaled'),
     ('MG175', voc_swapped_size, 'asks', '--sizes swapped'),
     ('MG176', as_text('category_id'), 'safe', 'makes numbers'),
-    ('MG177', rewritten(near_name, None), 'asks', "--rename 'Cat :cat'"),
-    ('MG177', voc([[('Cat', [10, 20, 90, 110])], *VOC_GOOD], 2), 'asks', '--rename Cat:cat'),
 ]
 
 

@@ -97,7 +97,8 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     _describe_boxes(table, codes, extents, annotations)
     annotations.annotations = count
     annotations.crowds = int(table.ignored.sum())
-    annotations.orphans = int(count - listed.sum())
+    if not listed.all():
+        annotations.left_out['its image is not listed'] = int(count - listed.sum())
     return LabelFacts(
         values=counts_of(table.label[invalid]),
         num_classes=num_classes,
