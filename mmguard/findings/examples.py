@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, Optional
 
-from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts, NoData
+from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
 from mmguard.findings.volume_examples import VOLUME_EXAMPLES
 from mmguard.findings.yolo import YoloFacts
 
@@ -171,9 +171,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG153': lambda: instances(_THREE, 3, {'without_key': {'annotations.area': 15_000}}),
     'MG154': lambda: instances(even(0, 1), 2, {'left_out_names': {'cow': 50}}),
     **VOLUME_EXAMPLES,
-    'MG155': lambda: pixels(
-        even(0, 1, 2, 241), 3, maps={'nodata': [NoData(-9999, 241, 5000, FILES, ['tiles/0001.tif'])]}
-    ),
     'MG160': lambda: instances(even(1, 2), 3, {'categories': {0: 'background', 1: 'cat', 2: 'dog'}}),
     'MG161': lambda: instances(_THREE, 80, {'labelled_by': 'file order'}),
     'MG162': lambda: instances(even(0, 1), 2, {'categories': {0: 'cat', 1: 'dog'}, 'labelled_by': 'COCO ids'}),

@@ -14,25 +14,6 @@ from mmguard.labels.tally import Tally
 _FEW = 6
 
 
-@dataclass(frozen=True)
-class NoData:
-    """A value that label maps declare as no data (GeoTIFF).
-
-    Args:
-        value (int): As stored; -2147483648 stands for NaN, and numbers beyond 32 bits, too.
-        label (int): What training makes of it.
-        pixels (int): How many there are in the files that declare it.
-        files (int): How many files declare and hold it.
-        examples (list[str]): The first of them.
-    """
-
-    value: int
-    label: int
-    pixels: int
-    files: int
-    examples: List[str]
-
-
 @dataclass
 class MapFacts:
     """What a scan saw in files of label maps. Lists name files, relative to the scanned root, a few of each kind.
@@ -66,7 +47,6 @@ class MapFacts:
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the one file) that were read.
         suffix (str): How the names of those end that were read; empty: all.
-        nodata (list[NoData]): What GeoTIFF declare as no data, and hold.
         declared (dict[tuple, str]): (r, g, b) -> class, as a ``labelmap.txt`` beside the files lists them.
     """
 
@@ -95,7 +75,6 @@ class MapFacts:
     counts: Dict[str, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)
     suffix: str = ''
-    nodata: List[NoData] = field(default_factory=list)
     declared: Dict[Tuple[int, int, int], str] = field(default_factory=dict)
 
 

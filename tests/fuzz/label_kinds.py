@@ -89,7 +89,7 @@ _HEADERS = (
 
 
 def _geotiffs() -> Files:
-    """GeoTIFF that declare a value as no data, of the kinds that pillow reads and that rasterio alone does."""
+    """GeoTIFF of the kinds that pillow reads and that rasterio alone does."""
     import warnings
 
     import rasterio

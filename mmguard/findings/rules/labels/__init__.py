@@ -32,7 +32,6 @@ from mmguard.findings.rules.labels.more_classes_than_head import MoreClassesThan
 from mmguard.findings.rules.labels.names_not_in_file import NamesNotInFile
 from mmguard.findings.rules.labels.negative import NegativeLabels
 from mmguard.findings.rules.labels.no_usable_instance import NoUsableInstance
-from mmguard.findings.rules.labels.nodata_trained import NoDataTrained
 from mmguard.findings.rules.labels.normalised_boxes import NormalisedBoxes
 from mmguard.findings.rules.labels.nothing_to_train_on import NothingToTrainOn
 from mmguard.findings.rules.labels.one_too_many import OneTooMany
@@ -107,7 +106,6 @@ DATA_RULES: List[Type[Rule]] = [
     BoxesBeyondImage,
     RecordsWithoutKey,
     CategoriesLeftOut,
-    NoDataTrained,
     BackgroundListed,
     OutputsNeverTrained,
     CocoIdsLookedUp,
