@@ -195,9 +195,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     ),
     'MG173': lambda: instances(_THREE, 3, {'inside_unit': 15_000}),
     'MG174': lambda: instances({}, 3, {'annotations': 15_000, 'crowds': 15_000, 'images_without_target': FILES}),
-    'MG175': lambda: instances(
-        _THREE, 3, {'sizes_compared': 200, 'size_mismatches': [('7.jpg', (480, 640), (960, 1280))]}
-    ),
     'MG176': lambda: instances(
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
     ),

@@ -132,14 +132,12 @@ class AnnotationFacts:
             centre, width, height),
             ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
             Counted where boxes cannot be used, or reach beyond their images, or images have another size.
-        reach (float): The farthest corner of a box, in widths or heights of its image; 0: not looked at.
         all_zero (int): Boxes whose four numbers are 0.
         turned_boxes (int): Boxes with a negative width or height.
         inside_now (int): Boxes that lie inside of their image as they are read.
         inside_unit (int): Boxes whose numbers all lie in [0, 1], as those that were divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        exif_turned (list[str]): Images, of those compared, that an EXIF tag turns or mirrors.
         mask_faults (dict[str, int]): What is wrong with masks, where they were read -> annotations that a loader does
             not leave out. One fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
@@ -186,13 +184,11 @@ class AnnotationFacts:
     without_key: Dict[str, int] = field(default_factory=dict)
     inside_as: Dict[str, int] = field(default_factory=dict)
     turned_boxes: int = 0
-    reach: float = 0.0
     all_zero: int = 0
     inside_now: int = 0
     inside_unit: int = 0
     sizes_compared: int = 0
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
-    exif_turned: List[str] = field(default_factory=list)
     mask_faults: Dict[str, int] = field(default_factory=dict)
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
     yolo: Optional[YoloFacts] = None

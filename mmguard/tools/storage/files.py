@@ -123,7 +123,7 @@ class Files:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
         key = folder
         if key not in _listings:
-            listed = systems.list_folder(folder)
+            listed = self._list(folder)
             _listings[key] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
         _listings.move_to_end(key)
         while len(_listings) > _KEPT:
@@ -212,6 +212,9 @@ class Files:
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return found.stamp
+
+    def _list(self, folder: str) -> List[Entry]:
+        return systems.list_folder(folder)
 
     def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
         size = -1 if stamp is None else stamp[0]

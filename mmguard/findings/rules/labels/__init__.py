@@ -22,7 +22,6 @@ from mmguard.findings.rules.labels.gaps_in_ids import GapsInIds
 from mmguard.findings.rules.labels.gray_levels import GrayLevels
 from mmguard.findings.rules.labels.huge_ids import HugeIds
 from mmguard.findings.rules.labels.ids_as_labels import IdsAsLabels
-from mmguard.findings.rules.labels.image_size_differs import ImageSizeDiffers
 from mmguard.findings.rules.labels.images_without_target import ImagesWithoutTarget
 from mmguard.findings.rules.labels.labels_fine import LabelsFine
 from mmguard.findings.rules.labels.loader_differs import LoaderDiffers
@@ -113,7 +112,6 @@ DATA_RULES: List[Type[Rule]] = [
     BoxesAsCorners,
     NormalisedBoxes,
     NoUsableInstance,
-    ImageSizeDiffers,
     WrongRecords,
     LoaderDiffers,
     UnusableMasks,

@@ -18,7 +18,7 @@ class NormalisedBoxes(DataRule):
     """Boxes divided by the size of their image, as YOLO's text files have them."""
 
     code = 'MG173'
-    explains = ('MG109', 'MG146', 'MG152', 'MG174', 'MG175')
+    explains = ('MG109', 'MG146', 'MG152', 'MG174', 'MG130')
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'The boxes are fractions of the image, all in [0, 1]; {format} wants pixels.'

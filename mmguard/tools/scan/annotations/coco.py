@@ -121,7 +121,7 @@ def scan_coco(
     if images is not None:
         names = [name for name in coco.images.name if name]
         annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
-        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(
             os.fspath(images), coco.images.name, coco.images.sizes
         )
     if coco.panoptic and not is_url(path):

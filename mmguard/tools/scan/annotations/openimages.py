@@ -111,9 +111,7 @@ def scan_openimages(
             compare_metas(metas, listed, os.path.basename(meta_file), faults)
         if metas and images is not None:
             sizes = sizes_of(metas, table.images)
-            annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-                images, table.images, sizes
-            )
+            annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, table.images, sizes)
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     annotations.over_edge = 0  # an edge of one pixel is no fraction
     annotations.box_examples.pop('over_edge', None)

@@ -242,8 +242,6 @@ def _describe_convention(
         for name, (low, high, most) in ways.items():
             inside = (low >= -EDGE) & (high > low) & (high <= most + EDGE)
             annotations.inside_as[name] = int(inside.all(axis=1).sum())
-        known = bounds[:, 0] > 0
-        annotations.reach = float((second[known] / bounds[known]).max(initial=0))
     annotations.inside_now = annotations.inside_as.pop('')
     annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
 

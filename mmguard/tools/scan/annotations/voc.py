@@ -118,9 +118,7 @@ def scan_voc_files(
             root, [image.name for image in listed], faults, within
         )
         names_read = [image.name for image, _ in read]
-        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            root, names_read, table.sizes, within
-        )
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(root, names_read, table.sizes, within)
     for name in names:
         annotations.instances_of.setdefault(name, 0)
         annotations.images_of.setdefault(name, 0)

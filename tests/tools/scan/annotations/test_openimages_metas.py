@@ -71,18 +71,6 @@ def test_rows_of_an_image_that_do_not_stand_together_are_two_images_to_mmdet(fol
     assert '2 metas, 3 images' in str(facts.annotations.unreadable)
 
 
-def test_images_that_a_tag_turns_are_named(folder: Path) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    for name in 'ab':
-        Image.new('RGB', (40, 30)).save(folder / f'{name}.jpg', exif=exif)
-    facts = scanned(folder, [meta('a'), meta('b')])
-    found = [finding for finding in diagnose(facts) if finding.code == 'MG175']
-    assert facts.annotations.exif_turned == ['a.jpg', 'b.jpg']
-    assert 'turned by an EXIF tag' in found[0].evidence
-    assert 'without the tag' in found[0].advice
-
-
 def test_another_size_on_disk_is_a_finding(folder: Path) -> None:
     facts = scanned(folder, [meta('a'), meta('b', 300, 400)])
     assert facts.annotations.size_mismatches == [('b.jpg', (30, 40), (300, 400))]
