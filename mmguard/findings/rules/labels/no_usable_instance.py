@@ -18,6 +18,7 @@ class NoUsableInstance(DataRule):
 
     code = 'MG174'
     aliases = ('MG148',)
+    shows_values = False
     explains = ('MG146',)
     kinds = ('instances',)
     needs = ('annotations',)
@@ -75,9 +76,6 @@ class NoUsableInstance(DataRule):
         found = annotations_of(facts)
         numbers: List[str] = [f'{counted(number, "annotation")}: {why}' for why, number in self._reasons(facts).items()]
         return f'{counted(found.images, "image")}; {", ".join(numbers)}'
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, int]:
         """Why nothing is left -> annotations, the most first; what the class list leaves out has a cause of its own."""

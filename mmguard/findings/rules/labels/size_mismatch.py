@@ -13,6 +13,7 @@ class SizeMismatch(DataRule):
 
     code = 'MG130'
     aliases = ('MG175',)
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'Label maps have another size than their images.'
@@ -61,9 +62,6 @@ class SizeMismatch(DataRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [path for path, _, _ in self._found(facts)]
-
-    def values(self, facts: LabelFacts) -> dict:
-        return {}
 
     def _found(self, facts: LabelFacts) -> List[Tuple[str, Tuple[int, int], Tuple[int, int]]]:
         return maps_of(facts).size_mismatches or annotations_of(facts).size_mismatches
