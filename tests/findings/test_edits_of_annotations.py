@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from annotation_files import VOC_GOOD, corners, normalised, rewritten, voc
 from detection_configs import NAMES, PETS, SITUATIONS
-from PIL import Image
 from situation import (
     coco_config,
     coco_data,
@@ -161,13 +160,6 @@ def twice(data: Dict[str, Any]) -> None:
     data['categories'].append({'id': 7, 'name': 'cat'})
     for annotation in data['annotations'][::6]:
         annotation['category_id'] = 7
-
-
-def with_one_cropped(root: Path) -> Any:
-    """Which of the two sizes is right, its boxes do not say."""
-    path, _ = json_alone(THREE, 3, GOOD)(root)
-    Image.new('RGB', (300, 200)).save(path.parent / '0004.jpg')
-    return path, dict(num_classes=3, images=str(path.parent))
 
 
 def repeated_ids(data: Dict[str, Any]) -> None:
@@ -350,16 +342,6 @@ def test_boxes_are_not_dropped_or_clamped_where_the_format_may_be_another(build:
     for finding in scan(build(tmp_path / 'set')).results[0].findings:
         for edit in finding.edits:
             assert all('boxes' in dict(options) for _, options in edit.files), edit.text
-
-
-def beyond_any_scale(data: Dict[str, Any]) -> None:
-    doubled(data)
-    data['annotations'][4]['bbox'][0] = -30
-
-
-def one_of_them_empty(data: Dict[str, Any]) -> None:
-    empty_boxes(data)
-    data['annotations'][3]['bbox'] = [20, 30, 0, 40]
 
 
 def test_boxes_that_cannot_be_used_name_their_files(tmp_path: Path) -> None:
