@@ -170,6 +170,12 @@ def test_the_verdict_names_classes_that_never_occur() -> None:
     assert 'never seen: 2' in finding.evidence
 
 
+def test_a_missing_label_file_is_not_called_unreadable() -> None:
+    maps = {'missing_labels': ['a.png'], 'unreadable': {'missing': ['a.png']}}
+    assert codes(pixels(even(0, 1, 2), 3, maps=maps)) == ['MG129']
+    assert 'MG132' in codes(pixels(even(0, 1, 2), 3, maps={'unreadable': {'truncated': ['a.png']}}))
+
+
 # ---- other shapes of a cause
 
 
