@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List, NamedTuple, Optional
 
-from mmguard.config.albumentations import mask_fills
-from mmguard.config.classes import starts_with_background
-from mmguard.config.parts import Part, classes_of, heads, losses, metrics, pipelines, preprocessors, transforms
+from mmguard.config.parts import Part, heads, losses, metrics, preprocessors, transforms
 from mmguard.config.read import ReadConfig
 
 #: Who says it -> the argument it says it with.
@@ -61,11 +59,6 @@ def ignored_labels(config: ReadConfig) -> List[Ignored]:
             _add(found, transform, READS[transform.name], 'reads')
         elif transform.name == 'Pad' and isinstance(transform.config.get('pad_val'), dict):
             _note(found, transform, 'pad_val.seg', transform.config['pad_val'].get('seg', 255), 'fill', True)
-    for pipeline in pipelines(config):
-        for fill in mask_fills(pipeline):
-            # Where class 0 is the background, an untold 0 is what was meant.
-            if fill.written or not starts_with_background(_classes(fill.part)):
-                _note(found, fill.part, fill.key, fill.value, 'fill', fill.written)
     for metric in metrics(config):
         if metric.name in METRICS:
             _add(found, metric, METRICS[metric.name], 'metric')
@@ -116,10 +109,6 @@ def _add_semantic_head(found: List[Ignored], head: Part) -> None:
         written = head.says('loss_seg') and value is not None
         # mmdet's CrossEntropyLoss without one ignores what torch's does.
         _note(found, head, 'loss_seg.ignore_index', -100 if value is None else value, 'head', written)
-
-
-def _classes(transform: Part) -> List[str]:
-    return [] if transform.owner is None else classes_of(transform.owner) or []
 
 
 def _add(found: List[Ignored], part: Part, key: str, role: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Iterator, List
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
@@ -10,7 +9,6 @@ from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.rule import Facts, Rule
 from mmguard.findings.views import annotations_of, share
-from mmguard.labels.instances import LABEL_REASON
 
 #: Share of the boxes that lie inside their images, where they are read as they were written.
 NEARLY_ALL = 0.98
@@ -19,18 +17,12 @@ MANY, ENOUGH = 0.2, 10
 
 #: Formats of boxes as x, y, width, height.
 JSON = ('coco', 'lvis')
-#: Boxes of another scale reach nearly to the edges of the larger images.
-LARGEST_SCALE, AT_EDGE = 4, 0.25
-
-_QUESTIONS = {
-    'corners': 'Are all boxes x1, y1, x2, y2 (compare one with its image)?',
-    'swapped': 'Are width and height of the images swapped in the annotations (compare with one image)?',
-}
 #: Formats that no edit converts -> what to look at.
 _LOOK_AT = {
     'rows': 'Are all boxes y1, x1, y2, x2, as TensorFlow writes them? Then `x, y, w, h = x1, y1, x2 - x1, y2 - y1`.',
     'centres': 'Do the first two numbers of all boxes give the centre? Then `x, y = x - w / 2, y - h / 2`.',
     'sizes': 'Do xmax and ymax hold width and height? VOC stores two corners: `xmax, ymax = xmin + w, ymin + h`.',
+    'swapped': 'Are width and height of the images swapped in the annotations?',
     'turned': 'Were boxes with a negative width or height drawn from another corner? Then sort their two corners.',
 }
 
@@ -69,10 +61,9 @@ def corrections(rule: Rule, facts: Facts, boxes: int, why: str) -> Iterator[Edit
     """
     found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
     ways = fitting(found)
-    if 'swapped' in ways:
-        yield from rewrite(rule, facts, 'swaps the two numbers', ASKS, _QUESTIONS['swapped'], sizes='swapped')
     if 'corners' in ways:
-        yield from rewrite(rule, facts, 'converts them', ASKS, _QUESTIONS['corners'], boxes='corners')
+        question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
+        yield from rewrite(rule, facts, 'converts them', ASKS, question, boxes='corners')
     if ways or found.turned_boxes:
         return
     if not are_many(boxes, found):
@@ -80,17 +71,3 @@ def corrections(rule: Rule, facts: Facts, boxes: int, why: str) -> Iterator[Edit
     elif boxes == found.all_zero and found.format in JSON:
         question = 'Do the boxes 0, 0, 0, 0 stand for nothing that is in the image?'
         yield from rewrite(rule, facts, why, ASKS, question)
-    else:
-        yield from _scaled(rule, facts, found)
-
-
-def _scaled(rule: Rule, facts: Facts, found: AnnotationFacts) -> Iterator[Edit]:
-    """Boxes that were drawn on larger images: by the smallest whole number after which all of them fit."""
-    times = ceil(found.reach)
-    reasons = set() if facts.labels is None else set(facts.labels.reasons)
-    if found.negative_boxes or reasons - {'box_outside', LABEL_REASON}:
-        return  # no scale explains these
-    if found.format not in JSON or not 2 <= times <= LARGEST_SCALE or found.reach < times * (1 - AT_EDGE):
-        return
-    question = f'Were the boxes drawn on images of {times} times the width and height (compare one box with its image)?'
-    yield from rewrite(rule, facts, f'divides them by {times}', ASKS, question, scale=float(f'{1 / times:.6g}'))

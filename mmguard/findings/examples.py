@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, Optional
 
-from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts, NoData
+from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
 from mmguard.findings.volume_examples import VOLUME_EXAMPLES
 from mmguard.findings.yolo import YoloFacts
 
@@ -144,12 +144,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG123': lambda: pixels(even(0), 3, maps={'forms': {'float': FILES}, 'fractions': {1 / 255: 5000, 2 / 255: 5000}}),
     'MG124': lambda: pixels(even(*range(7)), 7, reduce_zero_label=True),
     'MG125': lambda: pixels(even(0, 128, 254), 3),
-    'MG126': lambda: pixels(
-        {0: 1, 1: 1},
-        3,
-        trained=even(0, 1, 4),
-        config=ConfigFacts('mmseg', label_map={1: 0, 2: 1, 5: 2}, reduce_zero_label={'reduce_zero_label': True}),
-    ),
     'MG127': lambda: pixels({0: 90_000, 1: 90_000, 77: 9}, 2, offending_files=1),
     'MG128': lambda: pixels(even(0, 1, 255), 2, maps={'all_void': ['a.png', 'b.png']}),
     'MG129': lambda: pixels(_THREE, 3, maps={'missing_labels': ['0007', '0008']}),
@@ -168,7 +162,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG145': lambda: instances(_THREE, 3, {'small_images': FILES}),
     'MG146': lambda: instances(_THREE, 3, {'images_without_target': 40}),
     'MG147': lambda: instances(_THREE, 3, {'duplicate_image_ids': [7, 8]}),
-    'MG148': lambda: instances(_THREE, 3, {'orphans': 12}),
     'MG149': lambda: instances(_THREE, 3, {'unnamed': {9: 40}}),
     'MG150': lambda: instances(_THREE, 3, {'missing_files': ['7.jpg']}),
     'MG151': lambda: pixels(
@@ -178,9 +171,6 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG153': lambda: instances(_THREE, 3, {'without_key': {'annotations.area': 15_000}}),
     'MG154': lambda: instances(even(0, 1), 2, {'left_out_names': {'cow': 50}}),
     **VOLUME_EXAMPLES,
-    'MG155': lambda: pixels(
-        even(0, 1, 2, 241), 3, maps={'nodata': [NoData(-9999, 241, 5000, FILES, ['tiles/0001.tif'])]}
-    ),
     'MG160': lambda: instances(even(1, 2), 3, {'categories': {0: 'background', 1: 'cat', 2: 'dog'}}),
     'MG161': lambda: instances(_THREE, 80, {'labelled_by': 'file order'}),
     'MG162': lambda: instances(even(0, 1), 2, {'categories': {0: 'cat', 1: 'dog'}, 'labelled_by': 'COCO ids'}),
@@ -192,18 +182,8 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     ),
     'MG164': lambda: texts('beyond', 'labels/7.txt: line 3: class 0, 0.9, 0.2, 1.4, 0.3', left_out=9),
     'MG165': lambda: texts('other task', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
-    'MG166': lambda: texts('twice', 'labels/7.txt: line 3: class 0, 0.1, 0.2, 0.4, 0.3'),
-    'MG167': lambda: texts('no image', 'labels/7.txt'),
     'MG168': lambda: texts('declared', 'data.yaml: nc is 3, names has 2: ultralytics stops', 1),
     'MG169': lambda: texts('no label', 'images/7.jpg'),
-    'MG170': lambda: pixels(
-        {0: 90_000, **even(*range(1, 10), count=900)},
-        2,
-        maps={'files_with': {0: FILES, **{value: FILES - 20 * value for value in range(1, 10)}}},
-    ),
-    'MG171': lambda: pixels(
-        {0: 90_000, 1: 5000, 255: 5000}, 2, maps={'files_with': {0: FILES, 1: FILES // 2, 255: FILES // 2}}
-    ),
     'MG172': lambda: instances(
         _THREE,
         3,
@@ -215,13 +195,9 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     ),
     'MG173': lambda: instances(_THREE, 3, {'inside_unit': 15_000}),
     'MG174': lambda: instances({}, 3, {'annotations': 15_000, 'crowds': 15_000, 'images_without_target': FILES}),
-    'MG175': lambda: instances(
-        _THREE, 3, {'sizes_compared': 200, 'size_mismatches': [('7.jpg', (480, 640), (960, 1280))]}
-    ),
     'MG176': lambda: instances(
         _THREE, 3, {'unreadable': {'bbox is not four numbers': ["train.json: annotations[7]: ['1', '2', '3', '4']"]}}
     ),
-    'MG177': lambda: instances(_THREE, 3, {'categories': {1: 'cat', 2: 'dog', 3: 'Dog'}}),
     'MG178': lambda: pixels(
         _THREE, 3, loader=LoaderFacts(4, {'a.png': ({0: 9, 1: 7, 255: 4}, {0: 9, 1: 7, 2: 4})}), config=segmentation(3)
     ),

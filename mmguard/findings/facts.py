@@ -14,25 +14,6 @@ from mmguard.labels.tally import Tally
 _FEW = 6
 
 
-@dataclass(frozen=True)
-class NoData:
-    """A value that label maps declare as no data (GeoTIFF).
-
-    Args:
-        value (int): As stored; -2147483648 stands for NaN, and numbers beyond 32 bits, too.
-        label (int): What training makes of it.
-        pixels (int): How many there are in the files that declare it.
-        files (int): How many files declare and hold it.
-        examples (list[str]): The first of them.
-    """
-
-    value: int
-    label: int
-    pixels: int
-    files: int
-    examples: List[str]
-
-
 @dataclass
 class MapFacts:
     """What a scan saw in files of label maps. Lists name files, relative to the scanned root, a few of each kind.
@@ -66,7 +47,6 @@ class MapFacts:
             ``'unreadable <what is wrong>'``.
         sources (list[str]): The folders (or the one file) that were read.
         suffix (str): How the names of those end that were read; empty: all.
-        nodata (list[NoData]): What GeoTIFF declare as no data, and hold.
         declared (dict[tuple, str]): (r, g, b) -> class, as a ``labelmap.txt`` beside the files lists them.
     """
 
@@ -95,7 +75,6 @@ class MapFacts:
     counts: Dict[str, int] = field(default_factory=dict)
     sources: List[str] = field(default_factory=list)
     suffix: str = ''
-    nodata: List[NoData] = field(default_factory=list)
     declared: Dict[Tuple[int, int, int], str] = field(default_factory=dict)
 
 
@@ -113,7 +92,6 @@ class AnnotationFacts:
             classes, which are crowds, or left out one by one.
         small_images (int): Images below the ``min_size`` that the data set filters by.
         duplicate_image_ids, duplicate_annotation_ids (list[int]): Ids used twice; the first few.
-        orphans (int): Annotations of images that are not listed.
         unnamed (dict[int, int]): Category id without a name -> annotations.
         unnamed_examples (list[str]): Image and id of some of these annotations.
         unused (list[str]): Names without an annotation.
@@ -141,7 +119,7 @@ class AnnotationFacts:
         over_edge (int): Boxes that begin inside the image and end more than a pixel outside of it.
         left_out (dict[str, int]): Why mmdet leaves annotations out without a word -> how many: ``'category not in the
             class list'``, ``'ignore is set'``, ``'no part inside the image'``, ``'thinner than one pixel'``,
-            ``'area is 0'``, ``'no box'``.
+            ``'area is 0'``, ``'no box'``, ``'its image is not listed'``.
         left_out_names (dict[str, int]): Category that is not in the class list -> its annotations.
         not_in_file (list[str]): Names of the class list that the annotation files do not know.
         renamed (list[tuple[int, str, str]]): Label, its name in the file, its name in the class list, where they
@@ -154,14 +132,12 @@ class AnnotationFacts:
             centre, width, height),
             ``'sizes'`` of VOC (x, y, width, height); ``'swapped'``: with width and height of the image swapped.
             Counted where boxes cannot be used, or reach beyond their images, or images have another size.
-        reach (float): The farthest corner of a box, in widths or heights of its image; 0: not looked at.
         all_zero (int): Boxes whose four numbers are 0.
         turned_boxes (int): Boxes with a negative width or height.
         inside_now (int): Boxes that lie inside of their image as they are read.
         inside_unit (int): Boxes whose numbers all lie in [0, 1], as those that were divided by the size of the image.
         sizes_compared (int): Images whose size was compared with that in the annotations.
         size_mismatches (list[tuple]): Image, its (height, width) on disk, that in the annotations.
-        exif_turned (list[str]): Images, of those compared, that an EXIF tag turns or mirrors.
         mask_faults (dict[str, int]): What is wrong with masks, where they were read -> annotations that a loader does
             not leave out. One fault each.
         mask_examples (dict[str, list[str]]): The same -> ``'image: annotation id'`` of the first.
@@ -178,7 +154,6 @@ class AnnotationFacts:
     small_images: int = 0
     duplicate_image_ids: List[int] = field(default_factory=list)
     duplicate_annotation_ids: List[int] = field(default_factory=list)
-    orphans: int = 0
     unnamed: Dict[int, int] = field(default_factory=dict)
     unnamed_examples: List[str] = field(default_factory=list)
     unused: List[str] = field(default_factory=list)
@@ -209,13 +184,11 @@ class AnnotationFacts:
     without_key: Dict[str, int] = field(default_factory=dict)
     inside_as: Dict[str, int] = field(default_factory=dict)
     turned_boxes: int = 0
-    reach: float = 0.0
     all_zero: int = 0
     inside_now: int = 0
     inside_unit: int = 0
     sizes_compared: int = 0
     size_mismatches: List[Tuple[str, Tuple[int, int], Tuple[int, int]]] = field(default_factory=list)
-    exif_turned: List[str] = field(default_factory=list)
     mask_faults: Dict[str, int] = field(default_factory=dict)
     mask_examples: Dict[str, List[str]] = field(default_factory=dict)
     yolo: Optional[YoloFacts] = None

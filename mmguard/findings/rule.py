@@ -183,6 +183,8 @@ class DataRule(Rule):
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
     #: The kinds of labels that can show it.
     kinds: ClassVar[Tuple[str, ...]] = ('pixels',)
+    #: Whether it shows the invalid values: they are not what is wrong with boxes, files or names.
+    shows_values: ClassVar[bool] = True
     #: The facts without which it cannot be seen.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
@@ -233,7 +235,7 @@ class DataRule(Rule):
         return self.severity
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values
+        return facts.values if self.shows_values else {}
 
     def files(self, facts: LabelFacts) -> List[str]:
         if facts.maps is None:

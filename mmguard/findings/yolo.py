@@ -9,7 +9,6 @@ from typing import Dict, List, Optional, Tuple
 ROWS = 'rows'
 BEYOND = 'beyond'
 OTHER_TASK = 'other task'
-TWICE = 'twice'
 NO_IMAGE = 'no image'
 NO_LABEL = 'no label'
 DECLARED = 'declared'

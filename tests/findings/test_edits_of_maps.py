@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, NamedTuple, Tuple
 
 import numpy as np
 import pytest
-from drawn_scenes import VOID, blob, coloured, each, objects, scenes, soft
+from drawn_scenes import VOID, blob, coloured, each, scenes, soft
 from mask_files import OWN_COLOURS, STREET, VOC_COLOURS, channels
 from mask_values import ade, blobs, slip, unlabelled_zero
 from segmentation_configs import FIVE, LOVEDA, OHEM
@@ -193,11 +193,6 @@ RIGHT: Dict[str, Case] = {
         five(scenes([0, 60, 180], 6), scenes([0, 60, 120, 240], 4)),
         lambda e: in_config(e, '60: 1, 120: 2, 180: 3, 240: 4'),
     ),
-    'a map before the shift': Case(
-        'MG126',
-        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
-        maps({0: 0, 1: 1, 6: 2}, 'safe'),
-    ),
     'a slip': Case('MG127', masks(slip(38, 60, 1, 5), 5), maps({38: 255})),
     'OHEM on void tiles': Case(
         'MG128',
@@ -208,8 +203,6 @@ RIGHT: Dict[str, Case] = {
     ),
     'void minus one': Case('MG133', masks(scenes([0, 1, 2, 3, 254], 6), 5), maps({254: 255}, 'safe')),
     'soft edges of two classes': Case('MG136', masks(each(BLOBS, soft), 2), writes(threshold=127)),
-    'objects of one class': Case('MG170', masks([objects(n, n) for n in (3, 9, 22, 30, 14)], 2), writes(threshold=0)),
-    'two tools': Case('MG171', masks(blobs(1, 10) + blobs(255, 10, first=10), 2), writes(label_map={255: 1})),
 }
 
 HARM: Dict[str, Case] = {
@@ -265,10 +258,6 @@ HARM: Dict[str, Case] = {
         'MG125', five(scenes([0, 127, 255], 6), scenes([0, 90, 200], 4), FIVE[:3]), anything
     ),
     'three classes are made two': Case('MG136', masks(each(scenes([0, 1, 2, VOID], 6), soft), 3), anything),
-    'objects of three classes are made one': Case(
-        'MG170', masks([objects(n, n) for n in (3, 9, 22, 30, 14)], 3), anything
-    ),
-    'two numberings, one table': Case('MG171', masks(scenes(range(4), 10) + scenes(range(1, 5), 10), 4), anything),
     'unknown LoveDA names': Case('MG102', five(scenes(range(8), 8), names=LOVEDA), maps({7: 255})),
 }
 

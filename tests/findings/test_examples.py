@@ -170,6 +170,12 @@ def test_the_verdict_names_classes_that_never_occur() -> None:
     assert 'never seen: 2' in finding.evidence
 
 
+def test_a_missing_label_file_is_not_called_unreadable() -> None:
+    maps = {'missing_labels': ['a.png'], 'unreadable': {'missing': ['a.png']}}
+    assert codes(pixels(even(0, 1, 2), 3, maps=maps)) == ['MG129']
+    assert 'MG132' in codes(pixels(even(0, 1, 2), 3, maps={'unreadable': {'truncated': ['a.png']}}))
+
+
 # ---- other shapes of a cause
 
 
@@ -218,8 +224,6 @@ def test_the_verdict_names_classes_that_never_occur() -> None:
         (pixels(even(0, 1, 2, 3), 6, reduce_zero_label=True, class_names=['_background_', *'abcde']), 'MG124'),
         (LabelFacts({}, 3, 255, class_names=['background', 'a', 'b'],
                     config=ConfigFacts('mmseg', reduce_zero_label={'train': True})), 'MG124'),
-        (pixels(even(0, 1, 2, 7), 3, trained=even(0, 1, 2, 6), config=ConfigFacts(
-            'mmseg', label_map={7: 2, 1: 0, 2: 1}, reduce_zero_label={'train': True})), 'MG126'),
         # annotations
         (instances(even(2905442, 2905460), 6, {'labelled_by': 'category id'}), 'MG137'),
         (instances(even(2), 2, {'categories': {1: 'a', 2: 'b'}, 'labelled_by': 'category id'}), 'MG138'),

@@ -74,12 +74,6 @@ def truncated(root: Path) -> List[Finding]:
     return scanned(root / 'labels', num_classes=2)
 
 
-def reduced_subset(root: Path) -> List[Finding]:
-    """A label_map written for the values in the files, on the command line, with the shift."""
-    labels = write_labels(root / 'labels', blocks(0, 1, 2, 7))
-    return scanned(labels, num_classes=3, reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2)))
-
-
 NEVER = (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)
 COCO_IDS = [i for i in range(1, 91) if i not in NEVER]
 RGB = np.stack([blocks(0, 128), blocks(0, 0), blocks(0, 0)], -1)
@@ -105,7 +99,6 @@ SETS: Dict[str, Tuple[str, Make]] = {
     'fractions': ('MG123', folder((blocks(0, 1, 2) / 255).astype(np.float32), n=3, ending='.tiff')),
     'reduced, 0 is a class': ('MG124', folder(blocks(0, 1, 2), n=3, reduce_zero_label=True)),
     'gray levels': ('MG125', folder(blocks(0, 85, 170, VOID), n=4)),
-    'map of raw values': ('MG126', reduced_subset),
     'a slip': ('MG127', folder(*many(speck(77)), n=2)),
     'a slip next to the classes': ('MG127', folder(*many(speck(2), files=200), n=2)),
     'void files': ('MG128', folder(blocks(0, 1), np.full((SIZE, SIZE), VOID, np.uint8), n=2)),

@@ -85,7 +85,7 @@ _COCO_OPTIONS = {
     'scan': ('--num-classes 3', '--num-classes 2', '--framework detectron2', '--labels ids', '--images .'),
     'fix': (
         '--classes cat,dog,bird', '--rename cat:Cat', '--renumber 0', '--boxes corners',
-        '--boxes sizes', '--boxes fractions', '--scale 0.5', '--sizes swapped', '--sizes scaled --scale 2',
+        '--boxes sizes', '--boxes fractions',
         '--no-crowds', '--drop-empty', '--images .', '--num-classes 3',
     ),
 }  # fmt: skip
@@ -199,7 +199,7 @@ KINDS = (
             'scan': ('--num-classes 3', '--num-classes 2'),
             'fix': (
                 '--classes cat,dog,bird', '--rename cat:Cat', '--boxes corners', '--boxes fractions',
-                '--sizes swapped', '--no-crowds',
+                '--no-crowds',
             ),
         },
         needs=('PIL',),
@@ -215,7 +215,7 @@ KINDS = (
         ),
         {
             'scan': ('--num-classes 3', '--num-classes 2', '--split train', '--images images'),
-            'fix': ('--num-classes 2', '--boxes pixels', '--boxes pixel-corners', '--label-map 1:0'),
+            'fix': ('--num-classes 2', '--label-map 1:0'),
         },
         needs=('PIL', 'yaml'),
         renamed=True,

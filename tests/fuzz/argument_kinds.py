@@ -80,7 +80,7 @@ _SCAN = (
 )  # fmt: skip
 _FIX = (
     '--num-classes 3', '--ignore-index 255', '--label-map 7:0,8:1', '--on-invalid clip', '--classes cat,dog',
-    '--rename cat:Cat', '--renumber 0', '--boxes corners', '--scale 0.5', '--sizes scaled', '--no-crowds',
+    '--rename cat:Cat', '--renumber 0', '--boxes corners', '--scale 0.5', '--no-crowds',
     '--images maps', '--drop-empty', '--colours {(0,0,0):0}', '--threshold 1',
 )  # fmt: skip
 

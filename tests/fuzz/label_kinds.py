@@ -84,7 +84,7 @@ _HEADERS = (
 
 
 def _geotiffs() -> Files:
-    """GeoTIFF that declare a value as no data."""
+    """GeoTIFF, with and without a value that is declared as no data."""
     from PIL import TiffImagePlugin
 
     files: Files = {}

@@ -49,7 +49,7 @@ _COMMANDS = (
 )  # fmt: skip
 _OPTIONS = {
     'scan': ('--num-classes 3', '--num-classes 2', '--classes cat,dog', '--images images'),
-    'fix': ('--classes cat,dog,bird', '--rename cat:Cat', '--sizes swapped', '--edit safe'),
+    'fix': ('--classes cat,dog,bird', '--rename cat:Cat', '--edit safe'),
 }
 
 KINDS = (Kind('labelme', _labelme, _COMMANDS, _OPTIONS, needs=('PIL',), renamed=True),)

@@ -128,6 +128,18 @@ def test_it_is_never_opened(
     assert not [path for path in (tmp_path / 'out').rglob('*') if not path.is_file() and not path.is_dir()]
 
 
+@pytest.mark.parametrize('beside', [{}, {'classes.txt': 'a\n'}], ids=['alone', 'beside names'])
+@pytest.mark.parametrize('name', ['data.yaml', 'classes.txt', 'labels/classes.txt', 'obj.names'])
+def test_one_that_would_hold_names_is_a_finding(name: str, beside: Dict[str, str], tmp_path: Path) -> None:
+    plant(tmp_path / 'set', name, os.mkfifo)
+    for other, text in beside.items():
+        if other != name:
+            (tmp_path / 'set' / other).write_text(text)
+    assert main(['scan', str(tmp_path / 'set'), '--json', str(tmp_path / 'scan.json'), '--num-classes', '3']) == 1
+    (found,) = json.loads((tmp_path / 'scan.json').read_text())['datasets']
+    assert [one['files'] for one in found['findings'] if one['code'] == 'MG132'] == [[name]]
+
+
 @pytest.mark.parametrize(
     ('command', 'name'),
     [

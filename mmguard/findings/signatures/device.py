@@ -10,7 +10,7 @@ _SCAN = 'mmguard scan CONFIG'
 LABEL_CAUSES = (
     Cause(
         'The label files hold values that are no class: raw ids of a data set, gray levels, colours, or 0/255 masks.',
-        ('MG101', 'MG103', 'MG106', 'MG117', 'MG119', 'MG125', 'MG136', 'MG170', 'MG137', 'MG118'),
+        ('MG101', 'MG103', 'MG106', 'MG117', 'MG119', 'MG125', 'MG136', 'MG137', 'MG118'),
         tell='The scan lists every value in the files; with a handful of classes there must be as many values.',
     ),
     Cause(

@@ -47,7 +47,7 @@ _COLOURS = Cause(
 )
 _GRAY = Cause(
     'Raw values: gray levels, colours, ids of a data set (Cityscapes, COCO, ADE20K), BraTS, instances.',
-    ('MG101', 'MG106', 'MG117', 'MG119', 'MG118', 'MG120', 'MG121', 'MG125', 'MG136', 'MG170', 'MG107', 'MG116'),
+    ('MG101', 'MG106', 'MG117', 'MG119', 'MG118', 'MG120', 'MG121', 'MG125', 'MG136', 'MG107', 'MG116'),
     clue=r'(?:[Tt]arget|index) (?:[3-9]|[1-9]\d|1\d\d|2[0-4]\d|25[0-36-9]|2[6-9]\d|[3-9]\d\d|[1-9]\d{3,})\b',
     tell='There are more values in the files than classes.',
 )

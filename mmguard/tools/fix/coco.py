@@ -138,8 +138,6 @@ def _words(counts: Counter) -> List[str]:
         'categories_changed': ('list', 'of categories written anew'),
         'outlined': ('box', 'added around polygons'),
         'boxes_converted': ('box', 'converted'),
-        'boxes_scaled': ('box', 'scaled'),
-        'sizes_changed': ('image', 'of another width and height'),
         'no_crowd': ('annotation', 'made an object in place of a crowd'),
         'image_unusable': ('image', 'without a usable file_name, width or height left out'),
         'image_empty': ('image', 'without an object left out'),

@@ -29,7 +29,7 @@ def with_changes(record: Record, options: FixOptions, counts: Counter) -> Record
     Raises:
         NotCorrected: It cannot be done.
     """
-    for change in (_numbers, _ids, _mapped, _named, _renumbered, _outlined, _sizes, _boxes, _scaled, _crowds, _images):
+    for change in (_numbers, _ids, _mapped, _named, _renumbered, _outlined, _boxes, _crowds, _images):
         record = change(record, options, counts)
     return record
 
@@ -140,48 +140,6 @@ def _outlined(record: Record, _: FixOptions, counts: Counter) -> Record:
             annotation = {**annotation, 'bbox': [shortest(float(part)) for part in box]}
             counts['outlined'] += 1
         changed.append(annotation)
-    return {**record, 'annotations': changed}
-
-
-def _sizes(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Width and height of images, swapped or scaled; one that is not stated stays so."""
-    if not options.sizes:
-        return record
-    if options.sizes == 'scaled' and options.scale is None:
-        raise NotCorrected('--sizes scaled needs --scale')
-    changed = []
-    for image in record['images']:
-        width, height = image.get('width'), image.get('height')
-        known = size_of(image)
-        if known is not None:
-            both = (height, width)
-            if options.sizes == 'scaled' and options.scale is not None:
-                both = (round(known[0] * options.scale), round(known[1] * options.scale))
-            counts['sizes_changed'] += both != (width, height)
-            image = {**image, 'width': both[0], 'height': both[1]}
-        changed.append(image)
-    return {**record, 'images': changed}
-
-
-def _scaled(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """Boxes and outlines of another scale."""
-    if options.scale is None:
-        return record
-    factor, changed = options.scale, []
-    for annotation in record['annotations']:
-        outline = annotation.get('segmentation') or []
-        box, area = numbers(annotation.get('bbox')), number(annotation.get('area'))
-        if not are_polygons(outline) or annotation.get('keypoints'):
-            raise NotCorrected('--scale: what is no polygon (RLE, keypoints) cannot be scaled here')
-        new = dict(annotation)
-        if box is not None:
-            new['bbox'] = [shortest(round(part * factor, 4)) for part in box]
-            counts['boxes_scaled'] += 1
-        if outline:
-            new['segmentation'] = [[shortest(round(part * factor, 4)) for part in polygon] for polygon in outline]
-        if area is not None:
-            new['area'] = shortest(round(area * factor * factor, 4))
-        changed.append(new)
     return {**record, 'annotations': changed}
 
 

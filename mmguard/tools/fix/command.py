@@ -68,24 +68,17 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         '--boxes',
-        choices=('corners', 'sizes', 'fractions', 'pixels', 'pixel-corners'),
+        choices=('corners', 'sizes', 'fractions'),
         default='',
         help='how the boxes of TARGET are written, to convert them: of COCO corners (x1, y1, x2, y2) or fractions of '
-        'the image, of VOC fractions, of YOLO pixels or pixel-corners. COCO with sizes (x, y, width, height) and VOC '
-        'with corners are as they should be, and stay',
+        'the image, of VOC fractions. COCO with sizes (x, y, width, height) and VOC with corners are as they should '
+        'be, and stay',
     )
     parser.add_argument(
         '--scale',
         type=_factor,
         metavar='F',
-        help='multiply boxes and outlines of a COCO JSON by F: 0.5 halves them; of label maps their values: 255 '
-        'where they were divided by it',
-    )
-    parser.add_argument(
-        '--sizes',
-        choices=('swapped', 'scaled'),
-        default='',
-        help='width and height of the images in a COCO JSON or VOC: swap them, or (COCO) multiply them by --scale, too',
+        help='multiply the values of label maps by F: 255 where they were divided by it',
     )
     parser.add_argument(
         '--no-crowds', action='store_true', help='turn crowds (VOC: difficult objects) into ordinary objects'

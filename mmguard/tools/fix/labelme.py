@@ -51,8 +51,8 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     Raises:
         NotCorrected: It is damaged.
     """
-    if options.boxes not in ('', 'corners') or options.scale is not None or options.sizes == 'scaled':
-        raise NotCorrected('--boxes and --scale are of other formats: Labelme has points in pixels')
+    if options.boxes not in ('', 'corners'):
+        raise NotCorrected('--boxes is of other formats: Labelme has points in pixels')
     try:
         record = json.loads(data.decode('utf-8-sig'))
     except (ValueError, RecursionError) as error:
@@ -60,9 +60,6 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     if not isinstance(record, dict) or not isinstance(record.get('shapes'), list):
         raise NotCorrected('no file of Labelme: it has no list "shapes"')
     counts: Counter = Counter()
-    if options.sizes and record.get('imageHeight') != record.get('imageWidth'):
-        record['imageHeight'], record['imageWidth'] = record.get('imageWidth'), record.get('imageHeight')
-        counts['width and height swapped'] += 1
     size = _size(record)
     kept: List[Any] = []
     values: Counter = Counter()
@@ -77,9 +74,7 @@ def _correct(data: bytes, options: FixOptions) -> Corrected:
     if not counts:
         return Corrected(data, '.json', [], {}, {})
     record['shapes'] = kept
-    words = [
-        what if what.startswith('width') else f'{counted(number, "shape")} {what}' for what, number in counts.items()
-    ]
+    words = [f'{counted(number, "shape")} {what}' for what, number in counts.items()]
     text = json.dumps(record, ensure_ascii=False, indent=2)
     # Half a character can stand in JSON as an escape alone.
     return Corrected(text.encode('utf-8', 'backslashreplace'), '.json', words, dict(values), dict(counts))

@@ -14,7 +14,6 @@ from mmguard.tools.fix.label_files import Corrected
 from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, Unreadable, as_label_map
 from mmguard.tools.scan.arrays import form_of_array, read_array
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
-from mmguard.tools.scan.geotiff import nodata_of, without_odd_nodata
 
 #: How files of numpy begin.
 _NUMPY = b'\x93NUMPY'
@@ -82,7 +81,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
     """Values as stored (thresholded, or indices of the listed colours), (H, W), the form, and whether it is a PNG."""
     from PIL import Image
 
-    scale, lossy, is_png, in_colour, nodata = 1.0, False, False, False, ''
+    scale, lossy, is_png, in_colour = 1.0, False, False, False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
@@ -98,10 +97,8 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                     image.load()
                     in_colour = bool(options.colours) and form in ('rgb', 'rgba')
                     stored = np.asarray(image.convert('RGB') if in_colour else image)
-                    nodata = nodata_of(image)
     except Exception as error:  # a decoder fed with damaged bytes raises what it likes
         raise Unreadable(f'unreadable: {type(error).__name__}: {str(error)[:200]}') from error
-    stored = without_odd_nodata(stored, nodata)
     if in_colour and not lossy:
         return _indices(stored, options.colours), form, is_png
     if options.threshold is not None:
@@ -136,7 +133,7 @@ def _values(stored: np.ndarray, form: str, scale: float, whole: bool = True) -> 
             return stored
         if not (np.isfinite(stored).all() and (np.abs(stored - np.round(stored)) <= ROUNDING).all()):
             raise NotCorrected('stored as fractions (resized, or divided by 255): export the label map again')
-        return np.round(stored).astype(np.int64)
+        return np.round(stored).clip(-(2.0**31), 2.0**31).astype(np.int64)
     if scale != 1:  # gray of 2 or 4 bits, which decoders stretch over 0..255
         return np.round(stored / scale).astype(np.uint8)
     return stored.astype(np.uint8) if stored.dtype == np.bool_ else stored

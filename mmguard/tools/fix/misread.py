@@ -18,9 +18,7 @@ from mmguard.tools.scan.target import plan_of
 #: Of single boxes, where they are few.
 _SINGLE = ('MG109', 'MG152')
 #: Of boxes in another format, which not every edit converts.
-_FORMATS = (*_SINGLE, 'MG172', 'MG173')
-#: The options that say how boxes are written.
-_CONVERTS = frozenset({'boxes', 'sizes', 'scale'})
+_FORMATS = (*_SINGLE, 'MG164', 'MG172', 'MG173')
 
 
 def check_boxes(target: str, options: FixOptions) -> None:
@@ -29,7 +27,7 @@ def check_boxes(target: str, options: FixOptions) -> None:
     Raises:
         CannotCorrect: They seem to be written otherwise, and some would be clamped or dropped: it names the command.
     """
-    if options.boxes or options.sizes or options.scale is not None:
+    if options.boxes:
         return
     if target.endswith('.py'):  # a program, of which nothing is copied
         return
@@ -46,7 +44,8 @@ def _check(labels: LabelFacts) -> None:
     found, facts = labels.annotations, Facts(labels)
     if found is None:
         return
-    wrong = found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
+    wrong = 0 if found.yolo is None else found.yolo.in_pixels
+    wrong += found.over_edge + found.negative_boxes + sum(labels.reasons.get(name, 0) for name in BOX_REASONS)
     rules = {rule.code: rule() for rule in chosen_rules()}
     for finding in search(facts, list(map(type, rules.values()))) if wrong else ():
         edits = list(rules[finding.code].edits(finding, facts))
@@ -54,13 +53,13 @@ def _check(labels: LabelFacts) -> None:
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
         if is_way and all(map(_converts, edits)) and (edits or is_other_format):
             ways = ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits) or finding.advice
-            as_they_are = 'sizes' if found.format in JSON else 'corners'
+            option = 'sizes' if found.format in JSON else 'corners'
+            as_they_are = '' if found.yolo else f' Where they are right as they are, add --boxes {option}.'
             raise CannotCorrect(
                 f'{finding.cause} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
-                f'{ways} Where they are right as they are, add --boxes {as_they_are}.'
+                f'{ways}{as_they_are}'
             )
 
 
 def _converts(edit: Edit) -> bool:
-    said = [dict(options) for _, options in edit.files]
-    return any(_CONVERTS & one.keys() for one in said)
+    return any('boxes' in dict(options) for _, options in edit.files)

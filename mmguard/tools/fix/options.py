@@ -27,9 +27,7 @@ class FixOptions:
         rename (dict[str, str]): Name of a category -> the name it is to have; applied before ``classes``.
         renumber (int, optional): Categories of COCO get ids from here on, in the order of the file.
         boxes (str): How boxes are written, one of ``WRITTEN`` of the format; they are converted. Empty: as they should.
-        scale (float, optional): By which boxes and outlines of COCO, or the values of label maps, are multiplied.
-        sizes (str): Of images as the annotations tell them: width and height are ``'swapped'``, or
-            ``'scaled'`` as the boxes are. Empty: they are right.
+        scale (float, optional): By which the values of label maps are multiplied.
         no_crowds (bool): Crowds (VOC: difficult objects) are made objects as others are.
         images (str, optional): Folder of the images of COCO; entries are given the name that an image has there, and
             left out where there is none.
@@ -49,7 +47,6 @@ class FixOptions:
     renumber: Optional[int] = None
     boxes: str = ''
     scale: Optional[float] = None
-    sizes: str = ''
     no_crowds: bool = False
     images: Optional[str] = None
     drop_empty: bool = False

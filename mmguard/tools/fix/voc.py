@@ -39,7 +39,6 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     """
     root = _read(data)
     counts: Counter = Counter()
-    _resize(root, options, counts)
     width, height = (_side(root.findtext(f'size/{side}')) for side in ('width', 'height'))
     objects = root.findall('object')
     for item in objects:
@@ -59,27 +58,12 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     values = Counter(names[place] for place in dropped)
     for place in dropped:
         root.remove(objects[place])
-    swapped = ['width and height swapped'] if counts.get('sizes_changed') else []
-    words = swapped + [
-        f'{counted(count, "object")} {_WORDS.get(key, f"dropped ({key})")}'
-        for key, count in counts.items()
-        if key != 'sizes_changed'
-    ]
+    words = [f'{counted(count, "object")} {_WORDS.get(key, f"dropped ({key})")}' for key, count in counts.items()]
     try:
         text = ET.tostring(root, encoding='utf-8')
     except RecursionError as error:
         raise NotCorrected('nested too deeply for an annotation') from error
     return Corrected(text, '.xml', words, dict(values), dict(counts))
-
-
-def _resize(root: ET.Element, options: FixOptions, counts: Counter) -> None:
-    """Swaps width and height of the image, in place."""
-    if options.scale is not None or options.sizes == 'scaled':
-        raise NotCorrected('--scale is of a COCO JSON')
-    width, height = root.find('size/width'), root.find('size/height')
-    if options.sizes and width is not None and height is not None:
-        counts['sizes_changed'] += width.text != height.text
-        width.text, height.text = height.text, width.text
 
 
 def _change(item: ET.Element, width: float, height: float, options: FixOptions, counts: Counter) -> None:

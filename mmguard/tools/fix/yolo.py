@@ -1,13 +1,12 @@
-"""Corrects YOLO label files: rows that cannot be read, lie outside of the image, or stand there twice."""
+"""Corrects YOLO label files: rows that cannot be read, or lie outside of the image."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from typing import Dict, List, Optional, Sequence, Set, Tuple
+from typing import List, Optional, Sequence, Set, Tuple
 
-from mmguard.files.regular import open_regular
 from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
 from mmguard.tools.fix.label_files import Corrected, LabelFiles, ending_of, names_below, unchanged
@@ -17,8 +16,6 @@ from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
 from mmguard.tools.storage.urls import absolute
 
-#: How rows may be written, to convert them: as ``--boxes`` has it.
-WRITTEN = ('pixels', 'pixel-corners')
 _MARK = b'\xef\xbb\xbf'
 _WORDS = {
     'mark': 'byte order mark cut',
@@ -28,7 +25,6 @@ _WORDS = {
     'mapped': 'mapped',
 }
 _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
-Size = Tuple[int, int]
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
@@ -51,21 +47,21 @@ def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
 
     def correct(data: bytes, name: str) -> Corrected:
         if name in texts:
-            return correct_text(data, options, kpt_shape, texts[name])
+            return correct_text(data, options, kpt_shape)
         return correct_data_yaml(data, ending_of(name)) if name in own else unchanged(data, name)
 
     return LabelFiles([(os.path.join(root, name), name) for name in names], correct, frozenset({*names} - own))
 
 
-def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Dict[str, str]:
-    """Label file, relative to a folder -> its image; empty where that is not known."""
-    texts: Dict[str, str] = {}
+def _texts_of(sets: Sequence[YoloSet], target: str, root: str) -> Set[str]:
+    """The label files, relative to a folder."""
+    texts: Set[str] = set()
     folder = os.path.join(absolute(root), '')
     for one in sets:
-        for text, image in one.listing().texts:
+        for text, _ in one.listing().texts:
             if not text.startswith(folder):
                 raise CannotCorrect(f'{text}, to which {target} leads, lies outside of {root}')
-            texts[text[len(folder) :]] = image
+            texts.add(text[len(folder) :])
     return texts
 
 
@@ -76,40 +72,32 @@ def correct_data_yaml(data: bytes, ending: str) -> Corrected:
     return Corrected(fresh, ending, changes, {}, {})
 
 
-def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]], image: str) -> Corrected:
+def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]]) -> Corrected:
     """Corrects the rows of a label file; one that is right stays as it is written.
 
     Args:
         data (bytes): The label file.
-        options (FixOptions): Which ids become which, how rows are written, and how many classes there are.
+        options (FixOptions): Which ids become which, and how many classes there are.
         kpt_shape (tuple, optional): Points and numbers of each, where rows have keypoints.
-        image (str): Its image, where its size is needed.
 
     Raises:
-        NotCorrected: The size of the image is needed, and it cannot be opened.
+        NotCorrected: Another way to write boxes is asked for.
     """
-    if options.boxes and options.boxes not in WRITTEN:
-        raise NotCorrected(f'--boxes of YOLO label files is one of {", ".join(WRITTEN)}, got {options.boxes}')
-    size = _size_of(image) if options.boxes else (1, 1)
+    if options.boxes:
+        raise NotCorrected('--boxes is of other formats: rows of YOLO are not converted')
     readable = as_utf8(data)
     counts: Counter = Counter({'mark': int(data.startswith(_MARK))})
     lines: List[bytes] = []
-    seen: Set[Tuple[float, ...]] = set()
     values: Counter = Counter()
     for line in readable[len(_MARK) if counts['mark'] else 0 :].splitlines():
         words = line.split()
         if not words:
             continue
         counts['utf16'] += readable is not data
-        kept, row = _corrected(words, options, kpt_shape, size, counts)
+        kept, row = _corrected(words, options, kpt_shape, counts)
         if not kept:
             values[words[0].decode('utf-8', 'replace')] += 1
             continue
-        _, key = row_of(kept, kpt_shape)
-        if key in seen:
-            counts['dropped (twice)'] += 1
-            continue
-        seen.add(key)
         lines.append(row)
     changed = +counts
     if not changed:
@@ -119,7 +107,7 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
 
 
 def _corrected(
-    words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], size: Size, counts: Counter
+    words: List[bytes], options: FixOptions, kpt_shape: Optional[Tuple[int, int]], counts: Counter
 ) -> Tuple[List[float], bytes]:
     """The numbers of a row, and how it is written; no numbers: it is dropped."""
     before = sum(counts.values())
@@ -139,9 +127,6 @@ def _corrected(
     if options.num_classes is not None and not 0 <= values[0] < options.num_classes:
         counts['dropped (label)'] += 1
         return [], b''
-    if options.boxes:
-        values = _converted(values, options.boxes, kpt_shape, size)
-        counts['converted'] += 1
     values = _clamped(values, kpt_shape, counts)
     if not values:
         counts['dropped (without area)'] += 1
@@ -151,30 +136,9 @@ def _corrected(
     return values, ' '.join([str(int(values[0])), *(f'{number:.8g}' for number in values[1:])]).encode()
 
 
-def _converted(values: List[float], how: str, kpt_shape: Optional[Tuple[int, int]], size: Size) -> List[float]:
-    height, width = size
-    is_box = len(values) == BOX or kpt_shape is not None
-    if is_box and how == 'pixel-corners':
-        values = [values[0], *_as_box(values[1:BOX:2], values[2:BOX:2]), *values[BOX:]]
-    first = BOX if is_box else 1
-    scaled = [*values[:first], *values[first:]]
-    for place in range(1, BOX if is_box else 1):
-        scaled[place] /= width if place % 2 else height
-    step = kpt_shape[1] if kpt_shape is not None else 2
-    for place in range(first, len(values), step):
-        scaled[place] /= width
-        scaled[place + 1] /= height
-    return scaled
-
-
-def _as_box(xs: Sequence[float], ys: Sequence[float]) -> List[float]:
-    left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
-    return [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top]
-
-
 def _clamped(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: Counter) -> List[float]:
     """Moves what lies outside of the image to its edge; nothing where no area is left."""
-    (_, left, top, right, bottom, *_), _ = row_of(values, kpt_shape)
+    _, left, top, right, bottom, *_ = row_of(values, kpt_shape)
     is_box = len(values) == BOX or kpt_shape is not None
     points = values[BOX:] if is_box else values[1:]
     step = kpt_shape[1] if kpt_shape is not None else 2
@@ -187,18 +151,3 @@ def _clamped(values: List[float], kpt_shape: Optional[Tuple[int, int]], counts: 
         box = [(left + right) / 2, (top + bottom) / 2, right - left, bottom - top] if is_box else []
         values = [values[0], *box, *points]
     return values if right > left and bottom > top else []
-
-
-def _size_of(image: str) -> Size:
-    """Height and width of an image, as it is shown."""
-    from PIL import Image
-
-    from mmguard.tools.scan.annotations.disk import shown_size
-
-    if not image:
-        raise NotCorrected('its image is not there, and with it the size to divide by')
-    try:
-        with open_regular(image) as file, Image.open(file) as opened:
-            return shown_size(opened)
-    except Exception as error:  # a damaged file raises what it likes
-        raise NotCorrected(f'its image cannot be opened: {type(error).__name__}: {str(error)[:200]}') from error

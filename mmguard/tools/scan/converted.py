@@ -35,7 +35,6 @@ def converted(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
         other.invalid_between
     ) = 0
     other.changes, other.fractions, other.colours, other.form_examples, other.examples = {}, {}, {}, {}, {}
-    other.nodata, other.nodata_files = {}, {}  # PNG declare none
     other.all_void = Examples()
     return other
 

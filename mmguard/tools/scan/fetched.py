@@ -34,11 +34,11 @@ def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[M
 
 def fetch(item: MapItem, settings: MapSettings) -> Fetched:
     """As :func:`fetched`, of one item."""
-    files, images = settings.files, settings.image_files
+    files = settings.files
     label = files.content(item.path, item.stamp) if files.is_far(item.path) else None
-    if item.image is None or not images.is_far(item.image):
+    if item.image is None or not files.is_far(item.image):
         return Fetched(label)
-    return Fetched(label, images.content(item.image, item.image_stamp, HEAD))
+    return Fetched(label, files.content(item.image, item.image_stamp, HEAD))
 
 
 def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
@@ -58,13 +58,13 @@ def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem
 def _stamped(item: MapItem, settings: MapSettings) -> MapItem:
     image = item.image_stamp
     if image is None and item.image is not None:
-        image = settings.image_files.stamp_of(item.image)
+        image = settings.files.stamp_of(item.image)
     return item._replace(stamp=item.stamp or settings.files.stamp_of(item.path), image_stamp=image)
 
 
 def is_far(item: MapItem, settings: MapSettings) -> bool:
     """Whether something of it is fetched."""
-    return settings.files.is_far(item.path) or (item.image is not None and settings.image_files.is_far(item.image))
+    return settings.files.is_far(item.path) or (item.image is not None and settings.files.is_far(item.image))
 
 
 _NOTHING = Fetched()

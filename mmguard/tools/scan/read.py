@@ -18,7 +18,6 @@ from mmguard.tools.scan.edges import count_between
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
 from mmguard.tools.scan.fetched import HEAD, Fetched, fetch
 from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
-from mmguard.tools.scan.geotiff import counted_as, nodata_of, without_odd_nodata
 from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.tools.scan.sizes import can_hold, chunks_fit
@@ -66,7 +65,7 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
         if item.image is not None:
             _look_at_image(record, image_content)
             if image_content is not None and record.image_fault and len(image_content.data) == HEAD:
-                whole = settings.image_files.content(item.image, image_content.stamp)  # its size is further behind
+                whole = settings.files.content(item.image, image_content.stamp)  # its size is further behind
                 _look_at_image(record, whole)
         head = b''
         try:
@@ -77,7 +76,8 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
                 head = file.read(_HEAD)
                 file.seek(0)
                 if is_array_name(os.path.basename(item.path)):
-                    stored = _store_array(record, read_array(file, length))
+                    stored = read_array(file, length)
+                    _store_array(record, stored)
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
                     return record
@@ -177,11 +177,10 @@ def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndar
     if record.form in ('gray8', 'gray4', 'gray2', 'palette8'):
         counts = {value: count for value, count in enumerate(_histogram(image)) if count}
         _store_bytes(record, counts, scale)
-        _declare(record, nodata_of(image))
         record.is_black = record.form == 'palette8' and len(counts) > 1 and _is_black(image, counts)
     elif record.form in ('bool', 'gray16', 'gray32', 'float'):
         stored = np.asarray(image)
-        _store_wide(record, stored, nodata_of(image))
+        _store_wide(record, stored)
         return stored
     else:
         _store_colours(record, image)
@@ -205,21 +204,13 @@ def _histogram(image: Any) -> List[int]:
     return counts
 
 
-def _declare(record: MapRecord, nodata: str) -> None:
-    """Notes what the file declares as no data, where it holds it."""
-    value = counted_as(nodata)
-    if value in record.raw:
-        record.nodata = str(value)
-
-
-def _store_array(record: MapRecord, stored: np.ndarray) -> np.ndarray:
+def _store_array(record: MapRecord, stored: np.ndarray) -> None:
     """Counts what numpy stored: whoever loads that makes no colours and no brightness of it."""
     record.form, record.shape = form_of_array(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = value_counts(stored.astype(np.uint8))
     else:
-        _store_wide(record, stored, '')
-    return stored
+        _store_wide(record, stored)
 
 
 def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> None:
@@ -234,15 +225,15 @@ def _store_bytes(record: MapRecord, counts: Dict[int, int], scale: float) -> Non
         record.changes.append('colours')
 
 
-def _store_wide(record: MapRecord, as_stored: np.ndarray, nodata: str) -> None:
+def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
     truncated = False
-    stored = without_odd_nodata(as_stored, nodata)
     if record.form == 'float':
-        whole = np.nan_to_num(stored, nan=-1.0, posinf=2.0**31, neginf=-(2.0**31)).astype(np.int64)
-        cut = stored[whole != stored]
+        # NaN and numbers beyond 32 bits are no fractions: what nobody labelled is often written so.
+        whole = np.nan_to_num(stored, nan=-1.0).clip(-(2.0**31), 2.0**31).astype(np.int64)
+        cut = stored[(whole != stored) & (np.abs(stored) < 2.0**31)]
         truncated = bool(cut.size)
         if truncated:
-            values, counts = np.unique(cut[np.isfinite(cut)], return_counts=True)
+            values, counts = np.unique(cut, return_counts=True)
             record.fractions = {f'{value:.6g}': int(n) for value, n in zip(values[:FEW_FRACTIONS], counts)}
         raw = value_counts(whole)
     else:
@@ -251,14 +242,13 @@ def _store_wide(record: MapRecord, as_stored: np.ndarray, nodata: str) -> None:
     wrapped = bool(raw) and not 0 <= min(raw) <= max(raw) <= 255
     record.changes += ['truncated'] * truncated + ['wrapped'] * wrapped
     if truncated or wrapped or len(raw) > MAX_VALUES:
-        record.loaded = value_counts(_as_uint8(as_stored))
+        record.loaded = value_counts(_as_uint8(stored))
     elif record.form == 'bool' and record.backend == 'cv2' and 1 in raw:
         record.changes.append('scaled')  # OpenCV has no bits: 1 becomes 255
     if len(raw) > MAX_VALUES:
         raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
         record.raw_cut = True
     record.raw = raw
-    _declare(record, nodata)
 
 
 def _as_uint8(stored: np.ndarray) -> np.ndarray:

@@ -15,9 +15,7 @@ Shape = Tuple[int, int]
 _TYPES: Dict[str, Any] = {
     **dict.fromkeys(('raw', 'loaded', 'between'), Dict[int, int]),
     **dict.fromkeys(('fractions', 'colours'), Dict[str, int]),
-    **dict.fromkeys(
-        ('path', 'image', 'backend', 'form', 'image_form', 'fault', 'detail', 'image_fault', 'nodata'), str
-    ),
+    **dict.fromkeys(('path', 'image', 'backend', 'form', 'image_form', 'fault', 'detail', 'image_fault'), str),
     'changes': List[str],
 }
 _PAIRS = {'stamp', 'image_stamp', 'shape', 'image_shape'}
@@ -58,7 +56,6 @@ class MapRecord:
         lossy (bool): Compressed with loss.
         between (dict[int, int]): Value as loaded -> pixels of it that have a lower and a higher neighbour; of the
             values that were invalid when the file was read.
-        nodata (str): The value of ``raw`` that the file declares as no data (GeoTIFF); empty: none that it holds.
         fault (str): What is wrong with the file, in two or three words; empty if it was read.
         detail (str): The same in the words of the decoder.
         image_fault (str): What is wrong with the image.
@@ -83,7 +80,6 @@ class MapRecord:
     lossy: bool = False
     is_black: bool = False
     between: Dict[int, int] = field(default_factory=dict)
-    nodata: str = ''
     fault: str = ''
     detail: str = ''
     image_fault: str = ''

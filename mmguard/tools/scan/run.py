@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -31,7 +31,6 @@ from mmguard.tools.scan.sources.loader import spread
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_again
 from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name
-from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
 
 #: Where an edit names other files, or writes some anew, so many are read to try it.
@@ -199,7 +198,7 @@ def _labelled_again(
     written = converted(summary, options)
     if written is None:
         return _of_copies(source if expected is None else known, source, fresh.config, options)
-    with copies_of_maps(known.sample(), options, known.settings.files) as copies:
+    with copies_of_maps(known.sample(), options) as copies:
         return _facts_of(source, written.labelled_by(source.settings), fresh.config, copies)
 
 
@@ -213,10 +212,10 @@ def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, option
     items = list(islice(listed.items(), OTHER_FILES + 1))
     if len(items) > OTHER_FILES:
         return None
-    with copies_of_maps([item.path for item in items], options, listed.settings.files) as copies:
+    with copies_of_maps([item.path for item in items], options) as copies:
         names = [(item, copies.get(written_name(item.path))) for item in items]
         there = [MapItem(name, item.image, None, item.image_stamp) for item, name in names if name]
-        made = scan_maps(there, replace(source.settings, files=FILES)).summary
+        made = scan_maps(there, source.settings).summary
         made.merge(listed.noticed)
         return _facts_of(source, made, config, copies)
 

@@ -26,7 +26,7 @@ class MapSettings:
         label_map (tuple): Pairs (value, class), which the loader applies after that.
         guard_map (tuple): Pairs (value, class) of a guard in the pipeline, applied last.
         backend (str): The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
-        files, image_files (Files): What reads them, and their images.
+        files (Files): What reads them and their images; it takes along what reads URLs elsewhere.
     """
 
     num_classes: int
@@ -36,7 +36,6 @@ class MapSettings:
     guard_map: Pairs = ()
     backend: str = DEFAULT_BACKEND
     files: Files = field(default=FILES, compare=False, repr=False)
-    image_files: Files = field(default=FILES, compare=False, repr=False)
 
     def table(self) -> List[int]:
         """For each value from 0 to 255 as decoded, the label that training sees."""

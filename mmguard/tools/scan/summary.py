@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from mmguard.findings.facts import LabelFacts, MapFacts, NoData
+from mmguard.findings.facts import LabelFacts, MapFacts
 from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.faults import MISSING
 from mmguard.tools.scan.names import printable
@@ -18,8 +18,6 @@ MAX_VALUES = 1 << 16
 MAX_COLOURS = 256
 MAX_FRACTIONS = 64
 _FEW = 5
-#: Files of one tool declare one value, of several tools a few.
-_FEW_NODATA = 64
 #: Forms of files that pillow decodes to what is stored.
 _AS_STORED = {'gray8', 'palette8', 'bool'}
 
@@ -70,9 +68,6 @@ class MapSummary:
         self.missing_labels = Examples()
         self.missing_images = Examples()
         self.duplicates = Examples()
-        #: What GeoTIFF declare as no data: as stored and as decoded -> pixels, and the files that declare and hold it.
-        self.nodata: Dict[Tuple[int, int], int] = {}
-        self.nodata_files: Dict[Tuple[int, int], Examples] = {}
         #: Of the worst files: -invalid elements, path, image, invalid values as stored, as trained.
         self.worst = Examples()
 
@@ -107,11 +102,6 @@ class MapSummary:
             _count(self.raw, value, count, MAX_VALUES)
             if _count(self.files_with, value, 1, MAX_VALUES):
                 self.examples.setdefault(value, Examples(_FEW)).add(record.path)
-        if record.nodata and 'colours' not in record.changes:
-            value = int(record.nodata)
-            key = value, record.decoded(value)
-            if _count(self.nodata, key, record.raw[value], _FEW_NODATA):
-                self.nodata_files.setdefault(key, Examples(_FEW)).add(record.path)
         self._add_labels(record)
 
     def _add_labels(self, record: MapRecord) -> None:
@@ -169,10 +159,6 @@ class MapSummary:
         _add_counts(self.colours, other.colours, MAX_COLOURS)
         for name in ('all_void', 'size_mismatches', 'missing_labels', 'missing_images', 'duplicates', 'worst'):
             getattr(self, name).merge(getattr(other, name))
-        _add_counts(self.nodata, other.nodata, _FEW_NODATA)
-        for key, files in other.nodata_files.items():
-            if key in self.nodata:
-                self.nodata_files.setdefault(key, Examples(_FEW)).merge(files)
         for label, values in other.stored.items():
             self._add_stored(label, values)
         for form, files in other.form_examples.items():
@@ -245,11 +231,6 @@ class MapSummary:
             black_palettes=self.black_palettes,
             form_examples={form: names(files) for form, files in sorted(self.form_examples.items())},
             counts=counts,
-            nodata=[
-                NoData(stored, self.table[decoded], count, files.count, names(files))
-                for (stored, decoded), count in sorted(self.nodata.items())
-                for files in [self.nodata_files[stored, decoded]]
-            ],
         )
         return LabelFacts(
             values={label: n for label, n in sorted(self.trained.items()) if not self.settings.is_valid(label)},

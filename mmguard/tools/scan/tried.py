@@ -13,7 +13,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.files.whole import temporary_folder
 from mmguard.findings.rule import FileChanges
-from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url, without_secrets
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def copies_of(files: FileChanges) -> Iterator[Dict[str, str]]:
 
 
 @contextmanager
-def copies_of_maps(paths: Sequence[str], options: FixOptions, files: Files = FILES) -> Iterator[Dict[str, str]]:
+def copies_of_maps(paths: Sequence[str], options: FixOptions) -> Iterator[Dict[str, str]]:
     """Writes a few label maps as `mmguard fix` would.
 
     Yields:
@@ -78,7 +78,7 @@ def copies_of_maps(paths: Sequence[str], options: FixOptions, files: Files = FIL
         for number, path in enumerate(paths):
             copy = Path(folder, f'{number}.png')
             try:
-                with files.open(without_secrets(path)) as file:
+                with FILES.open(without_secrets(path)) as file:
                     data = file.read()
                 copy.write_bytes(correct_map(data, os.path.splitext(path)[1], options).data)
             except (OSError, Unreadable):  # another rule names the files that cannot be read

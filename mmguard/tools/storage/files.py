@@ -9,10 +9,12 @@ import stat
 import tempfile
 from collections import OrderedDict
 from functools import partial
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
+from mmguard.errors import CannotRun
 from mmguard.files.inside import is_file_name
 from mmguard.files.regular import open_regular
+from mmguard.text.short import short
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.entries import Entry, Object, Stamp
@@ -24,10 +26,26 @@ from mmguard.tools.storage.urls import add_named, in_archive, is_url, masked, na
 _PART = 16 << 20
 #: The most that is read into memory, of many files at a time, and of one that goes to a temporary file.
 LARGEST, LARGEST_FILE = 128 << 20, 8 << 30
+#: Of mmengine's file backends those that read what :class:`Files` does; without a name it is chosen by the path.
+_BACKENDS = (None, 'local', 'disk', 'http')
 #: Listings of folders that are kept: a target is looked at from several sides before it is read.
 _KEPT = 8
 
 _listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
+
+
+def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
+    """Raise :class:`CannotRun` if a config reads its files in a way that is not a path or a URL.
+
+    Args:
+        arguments (dict, optional): ``backend_args`` of mmengine (or ``file_client_args``, as they were called before).
+    """
+    backend = (arguments or {}).get('backend')
+    if backend not in _BACKENDS:
+        raise CannotRun(
+            f'the config reads its files through the file backend {short(backend)}, which is not read here: copy the '
+            'labels to a disk, or mount the storage, and scan a config that names that place without backend_args'
+        )
 
 
 class Content(NamedTuple):
@@ -77,9 +95,6 @@ class Files:
             raise
         return Object(stat.S_ISDIR(status.st_mode), status.st_size, (status.st_size, status.st_mtime_ns))
 
-    def check(self, path: str) -> None:
-        """Raises :class:`CannotRun` where a package is missing that such a file takes."""
-
     def exists(self, path: str) -> bool:
         return os.path.exists(path) if not self.is_far(path) else self.look_at(path) is not None
 
@@ -106,7 +121,7 @@ class Files:
         if not self.is_far(folder):
             with os.scandir(folder) as entries:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
-        key = self._key(folder)
+        key = folder
         if key not in _listings:
             listed = self._list(folder)
             _listings[key] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
@@ -189,7 +204,7 @@ class Files:
 
     def _listed_stamp(self, path: str) -> Optional[Stamp]:
         folder, _, name = path.rpartition('/')
-        entry = _listings.get(self._key(folder), {}).get(name)
+        entry = _listings.get(folder, {}).get(name)
         return None if entry is None else entry.stamp
 
     def _stamp(self, path: str) -> Optional[Stamp]:
@@ -197,9 +212,6 @@ class Files:
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return found.stamp
-
-    def _key(self, folder: str) -> str:
-        return folder
 
     def _list(self, folder: str) -> List[Entry]:
         return systems.list_folder(folder)

@@ -58,7 +58,6 @@ def of_cityscapes(values: Iterable[int]) -> Means:
 
 
 BINARY = Means((0, 255))
-OBJECTS = Means((0, tuple(range(1, 100))))
 ADE = Means(tuple(range(1, 151)), (0,))
 
 MEANS: Dict[str, Means] = {
@@ -69,9 +68,6 @@ MEANS: Dict[str, Means] = {
     'mask_values: three annotators, one with another void': first(3, VOID, 99),
     'mask_values: counts from 1, no 0': from_one(6),
     'mask_values: counts from 1, 0 is no data': from_one(7, 0),
-    'mask_values: instance maps, two classes': OBJECTS,
-    'mask_values: instance maps, few objects': OBJECTS,
-    'mask_values: instance maps of cells, one class': OBJECTS,
     'mask_values: Cityscapes labelIds': of_cityscapes([*CITYSCAPES_IDS, 0, 1, 4]),
     'mask_values: Cityscapes labelIds under other names': of_cityscapes([*CITYSCAPES_IDS, 0, 1, 4]),
     'mask_values: ADE20K not reduced': ADE,
@@ -125,7 +121,6 @@ MEANS: Dict[str, Means] = {
     'second_round: open-mmlab/mmsegmentation#3505': Means((1,)),
     'second_round: pytorch-semseg, void is 255': first(19, VOID),
     'second_round: the head is two short of the list': first(10),
-    'third_round: label_map in the wrong order': Means((1, 2, 7), (0,)),
     'third_round: label_map to 3 of three classes': Means((7, 8, 11)),
     'third_round: auxiliary head of another ignore_index': first(5, VOID),
     'third_round: fp16 and class weights': first(5),

@@ -66,13 +66,13 @@ def other_case_on_disk(root: Any) -> Any:
 SITUATIONS: Dict[str, Situation] = {
     'pictures were resized afterwards': Situation(
         'the JSON knows 640 x 480, the files on disk have 320 x 240: boxes are in another scale',
-        ('MG175',),
+        ('MG130',),
         coco_config(PETS, NAMES, retina(3), size=(640, 480), on_disk=(320, 240)),
         ('640',),
     ),
     'pictures are turned': Situation(
         'portrait on disk, landscape in the JSON',
-        ('MG175',),
+        ('MG130',),
         coco_config(PETS, NAMES, retina(3), on_disk=(240, 320)),
         ('240',),
     ),

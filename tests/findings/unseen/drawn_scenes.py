@@ -62,17 +62,6 @@ def blob(value: int, ground: int = 0, seed: int = 0, radius: float = 14.0) -> np
     return np.where(inside, value, ground).astype(np.uint8)
 
 
-def objects(number: int, seed: int = 0) -> np.ndarray:
-    """An instance map: ``number`` small objects, numbered from 1, on 0."""
-    random = np.random.default_rng(seed)
-    label = np.zeros((HEIGHT, WIDTH), np.uint8)
-    cells = random.permutation(48)[:number]
-    for instance, cell in enumerate(cells, 1):
-        top, left = 10 * (cell // 8) + 2, 10 * (cell % 8) + 2
-        label[top : top + 6, left : left + 7] = instance
-    return label
-
-
 def soft(label: np.ndarray, size: Sequence[int] = (96, 72), how: Any = Image.BILINEAR) -> np.ndarray:
     """Resized as a photograph."""
     return np.asarray(Image.fromarray(label).resize(tuple(size), how))

@@ -8,7 +8,6 @@ from typing import Any, Dict, List
 import numpy as np
 from detection_configs import NAMES, PETS
 from kinds_classes import CHECK, FOUR, Asked
-from PIL import Image
 from situation import (
     CE,
     Build,
@@ -64,21 +63,6 @@ def alone(build: Build) -> Build:
     return rebuilt
 
 
-def turned(build: Build, orientation: int, every: int = 1) -> Build:
-    """The photographs get an EXIF tag; the JSON keeps the sizes as they are stored."""
-
-    def rebuilt(root: Path) -> Any:
-        found = build(root)
-        for place, path in enumerate(sorted(root.rglob('*.jpg'))):
-            if place % every == 0:
-                exif = Image.Exif()
-                exif[0x0112] = orientation
-                Image.open(path).save(path, exif=exif)
-        return found
-
-    return rebuilt
-
-
 def old(model: Any, wrapper: bool = False, scope: str = 'det', **data: Any) -> Build:
     """A config of MMDetection 2.x or MMSegmentation 0.x."""
 
@@ -122,9 +106,6 @@ INPUTS: Dict[str, Asked] = {
     'near: polygons': Asked('as asked', (), with_masks(faster(3), **POLYGON)),
     'near: a map per image': Asked('as asked', (), alone(with_maps(dict(seg='stuff/'))), CHECK),
 }
-EXIF: Dict[str, Asked] = {
-    'near: upright': Asked('the tag says so', (), turned(coco_config(PETS, NAMES, retina(3)), 1)),
-}
 OLD: Dict[str, Asked] = {
     'mmseg: weights': Asked(
         'five classes, four weights',
@@ -144,7 +125,6 @@ KINDS = {
         ('boxes', BOXES),
         ('formats', FORMATS),
         ('inputs', INPUTS),
-        ('exif', EXIF),
         ('old', OLD),
     )
     for name, one in table.items()

@@ -31,7 +31,6 @@ from situation import (
     write_config,
 )
 
-POTSDAM = ('surface', 'building', 'low vegetation', 'tree', 'car', 'clutter')
 WHALES = ('right whale', 'left-over')
 MIRRORED = [
     dict(type='LoadImageFromFile'),
@@ -40,23 +39,6 @@ MIRRORED = [
     dict(type='PackDetInputs'),
 ]
 SIGMOID = dict(type='CrossEntropyLoss', use_sigmoid=True, loss_weight=1.0)
-
-
-def albu(root: Path) -> Path:
-    """Potsdam, turned by Albumentations; what comes in at the corners is 0, a class."""
-    turn = dict(type='Affine', rotate=(-30, 30), mode=0, cval=0, cval_mask=0, p=0.7)
-    keys = dict(keymap=dict(img='image', gt_seg_map='mask'))
-    data = seg_data(
-        root,
-        POTSDAM,
-        pipeline=[
-            dict(type='LoadImageFromFile'),
-            dict(type='LoadAnnotations'),
-            dict(type='Albu', transforms=[turn], **keys),
-            dict(type='PackSegInputs'),
-        ],
-    )
-    return write_config(root, default_scope='mmseg', model=seg_model(6), train_dataloader=dict(dataset=data))
 
 
 def cracks(root: Path) -> Path:
@@ -105,13 +87,6 @@ FILES: Dict[str, Asked] = {
         says=('777',),
         first=('num_classes=4',),
         never=('num_classes: 3', 'num_classes=3', 'MODEL.RETINANET'),  # its ids are labels: 3 needs four outputs
-    ),
-    'fresh 3: fills: Affine of Albumentations': Asked(
-        'the corners of turned label maps are filled with 0, which is a class',
-        ('MG208',),
-        albu,
-        CHECK,
-        never=('ignore_index=0', 'num_classes=7'),
     ),
     'fresh 3: one channel: cracks with the OHEM sampler': Asked(
         'thresh makes the sampler take a softmax of one channel', ('MG240',), cracks, CHECK, ('OHEMPixelSampler',)

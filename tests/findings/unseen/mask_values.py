@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import numpy as np
-from drawn_scenes import VOID, blob, objects, save, scene, scenes
+from drawn_scenes import VOID, blob, save, scene, scenes
 from situation import Situation, masks, with_options
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
@@ -81,27 +81,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG115', 'MG102'),
         masks(unlabelled_zero(7), 7),
         ('reduce_zero_label=True',),
-    ),
-    'instance maps, two classes': Situation(
-        'each object has its own number: the files are instance maps, the class is (mask > 0)',
-        ('MG170',),
-        masks([objects(n, n) for n in (3, 9, 22, 30, 14, 6, 2, 27)], 2),
-        ('> 0',),
-        ('> 127', 'JPEG'),
-    ),
-    'instance maps, few objects': Situation(
-        'the same with at most six objects in a file',
-        ('MG170',),
-        masks([objects(n, n) for n in (1, 3, 2, 6, 4, 2, 5, 3, 1, 4)], 2),
-        ('> 0',),
-        ('num_classes=7',),
-    ),
-    'instance maps of cells, one class': Situation(
-        'num_classes=2, up to 45 cells in a file',
-        ('MG170',),
-        masks([objects(n, n) for n in (45, 38, 12, 40, 25)], 2),
-        ('> 0',),
-        ('> 127',),
     ),
     'Cityscapes labelIds': Situation(
         'labelIds where trainIds are meant',

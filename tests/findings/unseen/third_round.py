@@ -54,12 +54,6 @@ def wrapped(root: Path) -> Any:
 
 SITUATIONS: Dict[str, Situation] = {
     'GIF': Situation('0 and 1 in GIF files: fine', ('MG100',), gif),
-    'label_map in the wrong order': Situation(
-        'the map names raw values 1, 2, 7, but reduce_zero_label subtracts first',
-        ('MG126',),
-        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
-        ('label_map=',),
-    ),
     'label_map to 3 of three classes': Situation(
         'the map itself leads out of the classes',
         ('MG212',),

@@ -1,11 +1,11 @@
-"""One label is ignored, and every part must know which: also in detectors with stuff maps, and in albumentations."""
+"""One label is ignored, and every part must know which: also in detectors with stuff maps."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 import pytest
-from changed_configs import FASTER_RCNN, PANOPTIC, PANOPTIC_FPN, PSPNET, changed
+from changed_configs import FASTER_RCNN, PANOPTIC, PANOPTIC_FPN, changed
 
 from mmguard.config.ignored import ignored_labels
 from mmguard.findings.engine import diagnose
@@ -16,17 +16,12 @@ pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
 
 TRAIN = 'train_dataloader.dataset.pipeline'
-LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 LOSS_SEG = 'model.semantic_head.loss_seg'
 CE = dict(type='CrossEntropyLoss', loss_weight=0.5)
 
 
 def found(name: str, changes: Dict[str, Any]) -> List[Any]:
     return diagnose(config=changed(name, changes), rules=[IgnoredLabelsAgree])
-
-
-def albu(*transforms: Dict[str, Any]) -> Dict[str, Any]:
-    return {TRAIN: [*LOAD, dict(type='Albu', transforms=list(transforms)), dict(type='PackSegInputs')]}
 
 
 # ---- mmdet
@@ -98,71 +93,7 @@ def test_a_detector_without_stuff_knows_no_ignored_label() -> None:
     assert ignored_labels(changed(FASTER_RCNN, {})) == []
 
 
-# ---- albumentations
-
-
-@pytest.mark.parametrize(
-    ('transform', 'key', 'value'),
-    [
-        (dict(type='Rotate', border_mode=0), 'mask_value', 0),
-        (dict(type='Rotate', border_mode=0, mask_value=99), 'mask_value', 99),
-        (dict(type='PadIfNeeded', border_mode=0, value=0, mask_value=0), 'mask_value', 0),
-        (dict(type='PadIfNeeded', border_mode='constant', fill_mask=[3]), 'fill_mask', 3),
-        (dict(type='Affine', rotate=10), 'cval_mask', 0),
-        (dict(type='Perspective', mask_pad_val=0), 'mask_pad_val', 0),
-        (dict(type='CoarseDropout', mask_fill_value=0), 'mask_fill_value', 0),
-    ],
-)
-def test_what_it_fills_in_is_trained(transform: Dict[str, Any], key: str, value: int) -> None:
-    (finding,) = found(PSPNET, albu(transform))
-    assert (finding.places[0], finding.value) == (f'{TRAIN}[2].transforms[0].{key}', value)
-    assert finding.severity == ('error' if value == 99 else 'warning')
-    assert finding.advice.startswith(f'Write {key}=255')
-
-
-@pytest.mark.parametrize(
-    'transform',
-    [
-        dict(type='Rotate'),  # its border is mirrored, or not, by the version
-        dict(type='Rotate', border_mode=4),
-        dict(type='Rotate', border_mode=0, mask_value=255),
-        dict(type='Affine', fill_mask=255),
-        dict(type='Affine', mode=2),
-        dict(type='CoarseDropout', max_holes=8),
-        dict(type='HorizontalFlip', p=0.5),
-    ],
-)
-def test_what_fills_nothing_is_silent(transform: Dict[str, Any]) -> None:
-    assert found(PSPNET, albu(transform)) == []
-
-
-def test_nested_choices_are_looked_into() -> None:
-    one_of = dict(type='OneOf', transforms=[dict(type='Affine'), dict(type='Rotate', border_mode=0)])
-    assert [finding.places[0] for finding in found(PSPNET, albu(one_of))] == [
-        f'{TRAIN}[2].transforms[0].transforms[0].cval_mask',
-        f'{TRAIN}[2].transforms[0].transforms[1].mask_value',
-    ]
-
-
-def test_a_transform_of_that_name_outside_of_albu_is_another() -> None:
-    assert found(PSPNET, {TRAIN: [*LOAD, dict(type='Affine'), dict(type='PackSegInputs')]}) == []
-
-
-@pytest.mark.parametrize(('classes', 'count'), [(('background', 'crack'), 0), (('road', 'crack'), 1)])
-def test_where_class_0_is_the_background_an_untold_0_is_meant(classes: Tuple[str, ...], count: int) -> None:
-    changes = {
-        **albu(dict(type='Affine')),
-        'train_dataloader.dataset.type': 'BaseSegDataset',
-        'train_dataloader.dataset.metainfo': dict(classes=classes),
-    }
-    assert len(found(PSPNET, changes)) == count
-    written = {**changes, **albu(dict(type='Affine', cval_mask=0))}
-    assert len(found(PSPNET, written)) == 1
-
-
 @pytest.mark.parametrize('junk', [None, 'x', [], [None], float('nan'), float('inf'), {}, True, 1.5, object()])
 def test_no_value_of_any_kind_raises(junk: Any) -> None:
-    for key in ('cval_mask', 'fill_mask', 'border_mode', 'mode', 'type'):
-        diagnose(config=changed(PSPNET, albu({'type': 'Affine', key: junk})), rules=[IgnoredLabelsAgree, IgnoredClass])
     for place in (LOSS_SEG, f'{LOSS_SEG}.ignore_index', 'model.semantic_head.ignore_label', 'model.data_preprocessor'):
         diagnose(config=changed(PANOPTIC_FPN, {place: junk}), rules=[IgnoredLabelsAgree, IgnoredClass])

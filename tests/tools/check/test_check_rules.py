@@ -356,13 +356,6 @@ CASES = [
         'ignore_index=255',
     ),
     Case(
-        'MG217',
-        PIDNET,
-        {'strategy': dict(type='DeepSpeedStrategy', fp16=dict(enabled=True))},
-        ('model.decode_head.loss_decode[0].class_weight',),
-        'bf16',
-    ),
-    Case(
         'MG218',
         PIDNET,
         {},
@@ -544,8 +537,6 @@ SILENT = [
         },
     ),
     ('MG216', PSPNET, {'model.decode_head.ignore_index': -1}),
-    ('MG217', PIDNET, {'optim_wrapper.type': 'AmpOptimWrapper'}),
-    ('MG217', PSPNET, {'strategy': dict(type='DeepSpeedStrategy', fp16=dict(enabled=True))}),
     ('MG218', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy'))}),
     ('MG219', OHEM, {'model.decode_head.sampler': dict(type='OHEMPixelSampler', min_kept=9)}),
     ('MG219', DINO, {f'{TRAIN}.pipeline': GUARD_DET}),

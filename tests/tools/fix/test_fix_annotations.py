@@ -15,8 +15,7 @@ from PIL import Image
 
 from mmguard.cli import main
 from mmguard.tools.fix.coco import correct_coco
-from mmguard.tools.fix.options import FixOptions, NotCorrected
-from mmguard.tools.fix.voc import correct_voc
+from mmguard.tools.fix.options import FixOptions
 
 W, H = 100, 50
 
@@ -114,42 +113,11 @@ def test_the_folder_of_the_file_is_refused(annotations: Path, capsys: Any) -> No
     assert 'originals are never touched' in capsys.readouterr().err
 
 
-def test_coco_of_another_scale(tmp_path: Path) -> None:
-    outline = [[20, 10, 60, 10, 60, 30]]
-    record = coco([dict(bbox=[20, 10, 40, 20], area=400, segmentation=outline), dict(bbox=[1, 1, 3, 4], area=12)])
-    halved = json.loads(correct_coco(json.dumps(record).encode(), FixOptions(scale=0.5, sizes='scaled')).data)
-    assert (halved['images'][0]['width'], halved['images'][0]['height']) == (W / 2, H / 2)
-    assert halved['annotations'][0]['bbox'] == [10, 5, 20, 10]
-    assert halved['annotations'][0]['segmentation'] == [[10, 5, 30, 5, 30, 15]]
-    assert [annotation['area'] for annotation in halved['annotations']] == [100, 3]
-    boxes_alone = json.loads(correct_coco(json.dumps(record).encode(), FixOptions(scale=0.5)).data)
-    assert boxes_alone['images'] == record['images']
-
-
-def test_what_cannot_be_scaled_is_left_out() -> None:
-    for other in (dict(segmentation=dict(counts='0', size=[H, W])), dict(keypoints=[1, 2, 2])):
-        with pytest.raises(NotCorrected, match='cannot be scaled'):
-            correct_coco(json.dumps(coco([other])).encode(), FixOptions(scale=0.5))
-    with pytest.raises(NotCorrected, match='needs --scale'):
-        correct_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='scaled'))
-    with pytest.raises(NotCorrected, match='of a COCO JSON'):
-        correct_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(scale=0.5))
-
-
 def test_a_factor_is_above_0(annotations: Path, tmp_path: Path, capsys: Any) -> None:
     for wrong in ('0', '-1', 'inf', 'nan', 'half'):
         with pytest.raises(SystemExit):
             run(annotations, '--out', tmp_path / 'out', f'--scale={wrong}')
     assert '--scale' in capsys.readouterr().err
-
-
-def test_swapped_sizes_are_swapped_back() -> None:
-    swapped = json.loads(correct_coco(json.dumps(coco([{}])).encode(), FixOptions(sizes='swapped')).data)
-    assert (swapped['images'][0]['width'], swapped['images'][0]['height']) == (H, W)
-    corrected = correct_voc(voc(thing('cat', 1, 1, 9, 9)).encode(), FixOptions(sizes='swapped'))
-    size = ET.fromstring(corrected.data)
-    assert (size.findtext('size/width'), size.findtext('size/height')) == (str(H), str(W))
-    assert corrected.changes == ['width and height swapped']
 
 
 NUMBERS = st.one_of(st.integers(-20, 120), st.floats(-20, 120), st.just(float('inf')), st.none())

@@ -219,7 +219,6 @@ def small_masks(tmp_path: Path) -> Any:
 
 OBJECTS: Dict[str, Any] = {
     # Code -> what an object is in the files, and how they end.
-    'MG171': (lambda inside, number: (inside * (255 if number % 2 else 1)).astype(np.uint8), 'png'),
     'MG120': (lambda inside, number: inside[..., None] * np.array([128, 0, 0], np.uint8), 'png'),
     'MG136': (lambda inside, number: (inside * 255).astype(np.uint8), 'jpg'),
 }

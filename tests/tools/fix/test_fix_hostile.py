@@ -109,9 +109,7 @@ def test_what_cannot_be_corrected_is_named(tmp_path: Path, capsys: Any) -> None:
     assert sorted(os.listdir(tmp_path / 'out')) == ['manifest.json']
 
 
-@pytest.mark.parametrize(
-    'options', [('--boxes', 'corners'), ('--boxes', 'fractions'), ('--scale', '2', '--sizes', 'scaled')]
-)
+@pytest.mark.parametrize('options', [('--boxes', 'corners'), ('--boxes', 'fractions')])
 def test_huge_numbers_and_garbage_do_not_end_a_conversion(options: Any, tmp_path: Path) -> None:
     odd = [dict(bbox=[0, 0, 1e308, 1e308]), dict(area=HUGE), dict(segmentation=[['a'], 5])]
     record = coco([dict(width=HUGE), dict(width='x'), dict(width=True)], odd)
@@ -159,7 +157,8 @@ def test_what_is_written_a_scan_does_not_call_wrong(changes: Any, number: int, t
     capsys.readouterr()
     main(['scan', str(folder / 'out' / 'train.json'), '--json', '-'])
     (found,) = json.loads(capsys.readouterr().out)['datasets']
-    errors = {one['code'] for one in found['findings'] if one['severity'] == 'error'}
+    # Images that are small are left out of a training, whatever their labels are.
+    errors = {one['code'] for one in found['findings'] if one['severity'] == 'error'} - {'MG145'}
     assert not errors, (errors, record)
 
 
@@ -243,8 +242,8 @@ def test_what_is_written_of_voc_a_scan_does_not_call_wrong(
     capsys.readouterr()
     main(['scan', str(folder / 'out'), '--json', '-'])
     (found,) = json.loads(capsys.readouterr().out)['datasets']
-    # Which size is right, that of the file or that of the image, and which of two names, the user must say.
-    errors = {one['code'] for one in found['findings'] if one['severity'] == 'error'} - {'MG175', 'MG177'}
+    # Which size is right, that of the file or that of the image, the user must say.
+    errors = {one['code'] for one in found['findings'] if one['severity'] == 'error'} - {'MG130'}
     assert not errors, (errors, ET.tostring(root))
 
 

@@ -52,7 +52,7 @@ def voc(root: Path) -> None:
 
 
 def yolo(root: Path) -> None:
-    text(root / 'labels' / 'a.txt', '0 .5 .5 .1 2.1\n')
+    text(root / 'labels' / 'a.txt', '0 .5 .5 .1 1.9\n')
     image(root / 'images' / 'a.jpg')
     text(root / 'data.yaml', 'train: images\nval: images\nnames: [a]\n')
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -170,15 +169,6 @@ def test_what_cannot_be_opened_is_reported_and_the_rest_is_scanned(
     assert 'val: the data set cannot be opened' in shown.err
     with pytest.raises(CannotScan, match='val: the data set cannot be opened'):
         plan_of(config, ScanOptions(splits=('val',)))
-
-
-def test_what_a_storage_needs_is_named(five: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, 'petrel_client', None)
-    (five / 'list.txt').write_text('0\n')
-    remote = custom(five, ann_file=str(five / 'list.txt'))
-    remote.update(data_root=None, data_prefix=dict(img_path='s3://bucket/img', seg_map_path='s3://bucket/ann'))
-    with pytest.raises(CannotScan, match=r'file backend of the config needs a package: .*petrel'):
-        plan_of(write_config(five, train_dataloader=loader(remote)), ScanOptions())
 
 
 def test_a_config_that_ships_is_read(cityscapes: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ DAMAGED = {
     'digits': lambda folder, text: text + about(folder, 'a.png')[:-2] + b', "raw": {"0": ' + b'9' * 10_000 + b'}}\n',
     'types': lambda folder, text: text + b''.join(
         about(folder, 'a.png', **{key: value})
-        for key in ('raw', 'loaded', 'shape', 'form', 'changes', 'between', 'image', 'stamp', 'nodata', 'lossy')
+        for key in ('raw', 'loaded', 'shape', 'form', 'changes', 'between', 'image', 'stamp', 'lossy')
         for value in (5, 'x', [], {}, {'x': 'y'}, [[]], -1)
         if (key, value) not in (('raw', {}), ('lossy', 5))
     ),

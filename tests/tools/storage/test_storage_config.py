@@ -67,82 +67,18 @@ def test_names_in_a_list_of_a_config_decide_no_connection(args: Any, tmp_path: P
         assert server.asked == []
 
 
-def test_label_maps_in_an_lmdb_are_read_beside_the_loader_that_has_it_open(tmp_path: Path) -> None:
-    lmdb = pytest.importorskip('lmdb')
-    data = tmp_path / 'data'
-    write_maps(data, 16)
-    names = tmp_path / 'names.txt'
-    names.write_text('\n'.join(f'{"train" if n % 4 else "val"}/{n:03d}' for n in range(16) if n != 9) + '\n')
-    base = lmdb.open(str(tmp_path / 'lmdb'), map_size=1 << 26)
-    with base.begin(write=True) as writing:
-        for path in data.rglob('*.png'):
-            writing.put(str(path).encode(), path.read_bytes())
-    base.close()
-    places = dict(root=str(data), names=str(names), images=f'{data}/images', labels=f'{data}/labels')
-    lmdb_args = {'backend': 'lmdb', 'db_path': str(tmp_path / 'lmdb')}
-    found = [scan(tmp_path / 'config.py', _SEG.format(args=args, **places), str(data)) for args in (None, lmdb_args)]
-    assert found[0]['datasets'][0]['facts']['maps']['unreadable']
-    assert json.dumps(found[0], indent=1).split('\n') == json.dumps(found[1], indent=1).split('\n')
-    base = lmdb.open(str(tmp_path / 'missing'), map_size=1 << 20)
-    base.close()
-    lmdb_args['db_path'] = str(tmp_path / 'missing')
-    (nothing,) = scan(tmp_path / 'config.py', _SEG.format(args=lmdb_args, **places), str(data))['datasets']
-    assert [len(files) for files in nothing['facts']['maps']['unreadable'].values()] == [15], nothing['facts']['maps']
-
-
-@pytest.mark.parametrize('backend', ['petrel', 'petrel, mapped', 'memcached'])
-def test_label_maps_are_read_through_clients_that_no_index_has(
-    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize('backend', ['petrel', 'lmdb', 'of the user'])
+def test_a_file_backend_that_is_no_path_is_named(
+    backend: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).with_name('clients'))
-    data = tmp_path / 'buckets' / 'bucket' / 'data'
-    write_maps(data, 16)
-    names, conf = tmp_path / 'names.txt', tmp_path / 'petreloss.conf'
-    names.write_text('\n'.join(f'{"train" if n % 4 else "val"}/{n:03d}' for n in range(16) if n != 9) + '\n')
-    conf.write_text(str(tmp_path / 'buckets'))
-    mapped = {'backend': 'petrel', 'conf_path': str(conf), 'path_mapping': {'data/': 's3://bucket/data/'}}
-    root, args = {
-        'petrel': ('s3://bucket/data', {'backend': 'petrel', 'conf_path': str(conf)}),
-        'petrel, mapped': ('data', mapped),
-        'memcached': (str(data), {'backend': 'memcached', 'server_list_cfg': 'a', 'client_cfg': 'b'}),
-    }[backend]
-    found = []
-    monkeypatch.chdir(data.parent)
-    for at, backend_args in (('data' if root == 'data' else str(data), None), (root, args)):
-        text = _SEG.format(root='', names=str(names), args=backend_args, images=f'{at}/images', labels=f'{at}/labels')
-        found.append(scan(tmp_path / 'config.py', text, f'{at}/labels'))
-        monkeypatch.chdir(tmp_path)  # nothing is there but what the client finds
-    (maps,) = (one['facts']['maps'] for one in found[0]['datasets'])
-    assert list(maps['unreadable']) == ['truncated']
-    texts = [json.dumps(one, indent=1).replace(str(data), root) for one in found]
-    expected, said = (text.replace(str(data.parent), str(tmp_path)).split('\n') for text in texts)
-    assert said == expected
-
-
-def test_annotations_are_read_by_a_backend_of_the_users_own(tmp_path: Path) -> None:
-    from mmengine.fileio import BaseStorageBackend, register_backend
-
-    class InMemory(BaseStorageBackend):
-        """Knows names, not files; lists nothing."""
-
-        def get(self, filepath: str) -> bytes:
-            return (tmp_path / filepath.replace('mem:', '')).read_bytes()
-
-        def get_text(self, filepath: str, encoding: str = 'utf-8') -> str:
-            return self.get(filepath).decode(encoding)
-
-    register_backend('in_memory', InMemory, force=True)
     pytest.importorskip('mmdet')
-    from mmengine import Config
-
-    from mmguard.tools.scan.annotations import scan_detection_config
-
+    write_maps(tmp_path / 'data', 8)
     write_coco(tmp_path)
-    dataset = dict(type='CocoDataset', ann_file='mem:train.json', data_prefix=dict(img='mem:images'), pipeline=[])
-    classes = dict(metainfo=dict(classes=('cat', 'dog', 'bird')), backend_args=dict(backend='in_memory'))
-    facts = scan_detection_config(Config(dict(train_dataloader=dict(dataset={**dataset, **classes}))), 'train')
-    assert facts.annotations is not None
-    assert facts.annotations.unnamed == {7: 1}
-    assert not facts.annotations.unreadable
-    assert not facts.annotations.missing  # nobody can say what is missing there
-    assert facts.annotations.sizes_compared == 7
+    (tmp_path / 'names.txt').write_text('train/001\n')
+    places = dict(root=str(tmp_path / 'data'), names=str(tmp_path / 'names.txt'), images='images', labels='labels')
+    dataset = dict(type='CocoDataset', ann_file=str(tmp_path / 'train.json'), backend_args=dict(backend=backend))
+    detection = f'train_dataloader = dict(dataset={dataset!r})\nmodel = dict(type="mmdet.RetinaNet")'
+    for text in (_SEG.format(args=dict(backend=backend), **places), detection):
+        (tmp_path / 'config.py').write_text(text)
+        assert main(['scan', str(tmp_path / 'config.py'), '--processes', '1']) == 2
+        assert repr(backend) in capsys.readouterr().err

@@ -13,7 +13,6 @@ from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
 from mmguard.findings.rules.config.guard_report_missing import GuardReportMissing
-from mmguard.findings.rules.config.half_precision_weights import HalfPrecisionWeights
 from mmguard.findings.rules.config.head_num_classes import HeadNumClasses
 from mmguard.findings.rules.config.ignored_as_background import IgnoredAsBackground
 from mmguard.findings.rules.config.ignored_class import IgnoredClass
@@ -64,7 +63,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     SamplerOneChannel,
     OneChannelSoftmax,
     NegativeIgnoreIndex,
-    HalfPrecisionWeights,
     UnguardedOhem,
     LabelIndexedEarly,
     UnguardedLosses,

@@ -22,8 +22,7 @@ class IgnoredLabelsAgree(ConfigRule):
     why = (
         'What one part fills in to be ignored, another trains on: as a class, or, beyond the classes, until an index '
         'error or CUDA assert ends the run. A metric that ignores another label counts pixels that nobody labelled. In '
-        "MMDetection it is the semantic head of panoptic models, whose default does not ignore the loader's 255. What "
-        'albumentations turns or pads it fills with 0, the first class, unless an argument says otherwise.'
+        "MMDetection it is the semantic head of panoptic models, whose default does not ignore the loader's 255."
     )
     advice = 'Write the same ignore_index everywhere, 255 unless there is a reason.'
 

@@ -9,7 +9,6 @@ from mmguard.findings.rule import EnvironmentRule
 from mmguard.findings.rules.environment.cannot_import import CannotImport
 from mmguard.findings.rules.environment.compiled_ops import CompiledOps
 from mmguard.findings.rules.environment.files_missing import FilesMissing
-from mmguard.findings.rules.environment.known_label_bugs import KnownLabelBugs
 from mmguard.findings.rules.environment.mixed_stacks import MixedStacks
 from mmguard.findings.rules.environment.mmcv_not_accepted import MmcvNotAccepted
 from mmguard.findings.rules.environment.not_installed import NotInstalled
@@ -27,6 +26,5 @@ ENVIRONMENT_RULES: List[Type[EnvironmentRule]] = [
     MmcvNotAccepted,
     CannotImport,
     CompiledOps,
-    KnownLabelBugs,
     OlderThanTried,
 ]

@@ -22,27 +22,20 @@ from mmguard.findings.rules.labels.gaps_in_ids import GapsInIds
 from mmguard.findings.rules.labels.gray_levels import GrayLevels
 from mmguard.findings.rules.labels.huge_ids import HugeIds
 from mmguard.findings.rules.labels.ids_as_labels import IdsAsLabels
-from mmguard.findings.rules.labels.image_size_differs import ImageSizeDiffers
 from mmguard.findings.rules.labels.images_without_target import ImagesWithoutTarget
-from mmguard.findings.rules.labels.instance_maps import InstanceMaps
-from mmguard.findings.rules.labels.label_map_before_shift import LabelMapBeforeShift
 from mmguard.findings.rules.labels.labels_fine import LabelsFine
 from mmguard.findings.rules.labels.loader_differs import LoaderDiffers
 from mmguard.findings.rules.labels.lossy import LossyOrInterpolated
 from mmguard.findings.rules.labels.missing_images import MissingImages
-from mmguard.findings.rules.labels.mixed_conventions import MixedConventions
 from mmguard.findings.rules.labels.more_classes_than_head import MoreClassesThanHead
-from mmguard.findings.rules.labels.names_nearly_equal import NamesNearlyEqual
 from mmguard.findings.rules.labels.names_not_in_file import NamesNotInFile
 from mmguard.findings.rules.labels.negative import NegativeLabels
 from mmguard.findings.rules.labels.no_usable_instance import NoUsableInstance
-from mmguard.findings.rules.labels.nodata_trained import NoDataTrained
 from mmguard.findings.rules.labels.normalised_boxes import NormalisedBoxes
 from mmguard.findings.rules.labels.nothing_to_train_on import NothingToTrainOn
 from mmguard.findings.rules.labels.one_too_many import OneTooMany
 from mmguard.findings.rules.labels.only_one_class import OnlyOneClass
 from mmguard.findings.rules.labels.order_differs import OrderDiffers
-from mmguard.findings.rules.labels.orphan_annotations import OrphanAnnotations
 from mmguard.findings.rules.labels.out_of_range import OutOfRange
 from mmguard.findings.rules.labels.outputs_never_trained import OutputsNeverTrained
 from mmguard.findings.rules.labels.palette_as_colours import PaletteReadAsColours
@@ -90,7 +83,6 @@ DATA_RULES: List[Type[Rule]] = [
     Fractions,
     ReduceZeroHidesClass,
     ScaledGray,
-    LabelMapBeforeShift,
     StrayValue,
     NothingToTrainOn,
     UnpairedFiles,
@@ -107,26 +99,20 @@ DATA_RULES: List[Type[Rule]] = [
     FilteredBySize,
     ImagesWithoutTarget,
     DuplicateIds,
-    OrphanAnnotations,
     UnnamedCategories,
     MissingImages,
     StretchedBits,
     BoxesBeyondImage,
     RecordsWithoutKey,
     CategoriesLeftOut,
-    NoDataTrained,
     BackgroundListed,
     OutputsNeverTrained,
     CocoIdsLookedUp,
     *YOLO_RULES,
-    InstanceMaps,
-    MixedConventions,
     BoxesAsCorners,
     NormalisedBoxes,
     NoUsableInstance,
-    ImageSizeDiffers,
     WrongRecords,
-    NamesNearlyEqual,
     LoaderDiffers,
     UnusableMasks,
     *VOLUME_RULES,

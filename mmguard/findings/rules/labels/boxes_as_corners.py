@@ -23,6 +23,7 @@ class BoxesAsCorners(DataRule):
     """x1, y1, x2, y2 where COCO has x, y, width, height."""
 
     code = 'MG172'
+    shows_values = False
     explains = ('MG109', 'MG146', 'MG152')
     kinds = ('instances',)
     needs = ('annotations',)
@@ -67,9 +68,6 @@ class BoxesAsCorners(DataRule):
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'corners': ORDERS[self._order(facts) or 'corners']}
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).box_examples.get('over_edge', [])

@@ -20,6 +20,7 @@ class BoxesBeyondImage(DataRule):
     """Boxes that begin below 0 or end outside the image."""
 
     code = 'MG152'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     severity = 'warning'
@@ -77,9 +78,6 @@ class BoxesBeyondImage(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         return f'{self.words(facts)["which"]}, of {counted(found.annotations, "annotation")}'
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def files(self, facts: LabelFacts) -> List[str]:
         examples = annotations_of(facts).box_examples

@@ -17,6 +17,7 @@ class CategoriesLeftOut(DataRule):
     """Categories of the file that the class list does not name."""
 
     code = 'MG154'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     severity = 'warning'
@@ -48,9 +49,6 @@ class CategoriesLeftOut(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{counted(n, "annotation")} of {short(name)}' for name, n in self._names(facts).items())
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _slips(self, facts: LabelFacts) -> Dict[str, str]:
         """Name that is left out -> the name of the list that it is nearly."""

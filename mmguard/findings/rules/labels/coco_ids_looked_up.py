@@ -16,6 +16,7 @@ class CocoIdsLookedUp(DataRule):
     """``remap_mscoco_category: True`` over categories that are not COCO's."""
 
     code = 'MG162'
+    shows_values = False
     explains = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
     kinds = ('instances',)
     needs = ('annotations',)
@@ -69,9 +70,6 @@ class CocoIdsLookedUp(DataRule):
             annotations = counted(sum(unknown.values()), 'annotation')
             return f'{said}; no ids of COCO: {listing(unknown)} ({annotations})'
         return f'{said}; {facts.evidence}'
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).sources

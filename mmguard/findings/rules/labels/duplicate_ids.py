@@ -15,6 +15,7 @@ class DuplicateIds(DataRule):
     """Ids that two images, annotations or categories share."""
 
     code = 'MG147'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'The annotation file uses ids twice.'
@@ -75,9 +76,6 @@ class DuplicateIds(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))
-
-    def values(self, facts: LabelFacts) -> dict:
-        return {}
 
     def _parts(self, facts: LabelFacts) -> List[str]:
         found = annotations_of(facts)

@@ -14,6 +14,7 @@ class FilteredBySize(DataRule):
     """Images below ``min_size``, which the data set leaves out."""
 
     code = 'MG145'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     blames_labels = False
@@ -41,6 +42,3 @@ class FilteredBySize(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         return f'{found.small_images:,} of {found.images:,} images are too small'
-
-    def values(self, facts: LabelFacts) -> dict:
-        return {}

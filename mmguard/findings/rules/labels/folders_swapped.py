@@ -23,6 +23,7 @@ class FoldersSwapped(DataRule):
     """Photographs where labels should be."""
 
     code = 'MG131'
+    shows_values = False
     explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG120', 'MG121', 'MG122', 'MG125', 'MG130', 'MG135', 'MG136')
     needs = ('maps',)
     summary = 'The label files are photographs{swapped}.'
@@ -103,9 +104,6 @@ class FoldersSwapped(DataRule):
 
         images = f'; images: {listed(maps.image_forms)}' if maps.image_forms else ''
         return f'label files: {listed(maps.forms)} ({maps.lossy:,} JPEG){images}'
-
-    def values(self, facts: LabelFacts) -> dict:
-        return {}
 
 
 def _files(facts: LabelFacts) -> List[str]:

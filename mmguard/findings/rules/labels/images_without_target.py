@@ -66,6 +66,7 @@ class ImagesWithoutTarget(DataRule):
     """Images without an object, where a rank may draw nothing else."""
 
     code = 'MG146'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     severity = 'warning'
@@ -133,9 +134,6 @@ class ImagesWithoutTarget(DataRule):
         kept = [f'{path}=False' for path, value in config_of(facts).filter_empty_gt.items() if not value]
         text = f'{_empty(facts):,} of {found.images:,} images ({part:.3g} %)'
         return '; '.join([text, *heads, *kept])
-
-    def values(self, facts: LabelFacts) -> dict:
-        return {}
 
     def _denoising(self, facts: LabelFacts) -> bool:
         config = config_of(facts)

@@ -14,6 +14,7 @@ class LoaderDiffers(DataRule):
     """The loader of the config returns other labels than the scan counts, or none at all."""
 
     code = 'MG178'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('loader',)
     summary = 'The loader of the config returns other labels than this scan counts.'
@@ -52,9 +53,6 @@ class LoaderDiffers(DataRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [*self._loader(facts).differing, *self._loader(facts).failed]
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _loader(self, facts: LabelFacts) -> LoaderFacts:
         return facts.loader or LoaderFacts()

@@ -19,6 +19,7 @@ class MissingImages(DataRule):
     """Images that the annotations list and the disk lacks."""
 
     code = 'MG150'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'The annotations list images that are not on disk.'
@@ -81,9 +82,6 @@ class MissingImages(DataRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).missing_files
-
-    def values(self, facts: LabelFacts) -> dict:
-        return {}
 
 
 def _folders_with(name: str, root: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ class NamesNotInFile(DataRule):
     """Class names of the config that the annotation file does not know."""
 
     code = 'MG140'
+    shows_values = False
     explains = ('MG146', 'MG154', 'MG160', 'MG174')
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
@@ -124,9 +125,6 @@ class NamesNotInFile(DataRule):
             '; not one object is left, and no image where `filter_empty_gt` leaves out those without' if empty else ''
         )
         return f'{len(missing)} of {len(names)} names in {path}: {listing(map(repr, missing))}{left}'
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _known(self, facts: LabelFacts) -> List[str]:
         found = annotations_of(facts)

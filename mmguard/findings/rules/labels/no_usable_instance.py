@@ -10,13 +10,15 @@ from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, is_trained_on
 from mmguard.text.words import counted
 
-CROWD = 'iscrowd=1'
+CROWD, NO_IMAGE = 'iscrowd=1', 'its image is not listed'
 
 
 class NoUsableInstance(DataRule):
     """Annotation files without a single object to train on."""
 
     code = 'MG174'
+    aliases = ('MG148',)
+    shows_values = False
     explains = ('MG146',)
     kinds = ('instances',)
     needs = ('annotations',)
@@ -28,6 +30,7 @@ class NoUsableInstance(DataRule):
         CROWD: 'Objects with `"iscrowd": 1` are never trained on; a converter that writes masks as RLE often sets it: '
         '`ann["iscrowd"] = 0`, but for real crowds.',
         'difficult': 'Objects with `<difficult>1</difficult>` are not trained on: write 0.',
+        NO_IMAGE: '`image_id` must be the id of an entry of `"images"`, of the same type: 1 is not "1".',
         'area is 0': 'mmdet leaves out what has `"area": 0`: `ann["area"] = ann["bbox"][2] * ann["bbox"][3]`.',
         'ignore is set': 'mmdet leaves out what has `"ignore": 1`: remove that key.',
         'thinner than one pixel': 'mmdet leaves out boxes with width or height below 1: are they in pixels? '
@@ -44,7 +47,7 @@ class NoUsableInstance(DataRule):
         found = annotations_of(facts)
         none = found.images > 0 and found.images_without_target == found.images
         # What is named more exactly elsewhere: other labels, boxes that cannot be used, categories without a name.
-        elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable or found.orphans
+        elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
         return 0.91 if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else 0.0
 
     otherwise = 'Look at what is left out, and why: an annotation must pass all of that to be trained on.'
@@ -53,6 +56,8 @@ class NoUsableInstance(DataRule):
         if facts.labels is None or not annotations_of(facts.labels).annotations:
             return
         reasons = self._reasons(facts.labels)
+        if NO_IMAGE in reasons:
+            yield from rewrite(self, facts, 'makes numbers of image_ids that are texts (1 is not "1")', SAFE)
         if 'area is 0' in reasons:
             yield from rewrite(self, facts, 'writes the areas of the boxes', SAFE)
         if {CROWD, 'difficult', 'ignore is set'} & set(reasons):
@@ -71,9 +76,6 @@ class NoUsableInstance(DataRule):
         found = annotations_of(facts)
         numbers: List[str] = [f'{counted(number, "annotation")}: {why}' for why, number in self._reasons(facts).items()]
         return f'{counted(found.images, "image")}; {", ".join(numbers)}'
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, int]:
         """Why nothing is left -> annotations, the most first; what the class list leaves out has a cause of its own."""

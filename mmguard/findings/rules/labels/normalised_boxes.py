@@ -18,7 +18,8 @@ class NormalisedBoxes(DataRule):
     """Boxes divided by the size of their image, as YOLO's text files have them."""
 
     code = 'MG173'
-    explains = ('MG109', 'MG146', 'MG152', 'MG174', 'MG175')
+    shows_values = False
+    explains = ('MG109', 'MG146', 'MG152', 'MG174', 'MG130')
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'The boxes are fractions of the image, all in [0, 1]; {format} wants pixels.'
@@ -63,6 +64,3 @@ class NormalisedBoxes(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         return f'{found.inside_unit:,} of {counted(found.annotations, "box")}'
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Iterator, List
 
 from mmguard.config.guards import is_guarded
 from mmguard.config.parts import losses
@@ -31,6 +31,7 @@ class NothingToTrainOn(DataRule):
     """Files, or a whole set, of ignored pixels alone."""
 
     code = 'MG128'
+    shows_values = False
     kinds = ('pixels',)
     needs = ()
     summary = 'Label files without a single pixel to train on.'
@@ -96,9 +97,6 @@ class NothingToTrainOn(DataRule):
         if self._hardly_anything(facts):
             return self.nearly
         return self.every if self._nothing_at_all(facts) else self.advice
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def evidence(self, facts: LabelFacts) -> str:
         if self._nothing_at_all(facts):

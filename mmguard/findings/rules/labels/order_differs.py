@@ -17,6 +17,7 @@ class OrderDiffers(DataRule):
     """The classes of the config in another order than the categories of the file."""
 
     code = 'MG141'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'The classes of the config stand in another order than the categories of the file.'
@@ -80,9 +81,6 @@ class OrderDiffers(DataRule):
         if ordered == sorted(ordered) and _by_number(names):
             texts = '; the file lists its names as texts are sorted, the config by the numbers in them'
         return listing([text for text, a, b in zip(wrong, names, ordered) if a != b], 3) + texts
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _displaced(self, facts: LabelFacts) -> Optional[Tuple[str, List[str], List[str]]]:
         """Path, classes there, the same in the order of the file."""

@@ -15,6 +15,7 @@ class RecordsWithoutKey(DataRule):
     """Annotations that lack what the loader asks for."""
 
     code = 'MG153'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'Records of the annotation file lack keys that mmdet needs: {keys}.'
@@ -42,6 +43,3 @@ class RecordsWithoutKey(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         without = annotations_of(facts).without_key
         return listing(f'{key} in {counted(number, "record")}' for key, number in without.items())
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}

@@ -15,6 +15,7 @@ class UnpairedFiles(DataRule):
     """Images without a label file, labels without an image, two for one."""
 
     code = 'MG129'
+    shows_values = False
     kinds = ('pixels',)
     needs = ('maps',)
     severity = 'warning'
@@ -67,9 +68,6 @@ class UnpairedFiles(DataRule):
     def files(self, facts: LabelFacts) -> List[str]:
         maps = maps_of(facts)
         return maps.missing_labels + maps.missing_images + maps.duplicates
-
-    def values(self, facts: LabelFacts) -> dict:
-        return {}
 
     def _parts(self, facts: LabelFacts) -> List[str]:
         maps = maps_of(facts)

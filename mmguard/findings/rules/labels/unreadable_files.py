@@ -15,6 +15,7 @@ class UnreadableFiles(DataRule):
     """Files that cannot be decoded."""
 
     code = 'MG132'
+    shows_values = False
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'Files cannot be read: {reasons}.'
@@ -35,9 +36,6 @@ class UnreadableFiles(DataRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [path for paths in self._reasons(facts).values() for path in paths]
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
         found: Dict[str, List[str]] = {}

@@ -25,6 +25,7 @@ class UnusableBoxes(DataRule):
     """Boxes that no assigner can match."""
 
     code = 'MG109'
+    shows_values = False
     kinds = ('instances',)
     needs = ('reasons',)
     summary = 'Boxes that are not finite, have no area, or lie wholly outside the image.'
@@ -63,9 +64,6 @@ class UnusableBoxes(DataRule):
         ranked = sorted(self._boxes(facts).items(), key=lambda item: -item[1])
         # The most frequent alone: a screen takes three sentences.
         return {'parts': next((PART[reason] for reason, _ in ranked if reason in PART), '')}
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def files(self, facts: LabelFacts) -> List[str]:
         examples = annotations_of(facts).box_examples

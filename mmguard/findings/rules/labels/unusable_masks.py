@@ -22,6 +22,7 @@ class UnusableMasks(DataRule):
     """Masks that cannot be decoded, or do not fit their image."""
 
     code = 'MG179'
+    shows_values = False
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'Masks cannot be used: {reasons}.'
@@ -88,9 +89,6 @@ class UnusableMasks(DataRule):
             for fault, count in known.mask_faults.items()
         ]
         return '; '.join(found)
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def files(self, facts: LabelFacts) -> List[str]:
         return [one for examples in annotations_of(facts).mask_examples.values() for one in examples]

@@ -34,6 +34,7 @@ class WrongRecords(DataRule):
     """Records of annotation files that hold something else than readers expect."""
 
     code = 'MG176'
+    shows_values = False
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'Records of the annotation file are not as they should be: {reasons}.'
@@ -87,9 +88,6 @@ class WrongRecords(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(f'{reason}: {listing(places, 3)}' for reason, places in self._reasons(facts).items())
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
 
     def _reasons(self, facts: LabelFacts) -> Dict[str, List[str]]:
         unreadable = annotations_of(facts).unreadable

@@ -30,7 +30,7 @@ from mmguard.tools.scan.annotations.table import (
     repeated,
     side_by_side,
 )
-from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.urls import is_url
 
 #: Beyond it an id is none that could be a label: a text, or nothing at all.
 LARGEST_LABEL = 1 << 53
@@ -67,7 +67,6 @@ def scan_coco(
     ask: Optional[Callable[[List[Sample]], LoaderFacts]] = None,
     masks: bool = False,
     maps: Optional[Tuple[str, str]] = None,
-    files: Files = FILES,
     segments: Optional[str] = None,
 ) -> LabelFacts:
     """Reads a file of COCO's format (LVIS, Objects365, panoptic, ...) and says what is in it. Never raises for what
@@ -96,7 +95,6 @@ def scan_coco(
         masks (bool): Whether masks are read, too: ``annotations.mask_faults`` says what is wrong with them.
         maps (tuple[str, str], optional): Folder of the label maps that are loaded beside them, and how they end; given,
             missing ones are looked for.
-        files (Files): What reads them all.
         segments (str, optional): Folder of the PNG of a panoptic file; with ``masks`` all of them are compared with it,
             else some. Empty: none. Default: the folder beside the file that has its name, if there is one.
 
@@ -107,7 +105,7 @@ def scan_coco(
     faults = Faults()
     path = os.fspath(path)
     source = os.path.basename(path) or path
-    coco = read_coco(path, source, faults, bool(by_url), masks, files)
+    coco = read_coco(path, source, faults, bool(by_url), masks)
     annotations = AnnotationFacts(format='lvis' if lvis else 'coco', min_size=min_size, sources=[path])
     numbering = _number(coco, class_names, lvis, labels, framework)
     annotations.labelled_by = numbering.by
@@ -122,16 +120,16 @@ def scan_coco(
         _describe_masks(coco, table, annotations)
     if images is not None:
         names = [name for name in coco.images.name if name]
-        annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults, files)
-        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            os.fspath(images), coco.images.name, coco.images.sizes, files
+        annotations.missing, annotations.missing_files = missing_files(os.fspath(images), names, faults)
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(
+            os.fspath(images), coco.images.name, coco.images.sizes
         )
-    if coco.panoptic and not files.is_far(path):
+    if coco.panoptic and not is_url(path):
         folder = folder_beside(path) if segments is None else segments
         if folder:
             describe_segments(path, folder, masks, annotations, faults, source)
     if maps is not None:
-        _look_for_maps(coco, *maps, faults, files)
+        _look_for_maps(coco, *maps, faults)
     samples = samples_of_coco(coco) if ask is not None and not faults and not annotations.without_key else []
     del coco  # half of the memory, and not needed for counting
     if num_classes is None:
@@ -306,9 +304,9 @@ def _places_of(coco: CocoFile, table: Table, rows: np.ndarray) -> List[str]:
     return places
 
 
-def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults, files: Files) -> None:
+def _look_for_maps(coco: CocoFile, folder: str, ending: str, faults: Faults) -> None:
     names = [name.rsplit('.', 1)[0] + ending for name in coco.images.name if name]
-    for name in missing_files(folder, names, faults, files)[1]:
+    for name in missing_files(folder, names, faults)[1]:
         faults.add('with_seg=True, and the label map of an image is not there', os.path.join(folder, name))
 
 

@@ -24,7 +24,7 @@ from mmguard.tools.scan.annotations.coco_records import (
 )
 from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.json_stream import Batch, JsonFault, Stream
-from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.files import FILES
 
 KEYS = ('images', 'annotations', 'categories')
 
@@ -50,9 +50,7 @@ class CocoFile:
     without_isthing: int = 0
 
 
-def read_coco(
-    path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False, files: Files = FILES
-) -> CocoFile:
+def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
     """Reads a file; never raises.
 
     Args:
@@ -61,13 +59,12 @@ def read_coco(
         faults (Faults): Takes everything that cannot be read.
         by_url (bool): Images are named by ``coco_url``.
         masks (bool): Whether masks are read.
-        files (Files): What reads it.
     """
     coco = CocoFile()
     parts: List[AnnotationColumns] = []
     seen: Set[str] = set()
     try:
-        with files.open(path) as file, _without_collection():
+        with FILES.open(path) as file, _without_collection():
             types = {**dict.fromkeys(KEYS, Any), **(TYPES_WITH_MASKS if masks else TYPES)}
             for batch in Stream(file, types, lambda what, at: _add(faults, what, source, at)):
                 if batch.first == 0:

@@ -18,8 +18,7 @@ from mmguard.tools.scan.annotations.merge import merged
 from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
 from mmguard.tools.scan.sources.loader import spread
-from mmguard.tools.storage.backend_files import files_of
-from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import entered, in_the_place, is_url
 
 SPLITS = ('train', 'val', 'test')
@@ -59,11 +58,6 @@ class DetDataset:
     settings: Dict[str, Any] = field(default_factory=dict)
     masks: bool = False
     cls: Any = None
-
-    @property
-    def files(self) -> Files:
-        """What reads its files."""
-        return files_of(self.settings.get('backend_args'), self.images if is_url(self.images) else self.ann_file)
 
 
 def scan_detection_config(
@@ -119,6 +113,8 @@ def scan_dataset(dataset: DetDataset, num_classes: Optional[int] = None) -> Labe
 
 
 def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = True) -> LabelFacts:
+    if ask:
+        check_backend(dataset.settings.get('backend_args'))
     min_size = 0 if dataset.test_mode else int(dataset.filter_cfg.get('min_size') or 0)
     if num_classes is None:
         num_classes = len(dataset.class_names or ()) or None
@@ -139,7 +135,6 @@ def _scan_files(dataset: DetDataset, num_classes: Optional[int], ask: bool = Tru
         ask=partial(_ask, dataset) if ask else None,
         masks=dataset.masks and ask,
         maps=_maps_of(dataset) if ask else None,
-        files=dataset.files if ask else FILES,
         segments=_segments_of(dataset) if ask else '',
     )
 
@@ -277,8 +272,7 @@ def _join(root: str, path: Any) -> str:
 
 def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, ask: bool) -> LabelFacts:
     faults = Faults()
-    files = dataset.files if ask else FILES
-    lines = read_list(dataset.ann_file, dataset.ann_file, faults, files)
+    lines = read_list(dataset.ann_file, dataset.ann_file, faults)
     of_images = dataset.settings.get('img_subdir') or 'JPEGImages'
     of_xml = dataset.settings.get('ann_subdir') or 'Annotations'
     # Names are relative to the data root, as in mmguard's log.
@@ -296,7 +290,6 @@ def _scan_xml(dataset: DetDataset, num_classes: Optional[int], min_size: int, as
         smallest,
         images=ask,
         faults=faults,
-        files=dataset.files,
         within=dataset.images,  # may be outside of the data root: the config says so, not the data set
     )
     assert isinstance(facts.annotations, AnnotationFacts)

@@ -19,57 +19,52 @@ from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.fetched import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.ahead import ahead
-from mmguard.tools.storage.files import FILES, Content, Files
+from mmguard.tools.storage.files import FILES, Content
 from mmguard.tools.storage.urls import is_followed, is_url
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
 LOOKED_AT = 200
 _EXIF_ORIENTATION = 0x0112
 _TURNED = (5, 6, 7, 8)
-_CHANGED = (2, 3, 4, *_TURNED)
 Size = Tuple[int, int]
 
 
 def other_sizes(
-    root: str, names: Sequence[str], sizes: np.ndarray, files: Files = FILES, within: str = ''
-) -> Tuple[int, List[Tuple[str, Size, Size]], List[str]]:
+    root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
+) -> Tuple[int, List[Tuple[str, Size, Size]]]:
     """Compares the size of images, spread evenly over the list, with that in the annotations.
 
     Args:
         root (str): The folder that the names are relative to.
         names (sequence of str): (M,) the files.
         sizes (np.ndarray): (M, 2), height and width as they are stated; what is not above 0 is not known.
-        files (Files): What reads them.
         within (str): The folder that names must not leave. Default: ``root``.
 
     Returns:
-        tuple[int, list, list]: How many were compared (none without pillow), (file, size on disk, size stated) of those
-        that differ, and the files that an EXIF tag turns or mirrors.
+        tuple[int, list]: How many were compared (none without pillow), and (file, size on disk, size stated) of those
+        that differ, turned by their EXIF tag or not: some loaders turn them.
     """
     if importlib.util.find_spec('PIL') is None:  # annotations are scanned without pillow, too
-        return 0, [], []
-    compared, found, turned = 0, [], []
+        return 0, []
+    compared, found = 0, []
     some = np.unique(np.linspace(0, len(names) - 1, min(LOOKED_AT, len(names))).astype(int)).tolist()
     known = [n for n in some if names[n] and np.isfinite(sizes[n]).all() and (sizes[n] > 0).all()]
     placed = {place: find_inside(root, names[place], within) for place in known}
     known = [place for place in known if placed[place]]
     paths = [placed[place] for place in known]
-    far = ahead(partial(files.content, path, None, HEAD) for path in paths if files.is_far(path))
+    far = ahead(partial(FILES.content, path, None, HEAD) for path in paths if FILES.is_far(path))
     for place, path in zip(known, paths):
-        shown = _shown(path, next(far), files) if files.is_far(path) else _shown(path)
+        shown = _shown(path, next(far)) if FILES.is_far(path) else _shown(path)
         if shown is not None:
-            own, orientation = shown
-            if orientation in _CHANGED:
-                turned.append(names[place])
             stated = (int(sizes[place][0]), int(sizes[place][1]))
             compared += 1
-            if own != stated:
-                found.append((names[place], own, stated))
-    return compared, found, turned
+            if stated not in shown:
+                found.append((names[place], shown[0], stated))
+    return compared, found
 
 
-def _shown(path: str, head: Optional[Content] = None, files: Files = FILES) -> Optional[Tuple[Size, int]]:
-    """As :func:`shown_size`, of a file, and its EXIF orientation (1: upright); ``None`` where it cannot be read."""
+def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
+    """As :func:`shown_size`, of a file, and as it is stored; ``None`` where it cannot be read."""
     from PIL import Image
 
     try:
@@ -78,34 +73,27 @@ def _shown(path: str, head: Optional[Content] = None, files: Files = FILES) -> O
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter('ignore')
             image = stack.enter_context(Image.open(file, formats=('JPEG', 'PNG', 'BMP', 'TIFF', 'WEBP')))
-            return shown_size(image), _orientation(image)
+            return [shown_size(image), (image.height, image.width)]
     except Exception:  # a damaged file raises what it likes; whether it can be read is asked elsewhere
         if head is not None and len(head.data) == HEAD:  # its size is further behind
-            return _shown(path, files.content(path, head.stamp), files)
+            return _shown(path, FILES.content(path, head.stamp))
         return None
 
 
 def shown_size(image: Any) -> Size:
     """Height and width of an open image of pillow, as loaders show it: turned, if its EXIF tag says so."""
     width, height = image.size
-    return (width, height) if _orientation(image) in _TURNED else (height, width)
+    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
+    return (width, height) if turned else (height, width)
 
 
-def _orientation(image: Any) -> int:
-    found = image.getexif().get(_EXIF_ORIENTATION, 1) if image.format in ('JPEG', 'MPO') else 1
-    return found if isinstance(found, int) else 1
-
-
-def missing_files(
-    root: str, names: Sequence[str], faults: Faults, files: Files = FILES, within: str = ''
-) -> Tuple[int, List[str]]:
+def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:
     """Compares a list of files with what its folders hold.
 
     Args:
         root (str): The folder that the names are relative to.
         names (sequence of str): The files.
         faults (Faults): Takes folders that cannot be looked into.
-        files (Files): What looks into them.
         within (str): The folder that names must not leave. Default: ``root``.
 
     Returns:
@@ -119,7 +107,7 @@ def missing_files(
     first: List[str] = []
     for folder, listed in by_folder.items():
         try:
-            there = _files_in(resolve_inside(root, folder, within), faults, files)
+            there = _files_in(resolve_inside(root, folder, within), faults)
         except OutsideError:
             count += len(listed)
             first += [f'{name} ({OUTSIDE})' for name in listed[: EXAMPLES - len(first)]]
@@ -136,14 +124,14 @@ def missing_files(
     return count, first
 
 
-def _files_in(folder: str, faults: Faults, files: Files) -> Optional[Set[str]]:
+def _files_in(folder: str, faults: Faults) -> Optional[Set[str]]:
     """The names in a folder; ``None`` where nobody lists them."""
     if is_url(folder) and not is_followed(folder):
         return set()
-    if not files.can_list(folder):
+    if not FILES.can_list(folder):
         return None
     try:
-        return files.names_in(folder)
+        return FILES.names_in(folder)
     except FileNotFoundError:
         faults.add('there is no such folder of images', folder)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name

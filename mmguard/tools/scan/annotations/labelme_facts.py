@@ -71,9 +71,7 @@ def facts_of_shapes(
     if images is not None:
         needed = [file.image for file in files if file.image and not file.data]
         annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=within)
-        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            images, paths, table.sizes, within=within
-        )
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, paths, table.sizes, within=within)
     facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
     # Numbers are pixels, in the order that Labelme writes: only the image may be turned.
     annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}

@@ -97,7 +97,8 @@ def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotat
     _describe_boxes(table, codes, extents, annotations)
     annotations.annotations = count
     annotations.crowds = int(table.ignored.sum())
-    annotations.orphans = int(count - listed.sum())
+    if not listed.all():
+        annotations.left_out['its image is not listed'] = int(count - listed.sum())
     return LabelFacts(
         values=counts_of(table.label[invalid]),
         num_classes=num_classes,
@@ -241,8 +242,6 @@ def _describe_convention(
         for name, (low, high, most) in ways.items():
             inside = (low >= -EDGE) & (high > low) & (high <= most + EDGE)
             annotations.inside_as[name] = int(inside.all(axis=1).sum())
-        known = bounds[:, 0] > 0
-        annotations.reach = float((second[known] / bounds[known]).max(initial=0))
     annotations.inside_now = annotations.inside_as.pop('')
     annotations.turned_boxes = int((looked_at & (second < first).any(axis=1)).sum())
 

@@ -18,7 +18,7 @@ from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, UNLISTED, WRONG_SIZE, Table, facts_of
 from mmguard.tools.scan.annotations.voc_xml import LARGEST, VocFile, read_voc
 from mmguard.tools.scan.sources.folders import is_image_name
-from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import joined
 
 
@@ -88,7 +88,6 @@ def scan_voc_files(
     images: bool = True,
     minus_one: int = 1,
     faults: Optional[Faults] = None,
-    files: Files = FILES,
     within: str = '',
 ) -> LabelFacts:
     """As :func:`scan_voc`, of the files that are listed; their images lie in ``within``, by default in ``root``."""
@@ -96,10 +95,10 @@ def scan_voc_files(
     annotations = AnnotationFacts(format='voc', min_size=min_size, labelled_by='class list')
     read: List[Tuple[VocImage, VocFile]] = []
     xml = partial(read_regular, most=LARGEST)
-    for image, text in zip(listed, files.readers([joined(root, image.xml) for image in listed], xml)):
+    for image, text in zip(listed, FILES.readers([joined(root, image.xml) for image in listed], xml)):
         file = read_voc(text, image.xml, faults, minus_one)
         if file is not None:
-            read.append((image, _sized(root, image, file, faults, files)))
+            read.append((image, _sized(root, image, file, faults)))
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
     names = list(sorted(found) if class_names is None else class_names)
     table = _table(read, names, sorted(found), bbox_min_size)
@@ -116,12 +115,10 @@ def scan_voc_files(
     annotations.without_key = {'object.bndbox': boxless} if boxless else {}
     if images:
         annotations.missing, annotations.missing_files = missing_files(
-            root, [image.name for image in listed], faults, files, within
+            root, [image.name for image in listed], faults, within
         )
         names_read = [image.name for image, _ in read]
-        annotations.sizes_compared, annotations.size_mismatches, annotations.exif_turned = other_sizes(
-            root, names_read, table.sizes, files, within
-        )
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(root, names_read, table.sizes, within)
     for name in names:
         annotations.instances_of.setdefault(name, 0)
         annotations.images_of.setdefault(name, 0)
@@ -130,10 +127,10 @@ def scan_voc_files(
     return facts
 
 
-def read_list(path: str, source: str, faults: Faults, files: Files = FILES) -> List[str]:
+def read_list(path: str, source: str, faults: Faults) -> List[str]:
     """The lines of a list of images, as mmengine reads it."""
     try:
-        with files.open(path) as file:
+        with FILES.open(path) as file:
             text = file.read()
         lines = text.decode('utf-8').split('\n')
         return lines if lines[-1] else lines[:-1]
@@ -234,14 +231,14 @@ def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
     return images_of_list(stems, '', image_folder, xml_folder, xml_folder or root, faults)
 
 
-def _sized(root: str, image: VocImage, file: VocFile, faults: Faults, files: Files) -> VocFile:
+def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile:
     """With the size of the image itself where the file does not tell it, as mmdet does."""
     if file.size is None:
         from PIL import Image
 
         try:
             path = joined(root, image.name)
-            with files.open(path) as image_file, Image.open(image_file) as opened:
+            with FILES.open(path) as image_file, Image.open(image_file) as opened:
                 height, width = shown_size(opened)
                 return VocFile((float(height), float(width)), file.objects)
         except Exception as error:  # a damaged file raises what it likes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -13,14 +12,12 @@ from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings, as_pairs
 from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.loader import ask_loader, spread
-from mmguard.tools.storage.backend_files import files_of
-from mmguard.tools.storage.files import FILES
+from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import common_folder, without_secrets
 
 SPLITS = ('train', 'val', 'test')
 #: What a loader says of where files are read; the second as it was called before.
 _READERS = ('backend_args', 'file_client_args')
-_Pipeline = List[Mapping[str, Any]]
 
 
 class SplitSet(NamedTuple):
@@ -86,34 +83,18 @@ class _Loading(NamedTuple):
     loader: str
     backend: str
     guard_map: Tuple[Tuple[int, int], ...]
-    #: ``backend_args`` of the loaders of label maps and of images.
-    labels_by: Optional[Mapping[str, Any]]
-    images_by: Optional[Mapping[str, Any]]
 
 
 def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
-    labels_by = images_by = None
     for transform in pipeline:
         name = type_name(transform)
         if not loader and name.startswith('Load') and 'Annotation' in name:
             loader = name
             backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
-            labels_by = _reader_of(transform)
-        elif images_by is None and name.startswith('LoadImage'):
-            images_by = _reader_of(transform)
         elif name == 'GuardSegLabels' and not guard_map:
             guard_map = as_pairs(transform.get('label_map'))
-    return _Loading(loader, backend, guard_map, labels_by, images_by)
-
-
-def _from_disk(pipeline: Sequence[Mapping[str, Any]]) -> _Pipeline:
-    """The transforms as they read copies."""
-    return [{key: value for key, value in step.items() if key not in _READERS} for step in pipeline]
-
-
-def _reader_of(transform: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
-    return next((transform[key] for key in _READERS if transform.get(key)), None)
+    return _Loading(loader, backend, guard_map)
 
 
 def type_name(part: Any) -> str:
@@ -140,6 +121,9 @@ class ConfigSource(MapSource):
     """
 
     def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
+        for transform in split.pipeline:
+            if type_name(transform).startswith('Load'):
+                check_backend(next((transform[key] for key in _READERS if transform.get(key)), None))
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()
         classes = [named] if isinstance(named, str) else list(named)
@@ -153,7 +137,6 @@ class ConfigSource(MapSource):
             for info in dataset.data_list
             if info.get('seg_map_path')
         ]
-        first = self._files[0] if self._files else MapItem('')
         settings = MapSettings(
             num_classes=num_classes or len(classes) or 256,
             ignore_index=ignore_index,
@@ -161,10 +144,7 @@ class ConfigSource(MapSource):
             label_map=as_pairs(getattr(dataset, 'label_map', None)),
             guard_map=loading.guard_map,
             backend=loading.backend,
-            files=files_of(loading.labels_by, first.path),
-            image_files=files_of(loading.images_by, first.image or ''),
         )
-        settings.files.check(first.path)
         root = getattr(dataset, 'data_root', None)
         super().__init__(split.name, settings, None if root is None else str(root), classes)
         if self._files:
@@ -209,9 +189,7 @@ class ConfigSource(MapSource):
             {**info, 'seg_map_path': copies.get(str(info['seg_map_path']), info['seg_map_path'])}
             for info in self._sampled
         ]
-        if not copies or self.settings.files is FILES:
-            return ask_loader(infos, self._pipeline, self.settings, self.root)
-        return ask_loader(infos, _from_disk(self._pipeline), replace(self.settings, files=FILES), self.root)
+        return ask_loader(infos, self._pipeline, self.settings, self.root)
 
 
 def _places(dataset: Any) -> str:

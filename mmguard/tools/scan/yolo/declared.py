@@ -190,6 +190,18 @@ def names_beside(folder: str) -> Declared:
     return Declared(root=folder)
 
 
+def unopened_beside(folder: str) -> List[str]:
+    """Return what a folder of labels, its ``labels`` and the folder around it hold under the name of a list of names or
+    of a data.yaml, and is no regular file: a FIFO, a socket or a device is never opened."""
+    found = []
+    for place in () if is_url(folder) else (folder, joined(folder, 'labels'), os.path.dirname(absolute(folder))):
+        for name in (*NAME_LISTS, 'data.yaml', 'data.yml'):
+            path = joined(place, name)
+            if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+                found.append(path)
+    return found
+
+
 def _name_list(path: str) -> List[str]:
     try:
         with FILES.open(path) as file:

@@ -15,7 +15,7 @@ SLACK = 0.01
 #: No fraction of an image: it was written in pixels.
 PIXELS = 2.0
 #: What a row shows beside its numbers, added up.
-IS_BEYOND, IS_IN_PIXELS, IS_TWICE = 1, 2, 4
+IS_BEYOND, IS_IN_PIXELS = 1, 2
 #: Columns of a box, and of an oriented one: the class and two, or four, points.
 BOX, CORNERS = 5, 9
 _UTF16 = 'the label file is UTF-16: ultralytics reads no number there'
@@ -50,7 +50,6 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
         kpt_shape (tuple, optional): Points and numbers of each, where rows have keypoints.
         into (TextRows): Takes its rows.
     """
-    seen: Set[Tuple[float, ...]] = set()
     readable = as_utf8(text)
     for line, words in enumerate(map(bytes.split, readable.splitlines()), 1):
         if not words:
@@ -65,10 +64,7 @@ def add_rows(text: bytes, number: int, kpt_shape: Optional[Tuple[int, int]], int
             into.refused.setdefault(why, Examples()).add((number, line, shown))
             into.refused_in.add(number)
             continue
-        row, key = row_of(values, kpt_shape)
-        flags = row[-1] + (IS_TWICE if key in seen else 0)
-        seen.add(key)
-        into.rows.append((number, line, *row[:-1], flags))
+        into.rows.append((number, line, *row_of(values, kpt_shape)))
 
 
 def as_utf8(text: bytes) -> bytes:
@@ -108,8 +104,8 @@ def fault_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> str:
     return ''
 
 
-def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Tuple[Row, Tuple[float, ...]]:
-    """Class, corners, columns and what it shows; and what makes it the same as another one."""
+def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Row:
+    """Return class, corners, columns and what it shows."""
     label, width = values[0], len(values)
     if width == BOX or kpt_shape is not None:
         _, x, y, w, h = values[:BOX]
@@ -119,17 +115,15 @@ def row_of(values: List[float], kpt_shape: Optional[Tuple[int, int]]) -> Tuple[R
             # Ultralytics looks at the points alone. A third number says whether a point is seen.
             keypoints = values[BOX:]
             points = [*values[1:BOX], *keypoints[0 :: kpt_shape[1]], *keypoints[1 :: kpt_shape[1]]]
-        key = tuple(values)
     else:
         points = values[1:]
         xs, ys = points[0::2], points[1::2]
         corners = (min(xs), min(ys), max(xs), max(ys))
-        key = (label, *corners)  # it compares the boxes around outlines
     low, high = min(points), max(points)
     flags = IS_BEYOND if low < -SLACK or high > 1 + SLACK else 0
     if high > PIXELS:
         flags += IS_IN_PIXELS
-    return (label, *corners, width, flags), key
+    return (label, *corners, width, flags)
 
 
 def as_columns(rows: List[Row]) -> np.ndarray:

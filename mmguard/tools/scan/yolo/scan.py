@@ -19,7 +19,7 @@ from mmguard.tools.scan.engine import Mapper, scan_here
 from mmguard.tools.scan.examples import Examples
 from mmguard.tools.scan.yolo.declared import Declared
 from mmguard.tools.scan.yolo.listing import Listing
-from mmguard.tools.scan.yolo.rows import BOX, COLUMNS, CORNERS, IS_BEYOND, IS_IN_PIXELS, IS_TWICE, SLACK
+from mmguard.tools.scan.yolo.rows import BOX, COLUMNS, CORNERS, IS_BEYOND, IS_IN_PIXELS, SLACK
 from mmguard.tools.scan.yolo.settings import TextSettings, TextsRead
 
 #: Label files that make a task: a tenth of a millisecond each.
@@ -132,7 +132,7 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
     annotations = AnnotationFacts(format='yolo', labelled_by='class list', classes_counted=counted)
     annotations.categories = dict(enumerate(names))
     known = (label >= 0) & (label < len(names))
-    beyond, twice = ((columns[:, 8].astype(int) & flag) > 0 for flag in (IS_BEYOND, IS_TWICE))
+    beyond = (columns[:, 8].astype(int) & IS_BEYOND) > 0
     table = Table(
         images=[found.short(text) for text, _ in found.listing.texts],
         sizes=np.ones((len(found.listing.texts), 2)),
@@ -143,7 +143,7 @@ def _facts(found: _Found, columns: np.ndarray, declared: Declared, num_classes: 
         corners=side_by_side(*columns[:, 3:7].T),
         boxed=~beyond,
         ignored=np.zeros(len(label), bool),
-        left_out={'beyond the image': beyond, 'the same row again': twice},
+        left_out={'beyond the image': beyond},
         judged=~beyond,
         shows_size=False,
     )
@@ -189,7 +189,6 @@ def _about_rows(found: _Found, columns: np.ndarray, declared: Declared, facts: L
     kinds = {
         yolo.BEYOND: (flags & IS_BEYOND) > 0,
         yolo.OTHER_TASK: others,
-        yolo.TWICE: (flags & IS_TWICE) > 0,
     }
     for kind, shown in kinds.items():
         if shown.any():

@@ -18,6 +18,7 @@ from mmguard.tools.scan.yolo.declared import (
     is_data_yaml,
     names_beside,
     read_data_yaml,
+    unopened_beside,
 )
 from mmguard.tools.scan.yolo.listing import Listing, list_images, list_texts
 from mmguard.tools.scan.yolo.scan import scan_texts
@@ -53,7 +54,10 @@ class YoloSet:
     notes: List[str] = field(default_factory=list)
 
     def listing(self) -> Listing:
-        return list_texts(self.root, self.images) if self.places is None else list_images(self.places)
+        listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
+        for path in unopened_beside(self.root):
+            listing.faults.add('cannot be read: it is no regular file', below(path, self.root))
+        return listing
 
     def read(
         self,

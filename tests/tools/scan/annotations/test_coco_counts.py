@@ -170,7 +170,7 @@ def test_duplicates_orphans_and_unnamed(tmp_path: Path) -> None:
     assert about.duplicate_files == ['1.jpg']
     assert about.duplicate_category_ids == [3]
     assert about.duplicate_names == ['cat']
-    assert about.orphans == 1
+    assert about.left_out['its image is not listed'] == 1
     assert about.unnamed == {44: 2}
 
 
@@ -225,10 +225,10 @@ def test_ids_that_are_no_integers_work_as_in_pycocotools(tmp_path: Path, texts: 
     for number, annotation in enumerate(record['annotations']):
         annotation['image_id'] = texts[number % 3]
     about = scan(tmp_path, record)
-    assert (about.orphans, about.images_without_target, about.unreadable) == (0, 0, {})
+    assert (about.left_out, about.images_without_target, about.unreadable) == ({}, 0, {})
     record['images'][1]['id'] = texts[0]
     about = scan(tmp_path, record)
-    assert (about.duplicate_image_ids, about.orphans) == ([texts[0]], 2)
+    assert (about.duplicate_image_ids, about.left_out) == ([texts[0]], {'its image is not listed': 2})
 
 
 def test_22_000_categories_take_seconds(tmp_path: Path) -> None:

@@ -77,11 +77,6 @@ def test_a_damaged_image_is_no_label_map(tmp_path: Path) -> None:
     assert scanned(root, tmp_path / 'scan.json')[2]['kind'] == 'instances'
 
 
-def test_one_class_under_two_names(tmp_path: Path) -> None:
-    root = make(tmp_path / 'set', 'Cat', 'cat ', 'dog')
-    assert set(scanned(root, tmp_path / 'scan.json')[1]) == {'MG177'}
-
-
 def test_folders_of_something_else_are_fewer_than_the_classes(tmp_path: Path) -> None:
     make(tmp_path / 'videos', 'one', 'two')
     code, found, _ = scanned(tmp_path / 'videos', tmp_path / 'scan.json', '--num-classes', '19')

@@ -83,9 +83,6 @@ class VolumeCause(DataRule):
     def files(self, facts: LabelFacts) -> List[str]:
         return list(dict.fromkeys(fault.file for fault in self.faults(facts)))
 
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}
-
     def evidence(self, facts: LabelFacts) -> str:
         faults = self.faults(facts)
         cases = len({fault.case for fault in faults})
@@ -99,6 +96,7 @@ class DeclaredCause(DataRule):
 
     kinds = ('voxels',)
     needs = ('volumes',)
+    shows_values = False
     #: The kind of fault, as in ``VolumeFacts.declared``.
     kind: ClassVar[str] = ''
     weight: ClassVar[float] = 0.95

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Dict, Iterator, List
+from typing import ClassVar, Iterator, List
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
@@ -39,6 +39,7 @@ class YoloRule(DataRule):
 
     kinds = ('instances',)
     needs = ('annotations',)
+    shows_values = False
     #: The key of that list.
     fault: ClassVar[str]
     certainty: ClassVar[float] = 0.9
@@ -54,6 +55,3 @@ class YoloRule(DataRule):
 
     def files(self, facts: LabelFacts) -> List[str]:
         return yolo_of(facts).faults.get(self.fault, [])
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return {}

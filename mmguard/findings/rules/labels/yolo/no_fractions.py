@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Iterator, Sequence
 
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
@@ -43,12 +43,6 @@ class NoFractions(YoloRule):
             return
         if not self._in_pixels(facts.labels):
             yield from rewrite(self, facts, 'cuts them off at the edge of the image', SAFE)
-        elif yolo_of(facts.labels).images:
-            why = 'divides them by width and height of the images'
-            question = 'Are the first two numbers the centre, and the others width and height (or all of them points)?'
-            yield from rewrite(self, facts, why, ASKS, question, boxes='pixels')
-            corners = 'Are the numbers the two corners of a box?'
-            yield from rewrite(self, facts, why, ASKS, corners, boxes='pixel-corners')
 
     def explained(self, facts: LabelFacts) -> Sequence[str]:
         return ('MG109', 'MG152', 'MG165', 'MG174') if self._in_pixels(facts) else ()
