@@ -42,7 +42,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'findings/test_said_beside.py',
         'findings/reports',
         'findings/test_real_reports.py',
-        'findings/unseen',
+        'findings/situations',
         'end_to_end',
         'gpu',
         'hooks/test_ignore_regions.py',
@@ -71,7 +71,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     'nnunetv2': ('nnunet',),
     'nibabel': (
         'findings/reports/test_volume_reports.py',
-        'findings/unseen/test_kinds_of_volumes.py',
+        'findings/situations/test_volumes.py',
         'tools/scan/nnunet',
     ),
     'PIL': (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / 'unseen'))
+sys.path.insert(0, str(Path(__file__).parent / 'situations'))
 
 
 @pytest.fixture(scope='session', autouse=True)

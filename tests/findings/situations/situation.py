@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
 from screens import fits_a_screen
 
-from mmguard.findings import Finding
+from mmguard.config.changes import changed
+from mmguard.config.read import read_config
+from mmguard.findings import Finding, diagnose
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import run_plan
 from mmguard.tools.scan.target import plan_of
 
+SCAN, CHECK = 'scan', 'check'
 Build = Callable[[Path], Any]
 Model = Dict[str, Any]
 CE: Model = dict(type='CrossEntropyLoss', use_sigmoid=False)
@@ -26,29 +29,69 @@ class Situation(NamedTuple):
     """What somebody meets, and what is really wrong.
 
     Attributes:
-        truth (str): The true cause, in words, written down before the scan was ever run on it.
-        codes (tuple[str]): Codes that name this cause; all of them right as the first finding.
-        build (callable): Makes the files in a folder and returns the target of the scan, or (target, options).
+        truth (str): The true cause, in words, written down before the command was ever run on it.
+        codes (tuple[str]): Codes that name this cause, all of them right as the first finding; empty: nothing is wrong.
+        build (callable): Makes the files in a folder and returns the target of the command, or (target, options).
         says (tuple[str]): What the first finding must tell its reader.
-        never (tuple[str]): Advice that would do harm here, in no finding that comes first.
+        first (tuple[str]): What its first edit says, else its advice.
+        never (tuple[str]): What the first edit of no finding says: it would do harm.
+        command (str): ``'scan'``, or ``'check'`` for the config alone.
     """
 
     truth: str
     codes: Tuple[str, ...]
     build: Build
     says: Tuple[str, ...] = ()
+    first: Tuple[str, ...] = ()
     never: Tuple[str, ...] = ()
+    command: str = SCAN
+
+
+def holds(one: Situation, root: Path) -> None:
+    """Assert that the first finding names the cause, and that no first advice does harm."""
+    found = (findings_of if one.command == SCAN else checked)(one.build, root)
+    if not one.codes:
+        assert found == [], one.truth
+        return
+    first = found[0]
+    words = ' '.join([first.cause, first.evidence, first.advice, *first.files])
+    assert first.code in one.codes, f'{one.truth}\n{first}'
+    assert [part for part in one.says if part not in words] == [], first
+    assert [part for part in one.first if part not in first_advice(first)] == [], first
+    for finding in found:
+        assert [part for part in one.never if part in first_advice(finding)] == [], finding
+
+
+def first_advice(finding: Finding) -> str:
+    return f'{finding.edits[0].question} {finding.edits[0].text}' if finding.edits else finding.advice
+
+
+def target_of(build: Build, root: Path) -> Tuple[Path, Dict[str, Any]]:
+    """The target of a command and its options."""
+    built = build(root)
+    return built if isinstance(built, tuple) else (built, {})
 
 
 def findings_of(build: Build, root: Path) -> List[Finding]:
     """What ``mmguard scan`` finds in the first data set of a target."""
-    target: Union[Path, Tuple[Path, Dict[str, Any]]] = build(root)
-    path, options = target if isinstance(target, tuple) else (target, {})
+    path, options = target_of(build, root)
     plan = plan_of(str(path), ScanOptions(**options))
     assert not plan.failed, plan.failed
     found = run_plan(plan, scan_here)[0].findings
     for finding in found:
         fits_a_screen(finding)
+    return found
+
+
+def checked(build: Build, root: Path) -> List[Finding]:
+    """What ``mmguard check`` finds in a config; the first edit of the first finding is enough."""
+    config = read_config(str(target_of(build, root)[0]))
+    found = diagnose(config=config)
+    for finding in found:
+        fits_a_screen(finding)
+    for edit in found[0].edits[:1] if found else ():
+        again = diagnose(config=changed(config, edit.config)) if edit.config else []
+        assert found[0].code not in {finding.code for finding in again}, edit
     return found
 
 
@@ -80,6 +123,24 @@ def write_config(root: Path, **parts: Any) -> Path:
     path = root / 'my_config.py'
     path.write_text(''.join(f'{name} = {part!r}\n' for name, part in parts.items()), encoding='utf-8')
     return path
+
+
+def train_config(root: Path, model: Model, data: Dict[str, Any], scope: str = 'mmseg', **parts: Any) -> Any:
+    """A config that trains on a data set; the training alone is scanned."""
+    loader = dict(batch_size=2, dataset=data)
+    path = write_config(root, default_scope=scope, model=model, train_dataloader=loader, **parts)
+    return path, dict(splits=('train',))
+
+
+def old(model: Model, scope: str, **data: Any) -> Build:
+    """A config of MMDetection 2.x or MMSegmentation 0.x."""
+
+    def build(root: Path) -> Path:
+        kind = dict(type='CocoDataset' if scope == 'mmdet' else 'CustomDataset', pipeline=[])
+        leaf = {**kind, 'ann_file': str(root / 'train.json'), **data}
+        return write_config(root, model=model, data=dict(samples_per_gpu=2, workers_per_gpu=2, train=leaf, val=leaf))
+
+    return build
 
 
 def seg_model(num_classes: int, head: Optional[Model] = None, **more: Any) -> Model:
@@ -143,8 +204,9 @@ def coco_json(
     annotation: Optional[Mapping[str, Any]] = None,
     on_disk: Optional[Tuple[int, int]] = None,
     without: Sequence[str] = (),
-) -> Dict[str, Any]:
-    """A COCO file: for each image its (category id, [x, y, w, h]); photographs beside it. Returned as data, too."""
+    change: Optional[Callable[[Dict[str, Any]], None]] = None,
+) -> Path:
+    """A COCO file with its photographs: for each image its (category id, [x, y, w, h]), then altered by ``change``."""
     images: List[Dict[str, Any]] = []
     annotations: List[Dict[str, Any]] = []
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,8 +222,10 @@ def coco_json(
             annotations.append({key: value for key, value in one.items() if key not in without})
     named = [dict(id=number, name=name, supercategory='thing') for number, name in categories.items()]
     data = dict(images=images, annotations=annotations, categories=named)
+    if change is not None:
+        change(data)
     path.write_text(json.dumps(data), encoding='utf-8')
-    return data
+    return path
 
 
 def some_boxes(ids: Sequence[Any], images: int = 12, each: int = 3, seed: int = 0) -> List[List[Tuple[Any, List[int]]]]:
@@ -182,8 +246,8 @@ def json_alone(categories: Mapping[Any, str], num_classes: Optional[int], drawn:
     """A COCO JSON that is scanned without a config."""
 
     def build(root: Path) -> Any:
-        coco_json(root / 'coco/train.json', categories, drawn or some_boxes(list(categories)), **more)
-        return root / 'coco/train.json', dict(num_classes=num_classes)
+        path = coco_json(root / 'coco/train.json', categories, drawn or some_boxes(list(categories)), **more)
+        return path, dict(num_classes=num_classes)
 
     return build
 

@@ -1,4 +1,4 @@
-"""Kinds of causes that show in one batch: what ``check_target`` says of each, and what it must not say."""
+"""What ``check_target`` says of a batch, and what it must not say."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ import warnings
 from typing import Tuple
 
 import pytest
-from kinds_batch_values import BATCHES as OF_VALUES
-from kinds_batches import BATCHES as OF_SHAPES
-from kinds_fresh_2_runs import BATCHES as FRESH_2
-from kinds_fresh_3_runs import BATCHES as FRESH_3
+from target_batches import BATCHES
 
 from mmguard.functional import check_target
 from mmguard.text.words import sentences
-
-BATCHES = {**OF_SHAPES, **OF_VALUES, **FRESH_2, **FRESH_3}
 
 
 def outcome(name: str) -> Tuple[str, str]:

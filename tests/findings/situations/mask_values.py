@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Sequence
 
 import numpy as np
 from drawn_scenes import VOID, blob, objects, save, scene, scenes
-from situation import Situation, masks, with_options
+from situation import Build, Situation, masks, seg_config, seg_model, with_options
+
+from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
 COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
-MAP_OF_PAIR = ('map', 'renumber')
+COCO_STUFF_IDS = sorted(COCO_STUFF_CLASSES)
+FIVE = ['background', 'road', 'house', 'tree', 'sky']
 
 
 def blobs(value: int, files: int, ground: int = 0, first: int = 0) -> List[np.ndarray]:
@@ -46,32 +49,47 @@ def ade(last: int, files: int = 12) -> List[np.ndarray]:
     return [scene([0, *range(1 + k, last + 1, 12), last], k) for k in range(files)]
 
 
+def of_ids(ids: Sequence[int], files: int = 12, each_has: int = 9, shift: int = 0) -> List[np.ndarray]:
+    """Each file holds a few of the ids, all files together most of them."""
+    random = np.random.default_rng(len(ids))
+    return [scene([int(v) + shift for v in random.permutation(ids)[:each_has]], number) for number in range(files)]
+
+
+def wide_ids(number: int, classes: int) -> Build:
+    """Files of 16 bits that hold ``number`` ids, and all bits where there is none."""
+    random = np.random.default_rng(0)
+    drawn = [np.kron(random.integers(0, number, (12, 16)), np.ones((6, 6))).astype(np.uint16) for _ in range(14)]
+    for label in drawn:
+        label[:2] = 65535
+    return masks(drawn, classes)
+
+
+def subtracted(labels: Sequence[np.ndarray]) -> List[np.ndarray]:
+    """``label -= 1`` in 8 bits: 0 becomes 255."""
+    return [label - np.uint8(1) for label in labels]
+
+
+def mostly_zero(classes: int, files: int = 10) -> List[np.ndarray]:
+    """A background that fills about half of each file, and regions of the other classes in it."""
+    drawn = scenes(range(classes), files)
+    for number, label in enumerate(drawn):
+        label[: 20 + number] = 0
+    return drawn
+
+
 SITUATIONS: Dict[str, Situation] = {
-    'milesial/Pytorch-UNet#375': Situation(
-        'Carvana-like masks of 0 and 255, two classes: the foreground is 255',
-        ('MG103',),
-        masks(blobs(255, 8), 2, files=dict(stem='car_{:03}_mask')),
-        ('label_map={255: 1}',),
-        ('threshold=0.5',),
-    ),
     'SegmentationBLWX/sssegmentation#48': Situation(
         'one class name, "defect": the background was not counted, num_classes must be 2',
         ('MG215', 'MG102'),
         masks(blobs(1, 8), 1),
         ('num_classes=2',),
     ),
-    'jfzhang95/pytorch-deeplab-xception#226': Situation(
-        'two classes; a value 10 in some files of the complete set only',
-        ('MG127', 'MG107'),
-        masks(slip(10, 60, 3, 2), 2),
-        ('10',),
-    ),
     'three annotators, one with another void': Situation(
         'void is 255 in most files and 99 in those of one annotator',
         ('MG127', 'MG107'),
         masks(scenes([0, 1, 2, VOID], 24) + scenes([0, 1, 2, 99], 6), 3),
         ('99',),
-        ('num_classes=100',),
+        never=('num_classes=100',),
     ),
     'counts from 1, no 0': Situation(
         'labels 1..N, 0 never occurs', ('MG115',), masks(scenes(range(1, 7), 8), 6), ('label_map=',)
@@ -87,27 +105,21 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG170',),
         masks([objects(n, n) for n in (3, 9, 22, 30, 14, 6, 2, 27)], 2),
         ('> 0',),
-        ('> 127', 'JPEG'),
+        never=('> 127', 'JPEG'),
     ),
     'instance maps, few objects': Situation(
         'the same with at most six objects in a file',
         ('MG170',),
         masks([objects(n, n) for n in (1, 3, 2, 6, 4, 2, 5, 3, 1, 4)], 2),
         ('> 0',),
-        ('num_classes=7',),
+        never=('num_classes=7',),
     ),
     'instance maps of cells, one class': Situation(
         'num_classes=2, up to 45 cells in a file',
         ('MG170',),
         masks([objects(n, n) for n in (45, 38, 12, 40, 25)], 2),
         ('> 0',),
-        ('> 127',),
-    ),
-    'Cityscapes labelIds': Situation(
-        'labelIds where trainIds are meant',
-        ('MG101',),
-        masks(scenes([*CITYSCAPES_IDS, 0, 1, 4], 4), 19, files=dict(stem='ulm_{:06}_gtFine_labelIds')),
-        ('labelTrainIds',),
+        never=('> 127',),
     ),
     'Cityscapes labelIds under other names': Situation(
         'raw ids in files named otherwise', ('MG101',), renamed_cityscapes, ('labelTrainIds',)
@@ -118,22 +130,38 @@ SITUATIONS: Dict[str, Situation] = {
     'COCO-Stuff raw': Situation(
         'raw stuff ids up to 181 in 171 classes', ('MG117',), masks(scenes(COCO_STUFF, 5), 171), ('labelTrainIds',)
     ),
+    'LiheYoung/FreeMask#4': Situation(
+        'raw COCO-Stuff ids, nobody said how many classes there are',
+        ('MG117',),
+        masks(of_ids(COCO_STUFF_IDS, 20, 9), None),
+        ('COCO', '171'),
+    ),
+    'COCO-Stuff, 150 classes': Situation(
+        'the table of ADE for ids of COCO-Stuff',
+        ('MG117',),
+        masks(of_ids(COCO_STUFF_IDS, 20, 9), 150),
+        ('COCO',),
+        never=('num_classes=182',),
+    ),
+    'ADE20K full for 847 classes': Situation(
+        '847 classes need more than 8 bits',
+        ('MG122',),
+        wide_ids(847, 847),
+        ('ADE20K full', 'do not fit'),
+        first=('int64',),
+    ),
     'BraTS 2021': Situation(
         '1, 2 and 4, no 3', ('MG118',), masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), ('label_map={4: 3}',)
     ),
-    'gaps': Situation('0, 1, 2, 5, 9: five ids, not 0..4', ('MG116',), masks(scenes([0, 1, 2, 5, 9], 7), 5), ('9: 4',)),
     'a subset of ids, not renumbered': Situation(
         'three classes of a larger set were kept with their old ids 0, 7, 15',
         ('MG116', 'MG107'),
         masks(scenes([0, 7, 15], 7), 3),
-        MAP_OF_PAIR[:1],
-        ('num_classes=16',),
+        ('map',),
+        never=('num_classes=16',),
     ),
     'gray levels of three classes': Situation(
-        '0, 127 and 255 drawn to be seen',
-        ('MG125',),
-        masks(scenes([0, 127, 255], 6), 3),
-        ('127: 1', '255: 2'),
+        '0, 127 and 255 drawn to be seen', ('MG125',), masks(scenes([0, 127, 255], 6), 3), ('127: 1', '255: 2')
     ),
     'gray levels of five classes': Situation(
         '0, 64, 128, 192, 255 (the five gray levels of a tutorial)',
@@ -141,20 +169,15 @@ SITUATIONS: Dict[str, Situation] = {
         masks(scenes([0, 64, 128, 192, 255], 6), 5),
         ('64: 1', '255: 4'),
     ),
-    'gray levels 0 and 128': Situation(
-        'a binary mask drawn in middle gray', ('MG125',), masks(blobs(128, 6), 2), ('128: 1',)
-    ),
-    'gray levels 0 and 38': Situation(
-        'a VOC palette of one class, converted to gray: (128, 0, 0) became 38',
-        ('MG121', 'MG125', 'MG107'),
-        masks(blobs(38, 6), 2),
-        ('38: 1',),
-    ),
     'void minus one': Situation(
-        'a copied "label -= 1" made 254 of void',
+        'a copied "label -= 1" made 254 of void', ('MG133',), masks(scenes([0, 1, 2, 3, 254], 6), 5), ('254: 255',)
+    ),
+    'five classes, background first': Situation(
+        '0..4 stored as 255, 0..3',
         ('MG133',),
-        masks(scenes([0, 1, 2, 3, 254], 6), 5),
-        ('254: 255',),
+        seg_config(subtracted(mostly_zero(5)), FIVE, seg_model(5)),
+        ('4', 'subtract'),
+        first=('255: 0',),
     ),
     'VOC borders under ignore_index=0': Situation(
         'ignore_index was set to 0 to leave out the background: 255 is not ignored any more',
@@ -162,23 +185,11 @@ SITUATIONS: Dict[str, Situation] = {
         with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
         ('ignore_index=255',),
     ),
-    'VOC borders under ignore_index=21': Situation(
-        'ignore_index is the number of classes; the files say 255',
+    'pytorch-semseg, void is 255': Situation(
+        'ignore_index=250 of the code, 255 in the files',
         ('MG104',),
-        with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=21),
-        ('ignore_index=255',),
-    ),
-    'void is 0 and ignored': Situation(
-        'ignore_index=0 lies inside the classes: its output competes for ever',
-        ('MG209',),
-        with_options(masks(scenes(range(6), 6), 6), ignore_index=0),
-        ('outside the classes',),
-    ),
-    'reduce_zero_label on 0/1': Situation(
-        'the background 0 is ignored, the object becomes class 0',
-        ('MG124',),
-        with_options(masks(blobs(1, 8), 2), reduce_zero_label=True),
-        ('reduce_zero_label=False',),
+        with_options(masks(scenes([*range(19), VOID], 5), 19), ignore_index=250),
+        ('255',),
     ),
     'half of the files are void': Situation(
         'tiles at the rim of the orthophoto hold 255 alone',
@@ -191,5 +202,29 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG107', 'MG133'),
         masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
         ('254: 255',),
+    ),
+    'label_map in the wrong order': Situation(
+        'the map names raw values 1, 2, 7, but reduce_zero_label subtracts first',
+        ('MG126',),
+        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
+        ('label_map=',),
+    ),
+    'label_map to 3 of three classes': Situation(
+        'the map itself leads out of the classes',
+        ('MG212',),
+        with_options(masks(scenes([0, 7, 8, 11], 6), 3), label_map=((7, 1), (8, 2), (11, 3))),
+        ('11',),
+    ),
+    'kornia/kornia#839': Situation(
+        'VOC with 255 borders is right; the dice loss makes one-hot vectors of 255',
+        ('MG100',),
+        masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21),
+        ('one-hot',),
+    ),
+    'Lightning-AI/torchmetrics#2849': Situation(
+        'six classes and 255: right; the metric does not know the ignored value',
+        ('MG100',),
+        masks(scenes([*range(6), VOID], 6), 6),
+        ('ignore_index=255',),
     ),
 }

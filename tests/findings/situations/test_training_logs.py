@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from kinds_fresh import LOGS
-from kinds_fresh_2_runs import LOGS as MORE_LOGS
-from kinds_fresh_3_runs import LOGS as LOGS_3
-from kinds_logs import KINDS, LogKind
+from training_logs import LOGS, LogKind
 
 from mmguard.text.words import sentences
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.explain.render import as_text
 
 
-@pytest.mark.parametrize(
-    'kind', [pytest.param(kind, id=name) for name, kind in {**KINDS, **LOGS, **MORE_LOGS, **LOGS_3}.items()]
-)
+@pytest.mark.parametrize('kind', [pytest.param(kind, id=name) for name, kind in LOGS.items()])
 def test_the_first_cause_is_the_true_one(kind: LogKind) -> None:
     found = explain_text([kind.log])
     assert found is not None

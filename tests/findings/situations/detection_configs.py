@@ -1,22 +1,26 @@
-"""Situations that show in an mmdet config together with its annotation files."""
+"""Situations that show in an mmdet config, alone or together with its annotation files."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Dict
 
 from annotation_files import VOC_GOOD, corners, normalised
 from situation import (
     CE,
+    CHECK,
+    Build,
     Situation,
     coco_config,
     coco_data,
     coco_json,
     faster,
     numbered,
+    old,
     retina,
     some_boxes,
+    train_config,
     voc_config,
-    write_config,
 )
 
 PETS = numbered('cat', 'dog', 'cow')
@@ -46,10 +50,7 @@ def detr(num_classes: int, weights: Any) -> Dict[str, Any]:
 def folder_twice(root: Any) -> Any:
     """file_name holds the folder, and so does data_prefix."""
     coco_json(root / 'train/ann.json', PETS, some_boxes([1, 2, 3]))
-    data = coco_data(root, NAMES, data_prefix=dict(img='train/'))
-    return write_config(root, default_scope='mmdet', model=retina(3), train_dataloader=dict(dataset=data)), {
-        'splits': ('train',)
-    }
+    return train_config(root, retina(3), coco_data(root, NAMES, data_prefix=dict(img='train/')), 'mmdet')
 
 
 def other_case_on_disk(root: Any) -> Any:
@@ -57,10 +58,56 @@ def other_case_on_disk(root: Any) -> Any:
     coco_json(root / 'train/ann.json', PETS, some_boxes([1, 2, 3]))
     for path in list((root / 'train').glob('*.jpg')):
         path.rename(path.with_suffix('.JPG'))
-    data = coco_data(root, NAMES)
-    return write_config(root, default_scope='mmdet', model=retina(3), train_dataloader=dict(dataset=data)), {
-        'splits': ('train',)
-    }
+    return train_config(root, retina(3), coco_data(root, NAMES), 'mmdet')
+
+
+def windows_paths(data: Dict[str, Any]) -> None:
+    for one in data['images']:
+        one['file_name'] = 'images\\train\\' + one['file_name']
+
+
+def splits(model: Any, train: Any, val: Any) -> Build:
+    """A config alone, with the class list of each split, or none."""
+    return lambda root: train_config(
+        root, model, coco_data(root, train), 'mmdet', val_dataloader=dict(dataset=coco_data(root, val, 'val'))
+    )
+
+
+def wrapped(root: Path) -> Any:
+    """The class list at the outer one of two wrappers."""
+    data = dict(type='ClassBalancedDataset', dataset=coco_data(root, None))
+    outer = dict(type='RepeatDataset', dataset=data, classes=NAMES)
+    return train_config(root, faster(3), outer, 'mmdet', val_dataloader=dict(dataset=coco_data(root, NAMES, 'val')))
+
+
+def joined(root: Path) -> Any:
+    """Two files that are trained together."""
+    for name, categories in (('a', PETS), ('b', numbered('cow', 'cat', 'dog', start=0))):
+        coco_json(root / name / 'ann.json', categories, some_boxes(list(categories), 6))
+    both = dict(type='ConcatDataset', datasets=[coco_data(root, NAMES, name) for name in 'ab'])
+    return train_config(root, retina(3), both, 'mmdet')
+
+
+def with_masks(model: Any, **annotation: Any) -> Build:
+    loads = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True, with_mask=True)]
+    return coco_config(PETS, NAMES, model, settings=dict(pipeline=loads), annotation=annotation)
+
+
+def grid() -> Dict[str, Any]:
+    model = faster(3)
+    model['roi_head'] = {**model['roi_head'], 'type': 'GridRoIHead', 'grid_head': dict(type='GridHead')}
+    return model
+
+
+def crowds(alone_in: int, beside: int = 0) -> Build:
+    """A file in which all objects of some images are crowds; the config leaves empty images out."""
+
+    def change(data: Dict[str, Any]) -> None:
+        for number, one in enumerate(data['annotations']):
+            if one['image_id'] <= alone_in or (one['image_id'] <= alone_in + beside and number % 3 == 0):
+                one['iscrowd'] = 1
+
+    return coco_config(PETS, NAMES, grid(), some_boxes([1, 2, 3], 20), change=change)
 
 
 SITUATIONS: Dict[str, Situation] = {
@@ -87,28 +134,11 @@ SITUATIONS: Dict[str, Situation] = {
         coco_config(numbered('bolt'), None, retina(1)),
         ("classes=('bolt',)",),
     ),
-    'num_classes counts the background': Situation(
-        'three classes, num_classes=4', ('MG202',), coco_config(PETS, NAMES, faster(4)), ('num_classes=3',)
-    ),
-    'num_classes left at 80': Situation(
-        'the head kept 80', ('MG201',), coco_config(PETS, NAMES, retina(80)), ('num_classes=3',)
-    ),
     'DETR: class_weight without no-object': Situation(
         'class_weight is a list of the weights of three classes and more; DETRHead makes that list itself',
         ('MG207',),
         coco_config(PETS, NAMES, detr(3, [1.0, 1.0, 1.0, 0.1, 0.1])),
         ('class_weight=1.0, bg_cls_weight=0.1',),
-    ),
-    'open-mmlab/mmdetection#2361': Situation(
-        'training and validation JSON list the categories in different order',
-        ('MG141',),
-        coco_config(PETS, NAMES, retina(3), val=numbered('dog', 'cat', 'cow'), look_at='val'),
-    ),
-    'the validation keeps the names of COCO': Situation(
-        'metainfo was given to the training alone',
-        ('MG204',),
-        coco_config(PETS, NAMES, retina(3), val=PETS, val_classes=('person', 'car', 'bus')),
-        ('val_dataloader',),
     ),
     'all images are too small': Situation(
         'patches of 28 x 28, min_size=32',
@@ -161,4 +191,61 @@ SITUATIONS: Dict[str, Situation] = {
     'VOC: num_classes left at 20': Situation(
         'two names, the head kept 20', ('MG201',), voc_config(VOC_GOOD, ('cat', 'dog'), faster(20)), ('num_classes=2',)
     ),
+    'paths of Windows': Situation(
+        'file_name holds backslashes and folders',
+        ('MG150',),
+        coco_config(PETS, NAMES, retina(3), change=windows_paths),
+        ('file_name',),
+    ),
+    'Faster R-CNN of 81': Situation(
+        'num_classes=81 as in mmdet 1.x, the 80 classes of COCO',
+        ('MG202', 'MG201'),
+        coco_config({i: f'c{i}' for i in range(1, 81)}, tuple(f'c{i}' for i in range(1, 81)), faster(81)),
+        ('num_classes=80',),
+    ),
+    'VOC: a tenth of the names is misspelt': Situation(
+        '"helmt" in some XML files is left out without a word',
+        ('MG154', 'MG140'),
+        voc_config(
+            [[('helmet', [20, 30, 90, 120])]] * 9 + [[('helmt', [20, 30, 90, 120]), ('helmet', [5, 5, 60, 60])]],
+            ('helmet',),
+            faster(1),
+        ),
+        ("'helmt'",),
+    ),
+    'the validation falls back': Situation(
+        'metainfo of the training alone',
+        ('MG204',),
+        splits(retina(3), NAMES, None),
+        ('val_dataloader',),
+        first=("'cat'",),
+        never=('person',),
+        command=CHECK,
+    ),
+    'classes at two wrappers': Situation(
+        'wrappers take none',
+        ('MG203',),
+        wrapped,
+        never=('person',),
+        command=CHECK,
+    ),
+    'near: COCO itself': Situation('80 and 80', (), splits(retina(80), None, None), command=CHECK),
+    'first, with one head': Situation(
+        'background is no class of mmdet',
+        ('MG160',),
+        splits(retina(3), ('background', 'cat', 'dog'), ('background', 'cat', 'dog')),
+        ("'background'",),
+        first=("('cat', 'dog',)", 'num_classes=2'),
+        command=CHECK,
+    ),
+    'two files trained together': Situation(
+        'the label of a class differs between the files',
+        ('MG141', 'MG178'),
+        joined,
+    ),
+    'with_mask, boxes alone': Situation('no mask anywhere', ('MG179',), with_masks(faster(3)), ('there is no mask',)),
+    'ranks: crowds alone in five images of twenty': Situation(
+        'loss_grid is missing for a batch of such images: crowds are no targets', ('MG146',), crowds(5), ('crowd',)
+    ),
+    'near: merely old': Situation('nothing else', ('MG227',), old(retina(3), 'mmdet', classes=NAMES), command=CHECK),
 }

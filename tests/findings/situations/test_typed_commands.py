@@ -1,16 +1,13 @@
-"""Kinds of causes as they are typed: what a command prints, and its exit code."""
+"""Commands as they are typed: what a command prints, and its exit code."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from kinds_fresh_2_runs import TYPED as FRESH_2
-from kinds_fresh_3_runs import TYPED as FRESH_3
+from typed_commands import TYPED
 
 from mmguard.cli import main
-
-TYPED = {**FRESH_2, **FRESH_3}
 
 
 @pytest.mark.parametrize('name', list(TYPED))

@@ -1,7 +1,4 @@
-"""Batches as people hand them to ``check_target``, with what is really wrong, written down before the first run."""
-
-# Expectations that were changed after the first run: the order of words in four; 'masked tokens', which warned (as
-# language models are trained); 'ToTensor and long, with void', which warned (crops of two classes look the same).
+"""Batches as people hand them to ``check_target``, with what is really wrong."""
 
 from __future__ import annotations
 
@@ -63,12 +60,21 @@ def masks(top: float) -> Tensor:
     return channel(regions((0, 1)) * top)
 
 
+def clamped(scores: Tensor, target: Tensor) -> Tensor:
+    """A Dice loss as people write it: what does not fit one_hot is clamped first."""
+    classes = scores.shape[1]
+    wanted = torch.nn.functional.one_hot(target.clamp(0, classes - 1), classes).movedim(-1, 1).float()
+    found = scores.softmax(1)
+    return 1 - 2 * (found * wanted).sum() / (found.sum() + wanted.sum())
+
+
 SIX, FOUR, TWO = regions(range(6)), regions(range(4)), regions((0, 1))
 VOID = SIX.masked_fill(regions((0, 1)) == 1, 255)
 OPENMMLAB = ('GuardSegLabels', 'metainfo', 'reduce_zero_label', 'LoadAnnotations', 'ignore_index=-4')
+SEVEN = regions(range(7), (2, 48, 48))
+
 
 BATCHES: Dict[str, Batch] = {
-    # ---- several faults at once
     'PIDNet#81': Batch(
         'tables of Cityscapes (weights, label_mapping) kept for 6 classes of my own',
         batch(6, torch.full((4, 32, 64), 255), weight=torch.ones(19), ignore_index=255),
@@ -126,7 +132,6 @@ BATCHES: Dict[str, Batch] = {
         ('value -2',),
         ('ignore_index=-2',),
     ),
-    # ---- one channel, binary targets
     'BCE of floats': Batch('nothing is wrong', batch(1, masks(1.0).float()), 'passes'),
     'BCE of 0/255': Batch(
         '0/255 masks for a sigmoid', batch(1, masks(255.0)), 'raises', ('(target > 0).float()',), ('softmax(1)',)
@@ -164,7 +169,6 @@ BATCHES: Dict[str, Batch] = {
         'raises',
         ('multilabel',),
     ),
-    # ---- shapes that a framework wants so
     'MONAI': Batch(
         'nothing for MONAI with to_onehot_y; F.cross_entropy wants it without the channel',
         batch(4, channel(FOUR)),
@@ -196,4 +200,116 @@ BATCHES: Dict[str, Batch] = {
         'the target lacks the batch', batch(4, FOUR[0], size=(1, 24, 32)), 'raises', ('target.unsqueeze(0)',)
     ),
     'no batch at all': Batch('neither has a batch', call(torch.zeros(4, 24, 32), FOUR[0]), 'raises', ('unsqueeze(0)',)),
+    'masks of bool for one channel': Batch(
+        'binary masks, right but for their type',
+        batch(1, regions((0, 1), (2, 48, 48)).unsqueeze(1).bool()),
+        'raises',
+        ('.float()',),
+        ('softmax(1)', 'squeeze(1)'),
+    ),
+    'the channel last, as in TensorFlow': Batch(
+        'class indices (N, H, W, 1)',
+        batch(7, SEVEN.unsqueeze(-1), size=(2, 48, 48)),
+        'raises',
+        ('target.squeeze(-1)',),
+        ('one-hot of', 'argmax'),
+    ),
+    'a Dice that clamps': Batch(
+        'its ignored pixels become the last class',
+        batch(4, regions((0, 1, 2, 3, 255)), ignore_index=255, loss=clamped),
+        'raises',
+        ('ignore',),
+    ),
+    'ToTensor and long': Batch(
+        'ToTensor, then .long(): all zeros',
+        batch(5, (regions(range(5)) / 255).long()),
+        'warns',
+        ('class 0', 'ToTensor'),
+    ),
+    'ToTensor and long, with void': Batch(
+        'the same of labels with 255: 1 where nobody labelled',
+        batch(19, (VOID / 255).long(), ignore_index=255),
+        'passes',
+        ('Only 0 and 1 of 19', 'ToTensor'),
+    ),
+    'all background': Batch('crops of background', batch(2, torch.zeros(2, 24, 32).long()), 'warns', ('class 0',)),
+    'UniMatch#29': Batch(
+        '0/255 masks where 255 is ignored',
+        batch(2, regions((0, 255)), ignore_index=255),
+        'warns',
+        ('255', '(target > 0).long()'),
+    ),
+    'PaddleSeg#2270': Batch(
+        'Dice makes one-hot of 255; the labels are right',
+        batch(19, VOID, ignore_index=255),
+        'passes',
+        ('255', 'one-hot'),
+    ),
+    'PaddleSeg#1499': Batch(
+        'weights looked up by label, 255 included',
+        batch(10, VOID, ignore_index=255, weight=torch.ones(10)),
+        'passes',
+        ('255', 'weights'),
+    ),
+    'geti#3264': Batch(
+        'the metric ignores K, the padding is 255',
+        batch(7, VOID, ignore_index=6),
+        'raises',
+        ('MG104', 'ignore_index=255'),
+    ),
+    'pytorch#15508': Batch(
+        'a bug of torch 1.0 with reduction="none"; the labels are right',
+        call(torch.zeros(6, 3), torch.tensor([0, 1, 255, 0, 1, 2]), ignore_index=255),
+        'passes',
+        ('valid', '255'),
+    ),
+    'gray levels of two': Batch(
+        'levels of 128', batch(3, regions((0, 128, 255))), 'raises', ('mmguard scan',), ('bucketize', 'torch.tensor([')
+    ),
+    'palette as gray': Batch(
+        'the VOC palette converted to gray',
+        batch(21, regions((0, 38, 75, 113, 14, 147))),
+        'raises',
+        (),
+        ('bucketize', '148 outputs', 'torch.tensor(['),
+    ),
+    '94 % ignored': Batch(
+        'a label map sends nearly all to 255',
+        batch(19, torch.where(torch.arange(32) < 30, 255, SIX), ignore_index=255),
+        'warns',
+        ('93.', 'ignored'),
+    ),
+    'masked tokens': Batch(
+        'nothing: language models are trained on few tokens',
+        call(torch.zeros(90, 19), torch.where(torch.arange(90) < 80, -100, torch.arange(90) % 5)),
+        'passes',
+        ('88.9',),
+        ('rotation',),
+    ),
+    'all ignored': Batch(
+        'the label map is of another data set',
+        batch(6, torch.full((2, 8, 8), 255), ignore_index=255),
+        'raises',
+        ('map',),
+    ),
+    'FreeMask#4, 150': Batch(
+        'COCO-Stuff ids minus one, 255 made 254, 150 outputs',
+        batch(150, regions((254, 0, 2, 12, 52, 104, 158, 165, 176, 173, 167, 111)), ignore_index=255),
+        'raises',
+        ('COCO',),
+        ('255 outputs', '177 outputs'),
+    ),
+    'FreeMask#4, no shift, 150': Batch(
+        'COCO-Stuff ids, 150 outputs',
+        batch(150, regions((255, 1, 3, 13, 53, 105, 159, 166, 177, 174, 168, 112)), ignore_index=255),
+        'raises',
+        ('COCO',),
+        ('178 outputs',),
+    ),
+    'FreeMask#4, 183': Batch(
+        '255 became 254 by a shift',
+        batch(183, regions((254, 0, 2, 12, 52, 104, 158, 165, 176)), ignore_index=255),
+        'raises',
+        ('254', 'no shift', 'COCO-Stuff'),
+    ),
 }

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import zlib
 from pathlib import Path
 from typing import Any, Dict
 
 import numpy as np
-from drawn_scenes import (
-    blob,
-    coloured,
-    each,
-    photo,
-    save,
-    save_photos,
-    scene,
-    scenes,
-    soft,
-)
+from drawn_scenes import VOID, blob, coloured, each, photo, save, save_photos, scene, scenes, soft
+from mask_values import blobs
 from PIL import Image
-from situation import Situation, masks
+from situation import Situation, masks, seg_config, seg_model
 
 VOC_COLOURS = [(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0), (0, 0, 128)]
 STREET = [(128, 64, 128), (244, 35, 232), (70, 70, 70), (0, 0, 142), (107, 142, 35)]
 OWN_COLOURS = [(0, 0, 0), (250, 50, 83), (51, 221, 255), (36, 179, 83)]
-BLOBS = [blob(1, seed=seed) for seed in range(8)]
 WHITE = [blob(255, seed=seed) for seed in range(8)]
 FIVE = scenes(range(5), 6)
 
@@ -90,19 +81,47 @@ def cases_differ(root: Path) -> Any:
     return pairs(root, FIVE, 5, 'img_{:03}', stem='IMG_{:03}')
 
 
+def four_bits(root: Path) -> Any:
+    folder = save(root / 'masks', ())
+    for number in range(5):
+        rows = scene(range(5), number)
+        packed = (rows[:, ::2] << 4 | rows[:, 1::2]).astype(np.uint8)
+        (folder / f'{number}.png').write_bytes(_gray_png(packed, rows.shape, 4))
+    return folder, dict(num_classes=5)
+
+
+def _gray_png(packed: np.ndarray, shape: Any, bits: int) -> bytes:
+    import struct
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+
+    head = struct.pack('>IIBBBBB', shape[1], shape[0], bits, 0, 0, 0, 0)
+    rows = b''.join(b'\0' + row.tobytes() for row in packed)
+    body = chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
+    return b'\x89PNG\r\n\x1a\n' + body
+
+
+def two_tools(root: Path) -> Any:
+    save(root / 'masks', FIVE, 'a_{}', palette=VOC_COLOURS)
+    save(root / 'masks', each(FIVE, lambda label: coloured(label, VOC_COLOURS)), 'b_{}')
+    return root / 'masks', dict(num_classes=5)
+
+
+def noisy(label: np.ndarray, quality: int = 75) -> np.ndarray:
+    """What a JPEG in between made of it."""
+    file = io.BytesIO()
+    Image.fromarray(label).save(file, format='JPEG', quality=quality)
+    return np.asarray(Image.open(file))
+
+
 SITUATIONS: Dict[str, Situation] = {
     'milesial/Pytorch-UNet#311': Situation(
         "pillow's default resize (bicubic) overshoots: a few pixels of N at the edges of class N - 1",
         ('MG136',),
         masks(each(scenes([0, 5, 12, 20], 6), lambda label: soft(label, (113, 87), Image.BICUBIC)), 21),
         ('INTER_NEAREST',),
-        ('num_classes=23', 'num_classes=22'),
-    ),
-    'palette saved as colours': Situation(
-        'palette PNGs were opened and saved with OpenCV: VOC colours now',
-        ('MG120',),
-        masks(each(FIVE, lambda label: coloured(label, VOC_COLOURS)), 5),
-        ('(128, 0, 0): 1', '(0, 0, 128): 4'),
+        never=('num_classes=23', 'num_classes=22'),
     ),
     '16 bits, 0 and 65535': Situation(
         'a binary mask saved white in 16 bits: it wraps to 255, which is ignored',
@@ -124,7 +143,7 @@ SITUATIONS: Dict[str, Situation] = {
     '4-bit files': Situation(
         'pngquant wrote 4-bit gray: loaders stretch 1 to 17',
         ('MG151',),
-        lambda root: (_four_bits(root), dict(num_classes=5)),
+        four_bits,
         ('8 bits',),
     ),
     'other size': Situation(
@@ -156,33 +175,26 @@ SITUATIONS: Dict[str, Situation] = {
     'labels of half of the set drawn in 255': Situation(
         'palette PNGs in a folder with colour PNGs of a second tool',
         ('MG120',),
-        lambda root: (_two_tools(root), dict(num_classes=5)),
+        two_tools,
         ('colours',),
     ),
+    'facebookresearch/detectron2#1760': Situation(
+        'palette PNGs, right as indices; the reader converts them to gray',
+        ('MG121',),
+        masks(scenes([*range(4), VOID], 8), 4, files=dict(palette=[(0, 0, 0)] * 256)),
+        ("convert('L')",),
+    ),
+    'near: a palette of colours': Situation(
+        'right as indices',
+        ('MG100',),
+        masks(scenes(range(4), 8), 4, files=dict(palette=[(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)])),
+        ('cv2.imread', "convert('L')"),
+    ),
+    'two peaks: PNG after a poor JPEG, in a config': Situation(
+        'compressed once, 0 and 255',
+        ('MG136', 'MG106', 'MG103'),
+        seg_config(each(blobs(VOID, 10), lambda label: noisy(label, 40)), ['background', 'crack'], seg_model(2)),
+        first=('threshold',),
+        never=(': 255}',),
+    ),
 }
-
-
-def _four_bits(root: Path) -> Path:
-    folder = save(root / 'masks', ())
-    for number in range(5):
-        rows = scene(range(5), number)
-        packed = (rows[:, ::2] << 4 | rows[:, 1::2]).astype(np.uint8)
-        (folder / f'{number}.png').write_bytes(_gray_png(packed, rows.shape, 4))
-    return folder
-
-
-def _gray_png(packed: np.ndarray, shape: Any, bits: int) -> bytes:
-    import struct
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
-
-    head = struct.pack('>IIBBBBB', shape[1], shape[0], bits, 0, 0, 0, 0)
-    rows = b''.join(b'\0' + row.tobytes() for row in packed)
-    body = chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
-    return b'\x89PNG\r\n\x1a\n' + body
-
-
-def _two_tools(root: Path) -> Path:
-    save(root / 'masks', FIVE, 'a_{}', palette=VOC_COLOURS)
-    return save(root / 'masks', each(FIVE, lambda label: coloured(label, VOC_COLOURS)), 'b_{}')

@@ -8,12 +8,10 @@ import annotation_files
 import detection_configs
 import mask_files
 import mask_values
-import second_round
 import segmentation_configs
-import third_round
 from situation import Situation
 
-TABLES = (mask_values, mask_files, segmentation_configs, annotation_files, detection_configs, second_round, third_round)
+TABLES = (mask_values, mask_files, segmentation_configs, annotation_files, detection_configs)
 SITUATIONS: Dict[str, Situation] = {
     f'{table.__name__}: {name}': situation for table in TABLES for name, situation in table.SITUATIONS.items()
 }

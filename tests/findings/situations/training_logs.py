@@ -1,4 +1,4 @@
-"""Kinds of ends of trainings, and of installations, written down with their causes before anything was run on them."""
+"""Ends of trainings as they stand in logs, with what is really wrong."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def unused(indices: Dict[int, str], names: str = '') -> str:
     return ''.join(''.join(f'[rank{rank}]: {line}\n' for line in row.splitlines()) for rank, row in zip(indices, rows))
 
 
-GIOU = (
-    'Epoch: [14] loss: 31.2 grad_norm: 812.4\nEpoch: [15] loss: nan grad_norm: nan\n'
-    'Traceback (most recent call last):\n  File "box_ops.py", line 53, in generalized_box_iou\n'
-    '    assert (boxes1[:, 2:] >= boxes1[:, :2]).all()\nAssertionError\n'
-)
+def traced(*frames: str, error: str) -> str:
+    return 'Traceback (most recent call last):\n' + ''.join(f'  {frame}\n' for frame in frames) + f'{error}\n'
+
+
 NAMES = 'roi_head.mask_head.convs.0.conv.weight, roi_head.mask_head.conv_logits.bias'
 
-KINDS: Dict[str, LogKind] = {
+
+LOGS: Dict[str, LogKind] = {
     'one of four ranks is absent (NCCL)': LogKind(
         'rank 1 skipped the all_reduce of a metric',
         'MG454',
@@ -101,18 +101,12 @@ KINDS: Dict[str, LogKind] = {
         'used on no rank',
         ('on all ranks',),
     ),
-    'unused on all of four ranks': LogKind(
-        'the same, more ranks', 'MG450', unused(dict.fromkeys(range(4), '7 8 9')), 'used on no rank', ('on all ranks',)
-    ),
     'unused on one rank (maskrcnn-benchmark#497)': LogKind(
         'a rank had no proposals for the mask head',
         'MG450',
         unused({1: '60 61 62 63'}, NAMES),
         'drew images without any target',
         ('roi_head.mask_head',),
-    ),
-    'GIoU of NaN (D-FINE-seg#4)': LogKind(
-        'the predictions are NaN after divergence', 'MG445', GIOU, 'training diverged', never=('renumber',)
     ),
     'GIoU in the first iteration': LogKind(
         'boxes of the annotations are corners',
@@ -129,14 +123,76 @@ KINDS: Dict[str, LogKind] = {
         'memory',
         ('memtest',),
     ),
-    'memory of the host': LogKind(
-        'killed by the kernel', 'MG458', 'epoch 2\nOut of memory: Killed process 71 (python)\nKilled\n', 'Host memory'
-    ),
     'a rate too high': LogKind(
         'loss of nan after growing',
         'MG443',
         '07/01 Iter 50 lr: 1.0e+00 loss: 84.2 grad_norm: 912\nIter 100 lr: 1.0e+00 loss: nan grad_norm: nan\n'
         'Loss is nan, stopping training\n',
         'learning rate',
+    ),
+    'Dice of segmentation_models_pytorch makes one-hot of 255': LogKind(
+        'the ignored label goes through one_hot',
+        'MG407',
+        'Traceback (most recent call last):\n  File "train.py", line 88, in <module>\n    loss = criterion(out, mask)\n'
+        '  File "/opt/lib/python3.10/site-packages/segmentation_models_pytorch/losses/dice.py", line 83, in forward\n'
+        '    y_true = F.one_hot(y_true, num_classes)\n'
+        'RuntimeError: Class values must be smaller than num_classes.\n',
+        says=('255',),
+    ),
+    'MONAI makes one-hot of 255': LogKind(
+        'the ignored label goes through one_hot; the labels are right',
+        'MG416',
+        traced(
+            'File "train_abdomen.py", line 141, in <module>\n    loss = loss_function(outputs, labels)',
+            'File "/opt/venv/lib/python3.10/site-packages/monai/losses/dice.py", line 766, in forward\n'
+            '    dice_loss = self.dice(input, target)',
+            'File "/opt/venv/lib/python3.10/site-packages/monai/losses/dice.py", line 166, in forward\n'
+            '    target = one_hot(target, num_classes=n_pred_ch)',
+            'File "/opt/venv/lib/python3.10/site-packages/monai/networks/utils.py", line 196, in one_hot\n'
+            '    labels = o.scatter_(dim=dim, index=labels.long(), value=1)',
+            error='RuntimeError: index 255 is out of bounds for dimension 1 with size 6',
+        ),
+        first='ignored',
+    ),
+    'the confusion matrix of mmdet, a list too short': LogKind(
+        'the test set of the config names fewer classes than the annotations and results have',
+        'MG417',
+        traced(
+            'File "tools/analysis_tools/confusion_matrix.py", line 282, in <module>\n    main()',
+            'File "tools/analysis_tools/confusion_matrix.py", line 264, in main\n'
+            '    confusion_matrix = calculate_confusion_matrix(dataset, results, args.score_thr,',
+            'File "tools/analysis_tools/confusion_matrix.py", line 148, in analyze_per_img_dets\n'
+            '    confusion_matrix[gt_label, det_label] += 1',
+            error='IndexError: index 7 is out of bounds for axis 1 with size 4',
+        ),
+        first='class list of its own',
+    ),
+    'GIoU of NaN in transformers': LogKind(
+        'training diverged at a rate of 0.001',
+        'MG445',
+        "{'loss': 2.91, 'grad_norm': 340.2, 'learning_rate': 0.001, 'epoch': 1.9}\n"
+        "{'loss': nan, 'grad_norm': nan, 'learning_rate': 0.00099, 'epoch': 2.0}\n"
+        + traced(
+            'File "/opt/lib/python3.11/site-packages/transformers/loss/loss_for_object_detection.py", line 391, in '
+            'generalized_box_iou\n    raise ValueError(f"boxes1 must be in [x0, y0, x1, y1] (corner) format, but got '
+            '{boxes1}")',
+            error='ValueError: boxes1 must be in [x0, y0, x1, y1] (corner) format, but got tensor([[nan, nan, nan, '
+            "nan],\n        [nan, nan, nan, nan]], device='cuda:0', grad_fn=<ViewBackward0>)",
+        ),
+        'training diverged',
+        never=('renumber',),
+    ),
+    'background workers of nnU-Net': LogKind(
+        'the memory of the machine ran out; batchgenerators says it last',
+        'MG465',
+        'Exception in thread Thread-4 (results_loop):\n'
+        + traced(
+            'File "/venv/lib/python3.11/site-packages/batchgenerators/dataloading/nondet_multi_threaded_augmenter.py", '
+            'line 125, in results_loop\n    raise e',
+            error='RuntimeError: One or more background workers are no longer alive. Exiting. Please check the print '
+            'statements above for the actual error message',
+        ),
+        'memory',
+        never=('renumber', 'num_classes='),
     ),
 }
