@@ -21,7 +21,6 @@ WITHOUT: Dict[str, str] = {
     'annotation_files: no categories': 'MG149: the categories are not known',
     'annotation_files: no annotations': 'MG174: there is nothing to train on',
     'annotation_files: VOC: size is 0': 'MG176: a file of another format',
-    'second_round: VOC: an XML is cut off': 'MG132: files are to be copied again',
-    'second_round: pytorch/vision#1128': 'MG109: so many boxes are no slips, and how they are written is not known',
-    'reports: mmdetection#2972': 'MG109: what the boxes should be is known to the annotator alone',
+    'annotation_files: VOC: an XML is cut off': 'MG132: files are to be copied again',
+    'annotation_files: pytorch/vision#1128': 'MG109: so many boxes are no slips, and how they are written is not known',
 }
