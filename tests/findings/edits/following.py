@@ -34,7 +34,7 @@ REPORTS = {**segmentation_reports.REPORTS, **detection_reports.REPORTS}
 FOLLOWED = {
     name: one
     for name, one in {**SITUATIONS, **{f'reports: {name}': report for name, report in REPORTS.items()}}.items()
-    if one.command == SCAN
+    if one.command == SCAN and not name.startswith('detr_configs: ')  # which only their own programs load
 }
 BUILDS: Dict[str, Build] = {name: one.build for name, one in FOLLOWED.items()}
 #: Codes that name the true cause.

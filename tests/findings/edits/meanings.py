@@ -116,6 +116,7 @@ MEANS: Dict[str, Means] = {
     'reports: mmsegmentation#3617': grays([0, 255]),
     'reports: mmsegmentation#1719': Means((0, 38)),
     'reports: tensorflow/models#3739': Means((0, 128)),
+    'reports: mmsegmentation#970': Means(rgb(*COLOURS[:2])),
     'reports: mmsegmentation#1488': Means(rgb(*COLOURS[:5])),
     'reports: NVlabs/SegFormer#92': Means((0, 60, 120, 180)),
     'reports: fyu/drn#9': of_cityscapes(range(34)),

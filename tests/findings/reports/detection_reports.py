@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Dict
 
-from annotation_files import COCO_IDS, rt_detr, voc
+from annotation_files import COCO_IDS, voc
 from detection_configs import mask_rcnn
 from report import reported
 from situation import (
@@ -187,9 +187,6 @@ REPORTS: Dict[str, Situation] = {
         ('MG137', 'MG138'), detr(range(2905442, 2905448), 6), ('leave the boxes as they are', 'CUDA_LAUNCH_BLOCKING=1')
     ),
     'zylo117/Yet-Another-EfficientDet-Pytorch#373': reported(('MG138', 'MG102', 'MG107'), detr(range(3), 2), ('2',)),
-    'lyuwenyu/RT-DETR#99': reported(
-        ('MG162',), rt_detr({i: f'thing {i}' for i in range(5)}, 5, True), ('remap_mscoco_category: False',)
-    ),
     'ArgoHA/D-FINE-seg#4': reported(('MG100',), detr(range(4), 4), ('mmguard env',)),
     'kuangliu/pytorch-retinanet#24': reported(('MG117', 'MG138'), detr(COCO_IDS, 80), FROM_ZERO),
     'facebookresearch/detectron2#546': reported(

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List
 
 import numpy as np
-from situation import Boxes, Build, Situation, coco_json, json_alone, numbered, some_boxes, voc_xml, with_options
+from situation import Boxes, Build, Situation, json_alone, numbered, some_boxes, voc_xml, with_options
 
 COCO_IDS = [i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)]
 GOOD = some_boxes([0, 1, 2])
 NAMES = {0: 'cat', 1: 'dog', 2: 'cow'}
-COCO = {number: f'thing {number}' for number in COCO_IDS}
 BY_TEXT = {1: 'a', 10: 'j', 11: 'k', 2: 'b', 3: 'c', 4: 'd', 5: 'e', 6: 'f', 7: 'g', 8: 'h', 9: 'i'}
 FOUR = numbered('bolt', 'nut', 'pin', 'rod')
-FIFTEEN = numbered(*(f'thing {i}' for i in range(15)))
 
 
 def rewritten(change: Callable[[Dict[str, Any]], None], num_classes: Any = 3, ids: Any = None) -> Build:
@@ -72,26 +70,6 @@ def cut_off(root: Path) -> Any:
     path = root / 'VOC/Annotations/000005.xml'
     path.write_text(path.read_text()[:120])
     return root / 'VOC', {}
-
-
-def rt_detr(categories: Dict[int, str], classes: int, remap: bool, included: bool = False) -> Build:
-    """The YAML of RT-DETR, D-FINE or DEIM beside its JSON."""
-
-    def build(root: Path) -> Any:
-        coco_json(root / 'data/train.json', categories, some_boxes(list(categories), 30, 4))
-        data = (
-            f'num_classes: {classes}\nremap_mscoco_category: {remap}\ntrain_dataloader:\n  type: DataLoader\n  dataset:'
-            f'\n    type: CocoDetection\n    img_folder: {root}/data\n    ann_file: {root}/data/train.json\n'
-        )
-        path = root / 'rtdetr_r50vd.yml'
-        path.write_text(data, encoding='utf-8')
-        if included:
-            (root / 'dataset').mkdir()
-            (root / 'dataset/own.yml').write_text(data, encoding='utf-8')
-            path.write_text("__include__: ['dataset/own.yml']\nRTDETR:\n  backbone: PResNet\n", encoding='utf-8')
-        return path
-
-    return build
 
 
 def ids_of(build: Build, framework: str) -> Build:
@@ -188,26 +166,6 @@ SITUATIONS: Dict[str, Situation] = {
         'who numbers by the file and who by ids differ', ('MG141',), json_alone(BY_TEXT, 11), ('as texts',)
     ),
     '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20)),
-    'many outputs: 777 of custom_detection.yml': Situation(
-        'num_classes was left at the 777 that D-FINE writes there as an example',
-        ('MG161',),
-        rt_detr(numbered('weed', 'crop', 'stone'), 777, False),
-        ('777',),
-        first=('num_classes=4',),
-        never=('num_classes: 3', 'num_classes=3', 'MODEL.RETINANET'),
-    ),
-    'fifteen classes': Situation(
-        '12 is no id of COCO', ('MG162',), rt_detr(FIFTEEN, 15, True), ('12',), first=('remap_mscoco_category',)
-    ),
-    'in what is included': Situation(
-        'KeyError 0', ('MG162',), rt_detr(numbered('a', 'b', start=0), 2, True, included=True)
-    ),
-    'off, ids from 1': Situation(
-        '15 is beyond 0..14', ('MG138',), rt_detr(FIFTEEN, 15, False), ('num_classes=16',), never=('mmdet',)
-    ),
-    'off, COCO itself': Situation(
-        'ids to 90, 80 classes', ('MG138', 'MG162'), rt_detr(COCO, 80, False), ('remap_mscoco_category: True',)
-    ),
     'COCO: below 0': Situation(
         'a slip',
         ('MG152',),

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Dict
 
 import numpy as np
-from annotation_files import FIFTEEN, VOC_GOOD, ids_of, rt_detr
+from annotation_files import VOC_GOOD, ids_of
 from detection_configs import NAMES, PETS, cascade, crowds, detr, dino, mask_rcnn, with_masks
+from detr_configs import FIFTEEN, rt_detr
 from drawn_scenes import VOID, each, save, save_photos, scene, scenes
 from mask_files import VOC_COLOURS
 from mask_values import CITYSCAPES_IDS, COCO_STUFF_IDS, blobs, mostly_zero, of_ids

@@ -117,15 +117,6 @@ def test_what_is_wrong_is_not_called_cut_off(tmp_path: Path, end: bytes) -> None
     assert unread.words() == [f"{tmp_path / 'label_guard.jsonl'}:1 is left out: no 'iter'"]
 
 
-@given(JSON)
-def test_no_json_crashes_the_reader(record: Any) -> None:
-    for value in (record, {**LINE, 'samples': record}, {**LINE, 'losses': record}, {**LINE, 'total': record}):
-        try:
-            parse_line(json.dumps(value).encode())
-        except ValueError:
-            pass
-
-
 @given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.integers(1, 5), COUNTS), max_size=12), st.data())
 def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
     """Lines of several files, dealt and ordered anyhow, give the same totals."""

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import Tally
 from mmguard.log.totals import LoopTotals, LossCount
 from mmguard.tools.report.logged_run import read_run
@@ -118,27 +116,3 @@ def test_what_is_no_record_is_named(tmp_path: Path, text: str, why: str) -> None
 
 
 PLACES = ('run', 'modes', 'train', 'guards', 'guard', 'label_map', 'losses', 'classes', 'totals', 'pixels', 'iter')
-
-
-@given(junk=JSON, place=st.sampled_from(PLACES))
-def test_no_json_crashes_the_reader(tmp_path_factory: pytest.TempPathFactory, junk: Any, place: str) -> None:
-    train = mode()
-    whole = run(train=train)
-    if place == 'run':
-        whole = junk
-    elif place == 'modes':
-        whole['modes'] = junk
-    elif place == 'train':
-        whole['modes']['train'] = junk
-    elif place == 'guard':
-        train['guards'] = [junk]
-    elif place == 'label_map':
-        train['guards'] = [dict(GUARD, label_map=junk)]
-    elif place == 'pixels':
-        train['totals']['pixels'] = junk
-    else:
-        train[place] = junk
-    found = read(tmp_path_factory.mktemp('any') / 'r.json', whole)
-    for one in found.modes.values():
-        assert isinstance(one.spaces, LabelSpaces)
-        assert isinstance(one.data_roots, list)
