@@ -33,56 +33,20 @@ class Seen(NamedTuple):
     needs: Sequence[str] = ()
 
 
-def _coco(box: Any = (1, 1, 5, 5), name: Any = 'c', file_name: Any = 'a.jpg', **more: Any) -> Dict[str, bytes]:
-    """One image, one object; ``more`` are keys of either."""
-    size = {key: more.pop(key, 9) for key in ('width', 'height')}
-    record = dict(
-        images=[dict(id=1, file_name=file_name, **{key: value for key, value in size.items() if value is not None})],
-        categories=[dict(id=1, name=name)],
-        annotations=[dict(id=1, image_id=1, category_id=1, bbox=list(box), **more)],
-    )
-    return {'a.json': json.dumps(record).encode()}
-
-
-def _masks(*outlines: Any) -> Dict[str, bytes]:
+def _half_of_a_character(table: str, key: str) -> Dict[str, bytes]:
+    """In the name of a class or of a file; a box reaches out of its image."""
     record = coco()
-    for annotation, outline in zip(record['annotations'], outlines):
-        annotation['segmentation'] = outline
-    return {'a.json': json.dumps(record).encode()}
-
-
-def _crowd_as_text() -> Dict[str, bytes]:
-    record = coco()
-    record['annotations'][0]['iscrowd'] = '0'
+    record['annotations'][0]['bbox'] = [1, 1, 500, 5]
+    record[table][0][key] = '\ud800'
     return {'a.json': json.dumps(record).encode()}
 
 
 _FIX = 'fix a.json --out {out}/fixed'
 ANNOTATIONS: List[Seen] = [
-    Seen('a box beyond floats', _coco((1, 1, 5, 10**400), area=25), _FIX, 1, ['box_not_finite']),
-    Seen('a width beyond floats', _coco(width=10**400), _FIX, 1, ['width and a height above 0']),
-    Seen('a width that is NaN', _coco(width=float('nan')), _FIX, 1, ['width and a height above 0']),
-    Seen('a box of texts', _coco('1155'), _FIX, 0, ['1 area written', 'texts in place of numbers']),
-    Seen('a text among numbers', _coco((0, 0, '5', 3)), _FIX, 0, ['1 area written', 'texts in place of numbers']),
-    Seen('a box of texts beyond its image', _coco(('1', '1', '50', '5'), area=1), _FIX, 0, ['1 box clamped']),
-    Seen('a text times a huge number', _coco((0, 0, '5', 3 * 10**9), width=None, height=None), _FIX, 1, ['left out']),
-    Seen('half of a character as a class', _coco((1, 1, 50, 5), '\ud800'), _FIX, 1, ['half of a character']),
-    Seen('half of a character as a file', _coco(file_name='\ud800'), _FIX, 1, ['left out']),
     Seen(
-        'a line break within a key',
-        {'a.json': json.dumps(coco()).encode().replace(b'"info"', b'"in\nfo"')},
-        'scan a.json',
-        1,
-        ['expected a key'],
+        'half of a character as a class', _half_of_a_character('categories', 'name'), _FIX, 1, ['half of a character']
     ),
-    Seen(
-        'masks that are none',
-        _masks([[1, 2]], dict(counts='garbage~~', size=[48, 64]), [['a'] * 6], [], dict(size=[8, 8], counts=[64])),
-        'scan a.json --masks',
-        1,
-        ['MG179'],
-    ),
-    Seen('a flag as a text', _crowd_as_text(), 'scan a.json', 1, ['MG176', 'iscrowd']),
+    Seen('half of a character as a file', _half_of_a_character('images', 'file_name'), _FIX, 1, ['left out']),
 ]
 
 
@@ -94,17 +58,15 @@ def _voc(content: str) -> Dict[str, bytes]:
     }
 
 
-def _object(name: str = 'cat', right: str = '40', more: str = '', size: str = '64') -> str:
+def _object(name: str = 'cat', right: str = '40', size: str = '64') -> str:
     return (
         f'<annotation><size><width>{size}</width><height>48</height></size><object><name>{name}</name>'
         f'<difficult>0</difficult><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>{right}</xmax><ymax>9</ymax></bndbox></object>'
-        f'{more}</annotation>'
+        '</annotation>'
     )
 
 
-_NESTED = _object(right='900', more='<a>' * 100_000 + '</a>' * 100_000)
 ANNOTATIONS += [
-    Seen('a deep VOC file', _voc(_NESTED), 'fix . --out {out}/fixed', 1, ['nested too deeply'], ['PIL']),
     Seen(
         'no finite corner', _voc(_object(right='inf', size='nan')), 'fix . --out {out}/fixed', 1, ['left out'], ['PIL']
     ),
