@@ -125,19 +125,9 @@ BATCHES: Dict[str, Batch] = {
     'weights of Cityscapes for Cityscapes': Batch(
         'nothing is wrong', batch(19, regions(range(12)), weight=torch.ones(19)), 'passes'
     ),
-    'negative marks beside the ignored one': Batch(
-        '-2 is another mark, -1 ignored',
-        batch(6, SIX.masked_fill(TWO == 1, -1).index_fill(1, torch.tensor([2]), -2), ignore_index=-1),
-        'raises',
-        ('value -2',),
-        ('ignore_index=-2',),
-    ),
     'BCE of floats': Batch('nothing is wrong', batch(1, masks(1.0).float()), 'passes'),
     'BCE of 0/255': Batch(
         '0/255 masks for a sigmoid', batch(1, masks(255.0)), 'raises', ('(target > 0).float()',), ('softmax(1)',)
-    ),
-    'BCE of 0/255, uint8': Batch(
-        'the same, as loaded', batch(1, masks(255.0).byte()), 'raises', ('(target > 0).float()',), ('softmax(1)',)
     ),
     'BCE of 0/255 after resize': Batch(
         '0/255 masks with fractions at the edges',
@@ -298,13 +288,6 @@ BATCHES: Dict[str, Batch] = {
         'raises',
         ('COCO',),
         ('255 outputs', '177 outputs'),
-    ),
-    'FreeMask#4, no shift, 150': Batch(
-        'COCO-Stuff ids, 150 outputs',
-        batch(150, regions((255, 1, 3, 13, 53, 105, 159, 166, 177, 174, 168, 112)), ignore_index=255),
-        'raises',
-        ('COCO',),
-        ('178 outputs',),
     ),
     'FreeMask#4, 183': Batch(
         '255 became 254 by a shift',

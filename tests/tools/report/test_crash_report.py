@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Dict
 
 import pytest
-from hypothesis import strategies as st
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
@@ -21,11 +20,6 @@ TRACEBACK = (
     '  File "/site/losses/ce.py", line 45, in cross_entropy\n    loss = F.cross_entropy(\nIndexError: Target 77\n'
 )
 TALLIES = {'pixels': dict(total=64, skipped=9, remapped=0, values={'11': 9})}
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:

@@ -23,11 +23,6 @@ LINE = {
     'losses': {'head.loss': {'skipped': 2, 'remapped': 0}},
 }  # fmt: skip
 COUNTS = st.integers(0, 10**6)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=10,
-)
 
 
 def read(tmp_path: Path, content: bytes) -> Any:

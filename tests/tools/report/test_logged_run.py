@@ -7,17 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from mmguard.labels.tally import Tally
 from mmguard.log.totals import LoopTotals, LossCount
 from mmguard.tools.report.logged_run import read_run
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 TOTALS = LoopTotals(
     iterations=9, files=4, kinds={'pixels': Tally(90, 3), 'instances': Tally()}, losses={'h.loss': LossCount(9, 1)}
 )

@@ -90,35 +90,6 @@ def test_label_maps_in_an_lmdb_are_read_beside_the_loader_that_has_it_open(tmp_p
     assert [len(files) for files in nothing['facts']['maps']['unreadable'].values()] == [15], nothing['facts']['maps']
 
 
-@pytest.mark.parametrize('backend', ['petrel', 'petrel, mapped', 'memcached'])
-def test_label_maps_are_read_through_clients_that_no_index_has(
-    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).with_name('clients'))
-    data = tmp_path / 'buckets' / 'bucket' / 'data'
-    write_maps(data, 16)
-    names, conf = tmp_path / 'names.txt', tmp_path / 'petreloss.conf'
-    names.write_text('\n'.join(f'{"train" if n % 4 else "val"}/{n:03d}' for n in range(16) if n != 9) + '\n')
-    conf.write_text(str(tmp_path / 'buckets'))
-    mapped = {'backend': 'petrel', 'conf_path': str(conf), 'path_mapping': {'data/': 's3://bucket/data/'}}
-    root, args = {
-        'petrel': ('s3://bucket/data', {'backend': 'petrel', 'conf_path': str(conf)}),
-        'petrel, mapped': ('data', mapped),
-        'memcached': (str(data), {'backend': 'memcached', 'server_list_cfg': 'a', 'client_cfg': 'b'}),
-    }[backend]
-    found = []
-    monkeypatch.chdir(data.parent)
-    for at, backend_args in (('data' if root == 'data' else str(data), None), (root, args)):
-        text = _SEG.format(root='', names=str(names), args=backend_args, images=f'{at}/images', labels=f'{at}/labels')
-        found.append(scan(tmp_path / 'config.py', text, f'{at}/labels'))
-        monkeypatch.chdir(tmp_path)  # nothing is there but what the client finds
-    (maps,) = (one['facts']['maps'] for one in found[0]['datasets'])
-    assert list(maps['unreadable']) == ['truncated']
-    texts = [json.dumps(one, indent=1).replace(str(data), root) for one in found]
-    expected, said = (text.replace(str(data.parent), str(tmp_path)).split('\n') for text in texts)
-    assert said == expected
-
-
 def test_annotations_are_read_by_a_backend_of_the_users_own(tmp_path: Path) -> None:
     from mmengine.fileio import BaseStorageBackend, register_backend
 
