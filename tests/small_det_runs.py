@@ -445,6 +445,11 @@ def load_stock(family: str) -> Config:
     return config
 
 
+def assigners_of(config: Config) -> List[ConfigDict]:
+    train_cfg = config.model.train_cfg
+    return [part.assigner for part in (train_cfg, *train_cfg.values()) if isinstance(part, dict) and 'assigner' in part]
+
+
 def leaf_datasets(dataset: ConfigDict) -> Iterator[ConfigDict]:
     """The data sets inside of RepeatDataset and ConcatDataset."""
     if 'dataset' in dataset:

@@ -32,8 +32,6 @@ from small_det_runs import (
 from small_runs import train
 
 FAMILIES = sorted(LAYOUTS)
-#: The heads that know no ignore regions.
-DETR_LIKE = {'dino', 'mask2former'}
 AS_BACKGROUND = 'were moved to the ignored ones, but'
 ALL_FAMILIES = pytest.mark.parametrize('family', FAMILIES)
 
