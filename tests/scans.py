@@ -23,6 +23,18 @@ def scanned(target: Path, out: Path, *options: str) -> Scanned:
     return code, found, datasets[0]['facts'] if datasets else {}
 
 
+def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
+    """The exit code, and the JSON of the only data set."""
+    processes = () if '--processes' in words else ('--processes', '1')
+    code = main(['scan', *map(str, words), *processes, '--json', '-'])
+    (reported,) = json.loads(capsys.readouterr().out)['datasets']
+    return {'code': code, **reported}
+
+
+def codes(reported: Dict[str, Any]) -> List[str]:
+    return [finding['code'] for finding in reported['findings']]
+
+
 def edits(out: Path) -> Dict[int, str]:
     """Number of an edit of files -> the code of its finding."""
     return {

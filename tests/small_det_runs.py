@@ -7,7 +7,6 @@ import csv
 import json
 import os.path as osp
 import pickle
-import uuid
 import xml.etree.ElementTree as ET
 from collections import Counter
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -20,7 +19,7 @@ from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
 from mmengine.utils import mkdir_or_exist
 from PIL import Image
-from small_runs import _shrink_mask2former, _without_sync, runner_of, type_name
+from small_runs import _shrink_mask2former, _without_sync, runner_of, shrink_run, type_name
 
 ROOT = osp.join(osp.dirname(__file__), '..', 'configs')
 SIZE = 96
@@ -580,13 +579,7 @@ def shrink(
     """
     shrink_model(config)
     shrink_data(config, root, data_classes, val_size)
-    config.work_dir = work_dir
-    config.experiment_name = f'run-{uuid.uuid4().hex}'
-    config.visualizer.name = uuid.uuid4().hex
-    config.default_hooks.pop('visualization', None)
-    config.default_hooks.checkpoint = None
-    config.default_hooks.logger.interval = 1
-    config.randomness = dict(seed=0)
+    shrink_run(config, work_dir)
     config.load_from = None
     if config.train_cfg.type == 'EpochBasedTrainLoop':
         config.train_cfg.max_epochs = epochs

@@ -101,6 +101,19 @@ def expected_samples(root: str, folder: str, num_classes: int = NUM_CLASSES) -> 
 # ---- configs
 
 
+UNET = dict(
+    type='UNet',
+    base_channels=4,
+    num_stages=2,
+    strides=(1, 1),
+    enc_num_convs=(1, 1),
+    dec_num_convs=(1,),
+    downsamples=(True,),
+    enc_dilations=(1, 1),
+    dec_dilations=(1,),
+)
+
+
 def tiny_config(root: str, work_dir: str, *, iters: int = 4, pipeline: Optional[list] = None) -> Config:
     """A model that trains in milliseconds, over the data set in order, 2 images per batch."""
     pipeline = [*LOAD, PACK, GUARD] if pipeline is None else pipeline
@@ -122,18 +135,7 @@ def tiny_config(root: str, work_dir: str, *, iters: int = 4, pipeline: Optional[
             model=dict(
                 type='EncoderDecoder',
                 data_preprocessor=dict(type='SegDataPreProcessor', mean=[127.5] * 3, std=[60.0] * 3, size=(SIZE, SIZE)),
-                backbone=dict(
-                    type='UNet',
-                    base_channels=4,
-                    num_stages=2,
-                    strides=(1, 1),
-                    enc_num_convs=(1, 1),
-                    dec_num_convs=(1,),
-                    downsamples=(True,),
-                    enc_dilations=(1, 1),
-                    dec_dilations=(1,),
-                    norm_cfg=norm_cfg,
-                ),
+                backbone=dict(UNET, norm_cfg=norm_cfg),
                 decode_head=dict(
                     type='FCNHead',
                     in_channels=4,
@@ -190,8 +192,7 @@ def by_epoch(config: Config, epochs: int = 2) -> None:
     config.default_hooks.logger.log_metric_by_epoch = True
 
 
-def shrink(config: Config, root: str, work_dir: str, *, iters: int = 3) -> Config:
-    """Makes a shipped config trainable on a CPU within seconds; its losses and its guards stay as they are."""
+def shrink_run(config: Config, work_dir: str) -> None:
     config.work_dir = work_dir
     config.experiment_name = f'run-{uuid.uuid4().hex}'
     config.visualizer.name = uuid.uuid4().hex
@@ -199,6 +200,11 @@ def shrink(config: Config, root: str, work_dir: str, *, iters: int = 3) -> Confi
     config.default_hooks.checkpoint = None
     config.default_hooks.logger.interval = 1
     config.randomness = dict(seed=0)
+
+
+def shrink(config: Config, root: str, work_dir: str, *, iters: int = 3) -> Config:
+    """Makes a shipped config trainable on a CPU within seconds; its losses and its guards stay as they are."""
+    shrink_run(config, work_dir)
     config.train_cfg.update(max_iters=iters, val_interval=iters)
     for mode in ('train', 'val', 'test'):
         loader = config[f'{mode}_dataloader']

@@ -72,27 +72,6 @@ def unguard_pipeline(config: Config) -> None:
     del config.train_dataloader.dataset.pipeline[number]
 
 
-@pytest.mark.parametrize('name', GUARDED)
-def test_config_has_the_hook_and_guards_in_every_pipeline(name: str) -> None:
-    config = load(name)
-    assert [type_name(hook['type']) for hook in config.custom_hooks] == ['LabelGuardHook']
-    for mode in ('train', 'val', 'test'):
-        steps = config[f'{mode}_dataloader'].dataset.pipeline
-        (guard,) = [step for step in steps if type_name(step['type']) == 'GuardSegLabels']
-        assert guard['num_classes'] == config.model.decode_head.num_classes
-
-
-@pytest.mark.parametrize('name', [name for name in GUARDED if name.startswith('pidnet')])
-def test_pidnet_guards_before_the_edges_are_drawn(name: str) -> None:
-    from mmseg.datasets import PackSegInputs
-
-    config = load(name)
-    guard, edge, pack = (steps_of(config, step) for step in ('GuardSegLabels', 'GenerateEdge', 'PackSegInputs'))
-    assert [] < guard < edge < pack
-    meta_keys = config.train_dataloader.dataset.pipeline[pack[0]]['meta_keys']
-    assert set(meta_keys) == {*PackSegInputs().meta_keys, 'label_guard'}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize('name', GUARDED)
 def test_config_trains_and_validates_on_invalid_labels(name: str, cityscapes: str, camvid: str, work_dir: str) -> None:

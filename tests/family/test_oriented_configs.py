@@ -1,4 +1,4 @@
-"""A config of each folder of mmrotate and mmdet3d; `every_mmrotate_config.py`, `every_mmdet3d_config.py` have all."""
+"""A config of each folder of mmrotate and mmdet3d; `every_oriented_config.py` has all."""
 
 from __future__ import annotations
 

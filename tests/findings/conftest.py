@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent / 'unseen'))
+sys.path[:0] = [str(Path(__file__).parent / name) for name in ('situations', 'reports')]
 
 
 @pytest.fixture(scope='session', autouse=True)

@@ -6,11 +6,11 @@ import json
 import shlex
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 import pytest
-from annotation_files import VOC_GOOD, corners, normalised, rewritten, voc
+from annotation_files import GOOD, VOC_GOOD, corners, counts_from_zero, normalised, rewritten, voc
 from detection_configs import NAMES, PETS, SITUATIONS
 from situation import (
     coco_config,
@@ -24,6 +24,7 @@ from situation import (
     with_options,
     write_config,
 )
+from volume_sets import LIVER, organs, volumes
 
 from mmguard.cli import main
 from mmguard.config.changes import changed
@@ -36,7 +37,6 @@ from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
 from mmguard.tools.scan.target import plan_of
 
-GOOD = some_boxes([0, 1, 2])
 PARENT = {0: 'pets', 1: 'cat', 2: 'dog'}
 THREE = {0: 'cat', 1: 'dog', 2: 'cow'}
 
@@ -151,11 +151,6 @@ def turned(data: Dict[str, Any]) -> None:
         annotation['bbox'] = [x + w, y + h, -w, -h]
 
 
-def from_zero(data: Dict[str, Any]) -> None:
-    for annotation in data['annotations']:
-        annotation['category_id'] -= 1
-
-
 def twice(data: Dict[str, Any]) -> None:
     data['categories'].append({'id': 7, 'name': 'cat'})
     for annotation in data['annotations'][::6]:
@@ -187,7 +182,7 @@ OFFERED: List[Tuple[str, Any, str, str]] = [
     ('MG146', json_alone(THREE, 3, GOOD + [[]] * 6), 'asks', '--drop-empty'),
     ('MG147', rewritten(repeated_ids), 'safe', 'numbers the annotations anew'),
     ('MG147', rewritten(twice, None), 'asks', '--label-map 7:0'),
-    ('MG149', rewritten(from_zero, None, PETS), 'asks', '--label-map 0:1,1:2,2:3'),
+    ('MG149', rewritten(counts_from_zero, None, PETS), 'asks', '--label-map 0:1,1:2,2:3'),
     ('MG150', SITUATIONS['the folder twice'].build, 'safe', "data_prefix=dict(img='')"),
     ('MG150', SITUATIONS['the ending in another case'].build, 'asks', '--images'),
     ('MG152', voc([[('cat', [0, 0, 80, 90])], *VOC_GOOD]), 'safe', 'minus-one'),
@@ -417,23 +412,6 @@ def test_a_file_too_large_to_copy_is_not_tried(tmp_path: Path, monkeypatch: pyte
 # ---- volumes
 
 
-def volumes(root: Path, values: Sequence[int], labels: Optional[Dict[str, int]] = None, **changes: Any) -> Path:
-    """Three CT cases whose label files hold some values beside 0."""
-    nibabel = pytest.importorskip('nibabel')
-    label = np.zeros((12, 10, 8), np.int16)
-    for place, value in enumerate(values):
-        label[2:5, 2:5, 1 + place : 3 + place] = value
-    for name in ('a', 'b', 'c'):
-        for path in (root / f'imagesTr/{name}_0000.nii.gz', root / f'labelsTr/{name}.nii.gz'):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            image = np.random.default_rng(0).normal(size=label.shape).astype(np.float32)
-            nibabel.save(nibabel.Nifti1Image(label if 'labelsTr' in str(path) else image, np.eye(4)), str(path))
-    known = {'background': 0, 'liver': 1, 'tumor': 2} if labels is None else labels
-    content = dict(channel_names={'0': 'CT'}, labels=known, numTraining=3, file_ending='.nii.gz', **changes)
-    (root / 'dataset.json').write_text(json.dumps(content))
-    return root
-
-
 def write_volumes(root: Path, edit: Edit) -> None:
     """What the text of an edit says, by hand."""
     nibabel = pytest.importorskip('nibabel')
@@ -443,11 +421,12 @@ def write_volumes(root: Path, edit: Edit) -> None:
     content = json.loads((root / 'dataset.json').read_text())
     (root / 'dataset.json').write_text(json.dumps({**content, **dict(changes.get('dataset_json', ()))}))
     for file in (root / 'labelsTr').iterdir():
-        old = np.asarray(nibabel.load(str(file)).dataobj)
+        volume = nibabel.load(str(file))
+        old = np.asarray(volume.dataobj)
         new = old.copy()
         for value, label in changes.get('label_map', ()):
             new[old == value] = label
-        nibabel.save(nibabel.Nifti1Image(new, np.eye(4)), str(file))
+        nibabel.save(nibabel.Nifti1Image(new, volume.affine), str(file))
 
 
 @pytest.mark.parametrize(
@@ -461,37 +440,24 @@ def write_volumes(root: Path, edit: Edit) -> None:
     ],
 )
 def test_edits_of_volumes(values: Any, labels: Any, code: str, question: str, text: str, tmp_path: Path) -> None:
-    before = scan(volumes(tmp_path, values, labels))
+    pytest.importorskip('nibabel')
+    root = volumes(LIVER if labels is None else labels, organs(*values), 3)(tmp_path)
+    before = scan(root)
     assert before.first.code == code
     edit = before.first.edits[0]
     assert (edit.applicability, edit.question) == ('manual', question)
     assert text in edit.text
-    write_volumes(tmp_path, edit)
-    after = scan(tmp_path)
+    write_volumes(root, edit)
+    after = scan(root)
     assert [finding.code for finding in after.results[0].findings] == ['MG195']
     assert sum(after.labels.histogram.values()) == sum(before.labels.histogram.values())
     assert after.labels.histogram[0] == before.labels.histogram[0], 'nothing becomes background'
 
 
-def test_images_taken_for_labels_are_not_made_background(tmp_path: Path) -> None:
-    """A CT in labelsTr: the scan must not say fine after its advice."""
-    nibabel = pytest.importorskip('nibabel')
-    volumes(tmp_path, (1, 2))
-    units = np.random.default_rng(0).integers(-1000, 1000, (12, 10, 8)).astype(np.int16)
-    for file in (tmp_path / 'labelsTr').iterdir():
-        nibabel.save(nibabel.Nifti1Image(units, np.eye(4)), str(file))
-    first = scan(tmp_path).first
-    assert first.code == 'MG185'
-    assert not first.edits
-    assert '= 0`' not in first.advice
-    assert 'Do not make background' in first.advice
-
-
 def test_the_number_of_cases_is_asked_for(tmp_path: Path) -> None:
-    volumes(tmp_path, (1, 2))
-    content = json.loads((tmp_path / 'dataset.json').read_text())
-    (tmp_path / 'dataset.json').write_text(json.dumps({**content, 'numTraining': 5}))
-    first = scan(tmp_path).first
+    pytest.importorskip('nibabel')
+    root = volumes(LIVER, organs(1, 2), 3, numTraining=5)(tmp_path)
+    first = scan(root).first
     assert (first.code, first.edits[0].question) == ('MG183', 'Are all cases there?')
-    write_volumes(tmp_path, first.edits[0])
-    assert scan(tmp_path).first.code == 'MG195'
+    write_volumes(root, first.edits[0])
+    assert scan(root).first.code == 'MG195'

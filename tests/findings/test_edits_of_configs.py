@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
-import numpy as np
 import pytest
-from PIL import Image
+from drawn_scenes import VOID, scenes
+from situation import CE, coco_config, numbered, retina, seg_config, seg_model, write_config
 
 from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig, read_config
@@ -22,60 +21,17 @@ from mmguard.tools.scan.target import plan_of
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
 
-VOID = 255
-CE: Dict[str, Any] = dict(type='CrossEntropyLoss', use_sigmoid=False)
 
-
-def write(folder: Path, name: str = 'mine', **parts: Any) -> Path:
-    path = folder / f'{name}.py'
-    path.write_text(''.join(f'{key} = {value!r}\n' for key, value in parts.items()))
+def detector(folder: Path, categories: Sequence[str], classes: Optional[Sequence[str]], heads: int) -> Path:
+    """RetinaNet on a COCO set of these categories."""
+    path, _ = coco_config(numbered(*categories), classes, retina(heads))(folder)
     return path
 
 
-def detector(folder: Path, categories: Sequence[str], classes: Optional[Sequence[str]], heads: int) -> Path:
-    """RetinaNet on a COCO set of these categories, three boxes of each."""
-    (folder / 'images').mkdir(exist_ok=True)
-    images = [dict(id=n, file_name=f'{n}.jpg', width=64, height=64) for n in range(3)]
-    for image in images:
-        Image.new('RGB', (64, 64)).save(folder / 'images' / image['file_name'])
-    known = [dict(id=n + 1, name=name) for n, name in enumerate(categories)]
-    boxes = [
-        dict(id=10 * i + c, image_id=i, category_id=c, bbox=[4, 4, 20 + c, 30], area=600, iscrowd=0)
-        for i in range(3)
-        for c in range(1, len(categories) + 1)
-    ]
-    (folder / 'train.json').write_text(json.dumps(dict(images=images, annotations=boxes, categories=known)))
-    data: Dict[str, Any] = dict(
-        type='CocoDataset',
-        data_root=str(folder),
-        ann_file='train.json',
-        data_prefix=dict(img='images/'),
-        pipeline=[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True)],
-    )
-    if classes is not None:
-        data['metainfo'] = dict(classes=tuple(classes))
-    head = dict(type='RetinaHead', num_classes=heads, loss_cls=dict(type='FocalLoss', use_sigmoid=True))
-    model = dict(type='RetinaNet', bbox_head=head)
-    return write(folder, default_scope='mmdet', model=model, train_dataloader=dict(batch_size=2, dataset=data))
-
-
 def segmentor(folder: Path, values: Sequence[int], head: Dict[str, Any], **data: Any) -> Path:
-    """An FCN on four label maps of these values, in equal parts."""
-    for name in ('images', 'masks'):
-        (folder / name).mkdir(exist_ok=True)
-    rows = np.repeat(np.array(values, np.uint8), 8)
-    for number in range(4):
-        Image.fromarray(np.tile(np.roll(rows, number)[:, None], (1, 32))).save(folder / f'masks/{number}.png')
-        Image.new('RGB', (32, len(rows))).save(folder / f'images/{number}.jpg')
-    dataset = dict(
-        type='BaseSegDataset',
-        data_root=str(folder),
-        data_prefix=dict(img_path='images', seg_map_path='masks'),
-        pipeline=[dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), dict(type='PackSegInputs')],
-    )
-    model = dict(type='EncoderDecoder', decode_head=dict(dict(type='FCNHead', loss_decode=CE), **head))
-    loader = dict(batch_size=2, dataset={**dataset, **data})
-    return write(folder, default_scope='mmseg', model=model, train_dataloader=loader)
+    """An FCN on four label maps of these values."""
+    path, _ = seg_config(scenes(values, 4), None, seg_model(head['num_classes'], head), **data)(folder)
+    return path
 
 
 def scanned(config: Path) -> SetResult:
@@ -85,7 +41,9 @@ def scanned(config: Path) -> SetResult:
 
 
 def rewritten(config: Path, changes: Any) -> Path:
-    return write(config.parent, 'edited', **changed(read_config(str(config)), changes).data)
+    """The config with an edit, next to it."""
+    (config.parent / 'edited').mkdir(exist_ok=True)
+    return write_config(config.parent / 'edited', **changed(read_config(str(config)), changes).data)
 
 
 def named(findings: List[Finding], code: str) -> Finding:
@@ -136,14 +94,14 @@ class TestWhereAClassListDidNotArrive:
         assert dict(listed.config)['train_dataloader.dataset.metainfo'] == {'classes': self.names}
         after = scanned(rewritten(config, listed.config))
         assert trained(after) == [0, 1, 2]
-        assert sum(after.facts.histogram.values()) == 9
+        assert sum(after.facts.histogram.values()) == 36
 
     def test_a_set_of_labels_up_to_the_head_keeps_the_head(self, tmp_path: Path) -> None:
         """CityscapesDataset, five values in the files, a head of five."""
         kind = dict(type='CityscapesDataset', img_suffix='.jpg', seg_map_suffix='.png')
         config = segmentor(tmp_path, range(5), dict(num_classes=5), **kind)
         assert trained(follow(config, 'MG201')) == [0, 1, 2, 3, 4]
-        assert read_config(str(tmp_path / 'edited.py')).data['model']['decode_head']['num_classes'] == 5
+        assert read_config(str(tmp_path / 'edited/my_config.py')).data['model']['decode_head']['num_classes'] == 5
 
     def test_a_set_of_more_labels_than_the_head_widens_the_head(self, tmp_path: Path) -> None:
         kind = dict(type='CityscapesDataset', img_suffix='.jpg', seg_map_suffix='.png')
@@ -211,7 +169,7 @@ def test_all_heads_of_one_channel_are_corrected_at_once(tmp_path: Path, auxiliar
     edits = named(scanned(config).findings, 'MG215').edits
     assert len(edits) == 2
     for edit in edits:
-        after = scanned(write(tmp_path, 'after', **changed(read_config(str(config)), edit.config).data))
+        after = scanned(rewritten(config, edit.config))
         assert [finding.code for finding in after.findings if finding.severity == 'error'] == [], edit.text
         assert trained(after) == [0, 1]
 
@@ -230,7 +188,7 @@ def test_what_guards_the_training_guards_the_evaluation_too(
     for split in (('train', 'val'), ('train',)):
         plan = plan_of(str(config), ScanOptions(splits=split))
         for edit in named(run_plan(plan, scan_here)[0].findings, code).edits:
-            after = write(tmp_path, 'after', **changed(read_config(str(config)), edit.config).data)
+            after = rewritten(config, edit.config)
             assert [finding.code for finding in diagnose(config=read_config(str(after)))] == [], edit.text
             assert trained(scanned(after)) == [0, 1]
 

@@ -10,7 +10,7 @@ from typing import Any, Dict
 import numpy as np
 import pytest
 from drawn_scenes import each, scenes
-from kinds_maps import COCO_STUFF_IDS, of_ids
+from mask_values import COCO_STUFF_IDS, of_ids
 from PIL import Image
 from situation import findings_of, masks, with_options
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import pytest
-from situation import coco_data, coco_json, faster, findings_of, numbered, seg_data, seg_model, some_boxes, write_config
+from situation import coco_data, coco_json, faster, findings_of, seg_data, seg_model, some_boxes, write_config
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
@@ -44,23 +44,6 @@ def test_padding_that_adds_ignored_pixels() -> None:
     assert 'model.data_preprocessor.seg_pad_val fills with 255' in found.cause
     del model['data_preprocessor']
     assert 'fills' not in found_in(default_scope='mmseg', model=model)['MG214'].cause
-
-
-@MMDET
-def test_a_class_list_that_leaves_nothing(tmp_path: Path) -> None:
-    coco_json(tmp_path / 'train/ann.json', numbered('cat', 'dog'), some_boxes([1, 2], 3))
-
-    def scan(*names: str) -> List[Finding]:
-        data = loader(coco_data(tmp_path, names))
-        config = dict(default_scope='mmdet', model=faster(len(names)), train_dataloader=data)
-        return findings_of(lambda root: write_config(root, **config), tmp_path)
-
-    first = scan('Katze', 'Hund')[0]
-    assert first.code == 'MG140'
-    assert 'not one object is left' in first.evidence
-    first = scan('cat', 'Hund')[0]
-    assert first.code == 'MG140'
-    assert 'is left' not in first.evidence
 
 
 @MMDET

@@ -10,17 +10,9 @@ from typing import Any, Dict, List
 import loaders
 from kinds import Files, Kind
 from mutations import damaged_bytes, damaged_json, damaged_table, damaged_text, damaged_xml
+from pictures import picture
 
 NAMES = ('cat', 'dog', 'bird')
-
-
-def picture(width: int = 64, height: int = 48) -> bytes:
-    """A JPEG."""
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.new('RGB', (width, height), (90, 120, 30)).save(out, 'JPEG')
-    return out.getvalue()
 
 
 def coco() -> Dict[str, Any]:

@@ -87,12 +87,6 @@ def test_no_tensor(wrong: Any) -> None:
         cross_entropy(MAP, wrong)
 
 
-@pytest.mark.parametrize('loss', [cross_entropy, binary_cross_entropy_with_logits])
-def test_unknown_modes(loss: Any) -> None:
-    with pytest.raises(ValueError, match="'ignore', 'clip', 'raise', got 'skip'"):
-        loss(MAP, MAP.softmax(1), on_invalid='skip')
-
-
 @pytest.mark.parametrize(
     ('logits', 'target', 'words'),
     [
@@ -109,24 +103,9 @@ def test_multilabel(logits: torch.Tensor, target: torch.Tensor, words: str) -> N
     assert isinstance(raised(lambda: F.binary_cross_entropy_with_logits(logits, target)), ValueError)
 
 
-def test_pos_weight_along_the_width() -> None:
-    with pytest.raises(ValueError, match=r'pos_weight\.view\(-1, 1, 1\)'):
-        binary_cross_entropy_with_logits(MAP, MAP, pos_weight=torch.ones(3))
-    binary_cross_entropy_with_logits(MAP, MAP, pos_weight=torch.ones(3, 1, 1))
-
-
 def test_raise_names_rows_that_are_no_distribution() -> None:
     target = torch.tensor([[0.2, 0.3, 0.5], [1, 1, 0], [0, 0, 0], [float('nan'), 0, 1], [-1, 1, 1], [0, 1, 0]])
     with pytest.raises(ValueError, match='4 of 6 soft targets are no distribution over the 3 classes') as caught:
         cross_entropy(ROWS, target, on_invalid='raise')
-    text = str(caught.value)
-    for words in (
-        '1 with NaN',
-        '1 with negative parts, the least -1',
-        '2 that add up to 0 to 2',
-        '(1,), (2,)',
-        '[1, 1, 0]',
-    ):
-        assert words in text
     assert caught.value.positions == [(1,), (2,), (3,), (4,)]
     assert caught.value.tallies[0].skipped == 4

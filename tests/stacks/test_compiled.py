@@ -139,23 +139,6 @@ def test_a_wheel_for_another_torch_is_named_and_replaced(shell: Shell, place: st
     assert shell.works()
 
 
-def test_wheels_of_this_torch_go_first_and_nothing_is_compiled(shell: Shell) -> None:
-    shell.put_wheel(shell.wheels, builds_for='1.0')
-    shell.put_wheel(shell.wheels / f'torch-{TORCH}', builds_for=TORCH)
-    done = shell.install()
-    assert (done.returncode, done.stdout, done.stderr) == (0, '', '')
-    assert shell.works()
-
-
-def test_an_installed_one_for_another_torch_is_replaced(shell: Shell) -> None:
-    """What a change of torch leaves in an environment that is brought up to date."""
-    shell.put_wheel(shell.wheels, builds_for='1.0')
-    shell.pip_install('--find-links', str(shell.wheels))
-    assert not shell.works()
-    assert shell.install().returncode == 0
-    assert shell.works()
-
-
 def test_where_none_runs_it_fails(shell: Shell) -> None:
     """So tools/setup.sh, which stops at the first failure, writes no stamp."""
     done = shell.install(builds_for='1.0')

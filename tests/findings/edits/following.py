@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
+import detection_reports
+import segmentation_reports
 from all_situations import SITUATIONS
 from harm import forbidden, harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
 from meanings import MEANS
 from once_a_run import once_a_run
-from situation import Build
+from situation import SCAN, Build
 from stock_losses import loss_fault
-from test_real_reports import REPORTS
 from trained import Trained, trained_on
 from true_boxes import TRUE_BOXES
 
@@ -29,16 +30,15 @@ from mmguard.tools.scan.options import SPLITS, ScanOptions
 from mmguard.tools.scan.run import run_plan
 from mmguard.tools.scan.target import plan_of
 
-BUILDS: Dict[str, Build] = {
-    **{name: situation.build for name, situation in SITUATIONS.items()},
-    **{f'reports: {name}': report.rebuild for name, report in REPORTS.items()},
+REPORTS = {**segmentation_reports.REPORTS, **detection_reports.REPORTS}
+FOLLOWED = {
+    name: one
+    for name, one in {**SITUATIONS, **{f'reports: {name}': report for name, report in REPORTS.items()}}.items()
+    if one.command == SCAN and not name.startswith('detr_configs: ')  # which only their own programs load
 }
-
+BUILDS: Dict[str, Build] = {name: one.build for name, one in FOLLOWED.items()}
 #: Codes that name the true cause.
-CODES: Dict[str, Tuple[str, ...]] = {
-    **{name: situation.codes for name, situation in SITUATIONS.items()},
-    **{f'reports: {name}': report.codes for name, report in REPORTS.items()},
-}
+CODES: Dict[str, Tuple[str, ...]] = {name: one.codes for name, one in FOLLOWED.items()}
 
 #: Classes that the user leaves out on purpose, which the scan says afterwards: persons alone are wanted.
 LEFT_OUT: Dict[str, Set[str]] = {'reports: mmdetection#6532': {'MG154'}}

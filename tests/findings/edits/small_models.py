@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping
 
 from mmengine.config import Config, ConfigDict
 from small_det_runs import load_stock, shrink_model
-from small_runs import _shrink_mask2former, _without_sync
+from small_runs import UNET, _shrink_mask2former, _without_sync
 from this_stack import base_line
 from trained import heads_of
 
@@ -91,18 +91,7 @@ def _unet(heads: List[Mapping[str, Any]]) -> ConfigDict:
     norm = dict(type='BN')
     conv = dict(type='FCNHead', in_channels=4, in_index=1, channels=4, num_convs=1, concat_input=False, norm_cfg=norm)
     small = [{**conv, 'dropout_ratio': 0, **_said(head)} for head in heads]
-    backbone = dict(
-        type='UNet',
-        base_channels=4,
-        num_stages=2,
-        strides=(1, 1),
-        enc_num_convs=(1, 1),
-        dec_num_convs=(1,),
-        downsamples=(True,),
-        enc_dilations=(1, 1),
-        dec_dilations=(1,),
-        norm_cfg=norm,
-    )
+    backbone = dict(UNET, norm_cfg=norm)
     return ConfigDict(type='EncoderDecoder', backbone=backbone, decode_head=small[0], auxiliary_head=small[1:] or None)
 
 

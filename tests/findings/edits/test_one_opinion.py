@@ -6,7 +6,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Dict
 
-from clean_heads import CLEAN_HEADS
 from clean_sets import CLEAN
 from following import BUILDS
 from opinions import among_configs, contradictions
@@ -15,7 +14,7 @@ from situation import Build
 from benchmarks.official_configs import shipped_configs
 from mmguard.config.read import read_config
 
-ALL: Dict[str, Build] = {**BUILDS, **{f'clean: {name}': build for name, build in {**CLEAN, **CLEAN_HEADS}.items()}}
+ALL: Dict[str, Build] = {**BUILDS, **{f'clean: {name}': build for name, build in CLEAN.items()}}
 
 
 def test_the_commands_agree_on_every_config_with_its_data() -> None:

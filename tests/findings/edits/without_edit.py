@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Dict
 
 WITHOUT: Dict[str, str] = {
-    'detection_configs: pictures were resized afterwards': 'MG130: boxes were drawn on other pictures',
     'detection_configs: pictures are turned': 'MG130: boxes were drawn on other pictures',
+    'detection_configs: with_mask, boxes alone': 'MG179: masks are to be drawn',
+    'segmentation_configs: HuasdorffDisstanceLoss, void': 'MG243: which other loss is meant is not known',
+    'mask_values: ADE20K full for 847 classes': 'MG122: no loader of mmseg keeps so many classes',
     'mask_values: half of the files are void': 'MG128: files of void alone are right: the loss must bear them',
     'mask_files: milesial/Pytorch-UNet#311': 'MG136: blended labels are to be exported anew',
     'mask_files: other size': 'MG130: files are to be drawn again in the size of their photographs',
@@ -22,7 +24,11 @@ WITHOUT: Dict[str, str] = {
     'annotation_files: no categories': 'MG149: the categories are not known',
     'annotation_files: no annotations': 'MG174: there is nothing to train on',
     'annotation_files: VOC: size is 0': 'MG176: a file of another format',
-    'second_round: VOC: an XML is cut off': 'MG132: files are to be copied again',
-    'second_round: pytorch/vision#1128': 'MG109: so many boxes are no slips, and how they are written is not known',
-    'reports: mmdetection#2972': 'MG109: what the boxes should be is known to the annotator alone',
+    'annotation_files: ids in the order of texts, file alone': 'MG141: who trains is not known',
+    'annotation_files: masks: boxes of CVAT for Mask R-CNN': 'MG179: masks are to be drawn',
+    'annotation_files: masks: a polygon of two points': 'MG179: masks are to be drawn',
+    'annotation_files: VOC: an XML is cut off': 'MG132: files are to be copied again',
+    'annotation_files: pytorch/vision#1128': 'MG109: so many boxes are no slips, and how they are written is not known',
+    'reports: mmsegmentation#1488': 'MG120: which class a colour is stands in the list of the tool that drew it',
+    'reports: mmdetection#2047': 'MG160: the class list is that of another program',
 }

@@ -68,12 +68,6 @@ REPORTS: Dict[str, Tuple[str, str]] = {
             ),
         ),
     ),
-    'mmsegmentation#980': (
-        'MG207',
-        raised(
-            'RuntimeError: weight tensor should be defined either for all or no classes at /pytorch/aten/src/THCUNN/generic/SpatialClassNLLCriterion.cu:27'
-        ),
-    ),
     'mmsegmentation#3811': (
         'MG207',
         f'{INDEX}\n'
@@ -94,7 +88,6 @@ REPORTS: Dict[str, Tuple[str, str]] = {
         ),
     ),
     'mmsegmentation#3609': ('MG106', raised('IndexError: Target 7 is out of bounds.', SEG_LOSS)),
-    'mmsegmentation#1553': ('MG106', raised('IndexError: Target 15 is out of bounds.', SEG_LOSS)),
     'mmsegmentation#1719': (
         'MG120',
         raised(
@@ -105,10 +98,6 @@ REPORTS: Dict[str, Tuple[str, str]] = {
     'mmsegmentation#1048': (
         'MG120',
         raised('AssertionError: Input and output must have the same number of spatial dimensions', RESIZE),
-    ),
-    'mmsegmentation#1488': (
-        'MG120',
-        raised('ValueError: Input and output must have the same number of spatial dimensions', RESIZE),
     ),
     'mmsegmentation#970': (
         'MG120',
@@ -150,8 +139,6 @@ REPORTS: Dict[str, Tuple[str, str]] = {
         ),
     ),
     'mmdetection#3397': ('MG109', NAN.format('loss_bbox: nan') * 5),
-    'mmdetection#2999': ('MG109', NAN.format('loss_bbox: nan') * 5),
-    'mmdetection#2972': ('MG109', NAN.format('loss_bbox: nan') * 5),
     'mmdetection#7116': (
         'MG146',
         raised(
@@ -172,12 +159,6 @@ REPORTS: Dict[str, Tuple[str, str]] = {
         'MG146',
         raised(
             'RuntimeError: Detected mismatch between collectives on ranks. Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType=ALLREDUCE, TensorShape=[21]), but Rank 1 is running collective: CollectiveFingerPrint(OpType=ALLREDUCE, TensorShape=[39])'
-        ),
-    ),
-    'roboflow/rf-detr#1093': (
-        'MG226',
-        raised(
-            'RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss. You can enable unused parameter detection by passing the keyword argument `find_unused_parameters=True`'
         ),
     ),
     'lyuwenyu/RT-DETR#70': ('MG138', f'{INDEX}\n' + raised(ASSERT, GIOU)),
@@ -244,11 +225,6 @@ REPORTS: Dict[str, Tuple[str, str]] = {
         f'{SCATTER}\n'
         + raised(ASSERT, ('/opt/nnunet/training/loss_functions/dice_loss.py', 'y_onehot.scatter_(1, gt, 1)')),
     ),
-    'nnUNet#37': (
-        'MG116',
-        f'{SCATTER}\n'
-        + raised(ASSERT, ('/opt/nnunet/training/loss_functions/dice_loss.py', 'y_onehot.scatter_(1, gt, 1)')),
-    ),
     'nnUNet#898': (
         'MG107',
         raised(
@@ -257,12 +233,7 @@ REPORTS: Dict[str, Tuple[str, str]] = {
         ),
     ),
     'hszhao/semseg#29': ('MG106', f'{NLL}\n' + raised(ASSERT)),
-    'fyu/drn#9': ('MG101', f'{NLL}\n' + raised(ASSERT)),
     'chenxi116/DeepLabv3.pytorch#17': ('MG101', raised(ILLEGAL)),
-    'XuJiacong/PIDNet#81': (
-        'MG207',
-        raised('RuntimeError: weight tensor should be defined either for all or no classes'),
-    ),
     'XuJiacong/PIDNet#65': (
         'MG128',
         raised(
@@ -272,8 +243,6 @@ REPORTS: Dict[str, Tuple[str, str]] = {
     ),
     'LiheYoung/UniMatch#29': ('MG103', f'{NLL}\n' + raised(ASSERT)),
     'milesial/Pytorch-UNet#258': ('MG102', f'{NLL}\n' + raised(ASSERT)),
-    'VainF/DeepLabV3Plus-Pytorch#91': ('MG106', raised('IndexError: Target 225 is out of bounds.')),
-    'LiheYoung/FreeMask#4': ('MG117', raised(ILLEGAL)),
     'PaddlePaddle/PaddleSeg#2270': (
         'MG104',
         raised(

@@ -65,8 +65,3 @@ def _copied(value: Any) -> Any:
 
 def found(config: ReadConfig, everything: bool = False) -> List[Finding]:
     return diagnose(config=config, rules=chosen_rules(everything=everything))
-
-
-def with_guard(pipeline: List[Any], guard: Dict[str, Any], after_pack: bool = True) -> List[Any]:
-    """A pipeline with a guard at its end, or right before the Pack transform."""
-    return [*pipeline, guard] if after_pack else [*pipeline[:-1], guard, pipeline[-1]]

@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 from mmguard.cli import main
-from mmguard.tools.explain.explained import explain_text
-from mmguard.tools.explain.facts import look
-from mmguard.tools.scan.options import ScanOptions
 
 pytest.importorskip('PIL')
 from PIL import Image
@@ -82,29 +79,6 @@ def test_data_that_are_not_there_leave_the_explanation(tmp_path: Path, log: str,
     out = capsys.readouterr().out
     assert 'note: the labels of' in out
     assert 'MG413' in out
-
-
-def test_ids_with_gaps_are_a_cause_where_nobody_says_how_many_classes_there_are(tmp_path: Path) -> None:
-    images = [{'id': n, 'file_name': f'{n}.jpg', 'width': 64, 'height': 64} for n in range(4)]
-    boxes = [
-        {'id': n + 1, 'image_id': n, 'category_id': number, 'bbox': [4, 4, 20, 20], 'area': 400, 'iscrowd': 0}
-        for n, number in enumerate((1, 2, 4, 7))
-    ]
-    names = [{'id': number, 'name': f'thing {number}'} for number in (1, 2, 4, 7)]
-    path = tmp_path / 'train.json'
-    path.write_text(json.dumps({'images': images, 'annotations': boxes, 'categories': names}))
-    log = (
-        'ScatterGatherKernel.cu:367: operator(): block: [9,0,0], thread: [41,0,0] Assertion `idx_dim >= 0 && idx_dim < '
-        'index_size && "index out of bounds"` failed.\nTraceback (most recent call last):\n  File "/home/me/rfdetr/'
-        'matcher.py", line 80, in forward\n    cost_class = pos_cost_class[:, tgt_ids]\nRuntimeError: CUDA error: '
-        'device-side assert triggered\n'
-    )
-    known, _ = look(None, str(path), ScanOptions(), explain_text([log]))
-    explained = explain_text([log], known)
-    assert explained is not None
-    first = explained.causes[0]
-    assert 'raw ids' in first.cause.text
-    assert [finding.code for finding in first.findings] == ['MG138']
 
 
 def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

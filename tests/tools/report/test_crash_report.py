@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from small_runs import LOAD, PACK, Run, tiny_config
 
 from mmguard.cli import main
@@ -22,11 +20,6 @@ TRACEBACK = (
     '  File "/site/losses/ce.py", line 45, in cross_entropy\n    loss = F.cross_entropy(\nIndexError: Target 77\n'
 )
 TALLIES = {'pixels': dict(total=64, skipped=9, remapped=0, values={'11': 9})}
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 
 
 def flight(folder: Path, rank: int = 0, reason: str = 'killed') -> Path:
@@ -197,27 +190,6 @@ def test_a_damaged_record_is_named_and_hides_no_other(tmp_path: Path, capsys: An
     (problem,) = crash['problems']
     assert why in problem
     assert 'label_guard_flight.rank1.jsonl' in problem
-
-
-@given(record=JSON, place=st.sampled_from(['batches', 'exception', 'iter', 'rank', 'batch', 'sample', None]))
-def test_no_json_crashes_the_reader(
-    tmp_path_factory: pytest.TempPathFactory, record: Any, place: Optional[str]
-) -> None:
-    path = tmp_path_factory.mktemp('any') / 'label_guard_flight.jsonl'
-    content: Dict[str, Any] = dict(format=FORMAT, batches=[dict(samples=[dict(source='a', tallies=TALLIES)])])
-    if place == 'batch':
-        content['batches'] = [record]
-    elif place == 'sample':
-        content['batches'][0]['samples'] = [record]
-    elif place is not None:
-        content[place] = record
-    else:
-        content = record
-    path.write_text(json.dumps(content))
-    crash = read_crash([path])
-    assert crash.ranks or crash.problems
-    for rank in crash.ranks:
-        assert rank.said
 
 
 def test_the_losses_of_a_batch_whose_line_is_damaged_are_of_no_other(tmp_path: Path) -> None:

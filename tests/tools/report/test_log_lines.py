@@ -23,11 +23,6 @@ LINE = {
     'losses': {'head.loss': {'skipped': 2, 'remapped': 0}},
 }  # fmt: skip
 COUNTS = st.integers(0, 10**6)
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=10,
-)
 
 
 def read(tmp_path: Path, content: bytes) -> Any:
@@ -115,15 +110,6 @@ def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
 def test_what_is_wrong_is_not_called_cut_off(tmp_path: Path, end: bytes) -> None:
     _, unread = read(tmp_path, b'{"mode": 1}' + end)
     assert unread.words() == [f"{tmp_path / 'label_guard.jsonl'}:1 is left out: no 'iter'"]
-
-
-@given(JSON)
-def test_no_json_crashes_the_reader(record: Any) -> None:
-    for value in (record, {**LINE, 'samples': record}, {**LINE, 'losses': record}, {**LINE, 'total': record}):
-        try:
-            parse_line(json.dumps(value).encode())
-        except ValueError:
-            pass
 
 
 @given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.integers(1, 5), COUNTS), max_size=12), st.data())

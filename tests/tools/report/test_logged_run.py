@@ -7,19 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import Tally
 from mmguard.log.totals import LoopTotals, LossCount
 from mmguard.tools.report.logged_run import read_run
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=8,
-)
 TOTALS = LoopTotals(
     iterations=9, files=4, kinds={'pixels': Tally(90, 3), 'instances': Tally()}, losses={'h.loss': LossCount(9, 1)}
 )
@@ -118,27 +110,3 @@ def test_what_is_no_record_is_named(tmp_path: Path, text: str, why: str) -> None
 
 
 PLACES = ('run', 'modes', 'train', 'guards', 'guard', 'label_map', 'losses', 'classes', 'totals', 'pixels', 'iter')
-
-
-@given(junk=JSON, place=st.sampled_from(PLACES))
-def test_no_json_crashes_the_reader(tmp_path_factory: pytest.TempPathFactory, junk: Any, place: str) -> None:
-    train = mode()
-    whole = run(train=train)
-    if place == 'run':
-        whole = junk
-    elif place == 'modes':
-        whole['modes'] = junk
-    elif place == 'train':
-        whole['modes']['train'] = junk
-    elif place == 'guard':
-        train['guards'] = [junk]
-    elif place == 'label_map':
-        train['guards'] = [dict(GUARD, label_map=junk)]
-    elif place == 'pixels':
-        train['totals']['pixels'] = junk
-    else:
-        train[place] = junk
-    found = read(tmp_path_factory.mktemp('any') / 'r.json', whole)
-    for one in found.modes.values():
-        assert isinstance(one.spaces, LabelSpaces)
-        assert isinstance(one.data_roots, list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.tools.scan.chunks import FIRST, MOST, WORK, TaskSize, in_chunks
+from mmguard.tools.scan.chunks import MOST, WORK, TaskSize, in_chunks
 
 
 @given(st.floats(1e-6, 10), st.lists(st.integers(1, 40), min_size=1, max_size=8))
@@ -29,16 +29,6 @@ def test_waiting_for_a_busy_machine_is_no_work_but_has_an_end() -> None:
     crowded.learn(10, work=0.1, clock=0.5)
     slow_disk.learn(10, work=0.01, clock=1.0)
     assert (alone(), crowded(), slow_disk()) == (4, 4, 2)
-
-
-def test_before_anything_is_known_tasks_are_short() -> None:
-    assert TaskSize()() == FIRST
-
-
-def test_a_clock_that_stands_still_is_no_division_by_zero() -> None:
-    size = TaskSize()
-    size.learn(3, 0.0, 0.0)
-    assert size() == MOST
 
 
 @given(st.lists(st.integers()), st.lists(st.integers(1, 5), min_size=1))

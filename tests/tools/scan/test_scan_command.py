@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from argparse import ArgumentTypeError
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Dict, List
 
 import numpy as np
 import pytest
 from label_files import BLOCKS, write
+from scans import scan
 
 from mmguard.cli import main
 from mmguard.tools.arguments import label_map
@@ -21,13 +22,6 @@ from mmguard.tools.scan.sources.folder import FolderSource
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
-
-
-def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
-    """Exit code, and the JSON of the only data set."""
-    code = main(['scan', *map(str, words), '--processes', '1', '--json', '-'])
-    [reported] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **reported}
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any, Dict, List
 import numpy as np
 import pytest
 from label_files import BLOCKS, write
+from scans import scan
 
 from mmguard.cli import main
 from mmguard.tools.scan.settings import MapSettings
@@ -79,12 +80,6 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / 'own_loaders.py').write_text(OWN_LOADERS)
     yield
     sys.modules.pop('own_loaders', None)
-
-
-def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
-    code = main(['scan', *map(str, words), '--processes', '1', '--json', '-'])
-    [reported] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **reported}
 
 
 def seg_config(root: Path, loader: str = 'LoadAnnotations', files: int = 3, names: str = 'abcde', **more: Any) -> Path:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import List, Sequence
 
 import pytest
+from scans import codes, scan
 
 from mmguard.cli import main
 from mmguard.labels.numbering import COCO_IDS, FRAMEWORKS, IDS, POSITIONS, titles
@@ -23,16 +24,6 @@ def write(path: Path, ids: Sequence[int]) -> Path:
     annotations = [dict(box, id=place, area=1200, iscrowd=0) for place, box in enumerate(boxes)]
     path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=categories)))
     return path
-
-
-def scan(capsys: pytest.CaptureFixture, *words: Any) -> Dict[str, Any]:
-    code = main(['scan', *map(str, words), '--json', '-'])
-    [reported] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **reported}
-
-
-def codes(reported: Dict[str, Any]) -> List[str]:
-    return [finding['code'] for finding in reported['findings']]
 
 
 @pytest.mark.parametrize('words', [[], ['--num-classes', '3']])

@@ -114,18 +114,6 @@ def test_a_client_that_was_killed_is_resumed_from_its_journal(
     assert (second['decoded'], second['reused']) == (FILES - kept, kept)
 
 
-def test_a_worker_that_was_killed_costs_what_it_had_in_work(
-    proxy: SlowProxy, expected: Dict[str, Any], running: Cluster, tmp_path: Path
-) -> None:
-    with slow(proxy):
-        scan = started(tmp_path, '--dask', running.address)
-        wait_until(lambda: lines_in(tmp_path) > 100)
-        running.workers.pop().kill()
-    _, done = ended(scan, tmp_path)
-    assert done['facts'] == expected
-    assert done['decoded'] == FILES
-
-
 def test_without_a_worker_a_scan_says_that_it_waits(proxy: SlowProxy, expected: Dict[str, Any], tmp_path: Path) -> None:
     with cluster(1) as running:
         with slow(proxy):

@@ -1,4 +1,4 @@
-"""What CVAT exports in other formats: COCO, VOC, YOLO, and masks in colour with their list of classes."""
+"""Masks in colour with their list of classes, as CVAT exports them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,6 @@ from mmguard.cli import main
 
 FILES = 6
 LABELMAP = '# label:color_rgb:parts:actions\nbackground:0,0,0::\ncar:61,61,245::\nroad:250,50,83::\n'
-OBJECT = (
-    '<object><name>{}</name><truncated>0</truncated><occluded>0</occluded><difficult>0</difficult><bndbox>'
-    '<xmin>5.0</xmin><ymin>5.0</ymin><xmax>20.0</xmax><ymax>20.0</ymax></bndbox><attributes/></object>'
-)
 
 
 def image(path: Path, array: Any = None) -> None:
@@ -28,55 +24,6 @@ def image(path: Path, array: Any = None) -> None:
 def text(path: Path, content: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(content)
-
-
-def coco(root: Path) -> Path:
-    numbers = range(1, FILES + 1)
-    for number in numbers:
-        image(root / f'images/default/{number}.jpg')
-    record = dict(
-        licenses=[dict(name='', id=0, url='')],
-        info={},
-        categories=[dict(id=1, name='car', supercategory=''), dict(id=2, name='road', supercategory='')],
-        images=[dict(id=n, width=64, height=48, file_name=f'{n}.jpg', license=0) for n in numbers],
-        annotations=[
-            dict(id=n, image_id=n, category_id=1 + n % 2, segmentation=[[5, 5, 20, 5, 20, 20]], area=112.5,
-                 bbox=[5, 5, 15, 15], iscrowd=0, attributes=dict(occluded=False)) for n in numbers
-        ],
-    )  # fmt: skip
-    text(root / 'annotations/instances_default.json', json.dumps(record))
-    return root / 'annotations/instances_default.json'
-
-
-def voc(root: Path) -> Path:
-    for number in range(FILES):
-        image(root / f'JPEGImages/{number}.jpg')
-        size = '<size><width>64</width><height>48</height><depth></depth></size><segmented>0</segmented>'
-        head = f'<annotation><folder></folder><filename>{number}.jpg</filename>{size}'
-        text(root / f'Annotations/{number}.xml', f'{head}{OBJECT.format("car")}{OBJECT.format("road")}</annotation>')
-    text(root / 'ImageSets/Main/default.txt', '\n'.join(map(str, range(FILES))) + '\n')
-    text(root / 'labelmap.txt', LABELMAP)
-    return root
-
-
-def yolo(root: Path) -> Path:
-    for number in range(FILES):
-        image(root / f'obj_train_data/{number}.jpg')
-        text(root / f'obj_train_data/{number}.txt', f'{number % 2} 0.5 0.5 0.2 0.2\n')
-    text(root / 'obj.names', 'car\nroad\n')
-    text(root / 'obj.data', 'classes = 2\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n')
-    text(root / 'train.txt', ''.join(f'data/obj_train_data/{number}.jpg\n' for number in range(FILES)))
-    return root
-
-
-def ultralytics(root: Path) -> Path:
-    for split in ('train', 'val'):
-        for number in range(FILES):
-            image(root / f'images/{split}/{number}.jpg')
-            text(root / f'labels/{split}/{number}.txt', f'{number % 2} 0.5 0.5 0.2 0.2\n')
-        text(root / f'{split}.txt', ''.join(f'data/images/{split}/{number}.jpg\n' for number in range(FILES)))
-    text(root / 'data.yaml', 'train: train.txt\nval: val.txt\npath: .\nnames:\n  0: car\n  1: road\n')
-    return root
 
 
 def masks(root: Path, images: bool = False, stray: bool = False) -> Path:
@@ -99,16 +46,6 @@ def scanned(target: Path, out: Path, *options: str) -> Tuple[int, Dict[str, Any]
     code = main(['scan', str(target), '--processes', '1', '--json', str(out), *options])
     datasets = json.loads(out.read_text())['datasets']
     return code, {one['code']: one for dataset in datasets for one in dataset['findings'] if one['severity'] != 'info'}
-
-
-@pytest.mark.parametrize('export', [coco, voc, yolo, ultralytics])
-def test_other_formats_are_read_as_they_are(export: Any, tmp_path: Path) -> None:
-    if export is coco:
-        pytest.importorskip('msgspec')
-    target = export(tmp_path / 'set')
-    assert scanned(target, tmp_path / 'scan.json') == (0, {})
-    if export is yolo:
-        assert scanned(target / 'train.txt', tmp_path / 'scan.json') == (0, {})
 
 
 @pytest.mark.parametrize('images', [False, True])

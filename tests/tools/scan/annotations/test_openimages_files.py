@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_clean_means_clean import FILES, write_openimages
+from coco_cases import NAMES
+from PIL import Image
 
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.tools.scan.annotations import scan_openimages
+
+FILES = ('boxes.csv', 'classes.csv', 'metas.pkl', 'tree.json')
+
+
+def write_openimages(root: Path) -> None:
+    rows = [f'{name},x,/m/{n},1,0.1,0.5,0.1,0.5,0,0,0,1,-1' for name in 'ab' for n in range(3)]
+    (root / 'boxes.csv').write_text('\n'.join(['header' + ',' * 12, *rows, '']))
+    (root / 'classes.csv').write_text(''.join(f'/m/{n},{name}\n' for n, name in enumerate(NAMES)))
+    metas = [dict(filename=f'some/where/{name}.jpg', ori_shape=(30, 40, 3)) for name in 'ab']
+    (root / 'metas.pkl').write_bytes(pickle.dumps(metas))
+    tree = dict(LabelName='/m/root', Subcategory=[dict(LabelName='/m/0', Subcategory=[dict(LabelName='/m/1')])])
+    (root / 'tree.json').write_text(json.dumps(tree))
+    for name in 'ab':
+        Image.new('RGB', (40, 30)).save(root / f'{name}.jpg')
 
 
 @pytest.fixture
@@ -26,7 +43,7 @@ def scanned(folder: Path) -> LabelFacts:
 def loads(folder: Path) -> bool:
     from mmdet.datasets import OpenImagesDataset
 
-    boxes, classes, metas, tree = (str(folder / name) for name in (*FILES, 'metas.pkl', 'tree.json'))
+    boxes, classes, metas, tree = (str(folder / name) for name in FILES)
     more: Any = dict(ann_file=boxes, data_prefix=dict(img=''), pipeline=[], serialize_data=False)
     try:
         OpenImagesDataset(classes, metas, tree, **more)

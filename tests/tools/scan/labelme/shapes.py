@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import random
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List
 
+from pictures import picture
+
 NAMES = ('cat', 'cow', 'dog')
 KINDS = ('polygon', 'rectangle', 'circle', 'mask')
-
-
-@lru_cache(maxsize=None)
-def picture(width: int = 64, height: int = 48, kind: str = 'JPEG') -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.new('L' if kind == 'PNG' else 'RGB', (width, height), 90).save(out, kind)
-    return out.getvalue()
 
 
 def embedded(width: int, height: int) -> str:

@@ -7,11 +7,12 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any
 
 import numpy as np
 import pytest
 from nnunet_sets import LABELS, affine_of, cut, make_set, organ, picture, plant, save, write_json
+from scans import codes, scan
 
 from mmguard.cli import main
 from mmguard.tools.scan.nnunet import read_case as settings_module
@@ -27,18 +28,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return make_set(tmp_path / 'Dataset001_Organ')
-
-
-def scan(capsys: pytest.CaptureFixture, root: Path, *words: Any) -> Dict[str, Any]:
-    """Exit code, and the JSON of the only data set."""
-    words = words if '--processes' in words else (*words, '--processes', 1)
-    code = main(['scan', str(root), *map(str, words), '--json', '-'])
-    [reported] = json.loads(capsys.readouterr().out)['datasets']
-    return {'code': code, **reported}
-
-
-def codes(reported: Dict[str, Any]) -> List[str]:
-    return [finding['code'] for finding in reported['findings']]
 
 
 def test_a_second_scan_reads_only_what_changed(root: Path, capsys: pytest.CaptureFixture) -> None:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
+
+from pictures import picture
 
 from mmguard.cli import main
 
 NAMES = ('cat', 'dog', 'cow')
-
-
-@lru_cache(maxsize=None)
-def picture(width: int = 64, height: int = 48, kind: str = 'JPEG') -> bytes:
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.new('RGB', (width, height), (90, 120, 30)).save(out, kind)
-    return out.getvalue()
 
 
 def rows_of(kind: str, number: int, count: int = 3) -> List[str]:

@@ -1,0 +1,210 @@
+"""Situations that show in COCO files and in VOC folders, without a config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+from situation import Boxes, Build, Situation, json_alone, numbered, some_boxes, voc_xml, with_options
+
+COCO_IDS = [i for i in range(1, 91) if i not in (12, 26, 29, 30, 45, 66, 68, 69, 71, 83)]
+GOOD = some_boxes([0, 1, 2])
+NAMES = {0: 'cat', 1: 'dog', 2: 'cow'}
+BY_TEXT = {1: 'a', 10: 'j', 11: 'k', 2: 'b', 3: 'c', 4: 'd', 5: 'e', 6: 'f', 7: 'g', 8: 'h', 9: 'i'}
+FOUR = numbered('bolt', 'nut', 'pin', 'rod')
+
+
+def rewritten(change: Callable[[Dict[str, Any]], None], num_classes: Any = 3, ids: Any = None) -> Build:
+    """A sound file in which something is changed."""
+    return json_alone(NAMES if ids is None else ids, num_classes, change=change)
+
+
+def corners(boxes: List[Boxes]) -> List[Boxes]:
+    return [[(i, [x, y, x + w, y + h]) for i, (x, y, w, h) in image] for image in boxes]
+
+
+def normalised(boxes: List[Boxes]) -> List[Boxes]:
+    return [[(i, [x / 320, y / 240, w / 320, h / 240]) for i, (x, y, w, h) in image] for image in boxes]
+
+
+def texts(data: Dict[str, Any]) -> None:
+    for one in data['annotations']:
+        one['category_id'] = str(one['category_id'])
+
+
+def counts_from_zero(data: Dict[str, Any]) -> None:
+    for one in data['annotations']:
+        one['category_id'] -= 1
+
+
+def text_boxes(data: Dict[str, Any]) -> None:
+    for one in data['annotations']:
+        one['bbox'] = [str(part) for part in one['bbox']]
+
+
+def no_categories(data: Dict[str, Any]) -> None:
+    data['categories'] = []
+
+
+def no_annotations(data: Dict[str, Any]) -> None:
+    data['annotations'] = []
+
+
+def voc(drawn: Any, num_classes: Any = None, **more: Any) -> Callable[[Path], Any]:
+    return lambda root: (voc_xml(root / 'VOC', drawn, **more), dict(num_classes=num_classes))
+
+
+VOC_GOOD = [[('cat', [10 + k, 20, 90, 110]), ('dog', [100, 50, 200, 180 - k])] for k in range(8)]
+
+
+def no_boxes(data: Dict[str, Any]) -> None:
+    for one in data['annotations']:
+        x, y, w, h = one.pop('bbox')
+        one['segmentation'] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
+
+
+def cut_off(root: Path) -> Any:
+    voc_xml(root / 'VOC', VOC_GOOD)
+    (root / 'VOC/Annotations/000002.xml').write_text('')
+    path = root / 'VOC/Annotations/000005.xml'
+    path.write_text(path.read_text()[:120])
+    return root / 'VOC', {}
+
+
+def ids_of(build: Build, framework: str) -> Build:
+    return with_options(build, framework=framework)
+
+
+def small_boxes() -> List[List[Any]]:
+    """Corners in 320 x 240; only some of them reach outside when they are read as x, y, width, height."""
+    random = np.random.default_rng(1)
+    drawn = []
+    for _ in range(12):
+        boxes = []
+        for _ in range(4):
+            left, top = (170, 5) if random.random() < 0.3 else (4, 4)
+            x, y = left + int(random.integers(0, 30)), top + int(random.integers(0, 50))
+            boxes.append((1, [x, y, x + int(random.integers(15, 80)), y + int(random.integers(15, 60))]))
+        drawn.append(boxes)
+    return drawn
+
+
+def two_points(data: Dict[str, Any]) -> None:
+    """labelme lets a polygon end after two clicks."""
+    data['annotations'][20]['segmentation'] = [[31, 40, 77, 52]]
+
+
+SITUATIONS: Dict[str, Situation] = {
+    'roboflow: a parent category 0': Situation(
+        'id 0 names the project and is never used; the labels are 1 and 2 of num_classes=2',
+        ('MG102', 'MG138', 'MG115'),
+        with_options(json_alone({0: 'pets', 1: 'cat', 2: 'dog'}, 2, some_boxes([1, 2])), labels='ids'),
+        ('num_classes=3',),
+    ),
+    'annotations count from 0, categories from 1': Situation(
+        'category_id is one less than the id that is named: 0 is named by nobody',
+        ('MG149',),
+        rewritten(counts_from_zero, None, numbered('cat', 'dog', 'cow')),
+        ('category_id',),
+    ),
+    'no categories': Situation('"categories" is empty', ('MG149',), rewritten(no_categories, None), ('"categories"',)),
+    'no annotations': Situation(
+        'the JSON of a test set, without annotations', ('MG174',), rewritten(no_annotations), never=('labels are fine',)
+    ),
+    'category_id is text': Situation(
+        '"1" is not 1: no annotation has a category', ('MG176', 'MG149'), rewritten(texts), ("'1'",), never=('lfs',)
+    ),
+    'boxes are corners': Situation(
+        'bbox holds x1, y1, x2, y2 instead of x, y, width, height',
+        ('MG172',),
+        json_alone(NAMES, 3, corners(GOOD)),
+        ('x2 - x1',),
+    ),
+    'boxes are normalised': Situation(
+        'bbox is divided by the size of the image', ('MG173',), json_alone(NAMES, 3, normalised(GOOD)), ('width',)
+    ),
+    'boxes of texts': Situation(
+        'bbox holds texts: ["10", "20", ...]', ('MG176', 'MG153'), rewritten(text_boxes), ('bbox',), never=('lfs',)
+    ),
+    'every annotation is a crowd': Situation(
+        'a converter wrote iscrowd=1 for every RLE mask: nothing is trained on',
+        ('MG174',),
+        json_alone(NAMES, 3, GOOD, annotation=dict(iscrowd=1)),
+        ('iscrowd',),
+        never=('labels are fine',),
+    ),
+    'area and iscrowd are missing': Situation(
+        'a JSON written by hand', ('MG153',), json_alone(NAMES, 3, GOOD, without=('area', 'iscrowd')), ('area',)
+    ),
+    'VOC: corners count from 0': Situation(
+        'a 0 in the file becomes -1', ('MG152',), voc([[('cat', [0, 0, 80, 90])], *VOC_GOOD]), ('minus-one',)
+    ),
+    'VOC: normalised corners': Situation(
+        'corners are 0.1 .. 0.9: int() makes 0 of them, minus one',
+        ('MG173',),
+        voc([[('cat', [0.1, 0.2, 0.5, 0.7]), ('dog', [0.3, 0.1, 0.9, 0.8])]] * 6),
+        ('width',),
+    ),
+    'VOC: size is 0': Situation(
+        'width and height are written as 0', ('MG176',), voc(VOC_GOOD, size=(0, 0)), ('size',), never=('lfs',)
+    ),
+    'pytorch/vision#1128': Situation(
+        'xmax and ymax hold width and height',
+        ('MG109',),
+        voc([[('cat', [120, 90, 40, 60]), ('dog', [30, 120, 150, 70])]] * 6),
+        ('two corners',),
+    ),
+    'polygons alone': Situation('no bbox, only segmentation', ('MG153',), rewritten(no_boxes), ('bbox',)),
+    'VOC: an XML is cut off': Situation(
+        'one XML is empty, one ends in the middle', ('MG132',), cut_off, ('Copy or export',)
+    ),
+    'a category of the file': Situation(
+        'nothing has it', ('MG160',), json_alone({0: 'background', 1: 'cat', 2: 'dog'}, 3, some_boxes([1, 2]))
+    ),
+    'ids in the order of texts, file alone': Situation(
+        'who numbers by the file and who by ids differ', ('MG141',), json_alone(BY_TEXT, 11), ('as texts',)
+    ),
+    '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20)),
+    'COCO: below 0': Situation(
+        'a slip',
+        ('MG152',),
+        json_alone({0: 'cat'}, 1, [[(0, [-7, 20, 50, 50])], *some_boxes([0])]),
+        ('0000.jpg: -7, 20',),
+        never=('minus-one',),
+    ),
+    'corners, a third visible': Situation(
+        'x1, y1, x2, y2', ('MG172',), json_alone(FOUR, 5, small_boxes()), ('corners',), never=('clamps', 'leaves')
+    ),
+    'near: two of many': Situation(
+        'slips',
+        ('MG109',),
+        json_alone({0: 'cat'}, 1, [[(0, [330, 40, 20, 20])], *some_boxes([0], 40)]),
+        first=('leaves',),
+    ),
+    'masks: boxes of CVAT for Mask R-CNN': Situation(
+        'no object has a polygon: they were drawn as boxes',
+        ('MG179',),
+        with_options(
+            json_alone(numbered('pipe', 'valve'), 2, annotation=dict(segmentation=[])),
+            framework='detectron2',
+            masks=True,
+        ),
+        ('mask',),
+    ),
+    'masks: a polygon of two points': Situation(
+        'one object of 36 has no mask',
+        ('MG179',),
+        with_options(
+            json_alone(
+                numbered('scratch', 'dent'),
+                2,
+                annotation=dict(segmentation=[[20, 20, 90, 22, 88, 70, 25, 64]]),
+                change=two_points,
+            ),
+            masks=True,
+        ),
+        ('.jpg',),
+        never=('num_classes',),
+    ),
+}

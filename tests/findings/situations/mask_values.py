@@ -1,0 +1,209 @@
+"""Situations that show in the values of label maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+import numpy as np
+from drawn_scenes import VOID, blob, objects, save, scene, scenes
+from situation import Build, Situation, masks, seg_config, seg_model, with_options
+
+from mmguard.findings.known_sets import COCO_STUFF_CLASSES
+
+CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
+COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
+COCO_STUFF_IDS = sorted(COCO_STUFF_CLASSES)
+FIVE = ['background', 'road', 'house', 'tree', 'sky']
+
+
+def blobs(value: int, files: int, ground: int = 0, first: int = 0) -> List[np.ndarray]:
+    return [blob(value, ground, seed) for seed in range(first, first + files)]
+
+
+def slip(value: int, files: int, wrong: int, classes: int) -> List[np.ndarray]:
+    """Clean scenes, a few of them with a small patch of a value of nobody."""
+    drawn = scenes(range(classes), files, keep=0.9)
+    for label in drawn[:: max(files // wrong, 1)][:wrong]:
+        label[10:14, 20:23] = value
+    return drawn
+
+
+def unlabelled_zero(classes: int, files: int = 8) -> List[np.ndarray]:
+    """1..N, and a few pixels of 0 where nobody drew."""
+    drawn = scenes(range(1, classes + 1), files, keep=0.9)
+    for label in drawn:
+        label[:2, :9] = 0
+    return drawn
+
+
+def renamed_cityscapes(root: Path) -> Any:
+    """The files copied under names of one's own, a city in a folder."""
+    for city in ('ulm', 'jena'):
+        save(root / 'masks' / city, scenes([*CITYSCAPES_IDS, 0, 1, 4], 3))
+    return root / 'masks', dict(num_classes=19)
+
+
+def ade(last: int, files: int = 12) -> List[np.ndarray]:
+    """0..last, many in each file."""
+    return [scene([0, *range(1 + k, last + 1, 12), last], k) for k in range(files)]
+
+
+def of_ids(ids: Sequence[int], files: int = 12, each_has: int = 9, shift: int = 0) -> List[np.ndarray]:
+    """Each file holds a few of the ids, all files together most of them."""
+    random = np.random.default_rng(len(ids))
+    return [scene([int(v) + shift for v in random.permutation(ids)[:each_has]], number) for number in range(files)]
+
+
+def wide_ids(number: int, classes: int) -> Build:
+    """Files of 16 bits that hold ``number`` ids, and all bits where there is none."""
+    random = np.random.default_rng(0)
+    drawn = [np.kron(random.integers(0, number, (12, 16)), np.ones((6, 6))).astype(np.uint16) for _ in range(14)]
+    for label in drawn:
+        label[:2] = 65535
+    return masks(drawn, classes)
+
+
+def subtracted(labels: Sequence[np.ndarray]) -> List[np.ndarray]:
+    """``label -= 1`` in 8 bits: 0 becomes 255."""
+    return [label - np.uint8(1) for label in labels]
+
+
+def mostly_zero(classes: int, files: int = 10) -> List[np.ndarray]:
+    """A background that fills about half of each file, and regions of the other classes in it."""
+    drawn = scenes(range(classes), files)
+    for number, label in enumerate(drawn):
+        label[: 20 + number] = 0
+    return drawn
+
+
+SITUATIONS: Dict[str, Situation] = {
+    'SegmentationBLWX/sssegmentation#48': Situation(
+        'one class name, "defect": the background was not counted, num_classes must be 2',
+        ('MG215', 'MG102'),
+        masks(blobs(1, 8), 1),
+        ('num_classes=2',),
+    ),
+    'three annotators, one with another void': Situation(
+        'void is 255 in most files and 99 in those of one annotator',
+        ('MG127', 'MG107'),
+        masks(scenes([0, 1, 2, VOID], 24) + scenes([0, 1, 2, 99], 6), 3),
+        ('99',),
+        never=('num_classes=100',),
+    ),
+    'counts from 1, no 0': Situation(
+        'labels 1..N, 0 never occurs', ('MG115',), masks(scenes(range(1, 7), 8), 6), ('label_map=',)
+    ),
+    'counts from 1, 0 is no data': Situation(
+        'LoveDA-like: 0 is no data, the classes are 1..7',
+        ('MG115', 'MG102'),
+        masks(unlabelled_zero(7), 7),
+        ('reduce_zero_label=True',),
+    ),
+    'Cityscapes labelIds under other names': Situation(
+        'raw ids in files named otherwise', ('MG101',), renamed_cityscapes, ('labelTrainIds',)
+    ),
+    'ADE20K not reduced': Situation(
+        'raw ids 0..150 without reduce_zero_label', ('MG119',), masks(ade(150), 150), ('reduce_zero_label=True',)
+    ),
+    'COCO-Stuff raw': Situation(
+        'raw stuff ids up to 181 in 171 classes', ('MG117',), masks(scenes(COCO_STUFF, 5), 171), ('labelTrainIds',)
+    ),
+    'LiheYoung/FreeMask#4': Situation(
+        'raw COCO-Stuff ids, nobody said how many classes there are',
+        ('MG117',),
+        masks(of_ids(COCO_STUFF_IDS, 20, 9), None),
+        ('COCO', '171'),
+    ),
+    'COCO-Stuff, 150 classes': Situation(
+        'the table of ADE for ids of COCO-Stuff',
+        ('MG117',),
+        masks(of_ids(COCO_STUFF_IDS, 20, 9), 150),
+        ('COCO',),
+        never=('num_classes=182',),
+    ),
+    'ADE20K full for 847 classes': Situation(
+        '847 classes need more than 8 bits',
+        ('MG122',),
+        wide_ids(847, 847),
+        ('ADE20K full', 'do not fit'),
+        first=('int64',),
+    ),
+    'BraTS 2021': Situation(
+        '1, 2 and 4, no 3', ('MG118',), masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), ('label_map={4: 3}',)
+    ),
+    'a subset of ids, not renumbered': Situation(
+        'three classes of a larger set were kept with their old ids 0, 7, 15',
+        ('MG116', 'MG107'),
+        masks(scenes([0, 7, 15], 7), 3),
+        ('map',),
+        never=('num_classes=16',),
+    ),
+    'gray levels of three classes': Situation(
+        '0, 127 and 255 drawn to be seen', ('MG125',), masks(scenes([0, 127, 255], 6), 3), ('127: 1', '255: 2')
+    ),
+    'gray levels of five classes': Situation(
+        '0, 64, 128, 192, 255 (the five gray levels of a tutorial)',
+        ('MG125',),
+        masks(scenes([0, 64, 128, 192, 255], 6), 5),
+        ('64: 1', '255: 4'),
+    ),
+    'void minus one': Situation(
+        'a copied "label -= 1" made 254 of void', ('MG133',), masks(scenes([0, 1, 2, 3, 254], 6), 5), ('254: 255',)
+    ),
+    'five classes, background first': Situation(
+        '0..4 stored as 255, 0..3',
+        ('MG133',),
+        seg_config(subtracted(mostly_zero(5)), FIVE, seg_model(5)),
+        ('4', 'subtract'),
+        first=('255: 0',),
+    ),
+    'VOC borders under ignore_index=0': Situation(
+        'ignore_index was set to 0 to leave out the background: 255 is not ignored any more',
+        ('MG104', 'MG209'),
+        with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
+        ('ignore_index=255',),
+    ),
+    'pytorch-semseg, void is 255': Situation(
+        'ignore_index=250 of the code, 255 in the files',
+        ('MG104',),
+        with_options(masks(scenes([*range(19), VOID], 5), 19), ignore_index=250),
+        ('255',),
+    ),
+    'half of the files are void': Situation(
+        'tiles at the rim of the orthophoto hold 255 alone',
+        ('MG128',),
+        masks(scenes([0, 1, 2], 6) + [np.full((60, 80), VOID, np.uint8)] * 6, 3),
+        ('6 file',),
+    ),
+    'two voids': Situation(
+        'BDD-like: 255 is ignored, 254 means "out of roi" and is not',
+        ('MG107', 'MG133'),
+        masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
+        ('254: 255',),
+    ),
+    'label_map in the wrong order': Situation(
+        'the map names raw values 1, 2, 7, but reduce_zero_label subtracts first',
+        ('MG126',),
+        with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
+        ('label_map=',),
+    ),
+    'label_map to 3 of three classes': Situation(
+        'the map itself leads out of the classes',
+        ('MG212',),
+        with_options(masks(scenes([0, 7, 8, 11], 6), 3), label_map=((7, 1), (8, 2), (11, 3))),
+        ('11',),
+    ),
+    'kornia/kornia#839': Situation(
+        'VOC with 255 borders is right; the dice loss makes one-hot vectors of 255',
+        ('MG100',),
+        masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21),
+        ('one-hot',),
+    ),
+    'Lightning-AI/torchmetrics#2849': Situation(
+        'six classes and 255: right; the metric does not know the ignored value',
+        ('MG100',),
+        masks(scenes([*range(6), VOID], 6), 6),
+        ('ignore_index=255',),
+    ),
+}

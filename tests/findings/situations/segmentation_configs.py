@@ -1,0 +1,258 @@
+"""Situations that show in an mmseg config, alone or together with its files."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Sequence
+
+import numpy as np
+from drawn_scenes import VOID, save, save_photos, scene, scenes
+from situation import CE, CHECK, Build, Situation, old, seg_config, seg_data, seg_model, train_config
+
+FIVE = ['road', 'house', 'tree', 'car', 'sky']
+LOVEDA = ['background', 'building', 'road', 'water', 'barren', 'forest', 'agricultural']
+OHEM = dict(type='OhemCrossEntropy', thres=0.9, min_kept=1000)
+SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
+DICE = dict(type='DiceLoss', loss_name='loss_dice')
+IGNORED = scenes([0, 1, 2, 3, 4, VOID], 6)
+POTSDAM = ('surface', 'building', 'low vegetation', 'tree', 'car', 'clutter')
+SIGMOID = {**CE, 'use_sigmoid': True}
+
+
+def ade(last: int, first: int = 1) -> List[np.ndarray]:
+    return [scene([0, *range(first + k, last, 12), last], k) for k in range(12)]
+
+
+def wrong_suffix(root: Any) -> Any:
+    """The masks are called NAME_mask.png; the config says .png."""
+    save(root / 'masks/train', scenes(range(5), 6), '{:03}_mask')
+    save_photos(root / 'images/train', 6)
+    return train_config(root, seg_model(5), seg_data(root, FIVE))
+
+
+def other_classes_in_validation(root: Any) -> Any:
+    """The names of the validation stand in another order."""
+    for split in ('train', 'val'):
+        save(root / f'masks/{split}', scenes(range(5), 4))
+        save_photos(root / f'images/{split}', 4)
+    val = dict(batch_size=1, dataset=seg_data(root, sorted(FIVE), 'val'))
+    return train_config(root, seg_model(5), seg_data(root, FIVE), val_dataloader=val)
+
+
+def of_ade(names: Sequence[str], **settings: Any) -> Build:
+    """A config that trains some classes of ADE20K: the data set makes a label map, and shifts."""
+    ids = [1, 2, 3, 5, 7, 12, 13, 21, 0, 40, 120]
+    drawn = [scene([*ids, 22 + 9 * n], n) for n in range(8)]
+    return seg_config(drawn, names, seg_model(len(names)), type='ADE20KDataset', **settings)
+
+
+def of_voc(files: int) -> List[np.ndarray]:
+    return [scene([0, 15, *range(1 + n % 4, 21, 4)], n, border=VOID) for n in range(files)]
+
+
+def with_losses(*losses: Dict[str, Any]) -> Dict[str, Any]:
+    return seg_model(5, dict(loss_decode=list(losses)))
+
+
+def augmented(classes: Sequence[str], model: Any, step: Dict[str, Any]) -> Build:
+    """A config that changes its label maps in one step after loading."""
+    steps = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations'), step, dict(type='PackSegInputs')]
+    return lambda root: train_config(root, model, seg_data(root, classes, pipeline=steps))
+
+
+def camvid() -> Any:
+    pad = dict(type='SegDataPreProcessor', seg_pad_val=11)
+    return seg_model(11, dict(ignore_index=11), data_preprocessor=pad)
+
+
+def turned_by_albumentations() -> Any:
+    turn = dict(type='Affine', rotate=(-30, 30), mode=0, cval=0, cval_mask=0, p=0.7)
+    return dict(type='Albu', transforms=[turn], keymap=dict(img='image', gt_seg_map='mask'))
+
+
+def one_channel(head: Dict[str, Any], auxiliary: Any = None) -> Build:
+    """A config of two classes and one output channel."""
+    model = seg_model(2, dict(out_channels=1, **head))
+    if auxiliary is not None:
+        model['auxiliary_head'] = [dict(type='FCNHead', num_classes=2, out_channels=1, **auxiliary)]
+    return lambda root: train_config(root, model, seg_data(root, ('background', 'road')))
+
+
+SITUATIONS: Dict[str, Situation] = {
+    'open-mmlab/mmsegmentation#855': Situation(
+        '0 is void, seven classes 1..7, reduce_zero_label=True, but num_classes was set to 8',
+        ('MG201',),
+        seg_config(scenes(range(8), 8, keep=0.9), list('abcdefg'), seg_model(8), reduce_zero_label=True),
+        ('num_classes=7',),
+        never=('reduce_zero_label=False',),
+    ),
+    'open-mmlab/mmsegmentation#1553': Situation(
+        'IndexError: Target 15 is out of bounds: iSAID has 16 classes with its background, 15 were counted',
+        ('MG102', 'MG108', 'MG201'),
+        seg_config(scenes(range(16), 6), [f'c{i}' for i in range(16)], seg_model(15)),
+        ('num_classes=16',),
+    ),
+    'class weights of Cityscapes kept': Situation(
+        'class_weight has 19 entries, the head five classes',
+        ('MG207',),
+        seg_config(scenes(range(5), 6), FIVE, seg_model(5, dict(loss_decode={**CE, 'class_weight': [1.0] * 19}))),
+        ('[1.0] * 5',),
+    ),
+    'the -1 workaround': Situation(
+        'ignore_index=-1 against the crash of class weights',
+        ('MG216', 'MG208'),
+        seg_config(
+            scenes(range(5), 6),
+            FIVE,
+            seg_model(5, dict(ignore_index=-1, loss_decode={**CE, 'class_weight': [1.0] * 5})),
+        ),
+        ('ignore_index=255',),
+    ),
+    'ignore_index is a class': Situation(
+        'ignore_index=0 in the head to leave out the background',
+        ('MG209', 'MG208'),
+        seg_config(scenes(range(5), 6), FIVE, seg_model(5, dict(ignore_index=0))),
+        ('ignore_index=255',),
+    ),
+    'padding is a class': Situation(
+        'seg_pad_val=0 although 255 is ignored: padding is trained as road',
+        ('MG208',),
+        seg_config(
+            scenes(range(5), 6),
+            FIVE,
+            seg_model(5, data_preprocessor=dict(type='SegDataPreProcessor', seg_pad_val=0)),
+        ),
+        ('seg_pad_val',),
+    ),
+    'ADE20K, reduce_zero_label forgotten': Situation(
+        'a data set class of ones own with the 150 names; 0..150 in the files, nothing is reduced',
+        ('MG119',),
+        seg_config(ade(150), [f'class {i}' for i in range(150)], seg_model(150)),
+        ('reduce_zero_label=True',),
+    ),
+    'ADE20K, a few files, not reduced': Situation(
+        'ADE20KDataset with reduce_zero_label=False; 150 does not occur in these files',
+        ('MG119',),
+        seg_config(ade(137), None, seg_model(150), type='ADE20KDataset', reduce_zero_label=False),
+        ('reduce_zero_label=True',),
+    ),
+    'training fine, validation counts from 1': Situation(
+        'the validation was exported by another script: 1..5',
+        ('MG115',),
+        seg_config(scenes(range(5), 5), FIVE, seg_model(5), val=scenes(range(1, 6), 5), look_at='val'),
+        ('label_map=',),
+    ),
+    'names in another order for the validation': Situation(
+        'the class lists of training and validation differ in order',
+        ('MG204',),
+        other_classes_in_validation,
+        ('metainfo',),
+    ),
+    'wrong seg_map_suffix': Situation(
+        'the masks end in _mask.png, the config says .png: no label file is found',
+        ('MG129',),
+        wrong_suffix,
+        ('seg_map_suffix',),
+        never=('git lfs pull',),
+    ),
+    'auxiliary head of another ignore_index': Situation(
+        'ignore_index=0 in the auxiliary head alone',
+        ('MG209', 'MG208'),
+        seg_config(
+            scenes([0, 1, 2, 3, 4, VOID], 5),
+            FIVE,
+            seg_model(5, auxiliary_head=dict(type='FCNHead', num_classes=5, ignore_index=0, loss_decode=CE)),
+        ),
+        ('auxiliary_head',),
+    ),
+    'near: labels that go on, all of them named': Situation(
+        'eight classes listed, the head has two',
+        ('MG202', 'MG201', 'MG108', 'MG107', 'MG215'),
+        seg_config(scenes(range(8), 9), [f'c{n}' for n in range(8)], seg_model(2)),
+        first=('num_classes=8',),
+    ),
+    'wanted: person of VOC': Situation(
+        'two classes wanted of twenty-one, 15 is one of them',
+        ('MG107',),
+        seg_config(of_voc(12), ['background', 'person'], seg_model(2)),
+        first=('255',),
+        never=('num_classes=21', 'num_classes=16'),
+    ),
+    'open-mmlab/mmsegmentation#2500': Situation(
+        'some classes of ADE20K: which comes first, the shift or the map, depends on the version',
+        ('MG100',),
+        of_ade(['sky', 'tree', 'person', 'car']),
+        ('reduce_zero_label', 'label_map', '1.0.0'),
+    ),
+    'DiceLoss beside cross entropy, void': Situation(
+        'DiceLoss trains on ignored pixels',
+        ('MG243',),
+        seg_config(IGNORED, FIVE, with_losses(CE, DICE)),
+        ('TverskyLoss',),
+        never=('GuardedLoss',),
+    ),
+    'DiceLoss alone, ignore_index written': Situation(
+        'the same; its ignore_index does nothing',
+        ('MG243',),
+        seg_config(IGNORED, FIVE, with_losses({**DICE, 'ignore_index': 255})),
+        ('DiceLoss',),
+    ),
+    'HuasdorffDisstanceLoss, void': Situation(
+        'it trains ignored pixels as class 0',
+        ('MG243',),
+        seg_config(IGNORED, FIVE, with_losses(CE, dict(type='HuasdorffDisstanceLoss', loss_name='loss_hd'))),
+        ('class 0',),
+    ),
+    'fills: a rotation, CamVid': Situation(
+        'RandomRotate fills with 255, ignored is 11',
+        ('MG208',),
+        augmented([f'class {n}' for n in range(11)], camvid(), dict(type='RandomRotate', prob=0.5, degree=15)),
+        ('RandomRotate',),
+        first=('seg_pad_val=11',),
+        never=('ignore_index=255',),
+        command=CHECK,
+    ),
+    'one channel: OHEM of DDRNet': Situation(
+        'OhemCrossEntropy takes a softmax of a single channel',
+        ('MG215', 'MG240'),
+        one_channel(dict(type='DDRHead', threshold=0.5, loss_decode=[OHEM, {**OHEM, 'loss_weight': 0.4}])),
+        ('decode_head',),
+        command=CHECK,
+    ),
+    'fills: Affine of Albumentations': Situation(
+        'the corners of turned label maps are filled with 0, which is a class',
+        ('MG208',),
+        augmented(POTSDAM, seg_model(6), turned_by_albumentations()),
+        never=('ignore_index=0', 'num_classes=7'),
+        command=CHECK,
+    ),
+    'sampler, one channel, softmax': Situation(
+        'the softmax of the sampler has one column; with use_sigmoid=True alone it still dies',
+        ('MG240',),
+        one_channel(dict(sampler=SAMPLER)),
+        ('OHEMPixelSampler',),
+        command=CHECK,
+    ),
+    'sampler in one auxiliary head': Situation(
+        'the same, one head of two',
+        ('MG240',),
+        one_channel(dict(loss_decode=SIGMOID), dict(sampler=SAMPLER, loss_decode=SIGMOID)),
+        ('auxiliary_head[0]',),
+        command=CHECK,
+    ),
+    'near: a sampler by loss': Situation(
+        'without thresh no softmax is taken',
+        (),
+        one_channel(dict(loss_decode=SIGMOID, sampler=dict(type='OHEMPixelSampler'))),
+        command=CHECK,
+    ),
+    'MMSegmentation 0.x: weights': Situation(
+        'five classes, four weights',
+        ('MG207',),
+        old(
+            seg_model(5, dict(loss_decode={**CE, 'class_weight': [1.0] * 4})),
+            scope='mmseg',
+            classes=('a', 'b', 'c', 'd', 'e'),
+        ),
+        command=CHECK,
+    ),
+}

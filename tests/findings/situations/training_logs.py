@@ -1,0 +1,198 @@
+"""Ends of trainings as they stand in logs, with what is really wrong."""
+
+from __future__ import annotations
+
+from typing import Dict, NamedTuple, Tuple
+
+
+class LogKind(NamedTuple):
+    """What stands in a log.
+
+    Attributes:
+        truth (str): What is really wrong.
+        code (str): Of the signature.
+        log (str): The log.
+        first (str): Words of the first cause.
+        says (tuple[str]): Words anywhere in what is printed.
+        never (tuple[str]): What must not be said.
+    """
+
+    truth: str
+    code: str
+    log: str
+    first: str = ''
+    says: Tuple[str, ...] = ()
+    never: Tuple[str, ...] = ()
+
+
+def watchdog(rank: int, number: int, operation: str = 'ALLREDUCE') -> str:
+    """As torch 2.1 to 2.7 write it."""
+    return (
+        f'[rank{rank}]:[E ProcessGroupNCCL.cpp:563] [Rank {rank}] Watchdog caught collective operation timeout: '
+        f'WorkNCCL(SeqNum={number}, OpType={operation}, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 '
+        f'milliseconds before timing out.\n'
+    )
+
+
+def enqueued(rank: int, number: int, last: int) -> str:
+    """As torch from 2.3 on writes it beside."""
+    return (
+        f'[rank{rank}]:[E ProcessGroupNCCL.cpp:1316] [PG 0 Rank {rank}] Exception (either an error or timeout) '
+        f'detected by watchdog at work: {number}, last enqueued NCCL work: {last}, last completed NCCL work: '
+        f'{number - 1}.\n'
+    )
+
+
+def unused(indices: Dict[int, str], names: str = '') -> str:
+    """What DistributedDataParallel raises, on each rank."""
+    rows = []
+    for rank, listed in indices.items():
+        said = f'Parameters which did not receive grad for rank {rank}: {names}\n' if names else ''
+        rows.append(
+            'Traceback (most recent call last):\n  File "train.py", line 12, in <module>\n    out = model(x)\n'
+            'RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This '
+            'error indicates that your module has parameters that were not used in producing loss.\n'
+            f'{said}Parameter indices which did not receive grad for rank {rank}: {listed}\n'
+            ' In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL.\n'
+        )
+    return ''.join(''.join(f'[rank{rank}]: {line}\n' for line in row.splitlines()) for rank, row in zip(indices, rows))
+
+
+def traced(*frames: str, error: str) -> str:
+    return 'Traceback (most recent call last):\n' + ''.join(f'  {frame}\n' for frame in frames) + f'{error}\n'
+
+
+NAMES = 'roi_head.mask_head.convs.0.conv.weight, roi_head.mask_head.conv_logits.bias'
+
+
+LOGS: Dict[str, LogKind] = {
+    'one of four ranks is absent (NCCL)': LogKind(
+        'rank 1 skipped the all_reduce of a metric',
+        'MG454',
+        watchdog(0, 812) + watchdog(2, 812) + watchdog(3, 812),
+        says=('rank 1',),
+    ),
+    'a rank broadcasts its buffers while others reduce': LogKind(
+        'rank 0 called another collective',
+        'MG454',
+        watchdog(0, 55, 'BROADCAST') + watchdog(1, 55) + watchdog(2, 55),
+        says=('rank 0', 'BROADCAST'),
+    ),
+    'a rank is a collective behind': LogKind(
+        'rank 3 skipped one collective in validation',
+        'MG454',
+        ''.join(watchdog(r, 4021, '_ALLGATHER_BASE') + enqueued(r, 4021, 4021) for r in range(3))
+        + watchdog(3, 4020, '_ALLGATHER_BASE')
+        + enqueued(3, 4020, 4020),
+        says=('rank 3',),
+    ),
+    'gloo: a barrier names who is missing': LogKind(
+        'rank 2 never came to the barrier',
+        'MG454',
+        'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    dist.monitored_barrier()\n'
+        'RuntimeError: [../torch/csrc/distributed/c10d/ProcessGroupGloo.cpp:2721] Rank 2 failed to pass '
+        'monitoredBarrier in 30000 ms\n',
+        says=('rank 2',),
+    ),
+    'unused on all ranks (rf-detr#1093)': LogKind(
+        'parameters of the backbone that no loss reads, on every rank',
+        'MG450',
+        unused({0: '1 44 45', 1: '1 44 45'}),
+        'used on no rank',
+        ('on all ranks',),
+    ),
+    'unused on one rank (maskrcnn-benchmark#497)': LogKind(
+        'a rank had no proposals for the mask head',
+        'MG450',
+        unused({1: '60 61 62 63'}, NAMES),
+        'drew images without any target',
+        ('roi_head.mask_head',),
+    ),
+    'GIoU in the first iteration': LogKind(
+        'boxes of the annotations are corners',
+        'MG445',
+        'Traceback (most recent call last):\n  File "box_ops.py", line 54, in generalized_box_iou\n'
+        '    assert (boxes2[:, 2:] >= boxes2[:, :2]).all()\nAssertionError\n',
+        'boxes of the annotations',
+    ),
+    'core dumps at random places (nnUNet#1098)': LogKind(
+        'faulty memory',
+        'MG469',
+        'epoch 12\nSegmentation fault (core dumped)\nepoch 3\nfree(): invalid pointer\nAborted (core dumped)\n'
+        'epoch 41\nSegmentation fault (core dumped)\n',
+        'memory',
+        ('memtest',),
+    ),
+    'a rate too high': LogKind(
+        'loss of nan after growing',
+        'MG443',
+        '07/01 Iter 50 lr: 1.0e+00 loss: 84.2 grad_norm: 912\nIter 100 lr: 1.0e+00 loss: nan grad_norm: nan\n'
+        'Loss is nan, stopping training\n',
+        'learning rate',
+    ),
+    'Dice of segmentation_models_pytorch makes one-hot of 255': LogKind(
+        'the ignored label goes through one_hot',
+        'MG407',
+        'Traceback (most recent call last):\n  File "train.py", line 88, in <module>\n    loss = criterion(out, mask)\n'
+        '  File "/opt/lib/python3.10/site-packages/segmentation_models_pytorch/losses/dice.py", line 83, in forward\n'
+        '    y_true = F.one_hot(y_true, num_classes)\n'
+        'RuntimeError: Class values must be smaller than num_classes.\n',
+        says=('255',),
+    ),
+    'MONAI makes one-hot of 255': LogKind(
+        'the ignored label goes through one_hot; the labels are right',
+        'MG416',
+        traced(
+            'File "train_abdomen.py", line 141, in <module>\n    loss = loss_function(outputs, labels)',
+            'File "/opt/venv/lib/python3.10/site-packages/monai/losses/dice.py", line 766, in forward\n'
+            '    dice_loss = self.dice(input, target)',
+            'File "/opt/venv/lib/python3.10/site-packages/monai/losses/dice.py", line 166, in forward\n'
+            '    target = one_hot(target, num_classes=n_pred_ch)',
+            'File "/opt/venv/lib/python3.10/site-packages/monai/networks/utils.py", line 196, in one_hot\n'
+            '    labels = o.scatter_(dim=dim, index=labels.long(), value=1)',
+            error='RuntimeError: index 255 is out of bounds for dimension 1 with size 6',
+        ),
+        first='ignored',
+    ),
+    'the confusion matrix of mmdet, a list too short': LogKind(
+        'the test set of the config names fewer classes than the annotations and results have',
+        'MG417',
+        traced(
+            'File "tools/analysis_tools/confusion_matrix.py", line 282, in <module>\n    main()',
+            'File "tools/analysis_tools/confusion_matrix.py", line 264, in main\n'
+            '    confusion_matrix = calculate_confusion_matrix(dataset, results, args.score_thr,',
+            'File "tools/analysis_tools/confusion_matrix.py", line 148, in analyze_per_img_dets\n'
+            '    confusion_matrix[gt_label, det_label] += 1',
+            error='IndexError: index 7 is out of bounds for axis 1 with size 4',
+        ),
+        first='class list of its own',
+    ),
+    'GIoU of NaN in transformers': LogKind(
+        'training diverged at a rate of 0.001',
+        'MG445',
+        "{'loss': 2.91, 'grad_norm': 340.2, 'learning_rate': 0.001, 'epoch': 1.9}\n"
+        "{'loss': nan, 'grad_norm': nan, 'learning_rate': 0.00099, 'epoch': 2.0}\n"
+        + traced(
+            'File "/opt/lib/python3.11/site-packages/transformers/loss/loss_for_object_detection.py", line 391, in '
+            'generalized_box_iou\n    raise ValueError(f"boxes1 must be in [x0, y0, x1, y1] (corner) format, but got '
+            '{boxes1}")',
+            error='ValueError: boxes1 must be in [x0, y0, x1, y1] (corner) format, but got tensor([[nan, nan, nan, '
+            "nan],\n        [nan, nan, nan, nan]], device='cuda:0', grad_fn=<ViewBackward0>)",
+        ),
+        'training diverged',
+        never=('renumber',),
+    ),
+    'background workers of nnU-Net': LogKind(
+        'the memory of the machine ran out; batchgenerators says it last',
+        'MG465',
+        'Exception in thread Thread-4 (results_loop):\n'
+        + traced(
+            'File "/venv/lib/python3.11/site-packages/batchgenerators/dataloading/nondet_multi_threaded_augmenter.py", '
+            'line 125, in results_loop\n    raise e',
+            error='RuntimeError: One or more background workers are no longer alive. Exiting. Please check the print '
+            'statements above for the actual error message',
+        ),
+        'memory',
+        never=('renumber', 'num_classes='),
+    ),
+}
