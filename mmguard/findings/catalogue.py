@@ -26,7 +26,7 @@ What an error says (MG4xx) has [a page of its own](errors.md).
 
 #: Codes of rules that were deleted: no other rule gets them, as they stand in old logs.
 RETIRED = tuple(f'MG{number}' for number in (
-    126, 155, 166, 170, 171, 177, 217, 241, 242, 246, 410, 412, 419, 421, 427, 430, 431, 435, 436, 438, 439, 440, 446,
+    155, 166, 170, 171, 177, 217, 241, 242, 246, 410, 412, 419, 421, 427, 430, 431, 435, 436, 438, 439, 440, 446,
     449, 451, 455, 459, 460, 461, 462, 466, 467, 468, 470, 473, 477, 481, 482, 485, 486, 488, 489, 490, 493, 494,
     495, 496, 497, 501, 510, 511, 513, 514,
 ))  # fmt: skip

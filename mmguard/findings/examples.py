@@ -144,6 +144,12 @@ EXAMPLES: Dict[str, Callable[[], LabelFacts]] = {
     'MG123': lambda: pixels(even(0), 3, maps={'forms': {'float': FILES}, 'fractions': {1 / 255: 5000, 2 / 255: 5000}}),
     'MG124': lambda: pixels(even(*range(7)), 7, reduce_zero_label=True),
     'MG125': lambda: pixels(even(0, 128, 254), 3),
+    'MG126': lambda: pixels(
+        {0: 1, 1: 1},
+        3,
+        trained=even(0, 1, 4),
+        config=ConfigFacts('mmseg', label_map={1: 0, 2: 1, 5: 2}, reduce_zero_label={'reduce_zero_label': True}),
+    ),
     'MG127': lambda: pixels({0: 90_000, 1: 90_000, 77: 9}, 2, offending_files=1),
     'MG128': lambda: pixels(even(0, 1, 255), 2, maps={'all_void': ['a.png', 'b.png']}),
     'MG129': lambda: pixels(_THREE, 3, maps={'missing_labels': ['0007', '0008']}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict
 
 WITHOUT: Dict[str, str] = {
+    'detection_configs: pictures were resized afterwards': 'MG130: boxes were drawn on other pictures',
     'detection_configs: pictures are turned': 'MG130: boxes were drawn on other pictures',
     'detection_configs: with_mask, boxes alone': 'MG179: masks are to be drawn',
     'segmentation_configs: HuasdorffDisstanceLoss, void': 'MG243: which other loss is meant is not known',

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Sequence
 
 import numpy as np
-from drawn_scenes import VOID, blob, objects, save, scene, scenes
+from drawn_scenes import VOID, blob, save, scene, scenes
 from situation import Build, Situation, masks, seg_config, seg_model, with_options
 
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES

@@ -14,7 +14,6 @@ OHEM = dict(type='OhemCrossEntropy', thres=0.9, min_kept=1000)
 SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
 DICE = dict(type='DiceLoss', loss_name='loss_dice')
 IGNORED = scenes([0, 1, 2, 3, 4, VOID], 6)
-POTSDAM = ('surface', 'building', 'low vegetation', 'tree', 'car', 'clutter')
 SIGMOID = {**CE, 'use_sigmoid': True}
 
 
@@ -62,11 +61,6 @@ def augmented(classes: Sequence[str], model: Any, step: Dict[str, Any]) -> Build
 def camvid() -> Any:
     pad = dict(type='SegDataPreProcessor', seg_pad_val=11)
     return seg_model(11, dict(ignore_index=11), data_preprocessor=pad)
-
-
-def turned_by_albumentations() -> Any:
-    turn = dict(type='Affine', rotate=(-30, 30), mode=0, cval=0, cval_mask=0, p=0.7)
-    return dict(type='Albu', transforms=[turn], keymap=dict(img='image', gt_seg_map='mask'))
 
 
 def one_channel(head: Dict[str, Any], auxiliary: Any = None) -> Build:
@@ -216,13 +210,6 @@ SITUATIONS: Dict[str, Situation] = {
         ('MG215', 'MG240'),
         one_channel(dict(type='DDRHead', threshold=0.5, loss_decode=[OHEM, {**OHEM, 'loss_weight': 0.4}])),
         ('decode_head',),
-        command=CHECK,
-    ),
-    'fills: Affine of Albumentations': Situation(
-        'the corners of turned label maps are filled with 0, which is a class',
-        ('MG208',),
-        augmented(POTSDAM, seg_model(6), turned_by_albumentations()),
-        never=('ignore_index=0', 'num_classes=7'),
         command=CHECK,
     ),
     'sampler, one channel, softmax': Situation(

@@ -23,6 +23,7 @@ from mmguard.findings.rules.labels.gray_levels import GrayLevels
 from mmguard.findings.rules.labels.huge_ids import HugeIds
 from mmguard.findings.rules.labels.ids_as_labels import IdsAsLabels
 from mmguard.findings.rules.labels.images_without_target import ImagesWithoutTarget
+from mmguard.findings.rules.labels.label_map_before_shift import LabelMapBeforeShift
 from mmguard.findings.rules.labels.labels_fine import LabelsFine
 from mmguard.findings.rules.labels.loader_differs import LoaderDiffers
 from mmguard.findings.rules.labels.lossy import LossyOrInterpolated
@@ -83,6 +84,7 @@ DATA_RULES: List[Type[Rule]] = [
     Fractions,
     ReduceZeroHidesClass,
     ScaledGray,
+    LabelMapBeforeShift,
     StrayValue,
     NothingToTrainOn,
     UnpairedFiles,

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from typing import Dict, Iterator
+
+from mmguard.findings.edits import SAFE, Edit
+from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import Finding
+from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.views import as_map, config_of, ids_of, maps_of, share, subtracts_one
+
+
+class LabelMapBeforeShift(DataRule):
+    """A label_map of raw values, where mmseg maps after it subtracted 1."""
+
+    code = 'MG126'
+    explains = ('MG102', 'MG107')
+    needs = ('config',)
+    summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
+    why = 'Every entry of the map meets the neighbour of the value that it was written for.'
+    advice = (
+        'Either write the map for the shifted values, `label_map={shifted}`, or `reduce_zero_label=False` and let the '
+        'map do it all: `label_map={whole}`.'
+    )
+
+    def likelihood(self, facts: LabelFacts) -> float:
+        keys = set(config_of(facts).label_map)
+        if not keys or not subtracts_one(facts):
+            return 0.0
+        displaced = sum(count for value, count in facts.values.items() if value + 1 in keys and value not in keys)
+        likely = 0.95 * share(displaced, sum(facts.values.values()))
+        raw = ids_of(maps_of(facts).raw)
+        unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
+        return max(likely, 0.88 if unreached and keys <= raw else 0.0)
+
+    otherwise = (
+        'Look at the class list: a data set that is given some of its classes makes the map of itself, and shifts '
+        'before it. One of the two is enough.'
+    )
+
+    def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
+        labels = facts.labels
+        if labels is None or facts.config is not None:
+            return  # the data set's class makes the map
+        label_map = config_of(labels).label_map
+        shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))
+        text = f'Write the map for the shifted values, `label_map={as_map(dict(shifted))}`.'
+        yield Edit(text, SAFE, options=(('label_map', shifted),))
+
+    def words(self, facts: LabelFacts) -> Dict[str, str]:
+        label_map = config_of(facts).label_map
+        shifted = {key - 1: label for key, label in label_map.items() if key > 0}
+        whole = {**label_map, 0: label_map.get(0, 255)}
+        return {'shifted': as_map(shifted), 'whole': as_map(whole)}
+
+    def evidence(self, facts: LabelFacts) -> str:
+        return f'label_map={as_map(config_of(facts).label_map, 8)}, ' + (facts.evidence or 'reduce_zero_label=True')
