@@ -242,7 +242,8 @@ def test_without_a_guard_in_the_pipeline_the_loss_counts_and_the_files_are_named
     assert run.lines() == loss_only_lines(cityscapes, 4, {LOSS: 'skipped'})
     assert run.guard_lines[0] == (
         'guard: iter 1: 77 of 8,192 labels skipped by the loss decode_head.loss_decode (values 24, 33) in 1 of 2 '
-        'images, first: gtFine/train/aachen/aachen_000000_000019_gtFine_labelTrainIds.png'
+        'images, first: '
+        f'{cityscapes}/gtFine/train/aachen/aachen_000000_000019_gtFine_labelTrainIds.png'
     )
     assert 'likely cause: MG101' in run.log
     assert [line['guard/loss_skipped'] for line in run.scalars] == [77.0, 252.0, 63.0, 161.0]

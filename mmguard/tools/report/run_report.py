@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from mmguard.log.line_reader import Unread
+from mmguard.log.lines import read_logs
+from mmguard.log.logged_run import LoggedRun, read_run
+from mmguard.log.mode_totals import totals_of
+from mmguard.log.run_files import NotALog, find_run
 from mmguard.text.words import first_of
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.crash import Crash, read_crash
 from mmguard.tools.report.log_config import has_hook, read_config
-from mmguard.tools.report.log_lines import read_logs
-from mmguard.tools.report.log_totals import totals_of
-from mmguard.tools.report.logged_run import LoggedRun, read_run
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
-from mmguard.tools.report.run_files import NotALog, find_run
 
 
 @dataclass

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import Tally
+from mmguard.log.logged_run import read_run
 from mmguard.log.totals import LoopTotals, LossCount
-from mmguard.tools.report.logged_run import read_run
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
