@@ -229,9 +229,10 @@ class LabelGuardHook(Hook):
             at (int, optional): The LoggerHook shows nothing here: the visualizer gets it at once, at this step.
         """
         self._tell(runner, 'train')
-        if not self._unshown:
+        if at is not None and not self._unshown:
             return
-        tags = _write_scalars(runner, 'train', self._unshown)
+        # Zeros, too: a logger would show the last numbers a second time.
+        tags = _write_scalars(runner, 'train', self._unshown or [0] * len(SCALARS))
         self._unshown = []
         runner.message_hub.update_info(UNSHOWN, [])
         if at is not None and tags:
@@ -345,14 +346,14 @@ class LabelGuardHook(Hook):
         ledger = self._log.ledgers.get(mode)
         if not self.show_worst or ledger is None:
             return
-        worst = [tally for kind in KINDS for tally in ledger.worst(kind, self.show_worst)]
+        worst = [tally for kind in KINDS for tally in ledger.files.worst(kind, self.show_worst)]
         worst = worst_first(worst)[: self.show_worst]
         names = [str(tally.source) for tally in worst]
         if names != self._pictured.get(mode, []):
             from mmguard.hooks.pictures import add_pictures  # only where they are asked for
 
             self._pictured[mode] = names
-            add_pictures(runner, mode, worst)
+            add_pictures(runner, mode, worst, ledger.shorten, _trained_iterations(runner))
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
