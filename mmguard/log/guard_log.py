@@ -16,6 +16,7 @@ from mmguard.log.run_files import RunFiles, find_run
 from mmguard.log.source import path_of
 from mmguard.log.span import SCALARS
 from mmguard.log.totals import KINDS, LossCount
+from mmguard.log.wording import files_table
 from mmguard.text.visible import visible_name
 
 _MODES = ('train', 'val', 'test')
@@ -152,24 +153,12 @@ class GuardLog:
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
 
     def _repr_html_(self) -> str:
-        files = self.files()
-        cells = [('mode', 'kind', 'file', 'skipped', 'remapped', 'values')]
-        cells += [
-            (
-                f['mode'],
-                f['kind'],
-                f['path'],
-                f'{f["skipped"]:,}',
-                f'{f["remapped"]:,}',
-                ', '.join(map(str, f['values'])),
-            )
-            for f in files[:_SHOWN]
-        ]
-        body = ''.join(
-            f'<tr>{"".join(f"<td>{html.escape(visible_name(text))}</td>" for text in row)}</tr>' for row in cells
-        )
-        more = f'<p>... and {len(files) - _SHOWN:,} more</p>' if len(files) > _SHOWN else ''
-        return f'<p>{html.escape(visible_name(repr(self)))}</p><table>{body}</table>{more}'
+        rows = [visible_name(repr(self))]
+        for mode, totals in self._totals.items():
+            for kind, files in totals.files.items():
+                shown = totals.worst(kind)[:_SHOWN]
+                rows += files_table(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
+        return f'<pre>{html.escape(chr(10).join(rows))}</pre>'
 
     def _sums(self, mode: str) -> Dict[str, int]:
         """Return what is not 0: as the record says, which also knows the iterations of a log that is full."""

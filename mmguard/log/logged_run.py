@@ -138,6 +138,6 @@ def _add(run: LoggedRun, record: Any) -> None:
         place = read.iter if read.step is None else read.step
         known.place = max(known.place, place)
         if run.ranks == 1:
-            # Older records do not say when their validations were, and those of others put all in one.
+            # Older records do not say when validations were; nnU-Net and TallyLog count all validations as one loop.
             whole = {} if mode == 'val' else {place: totals[mode].iterations}
             known.loops.append(read.loops if read.loops and part.framework == 'openmmlab' else whole)

@@ -91,8 +91,8 @@ def test_25_iterations_of_camvid(camvid: str, work_dir: str) -> None:
         *('iter 1', 'iter 2', 'iter 3'),
         *('iters 4-10', 'iters 11-20', 'iters 21-25'),
     ]
-    told = [int(re.search(r': ([\d,]+) ', line)[1].replace(',', '')) for line in lines]
-    assert told == [*(counts[at] for at in (1, 2, 3)), *list(between(counts, 3, 10, 20, 25).values())[1:]]
+    in_lines = [int(re.search(r': ([\d,]+) ', line)[1].replace(',', '')) for line in lines]
+    assert in_lines == [*(counts[at] for at in (1, 2, 3)), *list(between(counts, 3, 10, 20, 25).values())[1:]]
     assert len(run.guard_lines) == len(lines) + 2  # one for each validation after the first, which has a table
     assert run.log.count('mmguard: val, pixels') == run.log.count('mmguard: train, pixels') == 1
     assert '0.0000' not in ''.join(re.findall(r'guard/.*', run.log))
@@ -148,9 +148,9 @@ def test_reports_that_end_between_two_lines(interval: int, cityscapes: str, work
     config.default_hooks.logger.interval = 5
     run = train(config)
     assert sum(shown(run).values()) == sum(skipped(run).values()) > 0
-    told = [re.search(r'iters (\d+)-(\d+)', line).groups() for line in run.guard_lines]
-    assert [int(begin) for begin, _ in told] == [1, *(int(end) + 1 for _, end in told[:-1])]
-    assert told[-1][1] == '12'
+    in_lines = [re.search(r'iters (\d+)-(\d+)', line).groups() for line in run.guard_lines]
+    assert [int(begin) for begin, _ in in_lines] == [1, *(int(end) + 1 for _, end in in_lines[:-1])]
+    assert in_lines[-1][1] == '12'
 
 
 @HOOKS.register_module(force=True)

@@ -144,7 +144,8 @@ def test_a_record_that_claims_any_number_of_iterations_is_refused(tmp_path: Path
 def test_what_is_missing_is_named(method: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_run(tmp_path)
     log = mmguard.read_log(tmp_path)
-    monkeypatch.setitem(sys.modules, package, None)
+    for module in ('pandas', 'matplotlib', 'matplotlib.pyplot'):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=f'needs {package}: pip install {package}'):
         getattr(log, method)()
 
