@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Sequence, Set, Tuple
 
 import numpy as np
 from mmengine import dist
@@ -24,13 +24,6 @@ def add_pictures(runner: Any, mode: str, worst: Sequence[Tally], shorten: Callab
 
     Image and labels are loaded from the file by the ``Load...`` transforms that the pipeline begins with: what the
     model sees is cropped, and its labels are sanitized. A file that cannot be drawn is named in the log.
-
-    Args:
-        runner (Runner): With the data set and the visualizer.
-        mode (str): ``'train'``, ``'val'`` or ``'test'``.
-        worst (sequence of Tally): Of a file each, with its invalid values; the worst first.
-        shorten (callable): Path -> the name that ``Tally.source`` has.
-        step (int): The training iteration.
     """
     if dist.get_rank() != 0:  # the visualizer of rank 0 is the only one that writes
         return
@@ -42,10 +35,9 @@ def add_pictures(runner: Any, mode: str, worst: Sequence[Tally], shorten: Callab
         return
     for place, tally in enumerate(worst, 1):
         name = str(tally.source)
-        if name not in found:
-            warn(f'guard: no picture of {visible(name)}: the data set does not list this file')
-            continue
         try:
+            if name not in found:
+                raise LookupError('the data set does not list this file')
             results = _load(*found[name])
             picture = draw(results['img'], results.get('gt_seg_map'), _invalid_boxes(results, tally), tally.values)
         except Exception as error:
@@ -67,16 +59,10 @@ def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[
 
 
 def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.ndarray:
-    """Return the image with the invalid labels painted and boxes outlined.
+    """Return the image with the invalid labels painted and boxes outlined. At most 1,024 pixels high and wide.
 
-    Args:
-        image (np.ndarray): (height, width) or (height, width, channels), BGR.
-        label (np.ndarray, optional): (height, width) integers.
-        boxes (np.ndarray): (number, 4), x1, y1, x2, y2 in pixels of the image.
-        values (iterable of int): The invalid labels.
-
-    Returns:
-        np.ndarray: (height, width, 3) uint8, RGB; at most 1,024 pixels high and wide.
+    Shapes: ``image`` (height, width[, channels]), BGR; ``label`` (height, width); ``boxes`` (number, 4), two corners;
+    the picture (height, width, 3), RGB, uint8.
     """
     pixels = image[..., None] if image.ndim == 2 else image
     pixels = pixels[..., 2::-1] if pixels.shape[2] > 2 else pixels[..., [0, 0, 0]]
@@ -99,13 +85,10 @@ def draw(image: np.ndarray, label: Any, boxes: np.ndarray, values: Any) -> np.nd
     return painted
 
 
-def _readers(dataset: Any) -> Iterator[Any]:
-    """Yield the data sets that read files themselves."""
+def _readers(dataset: Any) -> List[Any]:
+    """Return the data sets that read files themselves."""
     inner = wrapped_datasets(dataset)
-    if not inner:
-        yield dataset
-    for wrapped in inner:
-        yield from _readers(wrapped)
+    return [reader for wrapped in inner for reader in _readers(wrapped)] if inner else [dataset]
 
 
 def _load(dataset: Any, info: Dict[str, Any]) -> Dict[str, Any]:

@@ -15,7 +15,7 @@ from mmguard.log.mode_totals import ModeTotals, totals_of
 from mmguard.log.run_files import RunFiles, find_run
 from mmguard.log.source import path_of
 from mmguard.log.span import SCALARS
-from mmguard.log.totals import KINDS, LossCount
+from mmguard.log.totals import KINDS, LoopTotals, LossCount
 from mmguard.log.wording import files_table
 from mmguard.text.visible import visible_name
 
@@ -50,6 +50,9 @@ class GuardLog:
         folder (Path): Where they are.
         modes (list[str]): ``'train'``, ``'val'``, ``'test'``: those that the log knows.
         problems (list[str]): What could not be read.
+
+    Raises:
+        ImportError: ``to_frame`` without pandas, ``plot`` without matplotlib.
     """
 
     def __init__(self, files: RunFiles) -> None:
@@ -58,8 +61,7 @@ class GuardLog:
         self._logs: List[List[Line]] = [list(read_logs([log], unread)) for log in files.logs]
         self._run: LoggedRun = read_run(files.records)
         self._totals: Dict[str, ModeTotals] = totals_of(*self._logs)
-        known = {*self._totals, *self._run.modes}
-        self.modes = [mode for mode in _MODES if mode in known] + sorted(known - {*_MODES})
+        self.modes = sorted({*self._totals, *self._run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
         self.problems = unread.words() + self._run.problems
 
     def to_frame(self) -> Any:
@@ -68,9 +70,6 @@ class GuardLog:
         The columns are ``mode``, ``step`` (the training iteration, also of a validation), ``iter`` (the iteration in
         its loop), and the counts, summed over ranks: ``skipped_pixels``, ``remapped_pixels``, ``skipped_instances``,
         ``remapped_instances``, ``loss_skipped`` and ``loss_remapped``.
-
-        Raises:
-            ImportError: pandas is not installed.
         """
         rows = [(*place, *counts) for place, counts in self._rows()]
         return _imported('pandas', 'to_frame()').DataFrame(rows, columns=['mode', 'step', 'iter', *COUNTERS])
@@ -103,9 +102,6 @@ class GuardLog:
 
         Returns:
             list: The axes, in the order of ``modes``.
-
-        Raises:
-            ImportError: matplotlib is not installed.
         """
         sums: Dict[str, Dict[int, List[int]]] = {mode: {} for mode in self.modes}
         for (mode, step, _), counts in self._rows():
@@ -124,7 +120,7 @@ class GuardLog:
 
     def _rows(self) -> List[Tuple[Tuple[str, int, int], List[int]]]:
         """Return mode, step and iteration, and the counts in the order of ``COUNTERS``."""
-        # A run that goes on in the same folder comes to the same iteration a second time.
+        # The last number: a run that goes on in the same folder comes to the same iteration a second time.
         rows: Dict[Tuple[str, int, int, int], List[int]] = {}
         for lines in self._logs:
             times: Counter = Counter()
@@ -134,22 +130,28 @@ class GuardLog:
                     times[place] += 1
                     known = rows.get((*place, times[place]), [0] * len(COUNTERS))
                     rows[(*place, times[place])] = [a + b for a, b in zip(known, _counts(line))]
-        for mode, logged in self._run.modes.items():
-            times = Counter()
-            for end, iterations in ((end, n) for loops in logged.loops for end, n in loops.items()):
-                if len(rows) + iterations > _MOST_ROWS:
-                    raise ValueError(f'{self.folder}: more than {_MOST_ROWS:,} iterations, too many for a table')
-                first = 1 if mode == 'val' else end - iterations + 1
-                for number in range(first, first + iterations):
-                    place = _place(mode, end if mode == 'val' else number, number)
-                    times[place] += 1
-                    rows.setdefault((*place, times[place]), [0] * len(COUNTERS))
+        times = Counter()
+        loops = [(mode, *loop) for mode, run in self._run.modes.items() for one in run.loops for loop in one.items()]
+        for mode, end, iterations in loops:
+            for number in range(1, _checked(iterations) + 1):
+                offset = 0 if mode == 'val' else end - iterations
+                place = _place(mode, end if mode == 'val' else offset + number, offset + number)
+                times[place] += 1
+                rows.setdefault((*place, times[place]), [0] * len(COUNTERS))
+        # The record of a run that was killed is up to a minute old; lines after it may have gaps.
+        trained = [key[1] for key in rows if key[0] == 'train'] or [0]
+        for number in range(min(trained), min(trained) + _checked(max(trained) - min(trained))):
+            rows.setdefault(('train', number, number, 1), [0] * len(COUNTERS))
         order = {mode: place for place, mode in enumerate(self.modes)}
         ranked = sorted(rows, key=lambda key: (order[key[0]], key[3], *key[1:3]))
         return [(key[:3], rows[key]) for key in ranked]
 
     def __repr__(self) -> str:
-        found = (f'{mode}: {n:,} {name}' for mode in self.modes for name, n in self._sums(mode).items())
+        found = []
+        for mode in self.modes:  # the record also knows the iterations of a log that is full
+            logged: Any = self._run.modes.get(mode) or self._totals[mode]
+            totals = logged.totals if isinstance(logged, LoggedMode) else logged.totals()
+            found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _counts(totals)) if n]
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
 
     def _repr_html_(self) -> str:
@@ -160,24 +162,21 @@ class GuardLog:
                 rows += files_table(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
         return f'<pre>{html.escape(chr(10).join(rows))}</pre>'
 
-    def _sums(self, mode: str) -> Dict[str, int]:
-        """Return what is not 0: as the record says, which also knows the iterations of a log that is full."""
-        logged = self._run.modes.get(mode)
-        totals = self._totals.get(mode, ModeTotals()).totals() if logged is None else logged.totals
-        loss = sum(totals.losses.values(), LossCount())
-        counts = [n for kind in KINDS for n in (totals.kinds[kind].skipped, totals.kinds[kind].remapped)]
-        return {name: n for name, n in zip(COUNTERS, [*counts, loss.skipped, loss.remapped]) if n}
-
 
 def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:
     """Return mode, training iteration and iteration of the loop, which are the same in a training."""
     return (mode, step, number) if mode == 'val' else (mode, *((step,) * 2 if mode == 'train' else (number,) * 2))
 
 
-def _counts(line: Line) -> List[int]:
-    loss = sum(line.losses.values(), LossCount())
-    both = [n for tally in line.kinds.values() for n in (tally.skipped, tally.remapped)]
-    return [*both, loss.skipped, loss.remapped]
+def _counts(held: Union[Line, LoopTotals]) -> List[int]:
+    counts: List[Any] = [*held.kinds.values(), sum(held.losses.values(), LossCount())]
+    return [number for count in counts for number in (count.skipped, count.remapped)]
+
+
+def _checked(iterations: int) -> int:
+    if iterations > _MOST_ROWS:
+        raise ValueError(f'the log says {iterations:,} iterations: too many for a table')
+    return iterations
 
 
 def _imported(module: str, what: str) -> Any:

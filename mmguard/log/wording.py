@@ -42,14 +42,13 @@ def offence_line(where: str, span: Span) -> str:
         where (str): What the line begins with.
         span (Span): What was found; of several iterations the images are named by the worst.
     """
-    counted_by_losses = [(count, name) for name, count in span.losses.items() if count]
     by_loss = [tally for kind in KINDS for tally in span.loss_samples[kind]]
     boxes = describe_boxes(span.instances.reasons)
     parts = [
         _amount(span, span.pixels, 'px', _list_values(span.offending['pixels'])),
         _amount(span, span.instances, 'instances', _list_values(span.offending['instances']) + boxes),
     ]
-    for count, name in counted_by_losses:
+    for name, count in span.losses.items():
         tally = Tally(count.seen, count.skipped, count.remapped)
         parts.append(_amount(span, tally, 'labels', _list_values(by_loss), f' by the loss {name}'))
     line = f'{where}: {"; ".join(part for part in parts if part)}'
@@ -59,10 +58,8 @@ def offence_line(where: str, span: Span) -> str:
         if span.empty_images:
             line += f', {span.empty_images:,} left without an instance'
         named = [tally for tally in offending if tally.source is not None]
-        if span.iterations > 1 and named:
-            line += f', worst: {visible_name(str(worst_first(named)[0].source))}'
-        else:
-            line += f', first: {visible_name(str(offending[0].source))}'
+        word, shown = ('worst', worst_first(named)[0]) if span.iterations > 1 and named else ('first', offending[0])
+        line += f', {word}: {visible_name(str(shown.source))}'
     return line
 
 

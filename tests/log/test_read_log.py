@@ -126,7 +126,7 @@ def test_a_log_of_an_older_version_and_a_damaged_line(tmp_path: Path) -> None:
     with open(tmp_path / 'label_guard.jsonl', 'a') as file:
         file.write('{"mode": 3}\n{"mode": "train", "iter": 9, "skip')
     log = mmguard.read_log(tmp_path / 'label_guard.jsonl')
-    assert log.to_frame()['iter'].tolist() == [2, 4, 2, 2]
+    assert log.to_frame()['iter'].tolist() == [2, 3, 4, 2, 2]
     assert len(log.problems) == 2
 
 
@@ -136,7 +136,12 @@ def test_a_record_that_claims_any_number_of_iterations_is_refused(tmp_path: Path
     record = json.loads((tmp_path / 'label_guard.json').read_text())
     record['runs'][0]['modes']['train']['loops'] = {'5': 1 << 40}
     (tmp_path / 'label_guard.json').write_text(json.dumps(record))
-    with pytest.raises(ValueError, match='iterations, too many'):
+    with pytest.raises(ValueError, match='iterations: too many'):
+        mmguard.read_log(tmp_path).to_frame()
+    os.remove(tmp_path / 'label_guard.json')
+    with open(tmp_path / 'label_guard.jsonl', 'a') as file:
+        file.write(json.dumps({'mode': 'train', 'iter': 1 << 40, 'skipped_pixels': 1}) + '\n')
+    with pytest.raises(ValueError, match='iterations: too many'):
         mmguard.read_log(tmp_path).to_frame()
 
 

@@ -6,8 +6,7 @@ import ast
 from pathlib import Path
 from typing import Any, Dict, List
 
-from mmguard.config.classes import name_of
-from mmguard.config.parts import datasets, walk
+from mmguard.config.parts import datasets
 from mmguard.config.read import ReadConfig
 
 
@@ -51,7 +50,3 @@ def data_roots(config: Dict[str, Any], mode: str) -> List[str]:
         part.config.get('data_root') for part in datasets(read) + datasets(read, wrappers=True) if part.split == mode
     ]
     return list(dict.fromkeys(root for root in found if isinstance(root, str)))
-
-
-def has_hook(config: Dict[str, Any]) -> bool:
-    return any(name_of(part.get('type')) == 'LabelGuardHook' for _, part in walk(config.get('custom_hooks'), ''))

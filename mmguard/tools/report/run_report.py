@@ -14,7 +14,7 @@ from mmguard.log.run_files import NotALog, find_run
 from mmguard.text.words import first_of
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.crash import Crash, read_crash
-from mmguard.tools.report.log_config import has_hook, read_config
+from mmguard.tools.report.log_config import read_config
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
 
 
@@ -60,12 +60,8 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
     Raises:
         NotALog: A hook of mmguard left nothing there.
     """
-    unread = Unread()
-    try:
-        files = find_run(target)
-        lines = totals_of(*(read_logs([path], unread) for path in files.logs))
-    except NotALog as error:
-        return _without_log(target, error)
+    unread, files = Unread(), find_run(target)
+    lines = totals_of(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
     crash = read_crash(files.crashes, run.world_size)
     known = LoggedRun() if files.crash_alone else run
@@ -83,19 +79,6 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         problems,
         bool(run.problems) or crash.is_damaged,
     )
-
-
-def _without_log(target: Path, why: NotALog) -> RunReport:
-    """A run that the hook of an older mmguard watched and that has no log skipped nothing."""
-    if target.is_dir():
-        for path in sorted(target.rglob('config.py')):
-            try:
-                watched = has_hook(read_config(path))
-            except (OSError, ValueError):
-                continue
-            if watched:
-                return RunReport(notes=[f'{path.parent.parent}: LabelGuardHook watched this run and skipped nothing'])
-    raise why
 
 
 def _config_beside(folder: Path) -> Dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import LabelSpaces
-from mmguard.tools.report.log_config import data_roots, has_hook, read_config
+from mmguard.tools.report.log_config import data_roots, read_config
 
 TEXT = """
 import os
@@ -70,11 +70,6 @@ def test_no_class_of_it_is_imported(config: dict, tmp_path: Path, monkeypatch: p
     assert not (tmp_path / 'was_run').exists()
     from_config(ReadConfig(config))  # the same, of a config that is trusted
     assert (tmp_path / 'was_run').exists()
-
-
-def test_the_hook_is_seen(config: dict) -> None:
-    assert has_hook(config)
-    assert not has_hook({'custom_hooks': [{'type': 'EMAHook'}]})
 
 
 def test_no_python_is_reported(tmp_path: Path) -> None:
