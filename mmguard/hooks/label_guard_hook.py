@@ -222,11 +222,9 @@ class LabelGuardHook(Hook):
             raise LabelGuardError(too_many_skipped(ratio, limit, worst), worst)
 
     def _show(self, runner: Any, at: Optional[int] = None) -> None:
-        """Have the LoggerHook, which comes next, show what was found since it showed it last.
+        """Have the LoggerHook, which comes next, show what was found since the last time.
 
-        Args:
-            runner (Runner): With the message hub.
-            at (int, optional): The LoggerHook shows nothing here: the visualizer gets it at once, at this step.
+        With ``at`` it shows nothing here: the visualizer gets it at once, as of this training iteration.
         """
         self._tell(runner, 'train')
         if at is not None and not self._unshown:
@@ -255,7 +253,7 @@ class LabelGuardHook(Hook):
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
-            self._epoch_length = _length_of(loaders_of(runner, 'train'))
+            self._epoch_length = _length_of(loaders_of(runner, 'train')[0])  # LoggerHook only knows this one
         else:
             self._start(mode, runner)
 
@@ -367,10 +365,10 @@ def _sum_over_ranks(numbers: List[int]) -> List[int]:
     return total.tolist()
 
 
-def _length_of(loaders: List[Any]) -> int:
-    """The iterations of an epoch; 0 where that is not known: several loaders, or a stream."""
+def _length_of(loader: Any) -> int:
+    """Return the iterations of an epoch; 0 for a stream."""
     try:
-        return len(loaders[0]) if len(loaders) == 1 else 0
+        return len(loader)
     except TypeError:
         return 0
 

@@ -197,6 +197,17 @@ def test_what_was_not_shown_yet_is_in_the_checkpoint(
     assert shown(second) == between({**skipped(first), **skipped(second)}, 4, 8)
 
 
+def test_with_hierarchical_tags(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir, iters=5)
+    config.log_processor.log_with_hierarchy = True
+    config.default_hooks.logger.interval = 4
+    config.train_cfg.val_interval = 5
+    add_loop(config, 'val')
+    run = train(config)
+    assert shown(run, 'train/guard/skipped_pixels') == between(skipped(run), 4, 5)
+    assert shown(run, 'val/guard/val/skipped_pixels') == {5: 91}
+
+
 def test_without_a_logger_the_message_hub_still_adds_up(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, iters=13)
     config.default_hooks.logger = None
