@@ -216,7 +216,7 @@ class LabelGuardHook(Hook):
         hub.update_info(UNSHOWN, self._unshown)
         ratio, limit = ledger.skipped_ratio(), self.max_skipped_ratio
         if limit is not None and ratio > limit:
-            self._tell(runner, 'train')
+            self._show(runner, at=runner.iter + 1)
             self._close(runner, 'train')
             worst = [tally for kind in KINDS for tally in ledger.worst(kind, 5)]
             raise LabelGuardError(too_many_skipped(ratio, limit, worst), worst)

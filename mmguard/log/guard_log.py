@@ -5,9 +5,11 @@ from __future__ import annotations
 import html
 import importlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
+from mmguard.labels.tally import Tally
 from mmguard.log.line_reader import Unread
 from mmguard.log.lines import Line, read_logs
 from mmguard.log.logged_run import LoggedMode, LoggedRun, read_run
@@ -85,7 +87,7 @@ class GuardLog:
                 mode=mode,
                 kind=kind,
                 source=tally.source,
-                path=path_of(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots),
+                path=self._path(mode, tally),
                 skipped=tally.skipped,
                 remapped=tally.remapped,
                 values=dict(tally.values),
@@ -154,11 +156,14 @@ class GuardLog:
             found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _counts(totals)) if n]
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
 
+    def _path(self, mode: str, tally: Tally) -> str:
+        return path_of(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots)
+
     def _repr_html_(self) -> str:
         rows = [visible_name(repr(self))]
         for mode, totals in self._totals.items():
             for kind, files in totals.files.items():
-                shown = totals.worst(kind)[:_SHOWN]
+                shown = [replace(tally, source=self._path(mode, tally)) for tally in totals.worst(kind)[:_SHOWN]]
                 rows += files_table(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
         return f'<pre>{html.escape(chr(10).join(rows))}</pre>'
 

@@ -81,7 +81,9 @@ def test_files_are_ranked_and_can_be_opened(tmp_path: Path) -> None:
     offending = [Tally(9, n, 0, {11: n}, str(root / name)) for name, n in (('gone.png', 2), ('there.png', 5))]
     log.see('train', {'iter': 1}, Span(1, 1, pixels=Tally(18, 7), offending=by_kind(pixels=offending)))
     log.end('train')
-    found = mmguard.read_log(tmp_path).files()
+    read = mmguard.read_log(tmp_path)
+    assert f'  {root}/there.png (11: 5)' in read._repr_html_()
+    found = read.files()
     assert [(one['source'], one['path'], one['skipped'], one['values']) for one in found] == [
         ('there.png', str(root / 'there.png'), 5, {11: 5}),
         ('gone.png', 'gone.png', 2, {11: 2}),
