@@ -144,15 +144,13 @@ class GuardLog:
         trained = [key[1] for key in rows if key[0] == 'train'] or [0]
         for number in range(min(trained), min(trained) + _checked(max(trained) - min(trained))):
             rows.setdefault(('train', number, number, 1), [0] * len(COUNTERS))
-        order = {mode: place for place, mode in enumerate(self.modes)}
-        ranked = sorted(rows, key=lambda key: (order[key[0]], key[3], *key[1:3]))
+        ranked = sorted(rows, key=lambda key: (self.modes.index(key[0]), key[3], *key[1:3]))
         return [(key[:3], rows[key]) for key in ranked]
 
     def __repr__(self) -> str:
         found = []
         for mode in self.modes:  # the record also knows the iterations of a log that is full
-            logged: Any = self._run.modes.get(mode) or self._totals[mode]
-            totals = logged.totals if isinstance(logged, LoggedMode) else logged.totals()
+            totals = self._run.modes[mode].totals if mode in self._run.modes else self._totals[mode].totals()
             found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _counts(totals)) if n]
         return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
 

@@ -29,12 +29,7 @@ def relative_to(source: str, roots: List[str]) -> str:
 
 
 def path_of(name: str, roots: Sequence[str]) -> str:
-    """Return a path that an editor can open, of a file that a log names; the name if no file or several are found.
-
-    Args:
-        name (str): Relative to one of the data roots, or a path.
-        roots (sequence of str): Data roots, absolute or relative to the working directory.
-    """
+    """Return a path that an editor can open, of a file that a log names; the name if no file or several are found."""
     paths = (os.path.join(root, name) for root in (*roots, ''))
     found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
     return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name
