@@ -39,12 +39,11 @@ from mmguard.log.run_log import RunLog
 from mmguard.log.source import source_of
 from mmguard.log.span import SCALARS, ByKind, Span, by_kind
 from mmguard.log.totals import KINDS, LossCount
-from mmguard.log.wording import closing, describe_place, offence_line, too_many_skipped, worst_first
+from mmguard.log.wording import closing, describe_place, offence_line, too_many_skipped
 from mmguard.losses.counting import CountsLabels
 from mmguard.text.visible import visible
 
-#: Where the message hub, and so a checkpoint, keeps the sums over all ranks since the start of the run, and of those
-#: what no logger has shown yet.
+#: Keys of the message hub, and so of a checkpoint: the sums over all ranks and the run; of these, those not shown yet.
 EVERYWHERE = 'label_guard'
 UNSHOWN = 'label_guard_unshown'
 #: Offending iterations that have a line each.
@@ -128,7 +127,7 @@ class LabelGuardHook(Hook):
         self._hinted: Set[str] = set()
         self._named: Set[str] = set()
         self._closed: Set[Tuple[str, bool]] = set()
-        self._pictured: Dict[str, List[str]] = {}
+        self._pictured: Dict[str, List[Tuple[str, str]]] = {}
 
     def before_run(self, runner: Any) -> None:
         if self.guard:
@@ -183,7 +182,7 @@ class LabelGuardHook(Hook):
             done % hook.interval == 0 or (done == length and (not hook.ignore_last or length <= hook.interval))
             for hook in self._loggers
         )
-        # Several ranks would wait for each other.
+        # Several ranks wait for each other here: not in every iteration.
         if is_shown or is_last or done == length or dist.get_world_size() == 1:
             self._add_up(runner)
         if is_shown:
@@ -344,9 +343,9 @@ class LabelGuardHook(Hook):
         ledger = self._log.ledgers.get(mode)
         if not self.show_worst or ledger is None:
             return
-        worst = [tally for kind in KINDS for tally in ledger.files.worst(kind, self.show_worst)]
-        worst = worst_first(worst)[: self.show_worst]
-        names = [str(tally.source) for tally in worst]
+        found = [(kind, tally) for kind in KINDS for tally in ledger.files.worst(kind, self.show_worst)]
+        worst = sorted(found, key=lambda one: -(one[1].skipped + one[1].remapped))[: self.show_worst]
+        names = [(kind, str(tally.source)) for kind, tally in worst]
         if names != self._pictured.get(mode, []):
             from mmguard.hooks.pictures import add_pictures  # only where they are asked for
 

@@ -19,7 +19,9 @@ LONGEST = 1024
 LOUD = (255, 0, 170)
 
 
-def add_pictures(runner: Any, mode: str, worst: Sequence[Tally], shorten: Callable[[str], str], step: int) -> None:
+def add_pictures(
+    runner: Any, mode: str, worst: Sequence[Tuple[str, Tally]], shorten: Callable[[str], str], step: int
+) -> None:
     """Hand a picture of each file to the visualizer, as ``guard_train_worst_1`` and so on.
 
     Image and labels are loaded from the file by the ``Load...`` transforms that the pipeline begins with: what the
@@ -29,17 +31,22 @@ def add_pictures(runner: Any, mode: str, worst: Sequence[Tally], shorten: Callab
         return
     warn = runner.logger.warning
     try:
-        found = _find(dataset_of(runner, mode), {str(tally.source) for tally in worst}, shorten)
+        found = _find(dataset_of(runner, mode), {str(tally.source) for _, tally in worst}, shorten)
     except Exception as error:  # a data set is anybody's code, and a picture must not end a training
         warn(f'guard: no pictures, the data set cannot be read: {visible(words_of(error))}')
         return
-    for place, tally in enumerate(worst, 1):
+    for place, (kind, tally) in enumerate(worst, 1):
         name = str(tally.source)
         try:
             if name not in found:
                 raise LookupError('the data set does not list this file')
             results = _load(*found[name])
-            picture = draw(results['img'], results.get('gt_seg_map'), _invalid_boxes(results, tally), tally.values)
+            if 'img' not in results:
+                raise LookupError('no Load... transform at the beginning of the pipeline loads the image')
+            label = results['gt_seg_map'] if kind == 'pixels' else None
+            has_boxes = kind == 'instances' and 'gt_bboxes' in results  # a label may be that of the image
+            boxes = _invalid_boxes(results, tally) if has_boxes else np.zeros((0, 4))
+            picture = draw(results['img'], label, boxes, tally.values)
         except Exception as error:
             warn(f'guard: no picture of {visible(name)}: {visible(words_of(error))}')
             continue
@@ -50,11 +57,9 @@ def _find(dataset: Any, names: Set[str], shorten: Callable[[str], str]) -> Dict[
     """Return name -> the data set that lists the file, and what it says of it."""
     found = {}
     for reader in _readers(dataset):
-        for number in range(len(reader)):
-            info = reader.get_data_info(number)
-            name = shorten(file_of(info) or '')
-            if name in names:
-                found[name] = (reader, info)
+        for info in map(reader.get_data_info, range(len(reader))):
+            listed = (file_of(info), info.get('img_path'))  # a packed sample may only keep that of the image
+            found.update(dict.fromkeys(names.intersection(shorten(str(one)) for one in listed), (reader, info)))
     return found
 
 
@@ -101,9 +106,7 @@ def _load(dataset: Any, info: Dict[str, Any]) -> Dict[str, Any]:
 
 def _invalid_boxes(results: Dict[str, Any], tally: Tally) -> np.ndarray:
     """Return the boxes with an invalid label, and those that are not finite, without area or outside the image."""
-    boxes = results.get('gt_bboxes')
-    if boxes is None or not len(boxes):
-        return np.zeros((0, 4))
+    boxes = results['gt_bboxes']
     corners = np.asarray(getattr(boxes, 'tensor', boxes), dtype=np.float64)
     height, width = results['img'].shape[:2]
     left, top, right, bottom = corners.T

@@ -300,3 +300,23 @@ def test_pictures_outline_invalid_boxes(tmp_path: Any) -> None:
     assert expected.any()
     assert not expected.all()
     assert (loud == expected).all()
+
+
+def test_a_class_with_the_number_of_an_invalid_instance_is_not_painted(tmp_path: Any) -> None:
+    """A panoptic data set has label maps and boxes: each picture shows what its own kind counted."""
+    root = MAKERS['panoptic_fpn'](str(tmp_path / 'data'))
+    config = small_config('panoptic_fpn', root, str(tmp_path), epochs=1)
+    (hook,) = (hook for hook in config.custom_hooks if hook['type'] == 'LabelGuardHook')
+    hook['show_worst'] = 50
+    run = train(config)
+    assert run.log.count('no picture of') == 0
+    found = [one for one in read_log(run.log_dir).files() if one['mode'] == 'train']
+    assert {one['kind'] for one in found} == {'pixels', 'instances'}
+    ranked = sorted(found, key=lambda one: -one['skipped'])
+    step = max(int(re.search(r'_(\d+)\.png', name)[1]) for name in pictures(run))
+    for place, one in enumerate(ranked, 1):
+        loud = (pictures(run)[f'guard_train_worst_{place}_{step}.png'] == (255, 0, 170)).all(axis=2).sum()
+        if one['kind'] == 'pixels':
+            assert loud * len(run.lines()) >= one['skipped']
+        else:
+            assert 0 < loud < 4 * 64 * one['skipped']
