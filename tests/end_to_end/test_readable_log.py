@@ -43,7 +43,6 @@ def camvid_config(root: str, work_dir: str, iters: int = 25) -> Config:
 
 def curves(run: Run) -> Dict[str, Curve]:
     """The guard's tags in the event file."""
-    pytest.importorskip('tensorboard')
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(osp.join(run.log_dir, 'vis_data'))
@@ -53,6 +52,7 @@ def curves(run: Run) -> Dict[str, Curve]:
 
 
 def with_tensorboard(config: Config) -> Config:
+    pytest.importorskip('tensorboard')
     config.visualizer.vis_backends = [dict(type='LocalVisBackend'), dict(type='TensorboardVisBackend')]
     return config
 
