@@ -15,7 +15,7 @@ from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
 from mmguard.version import __version__
 
-__all__ = ['LabelGuardError', 'Tally', '__version__', 'register']
+__all__ = ['LabelGuardError', 'Tally', '__version__', 'read_log', 'register']
 
 #: Public names that need a framework -> the module that has them.
 _OF_FRAMEWORKS = {
@@ -66,6 +66,10 @@ else:
 
 
 def __getattr__(name: str) -> _Any:
+    if name == 'read_log':
+        from mmguard.log.guard_log import read_log
+
+        return read_log
     if name in ('detection', 'distributed', 'functional', 'nn'):  # `import mmguard` is enough, as with torch.nn
         return _importlib.import_module(f'mmguard.{name}')
     if name in _OF_FRAMEWORKS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os.path as osp
+import re
 import uuid
 from collections import Counter
 from glob import glob
@@ -318,9 +319,9 @@ class Run:
 
     @property
     def guard_lines(self) -> List[str]:
-        """The hook's lines, one per iteration with an offence, without date and level."""
+        """The hook's lines, about one iteration with an offence or several, without date and level."""
         lines = [line[line.index('guard: ') :] for line in self.log.splitlines() if ' - guard: ' in line]
-        return [line for line in lines if ' iter ' in line]
+        return [line for line in lines if re.match(r'guard: (\w+ )?(epoch \d+ )?iters? ', line)]
 
     def lines(self, mode: str = 'train', name: str = 'label_guard.jsonl') -> List[Dict[str, Any]]:
         """The JSON lines of a mode; none where there is no file."""

@@ -114,12 +114,12 @@ def pipelines_of(dataset: Any) -> Iterator[List[Any]]:
     pipeline = getattr(dataset, 'pipeline', None)
     transforms = getattr(pipeline, 'transforms', pipeline)
     yield from (held for held in _inside(transforms, set()) if isinstance(held, list))
-    for wrapped in _wrapped(dataset):
+    for wrapped in wrapped_datasets(dataset):
         yield from pipelines_of(wrapped)
 
 
-def _wrapped(dataset: Any) -> List[Any]:
-    """The datasets inside a wrapper; none of one that reads files itself."""
+def wrapped_datasets(dataset: Any) -> List[Any]:
+    """Return the datasets inside a wrapper; none of one that reads files itself."""
     inner = getattr(dataset, 'datasets', None) or [getattr(dataset, 'dataset', None)]
     return [wrapped for wrapped in inner if wrapped is not None]
 
@@ -189,7 +189,7 @@ def naming_roots_of(dataset: Any) -> List[str]:
 
 def _data_roots(dataset: Any) -> Iterator[str]:
     """The data root of each dataset; empty where one that reads files itself has none."""
-    root, wrapped = getattr(dataset, 'data_root', None), _wrapped(dataset)
+    root, wrapped = getattr(dataset, 'data_root', None), wrapped_datasets(dataset)
     if (isinstance(root, str) and root) or not wrapped:
         yield root if isinstance(root, str) else ''
     for inner in wrapped:

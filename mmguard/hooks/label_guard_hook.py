@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from itertools import product, repeat
-from typing import Any, Dict, List, Optional, Set
+from typing import Any, Dict, List, Optional, Set, Tuple
 
+import numpy as np
 import torch
 from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
@@ -34,32 +35,35 @@ from mmguard.labels.space import check_int
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.tally import LABEL_GUARD
 from mmguard.log.json_lines import MAX_MB, NAME
-from mmguard.log.pace import Pace
 from mmguard.log.run_log import RunLog
 from mmguard.log.source import source_of
 from mmguard.log.span import SCALARS, ByKind, Span, by_kind
 from mmguard.log.totals import KINDS, LossCount
-from mmguard.log.wording import closing, iteration_line, too_many_skipped
+from mmguard.log.wording import closing, describe_place, offence_line, too_many_skipped
 from mmguard.losses.counting import CountsLabels
 from mmguard.text.visible import visible
 
-#: Where the message hub, and so a checkpoint, keeps the sums over all ranks since the start of the run.
+#: Keys of the message hub, and so of a checkpoint: the sums over all ranks and the run; of these, those not shown yet.
 EVERYWHERE = 'label_guard'
+UNSHOWN = 'label_guard_unshown'
+#: Offending iterations that have a line each.
+SINGLES = 3
 #: mmengine copies a scalar's whole history at every update; this many values are enough for any window.
 HISTORY = 10_000
 
 
 class LabelGuardHook(Hook):
-    """Logs what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
+    """Log what guards in the pipeline and guarded losses skipped or remapped, exactly and per iteration.
 
     Writes the scalars ``guard/skipped_pixels``, ``guard/remapped_pixels``, ``guard/skipped_instances``,
     ``guard/remapped_instances``, ``guard/loss_skipped``, ``guard/loss_remapped``, ``guard/mapped_pixels`` (what the
-    user's own ``label_map`` changed, no offence) and ``guard/empty_images``, images without any instance. They are sums
-    over all ranks; several ranks add up where a LoggerHook shows them, and wait for each other nowhere else. Also a
-    line for the reader when something was skipped (all of the first 20, then one per 10 s), and one JSON line per such
-    iteration in ``<runner.log_dir>/<out_file>`` (on rank 1 ``label_guard.rank1.jsonl``, and so on). Beside it,
-    ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At the first offence the
-    hook names the likely cause; after training it prints a table. In val and test loops, too.
+    user's own ``label_map`` changed, no offence) and ``guard/empty_images`` (images without any instance), each as soon
+    as it is not 0; those of validation are called ``guard/val/skipped_pixels`` and so on. They are sums over all ranks
+    and over the iterations since a LoggerHook showed them last. Also a line for the reader: for each of the first three
+    offending iterations, then one per interval of the LoggerHook; and one JSON line per offending iteration in
+    ``<runner.log_dir>/<out_file>`` (on rank 1 ``label_guard.rank1.jsonl``, and so on): ``mmguard.read_log`` reads them.
+    Next to it, ``label_guard.json`` says which labels were valid and holds the sums over all iterations. At the first
+    offence the hook names the likely cause; after training it prints a table. In val and test loops, too.
 
     Args:
         interval (int): Report every so many iterations; the counts between are added up. Defaults to 1.
@@ -67,10 +71,12 @@ class LabelGuardHook(Hook):
             skipped pixels, instances or loss elements since the start of the run, also of one that was resumed,
             exceeds it; several ranks look where a LoggerHook shows the scalars.
         top_k (int): Files in the closing table. Defaults to 20.
-        out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none beside it.
-        max_log_mb (float): What that file may grow to, in MB; then the sums go on alone. Defaults to 256.
+        out_file (str, optional): Name of the JSON-lines file; ``None``: no file, and none next to it.
+        max_log_mb (float): What that file may grow to, in MB; then only the sums go on. Defaults to 256.
         guard (bool): Guard the losses and pipelines of the run that are not guarded yet, as ``mmguard apply`` would
             write them into the config; a line in the log names each. Defaults to False.
+        show_worst (int): Hand pictures of so many of the worst files of a loop to the runner's visualizer, at each
+            validation and at the end of training. Defaults to 0.
 
     Raises:
         ValueError, TypeError: An argument out of range.
@@ -88,6 +94,7 @@ class LabelGuardHook(Hook):
         out_file: Optional[str] = NAME,
         max_log_mb: float = MAX_MB,
         guard: bool = False,
+        show_worst: int = 0,
     ) -> None:
         if not isinstance(max_skipped_ratio, (int, float, type(None))):
             raise TypeError(f'max_skipped_ratio is a share in [0, 1], got {max_skipped_ratio!r}')
@@ -103,18 +110,24 @@ class LabelGuardHook(Hook):
         if not isinstance(guard, bool):
             raise TypeError(f'guard must be True or False, got {guard!r}')
         self.guard = guard
+        self.show_worst = check_int('show_worst', show_worst, at_least=0)
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
-        #: Of this rank: the last report, and all since ranks added up last.
-        self._last: List[int] = []
-        self._since: List[int] = []
+        #: The first iteration that is not reported yet, and the last one.
+        self._begin: Dict[str, int] = {}
         self._place: Dict[str, int] = {}
-        #: Scalars are wanted after every so many iterations of an epoch, and after its last.
-        self._shown_every: List[int] = [1]
+        #: Of this rank, what ranks have not added up yet; of all ranks, what no logger has shown yet.
+        self._since: List[int] = []
+        self._unshown: List[int] = []
+        self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
-        self._pace = Pace()
+        #: Mode -> what no line was about yet: its first and its last iteration, and what was found.
+        self._untold: Dict[str, Tuple[Dict[str, int], Dict[str, int], Span]] = {}
+        self._singles_left = SINGLES
         self._hinted: Set[str] = set()
         self._named: Set[str] = set()
+        self._closed: Set[Tuple[str, bool]] = set()
+        self._pictured: Dict[str, List[Tuple[str, str]]] = {}
 
     def before_run(self, runner: Any) -> None:
         if self.guard:
@@ -128,11 +141,12 @@ class LabelGuardHook(Hook):
             runner.logger.warning(f'guard: {visible(warning)}')
         self._start('train', runner)
         self._log.ledgers['train'].add_everywhere(runner.message_hub.runtime_info.get(EVERYWHERE, ()))
+        self._unshown = list(runner.message_hub.runtime_info.get(UNSHOWN, ()))
         self._losses = guarded_losses(runner.model)
         for loss in self._losses.values():
             loss.take_counts()
-        if dist.get_world_size() > 1:  # ranks would wait for each other: only where a logger shows them
-            self._shown_every = [hook.interval for hook in runner.hooks if isinstance(hook, LoggerHook)]
+        # Without one, other hooks may read the message hub: as if there were the default one.
+        self._loggers = [hook for hook in runner.hooks if isinstance(hook, LoggerHook)] or [LoggerHook()]
         _show_loss_counts_as_they_are(runner.log_processor)
         if not self._losses and not rules_of(dataset_of(runner, 'train')):
             runner.logger.warning(
@@ -143,8 +157,7 @@ class LabelGuardHook(Hook):
     def before_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None) -> None:
         for loss in self._losses.values():
             if getattr(loss, 'on_invalid', None) == 'raise':
-                shorten = self._log.ledgers['train'].shorten
-                loss.sources = [shorten(source_of(sample)) for sample in samples_of(data_batch)]
+                loss.sources = [source_of(sample) for sample in samples_of(data_batch)]
 
     def after_train_iter(
         self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Optional[dict] = None
@@ -156,41 +169,72 @@ class LabelGuardHook(Hook):
             # Only when one met what no guard in the pipeline did: a second look at the labels names the files.
             offended = next((name for name, count in losses.items() if count), None)
             span.see_losses(losses, by_kind() if offended is None else self._culprits(runner, samples, offended))
-        ledger.add(span)
         self._place = train_place(runner, batch_idx)
-        if self._place.get('step', self._place['iter']) % self.interval == 0:
+        if ledger.pending is None:
+            self._begin = self._place
+        ledger.add(span)
+        done, length = batch_idx + 1, self._epoch_length
+        is_last = runner.iter + 1 == getattr(runner.train_loop, 'max_iters', 0)
+        if self._place.get('step', self._place['iter']) % self.interval == 0 or is_last:
             self._report(runner)
-        done = batch_idx + 1
-        if self._since and (done == self._epoch_length or any(done % every == 0 for every in self._shown_every)):
+        # As in LoggerHook.after_train_iter, which comes next.
+        is_shown = any(
+            done % hook.interval == 0 or (done == length and (not hook.ignore_last or length <= hook.interval))
+            for hook in self._loggers
+        )
+        # Several ranks wait for each other here: not in every iteration.
+        if is_shown or is_last or done == length or dist.get_world_size() == 1:
             self._add_up(runner)
+        if is_shown:
+            self._show(runner)
+        elif is_last:  # before a checkpoint is written
+            self._show(runner, at=runner.iter + 1)
 
     def after_train(self, runner: Any) -> None:
         if self._log.ledgers['train'].pending is not None:  # the same on every rank
             self._report(runner)
-        if self._since:
-            self._add_up(runner)
+        self._add_up(runner)
+        self._show(runner, at=runner.iter)  # of one that stopped early
         self._close(runner, 'train')
+        self._picture(runner, 'train')
 
     def _report(self, runner: Any) -> None:
         span = self._log.report('train', self._place)
-        self._say(runner, 'train', span, self._place)
-        self._last = span.vector()
-        self._since = [a + b for a, b in zip(self._since or repeat(0), self._last)]
+        self._say(runner, 'train', span, self._begin, self._place)
+        self._since = [a + b for a, b in zip(self._since or repeat(0), span.vector())]
 
     def _add_up(self, runner: Any) -> None:
         """Adds up over all ranks what was reported since the last time."""
-        numbers = _sum_over_ranks(self._last + self._since)
-        last, since = numbers[: len(self._last)], numbers[len(self._last) :]
-        self._since = []
-        ledger = self._log.ledgers['train']
-        ledger.add_everywhere(since)
-        runner.message_hub.update_info(EVERYWHERE, ledger.everywhere)
-        _write_scalars(runner, 'train', last)
+        if not self._since:  # the same on every rank
+            return
+        numbers, self._since = _sum_over_ranks(self._since), []
+        ledger, hub = self._log.ledgers['train'], runner.message_hub
+        ledger.add_everywhere(numbers)
+        self._unshown = [a + b for a, b in zip(self._unshown or repeat(0), numbers)]
+        hub.update_info(EVERYWHERE, ledger.everywhere)
+        hub.update_info(UNSHOWN, self._unshown)
         ratio, limit = ledger.skipped_ratio(), self.max_skipped_ratio
         if limit is not None and ratio > limit:
+            self._show(runner, at=runner.iter + 1)
             self._close(runner, 'train')
-            worst = ledger.worst(5)
+            worst = [tally for kind in KINDS for tally in ledger.worst(kind, 5)]
             raise LabelGuardError(too_many_skipped(ratio, limit, worst), worst)
+
+    def _show(self, runner: Any, at: Optional[int] = None) -> None:
+        """Have the LoggerHook, which comes next, show what was found since the last time.
+
+        With ``at`` it shows nothing here: the visualizer gets it at once, as of this training iteration.
+        """
+        self._tell(runner, 'train')
+        if at is not None and not self._unshown:
+            return
+        # Zeros, too: a logger would show the last numbers a second time.
+        tags = _write_scalars(runner, 'train', self._unshown or [0] * len(SCALARS))
+        self._unshown = []
+        runner.message_hub.update_info(UNSHOWN, [])
+        if at is not None and tags:
+            prefix = 'train/' if getattr(runner.log_processor, 'log_with_hierarchy', False) else ''
+            runner.visualizer.add_scalars({f'{prefix}{tag}': number for tag, number in tags.items()}, step=at)
 
     def _read_losses(self) -> Dict[str, LossCount]:
         """Reads all device counters with one copy."""
@@ -208,7 +252,7 @@ class LabelGuardHook(Hook):
 
     def _before_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
-            self._epoch_length = _length_of(loaders_of(runner, 'train'))
+            self._epoch_length = _length_of(loaders_of(runner, 'train')[0])  # LoggerHook only knows this one
         else:
             self._start(mode, runner)
 
@@ -220,7 +264,7 @@ class LabelGuardHook(Hook):
         if mode == 'val':  # the training iteration tells one validation from the next
             place['step'] = _trained_iterations(runner)
         ledger.add(ledger.see(evaluated_samples(data_batch)))
-        self._say(runner, mode, self._log.report(mode, place), place)
+        self._say(runner, mode, self._log.report(mode, place), place, place)
 
     def _after_epoch(self, runner: Any, mode: str = 'train') -> None:
         if mode == 'train':
@@ -230,9 +274,10 @@ class LabelGuardHook(Hook):
             pixels=ledger.kinds['pixels'], instances=ledger.kinds['instances'], empty_images=ledger.empty_images
         )
         ledger.add_everywhere(_sum_over_ranks(seen.vector()))
-        if any(ledger.everywhere):
-            _write_scalars(runner, mode, ledger.everywhere)
+        _write_scalars(runner, mode, ledger.everywhere)
         self._close(runner, mode)
+        for shown in ('train', mode):
+            self._picture(runner, shown)
 
     # ---- the parts
 
@@ -257,30 +302,55 @@ class LabelGuardHook(Hook):
         self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
 
-    def _say(self, runner: Any, mode: str, span: Span, place: Dict[str, int]) -> None:
-        """Console line and, at the first offence, the likely cause."""
+    def _say(self, runner: Any, mode: str, span: Span, begin: Dict[str, int], end: Dict[str, int]) -> None:
+        """Take what was reported: a line at the first offences, and the likely cause at the very first."""
         warn_of_problems(runner)
-        if not span:
-            return
-        shorten = self._log.ledgers[mode].shorten
-        if self._pace.lets_pass():
-            where = '' if mode == 'train' else f'{mode} '
-            where += f'epoch {place["epoch"]} ' if 'epoch' in place else ''
-            line = iteration_line(f'guard: {where}iter {place["iter"]}', span, shorten)
-            runner.logger.info(line + self._pace.since_last())
-        for kind in KINDS:
+        begin, _, untold = self._untold.get(mode, (begin, end, Span()))
+        untold.add(span)
+        self._untold[mode] = (begin, end, untold.condensed() if span else untold)
+        if self._singles_left:
+            self._singles_left -= bool(span)
+            self._tell(runner, mode)
+        for kind in KINDS if span else ():
             if kind in self._hinted:
                 continue
             for warning in warnings_of(mode, kind, span, runner.model, dataset_of(runner, mode)):
                 runner.logger.warning(f'guard: {visible(warning)}')
                 self._hinted.add(kind)
 
+    def _tell(self, runner: Any, mode: str) -> None:
+        """Say in a line what was found since the last one; nothing where nothing was."""
+        begin, end, span = self._untold.pop(mode, ({}, {}, Span()))
+        if span:
+            runner.logger.info(offence_line(f'guard: {describe_place(mode, begin, end)}', span))
+
     def _close(self, runner: Any, mode: str) -> None:
+        """Say what a loop came to: the first time with all it has to say, after the same again in a line."""
         ledger = self._log.end(mode)
         warn_of_problems(runner)
+        said = (mode, bool(ledger.totals()))
+        if mode != 'train' and said in self._closed:
+            self._tell(runner, mode)
+            return
+        self._closed.add(said)
+        self._untold.pop(mode, None)
         text = closing(mode, ledger, self.top_k, self._log.path)
         if text:
             runner.logger.info(f'guard: {text}')
+
+    def _picture(self, runner: Any, mode: str) -> None:
+        """Hand pictures of the worst files to the visualizer, if they are others than the last time."""
+        ledger = self._log.ledgers.get(mode)
+        if not self.show_worst or ledger is None:
+            return
+        found = [(kind, tally) for kind in KINDS for tally in ledger.files.worst(kind, self.show_worst)]
+        worst = sorted(found, key=lambda one: -(one[1].skipped + one[1].remapped))[: self.show_worst]
+        names = [(kind, str(tally.source)) for kind, tally in worst]
+        if names != self._pictured.get(mode, []):
+            from mmguard.hooks.pictures import add_pictures  # only where they are asked for
+
+            self._pictured[mode] = names
+            add_pictures(runner, mode, worst, ledger.shorten, _trained_iterations(runner))
 
     def after_run(self, runner: Any) -> None:
         self._log.close()
@@ -294,10 +364,10 @@ def _sum_over_ranks(numbers: List[int]) -> List[int]:
     return total.tolist()
 
 
-def _length_of(loaders: List[Any]) -> int:
-    """The iterations of an epoch; 0 where that is not known: several loaders, or a stream."""
+def _length_of(loader: Any) -> int:
+    """Return the iterations of an epoch; 0 for a stream."""
     try:
-        return len(loaders[0]) if len(loaders) == 1 else 0
+        return len(loader)
     except TypeError:
         return 0
 
@@ -307,12 +377,20 @@ def _trained_iterations(runner: Any) -> int:
     return 0 if loop is None else loop.iter
 
 
-def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> None:
-    hub = runner.message_hub
+def _write_scalars(runner: Any, mode: str, numbers: List[int]) -> Dict[str, int]:
+    """Set what loggers show next; return tag -> number, without counters that were 0 all along."""
+    scalars, tags = runner.message_hub.log_scalars, {}
     for name, number in zip(SCALARS, numbers):
-        # Not before there is a value: LoggerHook cannot print an empty history.
-        hub.log_scalars.setdefault(f'{mode}/guard/{name}', HistoryBuffer(max_length=HISTORY))
-        hub.update_scalar(f'{mode}/guard/{name}', number)
+        # LoggerHook leaves out the mode in front: without a second one, validation and training would be one curve.
+        tag = f'guard/{name}' if mode == 'train' else f'guard/{mode}/{name}'
+        key = f'{mode}/{tag}'
+        if number or key in scalars:
+            # An array of integers is printed without decimals. After a test, mmengine's JSON drops those of numpy.
+            empty: Any = np.array([], dtype=object if mode == 'test' else np.int64)
+            scalars.setdefault(key, HistoryBuffer(empty, max_length=HISTORY))
+            runner.message_hub.update_scalar(key, number)
+            tags[tag] = number
+    return tags
 
 
 def _show_loss_counts_as_they_are(log_processor: Any) -> None:

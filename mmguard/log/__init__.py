@@ -1,4 +1,4 @@
-"""What a run leaves behind: counts added up, written as JSON lines and records, and put into words.
+"""Counts of a run: added up, written as JSON lines and records, read back, and put into words.
 
 Imports :mod:`mmguard.labels` and what is below it; no framework.
 """

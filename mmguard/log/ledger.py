@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, Optional, Sequence
 
 from mmguard.labels.tally import Tally
 from mmguard.log.files_seen import FilesSeen
-from mmguard.log.source import UNKNOWN, relative_to, source_of
+from mmguard.log.source import UNKNOWN, path_of, relative_to, source_of
 from mmguard.log.span import SCALARS, SEEN, Span
 from mmguard.log.totals import KINDS, LoopTotals, LossCount, added
 
@@ -91,9 +91,10 @@ class Ledger:
         """Whether a file offends as it did before."""
         return self.files.repeats(kind, self.named(tally))
 
-    def worst(self, number: int) -> List[Tally]:
-        """The files with the most skipped or remapped elements, of each kind."""
-        return [tally for kind in KINDS for tally in self.files.worst(kind, number)]
+    def worst(self, kind: str, number: int) -> List[Tally]:
+        """Return the files with the most skipped or remapped elements, under paths that an editor can open."""
+        found = self.files.worst(kind, number)
+        return [replace(tally, source=path_of(str(tally.source), self.roots)) for tally in found]
 
     def totals(self) -> LoopTotals:
         """The sums of what was reported so far."""

@@ -71,9 +71,10 @@ class RunRecord:
             valid (dict, optional): What is valid in it, see :func:`valid_labels`; kept from its first time.
         """
         first = mode not in self._modes
-        state = self._modes.setdefault(mode, _Mode())
+        said = self._run['modes'].setdefault(mode, dict(valid or {}))
+        state = self._modes.setdefault(mode, _Mode(said))
         state.take(ledger)
-        self._run['modes'].setdefault(mode, dict(valid or {}))['ended'] = False
+        said['ended'] = False
         if first:
             self.write()
 
@@ -95,7 +96,7 @@ class RunRecord:
         if self._earlier is None:
             self._earlier = _runs_in(self.path)
         for mode, state in self._modes.items():
-            self._run['modes'][mode]['totals'] = state.totals().to_json()
+            self._run['modes'][mode].update(loops=state.loops(), totals=state.totals().to_json())
         record = {'format': FORMAT, 'runs': [*self._earlier, self._run]}
         try:
             # File names that are no UTF-8 are lone surrogates, which JSON can hold as an escape alone.
@@ -109,9 +110,15 @@ class RunRecord:
 
 
 class _Mode:
-    """The loops of one mode: those that ended, and the one that runs."""
+    """The loops of one mode: those that ended, and the one that runs.
 
-    def __init__(self) -> None:
+    Args:
+        said (dict): What the record says of the mode, the last iteration among it.
+    """
+
+    def __init__(self, said: Dict[str, Any]) -> None:
+        self._said = said
+        self._loops: Dict[str, int] = {}
         self._ended = LoopTotals()
         self._running: Optional[Ledger] = None
         self._files = FilesSeen()
@@ -122,9 +129,16 @@ class _Mode:
 
     def fold(self) -> None:
         if self._running is not None:
+            self._loops = self.loops()
             self._ended = self.totals()
             self._files = self._all_files()
             self._running = None
+
+    def loops(self) -> Dict[str, int]:
+        """Return where each loop was at its end (of a validation, the training iteration) -> its iterations."""
+        place = self._said.get('step', self._said.get('iter'))
+        running = 0 if self._running is None else self._running.iterations
+        return {**self._loops, **({str(place): running} if running else {})}
 
     def totals(self) -> LoopTotals:
         totals = self._ended if self._running is None else self._ended + self._running.totals()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, List
+from typing import TYPE_CHECKING, List, Sequence
 
 from mmguard.labels.origin import file_of
 
@@ -26,3 +26,10 @@ def relative_to(source: str, roots: List[str]) -> str:
         if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
             return source[len(prefix) + 1 :]
     return source
+
+
+def path_of(name: str, roots: Sequence[str]) -> str:
+    """Return a path that an editor can open, of a file that a log names; the name if no file or several are found."""
+    paths = (os.path.join(root, name) for root in (*roots, ''))
+    found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
+    return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name

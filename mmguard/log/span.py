@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Sequence
 
 from mmguard.labels.maps import packed_instances
@@ -110,6 +110,14 @@ class Span:
         self.loss_samples = joined(self.loss_samples, other.loss_samples)
         self.empty_images += other.empty_images
 
+    def condensed(self) -> Span:
+        """Return the same counts with two tallies per kind at most: the worst image, and the sum of the others."""
+        return replace(
+            self,
+            offending={kind: _worst_and_others(found) for kind, found in self.offending.items()},
+            loss_samples={kind: _worst_and_others(found) for kind, found in self.loss_samples.items()},
+        )
+
     def vector(self) -> List[int]:
         """The numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
         loss = sum(self.losses.values(), LossCount())
@@ -167,6 +175,12 @@ class Span:
         if any(self.loss_samples.values()):
             record['loss_samples'] = samples(self.loss_samples)
         return record
+
+
+def _worst_and_others(tallies: List[Tally]) -> List[Tally]:
+    worst, *others = sorted(tallies, key=lambda t: (t.source is None, -(t.skipped + t.remapped))) or [Tally()]
+    rest = replace(sum(others, Tally()), source=None)
+    return [tally for tally in (worst, rest) if tally]
 
 
 def joined(left: ByKind, right: ByKind) -> ByKind:

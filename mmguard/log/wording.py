@@ -1,8 +1,8 @@
-"""What the hook says to a reader: one line per iteration, one table at the end."""
+"""Lines and tables of the hook for a reader."""
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Set
+from typing import Dict, Iterable, List, Optional, Sequence
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
@@ -12,53 +12,73 @@ from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.text.visible import visible_name
 from mmguard.text.words import counted, plural
 
-Shorten = Callable[[str], str]
-
 _UNITS = {'pixels': 'px', 'instances': 'instances'}
 
 
-def iteration_line(where: str, span: Span, shorten: Shorten) -> str:
-    """``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: trainannot/0001TP.png``."""
-    parts = [part for part in (_amount(span.pixels, 'px'), _instances(span)) if part]
-    for name, count in span.losses.items():
-        if count:
-            parts.append(f'{_amount(Tally(count.seen, count.skipped, count.remapped), "labels")} by the loss {name}')
+def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> str:
+    """Return which iterations a line is about, as the console counts them.
+
+    Example:
+        >>> describe_place('train', {'iter': 11}, {'iter': 50}), describe_place('val', {'iter': 7}, {'iter': 7})
+        ('iters 11-50', 'val iter 7')
+        >>> describe_place('train', {'iter': 91, 'epoch': 1}, {'iter': 10, 'epoch': 2})
+        'epoch 1 iter 91 to epoch 2 iter 10'
+    """
+    head = '' if mode == 'train' else f'{mode} '
+    first, last = (f'epoch {place["epoch"]} ' if 'epoch' in place else '' for place in (begin, end))
+    if first != last:
+        return f'{head}{first}iter {begin["iter"]} to {last}iter {end["iter"]}'
+    numbers = f' {end["iter"]}' if begin['iter'] == end['iter'] else f's {begin["iter"]}-{end["iter"]}'
+    return f'{head}{last}iter{numbers}'
+
+
+def offence_line(where: str, span: Span) -> str:
+    """Return the line for a reader about one iteration, or about several since the last line.
+
+    ``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: data/camvid/trainannot/0001TP.png`` or
+    ``iters 11-50: 31,204 px skipped (0.8 %, value 11) in 57 of 80 images, worst: data/camvid/trainannot/0016E5.png``.
+
+    Args:
+        where (str): What the line begins with.
+        span (Span): What was found; of several iterations the images are named by the worst.
+    """
     by_loss = [tally for kind in KINDS for tally in span.loss_samples[kind]]
-    line = f'{where}: {"; ".join(parts)}{_values(span.offending["pixels"] or by_loss)}'
+    boxes = describe_boxes(span.instances.reasons)
+    parts = [
+        _amount(span, span.pixels, 'px', _list_values(span.offending['pixels'])),
+        _amount(span, span.instances, 'instances', _list_values(span.offending['instances']) + boxes),
+    ]
+    for name, count in span.losses.items():
+        tally = Tally(count.seen, count.skipped, count.remapped)
+        parts.append(_amount(span, tally, 'labels', _list_values(by_loss), f' by the loss {name}'))
+    line = f'{where}: {"; ".join(part for part in parts if part)}'
     offending = [tally for kind in KINDS for tally in span.offending[kind]] or by_loss
     if offending:
-        line += f' in {span.offending_samples} of {span.samples} images'
+        line += f' in {span.offending_samples:,} of {span.samples:,} images'
         if span.empty_images:
-            line += f', {span.empty_images} left without an instance'
-        line += f', first: {visible_name(shorten(str(offending[0].source)))}'
+            line += f', {span.empty_images:,} left without an instance'
+        named = [tally for tally in offending if tally.source is not None]
+        word, shown = ('worst', worst_first(named)[0]) if span.iterations > 1 and named else ('first', offending[0])
+        line += f', {word}: {visible_name(str(shown.source))}'
     return line
 
 
-def _instances(span: Span) -> str:
-    """``2 of 9 instances skipped (value 600; 1 box without area)``."""
-    amount = _amount(span.instances, 'instances')
-    values = _listed({value for tally in span.offending['instances'] for value in tally.values})
-    details = '; '.join(([values] if values else []) + describe_boxes(span.instances.reasons))
-    return f'{amount} ({details})' if amount and details else amount
+def _amount(span: Span, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
+    """``2 of 9 instances skipped (value 600; 1 box without area)``, of several iterations with the share instead."""
+    whole = '' if span.iterations > 1 else f'of {tally.total:,} '
+    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
+    amount = ', '.join(f'{count:,} {whole}{unit} {change}' for count, change in changes if count)
+    if span.iterations > 1:
+        details = [', '.join([percent(tally.skipped + tally.remapped, tally.total), *details[:1]]), *details[1:]]
+    described = f' ({"; ".join(details)})' if details else ''
+    return f'{amount}{by}{described}' if amount else ''
 
 
-def _amount(tally: Tally, unit: str) -> str:
-    changes = []
-    if tally.skipped:
-        changes.append(f'{tally.skipped:,} of {tally.total:,} {unit} skipped')
-    if tally.remapped:
-        changes.append(f'{tally.remapped:,} of {tally.total:,} {unit} remapped')
-    return ', '.join(changes)
-
-
-def _values(tallies: List[Tally]) -> str:
-    listed = _listed({value for tally in tallies for value in tally.values})
-    return f' ({listed})' if listed else ''
-
-
-def _listed(values: Set[int]) -> str:
-    shown = ', '.join(map(str, sorted(values)[:6])) + (', ...' if len(values) > 6 else '')
-    return f'{plural(len(values), "value")} {shown}' if values else ''
+def _list_values(tallies: List[Tally]) -> List[str]:
+    """Return ``['values 11, 24']``; nothing if there is none."""
+    values = sorted({value for tally in tallies for value in tally.values})
+    shown = ', '.join(map(str, values[:6])) + (', ...' if len(values) > 6 else '')
+    return [f'{plural(len(values), "value")} {shown}'] if values else []
 
 
 def closing(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
@@ -75,7 +95,7 @@ def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]
     for kind in KINDS:
         number = ledger.files.number(kind)
         if number:
-            worst = ledger.files.worst(kind, top_k)
+            worst = ledger.worst(kind, top_k)
             lines += files_table(f'mmguard: {mode}, {kind}', worst, number - len(worst))
     lines += amounts(ledger.totals())
     lines += reasons_by_kind(ledger.kinds)

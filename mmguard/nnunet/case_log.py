@@ -163,8 +163,8 @@ class CaseLog:
         )
         causes = [f'\n  likely cause: {f.code} {f.cause} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         self._tell(
-            f'guard: first offence. Training goes on {_fate(span)}, but they are wrong, and so may be others that no '
-            f'guard can tell.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
+            f'guard: First invalid labels. Training continues {_fate(span)}, but check your data: other labels may be '
+            f'wrong yet in range.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))
         )
 
 
@@ -202,7 +202,7 @@ def _changed(tally: Tally) -> int:
 
 
 def _fate(span: Span) -> str:
-    return 'with these labels clamped' if _counted(span).remapped else 'without these voxels'
+    return 'with them clamped to a class' if _counted(span).remapped else 'without these voxels'
 
 
 def raw_folder_of(dataset_name: str, raw: Optional[str]) -> str:

@@ -103,7 +103,8 @@ def _trains_and_maps_void(config: Config, root: str) -> None:
         mapped = sum(sample['skipped'] for sample in expected_samples(root, f'{mode}annot', 11))
         assert mapped > 0
         assert f'{mapped} px mapped by label_map' in run.log
-        assert sum(run.runner.message_hub.get_scalar(f'{mode}/guard/mapped_pixels').data[0]) == mapped
+        tag = 'train/guard' if mode == 'train' else 'val/guard/val'
+        assert sum(run.runner.message_hub.get_scalar(f'{tag}/mapped_pixels').data[0]) == mapped
     assert not osp.exists(osp.join(run.log_dir, 'label_guard.jsonl'))
     assert run.guard_lines == []
     assert 'mIoU' in run.scalars[-1]

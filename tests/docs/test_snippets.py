@@ -30,6 +30,7 @@ RUN_ELSEWHERE = {
     "targets = [{'class_labels': c,": 'tests/peers/test_transformers_detectors.py',
     'from nnunetv2.training': 'tests/nnunet/test_example_nnunet.py',
     'import torch.nn.functional as F\nfrom nnunetv2': 'tests/nnunet/test_example_nnunet.py',
+    'import mmguard\n\nlog = mmguard.read_log(': 'tests/docs/test_log_page.py',
 }
 #: What a line in a shell starts with, beside mmguard: tools that are not installed with it.
 OTHER_TOOLS = (

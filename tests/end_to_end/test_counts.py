@@ -157,7 +157,7 @@ def test_a_run_of_the_test_loop_alone_tells_the_likely_cause(cityscapes: str, wo
         config[name] = None
     run = Run(config).test()
     assert len(run.lines('test')) == 1
-    assert 'guard: first offence. The run goes on without these labels' in run.log
+    assert 'guard: First invalid labels. The run continues without them' in run.log
     assert 'likely cause: MG1' in run.log
 
 
@@ -196,7 +196,7 @@ def test_clip_is_counted_as_remapped(cityscapes: str, work_dir: str) -> None:
             (s['source'], s['skipped'], s['values']) for s in expected['samples']
         ]
     assert 'px remapped (values 24, 33)' in run.guard_lines[0]
-    assert 'goes on with these labels clamped' in run.log
+    assert 'Training continues with them clamped to a class' in run.log
 
 
 def test_what_a_label_map_does_is_summed_and_is_no_offence(cityscapes: str, work_dir: str) -> None:
@@ -209,7 +209,7 @@ def test_what_a_label_map_does_is_summed_and_is_no_offence(cityscapes: str, work
     assert history.tolist() == mapped
     assert not osp.exists(osp.join(run.log_dir, 'label_guard.jsonl'))
     assert run.guard_lines == []
-    assert 'first offence' not in run.log
+    assert 'First invalid' not in run.log
     assert f'train: all labels valid (32,768 px, {sum(mapped)} px mapped by label_map in 8 files)' in run.log
 
 
@@ -242,7 +242,8 @@ def test_without_a_guard_in_the_pipeline_the_loss_counts_and_the_files_are_named
     assert run.lines() == loss_only_lines(cityscapes, 4, {LOSS: 'skipped'})
     assert run.guard_lines[0] == (
         'guard: iter 1: 77 of 8,192 labels skipped by the loss decode_head.loss_decode (values 24, 33) in 1 of 2 '
-        'images, first: gtFine/train/aachen/aachen_000000_000019_gtFine_labelTrainIds.png'
+        'images, first: '
+        f'{cityscapes}/gtFine/train/aachen/aachen_000000_000019_gtFine_labelTrainIds.png'
     )
     assert 'likely cause: MG101' in run.log
     assert [line['guard/loss_skipped'] for line in run.scalars] == [77.0, 252.0, 63.0, 161.0]

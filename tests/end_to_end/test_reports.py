@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import os.path as osp
+import re
 import signal
 from glob import glob
 from pathlib import Path
@@ -22,14 +23,6 @@ pytestmark = pytest.mark.slow
 
 #: Skipped pixels of the first four batches of two.
 SKIPPED = [77, 252, 63, 161]
-SCALARS = (
-    'skipped_pixels',
-    'remapped_pixels',
-    'skipped_instances',
-    'remapped_instances',
-    'loss_skipped',
-    'loss_remapped',
-)
 
 
 @HOOKS.register_module(force=True)
@@ -52,14 +45,13 @@ class _StopAt(Hook):
 
 
 def test_scalars_reach_console_and_scalars_json(cityscapes: str, work_dir: str) -> None:
+    """As integers, and only those that were ever more than 0."""
     run = train(tiny_config(cityscapes, work_dir))
-    for name in SCALARS:
-        expected = SKIPPED if name == 'skipped_pixels' else [0] * 4
-        assert [line[f'guard/{name}'] for line in run.scalars] == expected
+    shown = [{name: value for name, value in line.items() if name.startswith('guard/')} for line in run.scalars]
+    assert shown == [{'guard/skipped_pixels': skipped} for skipped in SKIPPED]
     assert [line['step'] for line in run.scalars] == [1, 2, 3, 4]
-    for number, skipped in enumerate(SKIPPED, 1):
-        (line,) = [line for line in run.log.splitlines() if f'Iter(train) [{number}/4]' in line]
-        assert f'guard/skipped_pixels: {skipped}.0000' in line
+    printed = [re.findall(r'(guard/\S+): (\S+)', line) for line in run.log.splitlines() if 'Iter(train)' in line]
+    assert printed == [[('guard/skipped_pixels', str(skipped))] for skipped in SKIPPED]
     history, _ = run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data
     assert history.tolist() == SKIPPED
 
@@ -72,26 +64,12 @@ def test_loss_counts_are_printed_as_they_are_not_as_a_mean(cityscapes: str, work
     assert run.scalars[-1]['loss'] == pytest.approx(losses.mean(), rel=1e-5)  # the loss itself still is
 
 
-def test_scalars_reach_tensorboard(cityscapes: str, work_dir: str) -> None:
-    pytest.importorskip('tensorboard')
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    config = tiny_config(cityscapes, work_dir)
-    config.visualizer.vis_backends = [dict(type='LocalVisBackend'), dict(type='TensorboardVisBackend')]
-    run = train(config)
-    events = EventAccumulator(osp.join(run.log_dir, 'vis_data'))
-    events.Reload()
-    assert [(event.step, event.value) for event in events.Scalars('guard/skipped_pixels')] == list(
-        zip([1, 2, 3, 4], SKIPPED)
-    )
-
-
 def test_validation_scalars_sum_over_the_loop(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir)
     config.train_cfg.val_interval = 4
     add_loop(config, 'val')
     run = train(config)
-    assert run.scalars[-1]['guard/skipped_pixels'] == 91
+    assert run.scalars[-1]['guard/val/skipped_pixels'] == 91
     assert 'mIoU' in run.scalars[-1]
 
 
@@ -101,15 +79,15 @@ def test_human_line_hint_and_table(cityscapes: str, work_dir: str) -> None:
     run = train(config)
     assert run.guard_lines[0] == (
         'guard: iter 1: 77 of 8,192 px skipped (values 24, 33) in 1 of 2 images, first: '
-        'gtFine/train/aachen/aachen_000000_000019_gtFine_labelTrainIds.png'
+        f'{cityscapes}/gtFine/train/aachen/aachen_000000_000019_gtFine_labelTrainIds.png'
     )
     assert len(run.guard_lines) == 4
-    (warning,) = [line for line in run.log.splitlines() if 'WARNING - guard: first offence' in line]
-    assert 'Training goes on without these labels' in warning
+    (warning,) = [line for line in run.log.splitlines() if 'WARNING - guard: First invalid labels.' in line]
+    assert 'Training continues without them' in warning
     assert 'likely cause: MG101 These look like raw Cityscapes ids' in run.log
-    said = run.log[run.log.index('first offence') :].split('\n')[:5]
+    said = run.log[run.log.index('First invalid labels') :].split('\n')[:5]
     assert [row.split(':')[0].strip() for row in said[1:]] == ['likely cause', 'seen', 'do', 'more']
-    assert sum(len(sentences(row)) for row in [said[0].partition('. ')[2], said[1], said[3]]) == 3
+    assert len(sentences(said[3])) == 2  # all of the advice
     table = run.log[run.log.index('guard: summary') :]
     files = [line for line in table.splitlines() if line.startswith(' ') and '.png (' in line]
     assert '210' in files[0]

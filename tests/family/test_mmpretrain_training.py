@@ -69,7 +69,7 @@ def test_stock_dies_and_guarded_trains_and_names_the_files(
     run = train(guard_config(cls_config(root, tmp_path / 'guarded', head, augments)))
     assert run.runner.iter == IMAGES // BATCH
     assert logged(run) == expected()
-    assert 'first: images/01.png' in run.guard_lines[0]
+    assert 'images/01.png' in run.guard_lines[0]
     assert totals(run)['instances']['total'] == IMAGES
     assert totals(run)['instances']['skipped'] == len(PLANTED)
     assert all(count['skipped'] == 0 for count in totals(run)['losses'].values()), 'nothing is counted twice'

@@ -44,7 +44,7 @@ def test_stock_dies_before_its_loss_and_guarded_trains_and_names_the_files(
     run = train(guard_config(yolo_config(name, coco, str(tmp_path / 'guarded'))))
     assert run.runner.iter == 2
     assert logged(run) == expected_samples(faults_in_coco(coco, 'train', 80))
-    assert 'first: train2017/000000000001.jpg' in run.guard_lines[0]
+    assert 'train2017/000000000001.jpg' in run.guard_lines[0]
     assert [line['empty_images'] for line in run.lines()] == [0, 1], 'image 4 has invalid labels alone'
 
 

@@ -7,11 +7,7 @@ from mmguard.log.ledger import Ledger
 from mmguard.log.pace import Pace
 from mmguard.log.span import Span, by_kind
 from mmguard.log.totals import LoopTotals, LossCount
-from mmguard.log.wording import amounts, closing, closing_table, files_table, iteration_line, percent, too_many_skipped
-
-
-def same(source: str) -> str:
-    return source
+from mmguard.log.wording import amounts, closing, closing_table, files_table, offence_line, percent, too_many_skipped
 
 
 def camvid_span() -> Span:
@@ -29,13 +25,18 @@ def camvid_span() -> Span:
 
 
 def test_line_is_the_one_of_the_design() -> None:
-    assert iteration_line('guard: iter 37', camvid_span(), same) == (
+    assert offence_line('guard: iter 37', camvid_span()) == (
         'guard: iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: trainannot/0001TP_006690.png'
     )
 
 
-def test_line_shortens_the_path() -> None:
-    assert iteration_line('x', camvid_span(), lambda s: s[-8:]).endswith('first: 6690.png')
+def test_line_about_several_iterations_names_the_worst_file() -> None:
+    several = camvid_span()
+    several.add(camvid_span())
+    several.add(Span(iterations=38, samples=72, pixels=Tally(4_000_000)))
+    expected = 'guard: iters 11-50: 5,006 px skipped (0.114 %, value 11) in 6 of 80 images, worst: '
+    for span in (several, several.condensed()):
+        assert offence_line('guard: iters 11-50', span) == f'{expected}trainannot/0001TP_006690.png'
 
 
 def test_line_names_instances_losses_and_both_changes() -> None:
@@ -47,18 +48,15 @@ def test_line_names_instances_losses_and_both_changes() -> None:
         offending=by_kind(pixels=[Tally(100, 3, 4, dict.fromkeys(range(20, 28), 1), 'a.png')]),
         losses={'head.loss': LossCount(50, 5, 0), 'head.other': LossCount(50, 0, 0)},
     )
-    assert iteration_line('guard: iter 1', span, same) == (
-        'guard: iter 1: 3 of 100 px skipped, 4 of 100 px remapped; 2 of 9 instances skipped; '
-        '5 of 50 labels skipped by the loss head.loss (values 20, 21, 22, 23, 24, 25, ...) in 1 of 2 images, '
-        'first: a.png'
+    assert offence_line('guard: iter 1', span) == (
+        'guard: iter 1: 3 of 100 px skipped, 4 of 100 px remapped (values 20, 21, 22, 23, 24, 25, ...); '
+        '2 of 9 instances skipped; 5 of 50 labels skipped by the loss head.loss in 1 of 2 images, first: a.png'
     )
 
 
 def test_line_of_a_loss_whose_files_are_unknown_ends_early() -> None:
     span = Span(samples=2, losses={'head.loss': LossCount(50, 0, 5)})
-    assert iteration_line('guard: iter 1', span, same) == (
-        'guard: iter 1: 5 of 50 labels remapped by the loss head.loss'
-    )
+    assert offence_line('guard: iter 1', span) == ('guard: iter 1: 5 of 50 labels remapped by the loss head.loss')
 
 
 def ledger_of(files: int) -> Ledger:
@@ -177,7 +175,7 @@ def instances_span() -> Span:
 
 
 def test_line_of_instances_tells_labels_and_boxes() -> None:
-    assert iteration_line('guard: iter 3', instances_span(), same) == (
+    assert offence_line('guard: iter 3', instances_span()) == (
         'guard: iter 3: 6 of 57 instances skipped (values 264, 600; 2 boxes without area; 1 box outside the image) '
         'in 1 of 2 images, 1 left without an instance, first: a.jpg'
     )

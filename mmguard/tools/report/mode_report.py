@@ -10,10 +10,11 @@ from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.advice import diagnose_for
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally
+from mmguard.log.logged_run import LoggedMode, LoggedRun
+from mmguard.log.mode_totals import ModeTotals, values_of
+from mmguard.log.source import path_of
 from mmguard.log.totals import KINDS, LoopTotals
 from mmguard.text.words import counted
-from mmguard.tools.report.log_totals import ModeTotals, values_of
-from mmguard.tools.report.logged_run import LoggedMode, LoggedRun
 from mmguard.tools.report.page import Section, WorstFile
 
 
@@ -144,11 +145,10 @@ def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
 
 
 def _worst_file(tally: Tally, kind: str, roots: Sequence[str]) -> WorstFile:
-    paths = (os.path.join(root, str(tally.source)) for root in (*roots, ''))
-    found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
-    there = next(iter(found.values())) if len(found) == 1 else None  # two roots may have a file of this name
+    path = path_of(str(tally.source), roots)
+    there = path if os.path.isfile(path) else None
     return WorstFile(
-        source=str(tally.source),
+        source=path,
         label_path=there if kind == 'pixels' else None,
         values=tally.values,
         skipped=tally.skipped + tally.remapped,

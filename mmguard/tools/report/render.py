@@ -7,14 +7,15 @@ from typing import Any, Sequence
 
 from mmguard.findings import Finding
 from mmguard.findings.unused import unused_in
-from mmguard.log.totals import KINDS, LoopTotals
+from mmguard.log.mode_totals import values_of
+from mmguard.log.source import path_of
+from mmguard.log.totals import KINDS
 from mmguard.log.wording import all_valid, amounts, files_table, reasons_by_kind
 from mmguard.text.console import Table, Text
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
 from mmguard.tools.report.crash import Crash, RankCrash, described
-from mmguard.tools.report.log_totals import ModeTotals, values_of
 from mmguard.tools.report.mode_report import ModeReport
 from mmguard.tools.report.run_report import RunReport
 
@@ -50,7 +51,7 @@ def _print_mode(console: Any, report: ModeReport, ranks: int, top_k: int, verbos
     if report.skipped_nothing:
         console.print(all_valid(mode, report.in_all) or f'{mode}: {_without_labels(report)}')
     else:
-        _print_skipped(console, mode, lines, report.in_all, ranks, top_k)
+        _print_skipped(console, report, ranks, top_k)
     if report.note:
         console.print(report.note, style='yellow')
     for kind in KINDS:
@@ -72,12 +73,14 @@ def _without_labels(report: ModeReport) -> str:
     return f'{counted(empty, "image")} seen without any instance, no other label' if empty else 'no label was counted'
 
 
-def _print_skipped(console: Any, mode: str, totals: ModeTotals, in_all: LoopTotals, ranks: int, top_k: int) -> None:
+def _print_skipped(console: Any, report: ModeReport, ranks: int, top_k: int) -> None:
+    mode, totals, in_all = report.mode, report.lines, report.in_all
     for kind in KINDS:
         if totals.files[kind]:
             title = f'mmguard: {mode}, {kind}'
             worst = totals.worst(kind)
-            for row in files_table(title, worst[:top_k], len(worst[top_k:])):
+            shown = [replace(tally, source=path_of(str(tally.source), report.data_roots)) for tally in worst[:top_k]]
+            for row in files_table(title, shown, len(worst[top_k:])):
                 console.print(row, soft_wrap=True)
     for line in amounts(replace(in_all, filled={}), ranks) + reasons_by_kind(
         {kind: values_of(kind, in_all, totals) for kind in KINDS}

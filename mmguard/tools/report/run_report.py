@@ -12,15 +12,15 @@ from mmguard.findings.rules.run import RUN_RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.log.flight_reader import KILLED as WAS_KILLED
 from mmguard.log.line_reader import Unread
+from mmguard.log.lines import read_logs
+from mmguard.log.logged_run import LoggedRun, read_run
+from mmguard.log.mode_totals import totals_of
+from mmguard.log.run_files import NotALog, find_run
 from mmguard.text.words import first_of
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.crash import Crash, RankCrash, is_of_another_rank, read_crash
 from mmguard.tools.report.log_config import read_config
-from mmguard.tools.report.log_lines import read_logs
-from mmguard.tools.report.log_totals import totals_of
-from mmguard.tools.report.logged_run import LoggedRun, read_run
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
-from mmguard.tools.report.run_files import NotALog, find_run
 
 
 def run_findings(report: RunReport) -> List[Finding]:

@@ -150,6 +150,12 @@ def test_where_no_label_was_counted_nothing_is_called_fine(run_dir: str, tmp_pat
     assert 'fine' not in (tmp_path / 'page.html').read_text().partition('<body>')[2]
 
 
+def test_a_run_without_a_log_is_not_called_clean(run_dir: str, tmp_path: Path, capsys: Any) -> None:
+    """As with out_file=None: the config beside says that a hook was there, and nothing of what it saw."""
+    shutil.copytree(osp.join(run_dir, 'vis_data'), tmp_path / 'run' / 'vis_data')
+    assert main(['report', str(tmp_path)]) == 2
+
+
 @pytest.mark.parametrize('content', [b'', b'\n\n', b'no log at all\n', b'{"half": '])
 def test_a_file_that_is_no_log_is_reported(tmp_path: Path, capsys: Any, content: bytes) -> None:
     path = tmp_path / 'label_guard.jsonl'

@@ -26,12 +26,15 @@ class LoggedMode:
         ended (bool): Whether each rank closed its record: no iteration is missing.
         place (int): The last iteration that is counted.
         said (dict): What the record of the first rank says of valid labels.
+        loops (list[dict[int, int]]): For each run in that record, where a loop ended (of a validation, the training
+            iteration) -> its iterations.
     """
 
     totals: LoopTotals = field(default_factory=LoopTotals)
     ended: bool = True
     place: int = 0
     said: Dict[str, Any] = field(default_factory=dict)
+    loops: List[Dict[int, int]] = field(default_factory=list)
 
     @property
     def spaces(self) -> LabelSpaces:
@@ -88,6 +91,7 @@ class _Mode:
     ended: bool = False
     iter: int = 0
     step: Optional[int] = None
+    loops: Dict[int, int] = field(default_factory=dict)
 
 
 def read_run(paths: Sequence[Path]) -> LoggedRun:
@@ -131,4 +135,9 @@ def _add(run: LoggedRun, record: Any) -> None:
         known = run.modes.setdefault(mode, LoggedMode(said=part.modes[mode]))
         known.totals = known.totals + totals[mode]
         known.ended = known.ended and read.ended
-        known.place = max(known.place, read.iter if read.step is None else read.step)
+        place = read.iter if read.step is None else read.step
+        known.place = max(known.place, place)
+        if run.ranks == 1:
+            # Older records do not say when validations were; nnU-Net and TallyLog count all validations as one loop.
+            whole = {} if mode == 'val' else {place: totals[mode].iterations}
+            known.loops.append(read.loops if read.loops and part.framework == 'openmmlab' else whole)

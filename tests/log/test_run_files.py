@@ -9,7 +9,7 @@ from typing import Any, List
 
 import pytest
 
-from mmguard.tools.report.run_files import NotALog, RunFiles, find_run
+from mmguard.log.run_files import NotALog, RunFiles, find_run
 
 LOG = '{"mode": "train", "iter": 1}\n'
 RECORD = '{"format": 1, "runs": []}'

@@ -8,9 +8,9 @@ from typing import Dict, Iterable, List, Optional, Tuple
 
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.tally import Tally
+from mmguard.log.lines import FilledRank, Line
 from mmguard.log.totals import KINDS, LoopTotals, LossCount
 from mmguard.log.wording import worst_first
-from mmguard.tools.report.log_lines import FilledRank, Line
 
 
 @dataclass

@@ -1,0 +1,190 @@
+"""The log of a run as an object: a frame, files, a plot."""
+
+from __future__ import annotations
+
+import html
+import importlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Dict, List, Tuple, Union
+
+from mmguard.labels.tally import Tally
+from mmguard.log.line_reader import Unread
+from mmguard.log.lines import Line, read_logs
+from mmguard.log.logged_run import LoggedMode, LoggedRun, read_run
+from mmguard.log.mode_totals import ModeTotals, totals_of
+from mmguard.log.run_files import RunFiles, find_run
+from mmguard.log.source import path_of
+from mmguard.log.span import SCALARS
+from mmguard.log.totals import KINDS, LoopTotals, LossCount
+from mmguard.log.wording import files_table
+from mmguard.text.visible import visible_name
+
+_MODES = ('train', 'val', 'test')
+#: Counters of an iteration; of the others, lines do not say how many a clean one had.
+COUNTERS = SCALARS[:6]
+#: Of clean iterations; a damaged record may say any number.
+_MOST_ROWS = 10_000_000
+#: Files that a notebook shows.
+_SHOWN = 20
+
+
+def read_log(path: Union[str, Path]) -> GuardLog:
+    """Read what ``LabelGuardHook``, or a ``TallyLog``, logged of a run, on all ranks.
+
+    Args:
+        path (str or Path): ``label_guard.jsonl``, or a folder: the newest run in or below it.
+
+    Raises:
+        CannotRun: Nothing was logged there.
+    """
+    return GuardLog(find_run(Path(path)))
+
+
+class GuardLog:
+    """What was skipped and remapped in a run. A notebook shows it as a table.
+
+    Args:
+        files (RunFiles): Of the run, see :func:`read_log`.
+
+    Attributes:
+        folder (Path): Where they are.
+        modes (list[str]): ``'train'``, ``'val'``, ``'test'``: those that the log knows.
+        problems (list[str]): What could not be read.
+
+    Raises:
+        ImportError: ``to_frame`` without pandas, ``plot`` without matplotlib.
+    """
+
+    def __init__(self, files: RunFiles) -> None:
+        unread = Unread()
+        self.folder = files.folder
+        self._logs: List[List[Line]] = [list(read_logs([log], unread)) for log in files.logs]
+        self._run: LoggedRun = read_run(files.records)
+        self._totals: Dict[str, ModeTotals] = totals_of(*self._logs)
+        self.modes = sorted({*self._totals, *self._run.modes}, key=lambda mode: (*_MODES, mode).index(mode))
+        self.problems = unread.words() + self._run.problems
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with one row per iteration; the counts of a clean one are 0.
+
+        The columns are ``mode``, ``step`` (the training iteration, also of a validation), ``iter`` (the iteration in
+        its loop), and the counts, summed over ranks: ``skipped_pixels``, ``remapped_pixels``, ``skipped_instances``,
+        ``remapped_instances``, ``loss_skipped`` and ``loss_remapped``.
+        """
+        rows = [(*place, *counts) for place, counts in self._rows()]
+        return _imported('pandas', 'to_frame()').DataFrame(rows, columns=['mode', 'step', 'iter', *COUNTERS])
+
+    def files(self) -> List[Dict[str, Any]]:
+        """Return a dict per file with something skipped or remapped, for each mode and kind the worst first.
+
+        Its keys are ``mode``, ``kind`` (``'pixels'`` or ``'instances'``), ``source`` (as in the log), ``path`` (to open
+        it, where it is found), ``skipped``, ``remapped`` and ``values``.
+        """
+        return [
+            dict(
+                mode=mode,
+                kind=kind,
+                source=tally.source,
+                path=self._path(mode, tally),
+                skipped=tally.skipped,
+                remapped=tally.remapped,
+                values=dict(tally.values),
+            )
+            for mode in self.modes
+            for kind in KINDS
+            for tally in self._totals.get(mode, ModeTotals()).worst(kind)
+        ]
+
+    def plot(self) -> List[Any]:
+        """Plot the counts over the training iterations with matplotlib, each mode in axes of its own.
+
+        A validation is one point, the sum over its iterations. Counts that are 0 throughout are left out.
+
+        Returns:
+            list: The axes, in the order of ``modes``.
+        """
+        sums: Dict[str, Dict[int, List[int]]] = {mode: {} for mode in self.modes}
+        for (mode, step, _), counts in self._rows():
+            known = sums[mode].get(step)
+            sums[mode][step] = counts if known is None else [a + b for a, b in zip(known, counts)]
+        pyplot = _imported('matplotlib.pyplot', 'plot()')
+        _, axes = pyplot.subplots(max(1, len(self.modes)), squeeze=False, layout='constrained')
+        for mode, axis in zip(self.modes, axes[:, 0]):
+            for name, heights in zip(COUNTERS, zip(*sums[mode].values())):
+                if any(heights):
+                    axis.plot(list(sums[mode]), heights, '.-', label=name)
+            axis.set(title=mode, xlabel='iteration', ylim=(0, None))
+            if axis.lines:
+                axis.legend()
+        return list(axes[:, 0])
+
+    def _rows(self) -> List[Tuple[Tuple[str, int, int], List[int]]]:
+        """Return mode, step and iteration, and the counts in the order of ``COUNTERS``."""
+        # The last number: a run that goes on in the same folder comes to the same iteration a second time.
+        rows: Dict[Tuple[str, int, int, int], List[int]] = {}
+        for lines in self._logs:
+            times: Counter = Counter()
+            for line in lines:
+                if not line.filled:
+                    place = _place(line.mode, line.place, line.iter)
+                    times[place] += 1
+                    known = rows.get((*place, times[place]), [0] * len(COUNTERS))
+                    rows[(*place, times[place])] = [a + b for a, b in zip(known, _counts(line))]
+        times = Counter()
+        loops = [(mode, *loop) for mode, run in self._run.modes.items() for one in run.loops for loop in one.items()]
+        for mode, end, iterations in loops:
+            for number in range(1, _checked(iterations) + 1):
+                offset = 0 if mode == 'val' else end - iterations
+                place = _place(mode, end if mode == 'val' else offset + number, offset + number)
+                times[place] += 1
+                rows.setdefault((*place, times[place]), [0] * len(COUNTERS))
+        # The record of a run that was killed is up to a minute old; lines after it may have gaps.
+        trained = [key[1] for key in rows if key[0] == 'train'] or [0]
+        for number in range(min(trained), min(trained) + _checked(max(trained) - min(trained))):
+            rows.setdefault(('train', number, number, 1), [0] * len(COUNTERS))
+        ranked = sorted(rows, key=lambda key: (self.modes.index(key[0]), key[3], *key[1:3]))
+        return [(key[:3], rows[key]) for key in ranked]
+
+    def __repr__(self) -> str:
+        found = []
+        for mode in self.modes:  # the record also knows the iterations of a log that is full
+            totals = self._run.modes[mode].totals if mode in self._run.modes else self._totals[mode].totals()
+            found += [f'{mode}: {n:,} {name}' for name, n in zip(COUNTERS, _counts(totals)) if n]
+        return f'GuardLog({str(self.folder)!r}, {", ".join(found) or "nothing skipped or remapped"})'
+
+    def _path(self, mode: str, tally: Tally) -> str:
+        return path_of(str(tally.source), self._run.modes.get(mode, LoggedMode()).data_roots)
+
+    def _repr_html_(self) -> str:
+        rows = [visible_name(repr(self))]
+        for mode, totals in self._totals.items():
+            for kind, files in totals.files.items():
+                shown = [replace(tally, source=self._path(mode, tally)) for tally in totals.worst(kind)[:_SHOWN]]
+                rows += files_table(f'{mode}, {kind}', shown, len(files) - len(shown)) if files else []
+        return f'<pre>{html.escape(chr(10).join(rows))}</pre>'
+
+
+def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:
+    """Return mode, training iteration and iteration of the loop, which are the same in a training."""
+    return (mode, step, number) if mode == 'val' else (mode, *((step,) * 2 if mode == 'train' else (number,) * 2))
+
+
+def _counts(held: Union[Line, LoopTotals]) -> List[int]:
+    counts: List[Any] = [*held.kinds.values(), sum(held.losses.values(), LossCount())]
+    return [number for count in counts for number in (count.skipped, count.remapped)]
+
+
+def _checked(iterations: int) -> int:
+    if iterations > _MOST_ROWS:
+        raise ValueError(f'the log says {iterations:,} iterations: too many for a table')
+    return iterations
+
+
+def _imported(module: str, what: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition('.')[0]
+        raise ImportError(f'{what} needs {package}: pip install {package} ({error})') from error

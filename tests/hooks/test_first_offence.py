@@ -1,0 +1,64 @@
+"""The message at the first invalid label: all branches of what to do, and nothing that the run does already."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, List
+
+import pytest
+from torch import nn
+
+from mmguard import GuardInstanceLabels, GuardSegLabels, Tally
+from mmguard.hooks.first_offence import warnings_of
+from mmguard.log.span import Span, by_kind
+
+
+def said(kind: str, tally: Tally, guard: Any, mode: str = 'train') -> str:
+    dataset = SimpleNamespace(pipeline=SimpleNamespace(transforms=[guard]))
+    span = Span(1, 1, 4, 1, offending=by_kind(**{kind: [tally]}))
+    text, *_ = warnings_of(mode, kind, span, nn.Linear(1, 1), dataset)
+    return text
+
+
+def to_do(text: str) -> str:
+    (line,) = (line for line in text.splitlines() if line.startswith('  do: '))
+    return line
+
+
+def test_every_branch_of_a_question_is_there() -> None:
+    text = said('pixels', Tally(100, 9, 0, {11: 9}, 'a.png'), GuardSegLabels(num_classes=11))
+    for branch in ('label_map={11: 255}', 'reduce_zero_label=True', 'num_classes=12'):
+        assert branch in to_do(text)
+    assert to_do(text).endswith('.')
+
+
+@pytest.mark.parametrize('reason', ['box_no_area', 'box_outside', 'box_not_finite'])
+def test_nobody_is_advised_to_check_boxes_that_are_checked(reason: str) -> None:
+    found = Tally(9, 3, 0, {}, 'a.jpg', {reason: 3})
+    text = said('instances', found, GuardInstanceLabels(num_classes=80, check_boxes=True))
+    assert 'MG109' in text
+    assert 'check_boxes' not in text
+    assert len(to_do(text)) > 40
+
+
+@pytest.mark.parametrize('values', [{80: 3}, {80: 2, 264: 1}])
+def test_nobody_is_advised_to_drop_what_is_dropped(values: Any) -> None:
+    found = Tally(9, 3, 0, values, 'a.jpg', {'label': 3})
+    advised: List[bool] = []
+    for on_invalid in ('ignore', 'drop'):
+        text = said('instances', found, GuardInstanceLabels(num_classes=80, on_invalid=on_invalid))
+        advised.append("on_invalid='drop'" in text)
+        assert 'orrect' in to_do(text)
+    assert advised == [True, False]
+
+
+@pytest.mark.parametrize(
+    ('mode', 'tally', 'expected'),
+    [
+        ('train', Tally(9, 1, 0, {7: 1}, 'a'), 'Training continues without them'),
+        ('train', Tally(9, 0, 1, {7: 1}, 'a'), 'Training continues with them clamped to a class'),
+        ('val', Tally(9, 1, 0, {7: 1}, 'a'), 'The run continues without them'),
+    ],
+)
+def test_what_becomes_of_them(mode: str, tally: Tally, expected: str) -> None:
+    assert expected in said('pixels', tally, GuardSegLabels(num_classes=5), mode)
