@@ -6,8 +6,9 @@ from typing import Any, List
 
 from mmguard.text.failures import words_of
 
-#: A guard and its head, head and data set, and what is ignored do not agree; evaluation is not guarded.
-CODES = ('MG225', 'MG201', 'MG208', 'MG230')
+#: A guard and its head, head and data set, and what is ignored do not agree; a guard meets no labels; evaluation is not
+#: guarded; hooks of the base config are replaced.
+CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
 def start_warnings(runner: Any) -> List[str]:

@@ -19,6 +19,7 @@ from changed_configs import (
     PIDNET,
     PSPNET,
     RETINANET,
+    RTMDET,
     SEESAW,
     SEG_MASK2FORMER,
     changed,
@@ -63,6 +64,8 @@ def pack(**arguments: Any) -> Dict[str, Any]:
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 GUARD = dict(type='GuardInstanceLabels', num_classes=80)
+HOOK = dict(type='LabelGuardHook')
+OURS = dict(imports=['mmguard'])
 GUARD_DET = [*LOAD, dict(type='PackDetInputs'), GUARD]
 AUXILIARY = 'model.auxiliary_head.num_classes'
 #: Two ways to write a head that tells 0 from 1.
@@ -409,6 +412,33 @@ CASES = [
         "loss='FocalLoss', use_sigmoid=True",
     ),
     Case(
+        'MG250',
+        PSPNET,
+        {'model.decode_head.loss_decode.type': 'GuardCrossEntropyLoss', 'custom_imports': OURS},
+        ('model.decode_head.loss_decode.type',),
+        'GuardedCrossEntropyLoss',
+    ),
+    Case(
+        'MG250',
+        RETINANET,
+        {'model.bbox_head.loss_cls': dict(type='GuardedFocalLoss', gama=2.0), 'custom_imports': OURS},
+        ('model.bbox_head.loss_cls',),
+        'arguments',
+    ),
+    Case('MG250', PSPNET, {'custom_hooks': [HOOK]}, ('custom_imports.imports',), "'mmguard'"),
+    Case('MG251', PSPNET, {f'{TRAIN}.pipeline': [seg_guard(), *LOAD, pack()]}, (f'{TRAIN}.pipeline[0]',), 'after'),
+    Case(
+        'MG251',
+        PSPNET,
+        {f'{TRAIN}.pipeline': [*LOAD, pack(), GUARD]},
+        (f'{TRAIN}.pipeline[3].type',),
+        'GuardSegLabels',
+    ),
+    Case('MG252', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}, ('custom_hooks',), 'LabelGuardHook'),
+    Case('MG252', PSPNET, {'custom_hooks': [HOOK]}, ('custom_hooks[0]',), 'guard=True'),
+    Case('MG253', RTMDET, {'custom_hooks': [HOOK]}, ('custom_hooks',), 'PipelineSwitchHook'),
+    Case('MG254', FASTER_RCNN_VOC, {f'{TRAIN}.pipeline': GUARD_DET}, (f'{TRAIN}.pipeline',), 'datasets[0].pipeline'),
+    Case(
         'MG225',
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=150)]},
@@ -557,6 +587,15 @@ SILENT = [
     ('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}),
     ('MG224', RETINANET, {'model.bbox_head.loss_cls': dict(type='GuardedLoss', loss='FocalLoss', use_sigmoid=True)}),
     ('MG225', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),
+    ('MG250', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedFocalLoss'), 'custom_imports': OURS}),
+    ('MG250', PSPNET, {'custom_hooks': [HOOK], 'custom_imports.imports': 'mmguard'}),
+    ('MG251', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack(), seg_guard()]}),
+    ('MG251', PANOPTIC_FPN, {f'{TRAIN}.pipeline': [*GUARD_DET, seg_guard(num_classes=133)]}),
+    ('MG252', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], 'custom_hooks': [HOOK]}),
+    ('MG252', PSPNET, {'custom_hooks': [dict(HOOK, guard=True)]}),
+    ('MG253', RTMDET, {}),
+    ('MG253', PSPNET, {'custom_hooks': [HOOK]}),
+    ('MG254', FASTER_RCNN_VOC, {}),
     ('MG240', PSPNET, {'model.decode_head.sampler': SAMPLER}),
     ('MG226', PSPNET, {'model.decode_head.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
     ('MG227', RETINANET, {}),

@@ -7,12 +7,15 @@ from typing import List, Type
 
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.rules.config.background_counted import BackgroundCounted
+from mmguard.findings.rules.config.base_hooks_replaced import BaseHooksReplaced
 from mmguard.findings.rules.config.class_list import ClassList
 from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
 from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
+from mmguard.findings.rules.config.guard_misplaced import GuardMisplaced
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
 from mmguard.findings.rules.config.guard_report_missing import GuardReportMissing
+from mmguard.findings.rules.config.guards_unheard import GuardsUnheard
 from mmguard.findings.rules.config.half_precision_weights import HalfPrecisionWeights
 from mmguard.findings.rules.config.head_num_classes import HeadNumClasses
 from mmguard.findings.rules.config.ignored_as_background import IgnoredAsBackground
@@ -29,6 +32,7 @@ from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIn
 from mmguard.findings.rules.config.nested_use_sigmoid import NestedUseSigmoid
 from mmguard.findings.rules.config.old_style import OldStyle
 from mmguard.findings.rules.config.one_channel import OneChannelSoftmax
+from mmguard.findings.rules.config.own_line_fails import OwnLineFails
 from mmguard.findings.rules.config.reduce_zero_label_twice import ReduceZeroLabelTwice
 from mmguard.findings.rules.config.reduced_background import ReducedBackground
 from mmguard.findings.rules.config.sampler_one_channel import SamplerOneChannel
@@ -40,12 +44,15 @@ from mmguard.findings.rules.config.unguarded_ohem import UnguardedOhem
 from mmguard.findings.rules.config.unused_parameters import UnusedParameters
 from mmguard.findings.rules.config.weighted_ignored import WeightedIgnored
 from mmguard.findings.rules.config.wrapper_metainfo import WrapperMetainfo
+from mmguard.findings.rules.config.wrapper_pipeline import WrapperPipeline
 from mmguard.findings.rules.config.wrong_type import WrongType
 
 #: Causes before what follows from them: a class list that does not arrive also makes every head wrong.
 CONFIG_RULES: List[Type[ConfigRule]] = [
     OldStyle,
     WrongType,
+    OwnLineFails,
+    WrapperPipeline,
     WrapperMetainfo,
     ClassList,
     ForeignClasses,
@@ -70,7 +77,10 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     UnguardedLosses,
     EmptyImagesDetr,
     IgnoredAsBackground,
+    GuardMisplaced,
     GuardReportMissing,
+    GuardsUnheard,
+    BaseHooksReplaced,
     NestedUseSigmoid,
     GuardNumClasses,
     UnusedParameters,
