@@ -6,7 +6,17 @@ from typing import Any, List, NamedTuple, Optional
 
 from mmguard.config.albumentations import mask_fills
 from mmguard.config.classes import starts_with_background
-from mmguard.config.parts import Part, classes_of, heads, losses, metrics, pipelines, preprocessors, transforms
+from mmguard.config.parts import (
+    Part,
+    classes_of,
+    heads,
+    losses,
+    metrics,
+    pipelines,
+    preprocessors,
+    stock_loss,
+    transforms,
+)
 from mmguard.config.read import ReadConfig
 
 #: Who says it -> the argument it says it with.
@@ -49,7 +59,7 @@ def ignored_labels(config: ReadConfig) -> List[Ignored]:
     for head in heads(config):
         if head.key in ('decode_head', 'auxiliary_head', 'kernel_generate_head'):
             _add(found, head, 'ignore_index', 'head')
-    for loss in losses(config):
+    for loss in map(stock_loss, losses(config)):
         if loss.name in LOSSES:
             _add(found, loss, LOSSES[loss.name], 'loss')
     for preprocessor in preprocessors(config):

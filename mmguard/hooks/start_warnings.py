@@ -23,7 +23,8 @@ def start_warnings(runner: Any) -> List[str]:
     from mmguard.findings.engine import chosen_rules, diagnose
 
     try:
-        found = diagnose(config=ReadConfig(runner.cfg.to_dict()), rules=chosen_rules(CODES))
+        config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
+        found = diagnose(config=config, rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [f'the config could not be checked: {words_of(error)}']
     said = [(finding, brief(finding)) for finding in found]

@@ -590,7 +590,11 @@ SILENT = [
     ('MG250', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedFocalLoss'), 'custom_imports': OURS}),
     ('MG250', PSPNET, {'custom_hooks': [HOOK], 'custom_imports.imports': 'mmguard'}),
     ('MG251', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack(), seg_guard()]}),
-    ('MG251', PANOPTIC_FPN, {f'{TRAIN}.pipeline': [*GUARD_DET, seg_guard(num_classes=133)]}),
+    (
+        'MG251',
+        PANOPTIC_FPN,
+        {f'{TRAIN}.pipeline': [dict(LOAD[1], with_seg=True), *GUARD_DET, seg_guard(num_classes=133)]},
+    ),
     ('MG252', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], 'custom_hooks': [HOOK]}),
     ('MG252', PSPNET, {'custom_hooks': [dict(HOOK, guard=True)]}),
     ('MG253', RTMDET, {}),

@@ -4,8 +4,9 @@ from typing import Any, Dict, Iterator, List
 
 from mmguard.config.bases import bases_of
 from mmguard.config.classes import name_of
-from mmguard.config.own_parts import HOOKS
-from mmguard.config.read import ReadConfig, read_config
+from mmguard.config.guards import HOOKS
+from mmguard.config.load import load_config
+from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
@@ -24,35 +25,26 @@ class BaseHooksReplaced(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        held = [hook for hook in config.data.get('custom_hooks') or [] if isinstance(hook, dict)]
-        names = [name_of(hook.get('type')) for hook in held]
+        held = _hooks_of(config)
+        names = [name_of(hook['type']) for hook in held]
         if not set(names) & set(HOOKS):
             return
-        gone = [hook for hook in _base_hooks(config.file) if name_of(hook.get('type')) not in names]
+        of_bases = [hook for base in bases_of(config.file) for hook in _base_hooks(base)]
+        gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
         if gone:
             missing = ', '.join(name_of(hook['type']) for hook in gone)
-            yield self.at(
-                'custom_hooks',
-                names,
-                f'custom_hooks replaces the list of the base config: {missing} will not run.',
-                edits=[
-                    Edit(
-                        f'Keep {missing}.',
-                        ASKS,
-                        f'Shall {missing} run, as in the base?',
-                        (('custom_hooks', [*gone, *held]),),
-                    )
-                ],
-            )
+            message = f'custom_hooks replaces the list of the base config: {missing} will not run.'
+            question = f'Shall {missing} run, as in the base?'
+            edit = Edit(f'Keep {missing}.', ASKS, question, (('custom_hooks', [*gone, *held]),))
+            yield self.at('custom_hooks', names, message, edits=[edit])
+
+
+def _hooks_of(config: ReadConfig) -> List[Dict[str, Any]]:
+    return [hook for hook in config.data.get('custom_hooks') or [] if isinstance(hook, dict) and 'type' in hook]
 
 
 def _base_hooks(file: str) -> List[Dict[str, Any]]:
-    """Return the hooks of the bases that a config names."""
-    found: List[Dict[str, Any]] = []
-    for base in bases_of(file):
-        try:
-            hooks = read_config(base).data.get('custom_hooks')
-        except Exception:  # it cannot be read by itself
-            continue
-        found += [hook for hook in hooks or [] if isinstance(hook, dict) and 'type' in hook]
-    return found
+    try:
+        return _hooks_of(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
+    except Exception:  # it cannot be read by itself
+        return []

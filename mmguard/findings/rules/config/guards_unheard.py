@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.config.own_parts import LABEL_HOOK, hooks, own_losses, own_transforms
+from mmguard.config.guards import HOOK, guards_in, is_guarded_type, reported
+from mmguard.config.parts import hooks, losses, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
@@ -22,27 +23,14 @@ class GuardsUnheard(ConfigRule):
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        guards = [*own_transforms(config), *own_losses(config)]
-        hook = next((one for one in hooks(config) if one.name == LABEL_HOOK), None)
+        guards = [*guards_in(transforms(config)), *(loss for loss in losses(config) if is_guarded_type(loss.name))]
+        hook = next((one for one in hooks(config) if one.name == HOOK), None)
         if guards and hook is None:
-            held = config.data.get('custom_hooks') or []
-            yield self.at(
-                'custom_hooks',
-                [one.get('type') for one in held if isinstance(one, dict)],
-                f'{guards[0].name} at {guards[0].path} is not reported on: there is no {LABEL_HOOK}.',
-                edits=[
-                    Edit(
-                        f'Add dict(type={LABEL_HOOK!r}) to custom_hooks.',
-                        SAFE,
-                        '',
-                        (('custom_hooks', [*held, {'type': LABEL_HOOK}]),),
-                    )
-                ],
-            )
+            names = [one.get('type') for one in config.data.get('custom_hooks') or [] if isinstance(one, dict)]
+            message = f'{guards[0].name} at {guards[0].path} is not reported on: there is no {HOOK}.'
+            edit = Edit(f'Add dict(type={HOOK!r}) to custom_hooks.', SAFE, '', reported(config))
+            yield self.at('custom_hooks', names, message, edits=[edit])
         elif hook is not None and not guards and not hook.config.get('guard') and config.part('train_dataloader'):
-            yield self.at(
-                hook.path,
-                hook.config,
-                f'{LABEL_HOOK} has nothing to report: no pipeline holds a guard, and no loss is guarded.',
-                edits=[Edit('Write guard=True in it.', SAFE, '', ((hook.at('guard'), True),))],
-            )
+            message = f'{HOOK} has nothing to report: no pipeline holds a guard, and no loss is guarded.'
+            edit = Edit('Write guard=True in it.', SAFE, '', ((hook.at('guard'), True),))
+            yield self.at(hook.path, hook.config, message, edits=[edit])

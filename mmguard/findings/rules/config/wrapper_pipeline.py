@@ -20,6 +20,8 @@ class WrapperPipeline(ConfigRule):
         'The wrapper cannot be built: "unexpected keyword argument \'pipeline\'". The data sets inside have pipelines.'
     )
     advice = 'Write the pipeline in the data sets inside of the wrapper.'
+    # It names transforms of the pipeline that cannot be built.
+    explains = ('MG222',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for wrapper in datasets(config, wrappers=True):
