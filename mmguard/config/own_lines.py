@@ -14,7 +14,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.config.tree import by_name
 
 #: A name with Guard in it, or with its letters in another order (not Grad).
-_GUARD = re.compile(r'G(?!rad)[uar]{2,4}d')
+_GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 
 def own_lines(config: ReadConfig) -> List[Part]:
@@ -32,9 +32,10 @@ def is_own(part: Part) -> bool:
 def meant(part: Part) -> str:
     """Return the name that a misspelt one is most like; empty if none is."""
     known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
-    # GuardedX and GuardedY have eight letters in common, whatever X and Y are.
-    found = get_close_matches(part.name, known or named_losses(part.scope or 'mmseg'), 1, 0.7 if known else 0.9)
-    return found[0] if found else ''
+    if known:
+        return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
+    stems = {_GUARD.sub('', name): name for name in named_losses(part.scope or 'mmseg')}  # Guarded says nothing
+    return next((stems[stem] for stem in get_close_matches(_GUARD.sub('', part.name), stems, 1, 0.82)), '')
 
 
 def build_error(part: Part) -> str:

@@ -29,7 +29,6 @@ from mmguard.findings.rules.config.mask_interpolation import MaskInterpolation
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
 from mmguard.findings.rules.config.missing_input import MissingInput
 from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
-from mmguard.findings.rules.config.nested_use_sigmoid import NestedUseSigmoid
 from mmguard.findings.rules.config.old_style import OldStyle
 from mmguard.findings.rules.config.one_channel import OneChannelSoftmax
 from mmguard.findings.rules.config.own_line_fails import OwnLineFails
@@ -81,7 +80,6 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     GuardReportMissing,
     GuardsUnheard,
     BaseHooksReplaced,
-    NestedUseSigmoid,
     GuardNumClasses,
     UnusedParameters,
     LossNumClasses,

@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import Iterator, List
 
 from mmguard.config.classes import SCOPES, full_name
-from mmguard.config.guards import imports_of, reported
+from mmguard.config.guards import HOOKS, TRANSFORMS, imports_of, reported
 from mmguard.config.own_lines import build_error, meant, own_lines
 from mmguard.config.parts import Part
 from mmguard.config.read import ReadConfig
@@ -24,6 +24,7 @@ class OwnLineFails(ConfigRule):
     )
     advice = 'Write the arguments as the message says.'
     explains = ('MG252',)
+    aliases = ('MG224',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         parts = own_lines(config)
@@ -55,10 +56,12 @@ class OwnLineFails(ConfigRule):
         if name:
             edit = Edit(f'Write type={name!r}.', SAFE, '', ((path, name),))
             return self.at(path, part.name, f'{part.name} does not exist. Did you mean {name}?', edits=[edit])
-        stock = part.name[len('Guarded') :]
-        loss = f"dict(type='GuardedLoss', loss=dict(type={stock!r}, ...))"
-        advice = f'GuardedX exists for losses of the frameworks; write {loss}.' if stock else 'Write another name.'
-        return self.at(path, part.name, f'{part.name} does not exist.', advice)
+        stock = f'loss=dict(type={part.name.replace("Guarded", "", 1)!r}, ...)'
+        advice = f"GuardedX exists for losses of the frameworks; write dict(type='GuardedLoss', {stock})."
+        known = f'Write one of {", ".join((*TRANSFORMS, *HOOKS))}.'
+        return self.at(
+            path, part.name, f'{part.name} does not exist.', advice if part.registry == 'MODELS' else known
+        )
 
 
 def _may_import(names: List[str]) -> bool:
