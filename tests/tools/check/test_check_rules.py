@@ -370,7 +370,7 @@ CASES = [
         PIDNET,
         {},
         ('model.decode_head.loss_decode[1].type', 'model.decode_head.loss_decode[3].type'),
-        'GuardedLoss',
+        'GuardedOhemCrossEntropy',
     ),
     Case(
         'MG219',
@@ -387,7 +387,7 @@ CASES = [
         ('model.decode_head.loss_decode.type', 'model.auxiliary_head.loss_decode.type'),
         'GuardedCrossEntropyLoss',
     ),
-    Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',), "loss='FocalLoss'"),
+    Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',), "type='GuardedFocalLoss'"),
     Case('MG221', DINO, {}, (f'{TRAIN}.filter_cfg',), 'filter_empty_gt=True'),
     Case(
         'MG222',
