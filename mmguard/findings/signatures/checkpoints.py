@@ -33,8 +33,7 @@ SIGNATURES = (
             Cause(
                 "custom_imports is missing: `custom_imports = dict(imports=['mmguard'])` for what begins with Guard.",
                 clue=r'Guard',
-                # Its import in a config that was logged, a line of its hook, a line of a traceback.
-                unless=r"imports\W{1,40}mmguard|\bguard: |mmguard/\w+",
+                unless=r'\bimports\b\W+mmguard| - guard: |\bmmguard/\w+',  # the log shows that it is there
             ),
             Cause(
                 "A name of mmguard is misspelt. X becomes GuardedX for every loss of the frameworks; any other loss is "

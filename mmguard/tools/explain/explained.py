@@ -155,6 +155,7 @@ def explain(log: Reader, known: Optional[Known] = None) -> Optional[Explanation]
             [
                 raised.said,
                 raised.around,
+                log.imported,
                 *found.ranks,
                 *(f'{other.said}\n{other.around}' for _, other, _ in found.others[:20]),
             ]
