@@ -7,7 +7,7 @@ import re
 from difflib import get_close_matches
 from typing import List
 
-from mmguard.config.classes import registry_of
+from mmguard.config.classes import SCOPES, registry_of
 from mmguard.config.guards import HOOKS, TRANSFORMS, named_losses
 from mmguard.config.parts import Part, hooks, losses, transforms
 from mmguard.config.read import ReadConfig
@@ -19,18 +19,20 @@ _GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 def own_lines(config: ReadConfig) -> List[Part]:
     """Return the guards, guarded losses and hooks of mmguard, and what nobody knows that is spelt like one."""
-    importlib.import_module('mmguard').register()
     likely = [part for part in (*transforms(config), *losses(config), *hooks(config)) if _GUARD.search(part.name)]
-    return [part for part in likely if (is_own(part) if part.cls else part.name.startswith('Guard') or meant(part))]
+    if likely:
+        importlib.import_module('mmguard').register()
+    return [
+        part for part in likely if (_is_own(part.cls) if part.cls else part.name.startswith('Guard') or meant(part))
+    ]
 
 
-def is_own(part: Part) -> bool:
-    """Return True if mmguard has the class."""
-    return part.cls is not None and part.cls.__module__.partition('.')[0] == 'mmguard'
+def _is_own(cls: type) -> bool:
+    return cls.__module__.partition('.')[0] == 'mmguard'
 
 
 def meant(part: Part) -> str:
-    """Return the name that a misspelt one is most like; empty if none is."""
+    """Return the name of mmguard's that a name is most like; empty if none is."""
     known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
     if known:
         return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
@@ -40,9 +42,14 @@ def meant(part: Part) -> str:
 
 def build_error(part: Part) -> str:
     """Build a line of mmguard by itself, as the run does; return what that raises, empty if it can be built."""
+    config, head = by_name(part.config), part.owner if part.registry == 'MODELS' else None
+    if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
+        return ''  # a head of the user's may change the arguments before
+    if head is not None and head.is_a('DETRHead'):  # it makes one list of weights of these
+        config = {key: value for key, value in config.items() if key not in ('class_weight', 'bg_cls_weight')}
     registry = registry_of(part.scope or 'mmengine', part.registry) or registry_of('mmengine', part.registry)
     try:
-        registry.build(by_name(part.config))
+        registry.build(config)
     except Exception as error:  # a loss of the user's inside may raise anything
         text = ' '.join(str(error).split()).partition(' Please check')[0]  # mmengine's help, with a link
         return text.strip("'.") or type(error).__name__

@@ -42,6 +42,9 @@ SEG = pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=
 DET = pipeline("*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop')")
 
 
+GUARDED = "dict(type='GuardedCrossEntropyLoss')"
+
+
 class Mistake(NamedTuple):
     """A config with one mistake.
 
@@ -227,7 +230,7 @@ UNHEARD = {
     'a transform without the hook': Mistake('seg', IMPORT + SEG, 'MG252', 'custom_hooks', 'GuardSegLabels'),
     'a loss without the hook': Mistake(
         'seg',
-        IMPORT + at(DECODE, "dict(type='GuardedCrossEntropyLoss')"),
+        IMPORT + at(DECODE, GUARDED),
         'MG252',
         'custom_hooks',
         'GuardedCrossEntropyLoss',
@@ -245,7 +248,7 @@ RIGHT = {
         'seg',
         BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=19, label_map={'11': 255})"),
     ),
-    'losses alone': Mistake('seg', BOTH + at(DECODE, "dict(type='GuardedCrossEntropyLoss')")),
+    'losses alone': Mistake('seg', BOTH + at(DECODE, GUARDED)),
     'two lines': Mistake('seg', IMPORT + "custom_hooks = [dict(type='LabelGuardHook', guard=True)]\n"),
     'added hooks': Mistake(
         'ema', IMPORT + DET + "custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]\n"
@@ -295,6 +298,12 @@ def test_check_names_it(folder: Path, name: str) -> None:
 
 def run(file: str, work_dir: Path) -> Run:
     return Run(named_apart(Config.fromfile(file), work_dir)).train()
+
+
+def test_weights_that_the_head_makes_a_list_of_are_right(tmp_path: Path) -> None:
+    base = config_file('mmdet::detr/detr_r50_8xb2-150e_coco.py')
+    (tmp_path / 'mine.py').write_text(f'_base_ = {base!r}\n{BOTH}{at(CLS, GUARDED)}')
+    assert own_findings(read_config(str(tmp_path / 'mine.py'))) == []
 
 
 @pytest.mark.slow

@@ -75,7 +75,9 @@ def segmentor(folder: Path, values: Sequence[int], head: Dict[str, Any], **data:
     )
     model = dict(type='EncoderDecoder', decode_head=dict(dict(type='FCNHead', loss_decode=CE), **head))
     loader = dict(batch_size=2, dataset={**dataset, **data})
-    return write(folder, default_scope='mmseg', model=model, train_dataloader=loader)
+    ours = dict(custom_imports=dict(imports=['mmguard']), custom_hooks=[dict(type='LabelGuardHook', guard=True)])
+    more = ours if 'Guarded' in repr(head) else {}
+    return write(folder, default_scope='mmseg', model=model, train_dataloader=loader, **more)
 
 
 def scanned(config: Path) -> SetResult:

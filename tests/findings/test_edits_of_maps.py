@@ -204,7 +204,7 @@ RIGHT: Dict[str, Case] = {
         seg_config(
             scenes(range(5), 4) + [np.full((60, 80), VOID, np.uint8)] * 2, FIVE, seg_model(5, dict(loss_decode=OHEM))
         ),
-        lambda e: in_config(e, 'GuardedLoss'),
+        lambda e: in_config(e, 'GuardedOhemCrossEntropy'),
     ),
     'void minus one': Case('MG133', masks(scenes([0, 1, 2, 3, 254], 6), 5), maps({254: 255}, 'safe')),
     'soft edges of two classes': Case('MG136', masks(each(BLOBS, soft), 2), writes(threshold=127)),

@@ -36,7 +36,7 @@ SIGNATURES = (
                 unless=r'\bimports\b\W+mmguard| - guard: |\bmmguard/\w+',  # the log shows that it is there
             ),
             Cause(
-                "A name of mmguard is misspelt. X becomes GuardedX for every loss of the frameworks; any other loss is "
+                'A name of mmguard is misspelt. X becomes GuardedX for every loss of the frameworks; any other loss is '
                 "wrapped: `dict(type='GuardedLoss', loss=dict(type='MyLoss', ...))`.",
                 ('MG250',),
                 clue=r'\bG(?!rad)[uar]{2,4}d\w* is not in',

@@ -70,7 +70,7 @@ _BARE = re.compile(
 )
 _IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
 #: Its import in a config that was logged, or a line of its hook.
-_IMPORTED = re.compile(rb"\bimports\b[^\w#]{1,40}mmguard\b| - guard: ")
+_IMPORTED = re.compile(rb'\bimports\b[^\w#]{1,40}mmguard\b| - guard: ')
 _NUMBERS = re.compile(r'\d+')
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.config.guards import HOOK, guards_in, is_guarded_type, reported
+from mmguard.config.label_spaces import from_config
 from mmguard.config.parts import hooks, losses, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
@@ -30,7 +31,7 @@ class GuardsUnheard(ConfigRule):
             message = f'{guards[0].name} at {guards[0].path} is not reported on: there is no {HOOK}.'
             edit = Edit(f'Add dict(type={HOOK!r}) to custom_hooks.', SAFE, '', reported(config))
             yield self.at('custom_hooks', names, message, edits=[edit])
-        elif hook is not None and not guards and not hook.config.get('guard') and config.part('train_dataloader'):
+        elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).by_kind():
             message = f'{HOOK} has nothing to report: no pipeline holds a guard, and no loss is guarded.'
             edit = Edit('Write guard=True in it.', SAFE, '', ((hook.at('guard'), True),))
             yield self.at(hook.path, hook.config, message, edits=[edit])

@@ -28,14 +28,14 @@ class OwnLineFails(ConfigRule):
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         parts = own_lines(config)
-        plain = [
-            part for part in parts if full_name(part.config['type']).count('.') < 2
-        ]  # a full path brings its module
+        # A full path brings its module.
+        plain = [part for part in parts if full_name(part.config['type']).count('.') < 2]
         if plain and not _may_import(imports_of(config)):
             yield self._not_imported(config, plain[0])
         for part in parts:
             if part.cls is None:
-                yield self._unknown(part)
+                if meant(part) != part.name:  # else its framework is not installed
+                    yield self._unknown(part)
             elif config.file.endswith('.py'):  # a program, which ran already; YAML, JSON and a log are data
                 error = build_error(part)
                 if error:
@@ -59,9 +59,7 @@ class OwnLineFails(ConfigRule):
         stock = f'loss=dict(type={part.name.replace("Guarded", "", 1)!r}, ...)'
         advice = f"GuardedX exists for losses of the frameworks; write dict(type='GuardedLoss', {stock})."
         known = f'Write one of {", ".join((*TRANSFORMS, *HOOKS))}.'
-        return self.at(
-            path, part.name, f'{part.name} does not exist.', advice if part.registry == 'MODELS' else known
-        )
+        return self.at(path, part.name, f'{part.name} does not exist.', advice if part.registry == 'MODELS' else known)
 
 
 def _may_import(names: List[str]) -> bool:
