@@ -290,11 +290,12 @@ def metrics(config: ReadConfig) -> List[Part]:
 
 def hooks(config: ReadConfig) -> List[Part]:
     """Return the hooks of ``custom_hooks`` and ``default_hooks``."""
+    listed = {f'custom_hooks[{number}]': hook for number, hook in enumerate(config.data.get('custom_hooks') or ())}
+    named = {f'default_hooks.{name}': hook for name, hook in config.part('default_hooks').items()}
     return [
-        Part(path, part, scope_of(part['type'], config.scope), 'HOOKS')
-        for key in ('custom_hooks', 'default_hooks')
-        for path, part in walk(config.data.get(key), key)
-        if 'type' in part
+        Part(path, hook, scope_of(hook['type'], config.scope), 'HOOKS')
+        for path, hook in {**listed, **named}.items()
+        if isinstance(hook, dict) and 'type' in hook
     ]
 
 

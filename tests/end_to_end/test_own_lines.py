@@ -18,6 +18,7 @@ from mmguard.config.changes import changed
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.finding import Finding
+from mmguard.tools.apply.guarded import guard_tree, tree_of
 
 OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG254')
 IMPORT = "custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
@@ -304,6 +305,11 @@ def test_weights_that_the_head_makes_a_list_of_are_right(tmp_path: Path) -> None
     base = config_file('mmdet::detr/detr_r50_8xb2-150e_coco.py')
     (tmp_path / 'mine.py').write_text(f'_base_ = {base!r}\n{BOTH}{at(CLS, GUARDED)}')
     assert own_findings(read_config(str(tmp_path / 'mine.py'))) == []
+
+
+def test_a_pipeline_that_is_switched_to_holds_no_hooks() -> None:
+    guarded = guard_tree(tree_of(Config.fromfile(config_file('mmdet::rtmdet/rtmdet_s_8xb32-300e_coco.py')))).tree
+    assert own_findings(ReadConfig(guarded)) == []
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ SIGNATURES = (
             Cause(
                 "custom_imports is missing: `custom_imports = dict(imports=['mmguard'])` for what begins with Guard.",
                 clue=r'Guard',
-                unless=r'\bimports\b\W+mmguard| - guard: |\bmmguard/\w+',  # the log shows that it is there
+                unless=r'\bimports\b\W{1,40}mmguard| - guard: |\bmmguard/\w+',  # the log shows that it is there
             ),
             Cause(
                 'A name of mmguard is misspelt. X becomes GuardedX for every loss of the frameworks; any other loss is '

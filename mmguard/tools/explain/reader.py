@@ -70,7 +70,7 @@ _BARE = re.compile(
 )
 _IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
 #: Its import in a config that was logged, or a line of its hook.
-_IMPORTED = re.compile(rb'\bimports\b[^\w#]{1,40}mmguard\b| - guard: ')
+_IMPORTED = re.compile(r'\bimports\b\W{1,40}mmguard\b| - guard: ')
 _NUMBERS = re.compile(r'\d+')
 
 
@@ -125,8 +125,8 @@ class Reader:
             return
         self.dice.take(text)
         if not self.imported and b'guard' in text:
-            found = _IMPORTED.search(text)
-            self.imported = found.group().decode() if found else ''
+            found = _IMPORTED.search(text.decode('utf-8', 'replace'))
+            self.imported = found.group() if found else ''
         if self._read >= _BEGINNING and not self._open and not self._has_more(text):
             self.lines += text.count(b'\n')
             if self.troubles:
