@@ -104,8 +104,8 @@ def reported(config: ReadConfig) -> Changes:
     imports = config.part('custom_imports')
     found: Changes = ()
     if not is_full and 'mmguard' not in imports_of(config):
-        names = [*imports_of(config), 'mmguard']
-        found = (('custom_imports', {'allow_failed_imports': False, **imports, 'imports': names}),)
+        written = {'imports': [], 'allow_failed_imports': False, **imports}
+        found = (('custom_imports', {**written, 'imports': [*imports_of(config), 'mmguard']}),)
     if not any(hook.name == HOOK for hook in hooks(config)):
         hook = {'type': f'mmguard.{HOOK}' if is_full else HOOK}
         found = (*found, ('custom_hooks', [*(config.data.get('custom_hooks') or []), hook]))
