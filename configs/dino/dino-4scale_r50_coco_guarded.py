@@ -5,7 +5,7 @@ custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)
 custom_hooks = [dict(type='LabelGuardHook')]
 
 num_classes = 80
-model = dict(bbox_head=dict(loss_cls=dict(type='GuardedLoss', loss='FocalLoss')))
+model = dict(bbox_head=dict(loss_cls=dict(type='GuardedFocalLoss')))
 
 # 'drop', because a DETR-like head has no ignore regions: it matches queries to objects, and a query without an object
 # is "no object". Ignored instances (crowds, too) are never looked at, so 'ignore' would train the same and read as if

@@ -34,16 +34,16 @@ class_weight = [1.0] * num_classes
 crop_size = (320, 448)
 data_preprocessor = dict(size=crop_size)
 
-ohem = dict(type='OhemCrossEntropy', thres=0.9, min_kept=24000, class_weight=class_weight, loss_weight=1.0)
+ohem = dict(type='GuardedOhemCrossEntropy', thres=0.9, min_kept=24000, class_weight=class_weight, loss_weight=1.0)
 model = dict(
     data_preprocessor=data_preprocessor,
     decode_head=dict(
         num_classes=num_classes,
         loss_decode=[
             dict(type='GuardedCrossEntropyLoss', class_weight=class_weight, loss_weight=0.4, ignore_index=255),
-            dict(type='GuardedLoss', loss=ohem),
-            dict(type='GuardedLoss', loss=dict(type='BoundaryLoss', loss_weight=20.0)),
-            dict(type='GuardedLoss', loss=ohem),
+            ohem,
+            dict(type='GuardedBoundaryLoss', loss_weight=20.0),
+            ohem,
         ],
     ),
 )

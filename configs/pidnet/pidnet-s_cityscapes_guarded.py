@@ -8,16 +8,16 @@ custom_hooks = [dict(type='LabelGuardHook')]
 num_classes = 19
 class_weight = _base_.class_weight
 
-# All four losses index by label. CrossEntropyLoss has a guarded class; the others are wrapped.
-ohem = dict(type='OhemCrossEntropy', thres=0.9, min_kept=131072, class_weight=class_weight, loss_weight=1.0)
+# All four losses index by label: type X becomes GuardedX.
+ohem = dict(type='GuardedOhemCrossEntropy', thres=0.9, min_kept=131072, class_weight=class_weight, loss_weight=1.0)
 model = dict(
     decode_head=dict(
         loss_decode=[
             # 255 is not trained on (the head also hands over its own ignore_index).
             dict(type='GuardedCrossEntropyLoss', class_weight=class_weight, loss_weight=0.4, ignore_index=255),
-            dict(type='GuardedLoss', loss=ohem),
-            dict(type='GuardedLoss', loss=dict(type='BoundaryLoss', loss_weight=20.0)),
-            dict(type='GuardedLoss', loss=ohem),
+            ohem,
+            dict(type='GuardedBoundaryLoss', loss_weight=20.0),
+            ohem,
         ]
     )
 )

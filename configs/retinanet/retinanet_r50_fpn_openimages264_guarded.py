@@ -8,7 +8,7 @@ custom_hooks = [dict(type='LabelGuardHook')]
 # larger one on a GPU, whose kernel compares labels with classes; on a CPU one_hot raises.
 num_classes = 264
 model = dict(
-    bbox_head=dict(num_classes=num_classes, loss_cls=dict(type='GuardedLoss', loss='FocalLoss')),
+    bbox_head=dict(num_classes=num_classes, loss_cls=dict(type='GuardedFocalLoss')),
     # The guard makes ignore regions of invalid instances. The stock -1 means that the assigner looks at no ignore
     # region at all: an unknown object would be trained as background. An anchor that lies by more than half in one
     # is left out.

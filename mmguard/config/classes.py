@@ -100,7 +100,8 @@ def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
 
 
 @lru_cache(maxsize=None)
-def _registry(scope: str, name: str) -> Any:
+def registry_of(scope: str, name: str) -> Any:
+    """Return a registry of a framework; ``None`` if that is not installed, or does not import."""
     try:
         with _quiet():
             return getattr(importlib.import_module(f'{scope}.registry'), name, None)
@@ -109,8 +110,8 @@ def _registry(scope: str, name: str) -> Any:
 
 
 def _registered(scope: str, name: str, registry: str) -> Optional[type]:
-    found = _registry(scope, registry) if scope else None
-    found = _registry('mmengine', registry) if found is None else found
+    found = registry_of(scope, registry) if scope else None
+    found = registry_of('mmengine', registry) if found is None else found
     if found is None:
         return None
     try:
@@ -130,7 +131,7 @@ _MODULES = {'MODELS': 'models', 'TASK_UTILS': 'models', 'DATASETS': 'datasets', 
 def _of_framework(scope: str, name: str, registry: str) -> Any:
     """A class of a framework that registers all it has at once, of which another part does not import."""
     _imported(f'{scope}.{_MODULES.get(registry, "evaluation")}.{name}')
-    return _registry(scope, registry).module_dict.get(name)
+    return registry_of(scope, registry).module_dict.get(name)
 
 
 @lru_cache(maxsize=None)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import Changes
-from mmguard.config.classes import SCOPES
+from mmguard.config.classes import SCOPES, full_name
 from mmguard.config.label_spaces import GUARDS, from_config
-from mmguard.config.parts import Part, losses, metrics, pipelines, transforms
+from mmguard.config.parts import Part, hooks, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.labels.spaces import Space
 
 TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
 LOSSES = ('GuardedCrossEntropyLoss', 'GuardedLoss')
+HOOK = 'LabelGuardHook'
+HOOKS = (HOOK, 'RankGuardHook', 'FlightRecorderHook')
+#: Frameworks that have a GuardedX for each of their losses of class labels.
+NAMED = ('mmseg', 'mmdet', 'mmpretrain')
 #: Metrics that take the labels from the sample -> the guard of such labels. The others open files of their own.
 JUDGES = {'IoUMetric': 'GuardSegLabels', 'SemSegMetric': 'GuardSegLabels', 'VOCMetric': 'GuardInstanceLabels'}
 
@@ -92,36 +97,56 @@ def misfits(config: ReadConfig) -> Iterator[Tuple[Part, int, List[Space]]]:
             yield guard, space.num_classes, [space, *heads]
 
 
-def imported(config: ReadConfig) -> Changes:
-    """What registers the guards; nothing where it stands there already."""
-    imports = config.part('custom_imports').get('imports') or []
-    imports = [imports] if isinstance(imports, str) else list(imports)
-    if 'mmguard' in imports:
-        return ()
-    return (('custom_imports', {'allow_failed_imports': False, 'imports': [*imports, 'mmguard']}),)
+def reported(config: ReadConfig) -> Changes:
+    """Return what an edit that adds a guard adds, too: the import of mmguard and the hook, where they are missing."""
+    kind = full_name(config.part('model').get('type'))
+    is_full = kind.count('.') > 1  # classes of the new style, or their paths: they bring their modules
+    imports = config.part('custom_imports')
+    found: Changes = ()
+    if not is_full and 'mmguard' not in imports_of(config):
+        written = {'imports': [], 'allow_failed_imports': False, **imports}
+        found = (('custom_imports', {**written, 'imports': [*imports_of(config), 'mmguard']}),)
+    if not any(hook.name == HOOK for hook in hooks(config)):
+        hook = {'type': f'mmguard.{HOOK}' if is_full else HOOK}
+        found = (*found, ('custom_hooks', [*(config.data.get('custom_hooks') or []), hook]))
+    return found
+
+
+def imports_of(config: ReadConfig) -> List[str]:
+    """Return the modules that ``custom_imports`` names."""
+    names = config.part('custom_imports').get('imports') or []
+    return [names] if isinstance(names, str) else list(names)
 
 
 def guarded_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
-    """The guarded class in place of a stock cross entropy; any other loss inside of ``GuardedLoss``.
+    """Return GuardedX for a stock loss X; any other loss inside of ``GuardedLoss``.
 
     Args:
         loss (dict): Its config; the type is a text.
-        framework (str): Whose loss it is.
+        framework (str): The framework that has it.
 
     Example:
         >>> guarded_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')
-        {'type': 'GuardedLoss', 'loss': 'FocalLoss', 'use_sigmoid': True}
+        {'type': 'GuardedFocalLoss', 'use_sigmoid': True}
+        >>> guarded_loss({'type': 'MyLoss', 'gamma': 2.0}, 'mmseg')
+        {'type': 'GuardedLoss', 'loss': {'type': 'MyLoss', 'gamma': 2.0}}
     """
     kind = loss['type']
-    if kind.rpartition('.')[2] == 'CrossEntropyLoss' and kind.partition('.')[0] in ('CrossEntropyLoss', *SCOPES):
-        return {**loss, 'type': guarded_type(kind, LOSSES[0], framework)}
-    outer = guarded_type(kind, LOSSES[1], framework)
+    package, _, rest = kind.partition('.')
+    name = f'Guarded{kind.rpartition(".")[2]}'
+    if (not rest or package in SCOPES) and name in named_losses(package if rest else framework):
+        return {**loss, 'type': guarded_type(kind, name, framework)}
+    outer = guarded_type(kind, 'GuardedLoss', framework)
     if framework != 'mmdet':
         return {'type': outer, 'loss': loss}
     # mmdet's heads read arguments of a loss beside its type, before it is built.
-    package, _, name = kind.partition('.')
-    inner = name if package == 'mmdet' and '.' not in name else kind  # the guard of that scope looks there
+    inner = rest if package == 'mmdet' and '.' not in rest else kind  # the guard of that scope looks there
     return {'type': outer, 'loss': inner, **{key: value for key, value in loss.items() if key != 'type'}}
+
+
+def named_losses(scope: str) -> List[str]:
+    """Return the names of the guarded losses that a scope knows."""
+    return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES) if scope in NAMED else list(LOSSES)
 
 
 def guarded_type(kind: str, name: str, framework: str) -> str:

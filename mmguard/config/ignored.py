@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, List, NamedTuple, Optional
 
-from mmguard.config.parts import Part, heads, losses, metrics, preprocessors, transforms
+from mmguard.config.parts import (
+    Part,
+    heads,
+    losses,
+    metrics,
+    preprocessors,
+    stock_loss,
+    transforms,
+)
 from mmguard.config.read import ReadConfig
 
 #: Who says it -> the argument it says it with.
@@ -47,7 +55,7 @@ def ignored_labels(config: ReadConfig) -> List[Ignored]:
     for head in heads(config):
         if head.key in ('decode_head', 'auxiliary_head', 'kernel_generate_head'):
             _add(found, head, 'ignore_index', 'head')
-    for loss in losses(config):
+    for loss in map(stock_loss, losses(config)):
         if loss.name in LOSSES:
             _add(found, loss, LOSSES[loss.name], 'loss')
     for preprocessor in preprocessors(config):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List
 
-from mmguard.config.parts import Part, losses
+from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
 
 SOFTMAX = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss', 'OhemCrossEntropy')
@@ -34,7 +34,7 @@ def one_channel_softmax(config: ReadConfig) -> List[Part]:
         return []
     return [
         loss
-        for loss in losses(config)
+        for loss in map(stock_loss, losses(config))
         if loss.key == 'loss_decode' or loss.path.endswith('.loss')
         if loss.owner is not None and output_channels(loss.owner) == 1 and is_softmax(loss)
         if not loss.owner.is_a('STDCHead')

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from mmguard.config.classes import MISSING, class_of, default_of, metainfo_of_class, name_of, scope_of
+from mmguard.config.classes import MISSING, class_of, default_of, full_name, metainfo_of_class, name_of, scope_of
 from mmguard.config.read import ReadConfig
 from mmguard.files.regular import read_regular
 from mmguard.labels.spaces.heads import HEAD_MODULE
@@ -130,6 +130,17 @@ def heads(config: ReadConfig) -> List[Part]:
 def losses(config: ReadConfig) -> List[Part]:
     """All losses of the model; what a ``GuardedLoss`` wraps is a loss, too (its path ends with ``.loss``)."""
     return [part for part in model_parts(config) if part.key.startswith('loss')]
+
+
+def stock_loss(loss: Part) -> Part:
+    """Return a GuardedX as the X that it guards; any other loss as it is, GuardedCrossEntropyLoss included."""
+    kind = full_name(loss.config.get('type'))
+    if not loss.name.startswith('Guarded') or loss.name in ('GuardedLoss', 'GuardedCrossEntropyLoss'):
+        return loss
+    scope = kind.rpartition('.')[0].rpartition('.')[2]
+    name = loss.name[len('Guarded') :]
+    stock = {**loss.config, 'type': f'{scope}.{name}' if scope else name}
+    return replace(loss, config=stock, scope=scope or loss.scope)
 
 
 def losses_of(config: ReadConfig, head: Part) -> List[Part]:
@@ -274,6 +285,17 @@ def metrics(config: ReadConfig) -> List[Part]:
         for split in ('val', 'test')
         for path, part in walk(config.data.get(f'{split}_evaluator'), f'{split}_evaluator')
         if 'type' in part
+    ]
+
+
+def hooks(config: ReadConfig) -> List[Part]:
+    """Return the hooks of ``custom_hooks`` and ``default_hooks``."""
+    listed = {f'custom_hooks[{number}]': hook for number, hook in enumerate(config.data.get('custom_hooks') or ())}
+    named = {f'default_hooks.{name}': hook for name, hook in config.part('default_hooks').items()}
+    return [
+        Part(path, hook, scope_of(hook['type'], config.scope), 'HOOKS')
+        for path, hook in {**listed, **named}.items()
+        if isinstance(hook, dict) and 'type' in hook
     ]
 
 

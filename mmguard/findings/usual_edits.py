@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 
 from mmguard.config.changes import Changes, changed
 from mmguard.config.class_weights import expected_weights, fitting, written
-from mmguard.config.guards import guarded_loss, imported, misfits, unguarded_evaluation
+from mmguard.config.guards import guarded_loss, misfits, reported, unguarded_evaluation
 from mmguard.config.head_classes import classes_in, counts, one_hot_counts, training_data
 from mmguard.config.ignored import Ignored, ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
@@ -355,7 +355,7 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
     places = {step.owner.path: step.owner for pipeline in found for step in pipeline if step.owner is not None}
     changes = tuple((part.at('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
     text = f'Add `{as_code(guard)}` at the end of the pipeline, after the Pack transform.'
-    return Edit(text, SAFE, '', (*imported(config), *changes))
+    return Edit(text, SAFE, '', (*reported(config), *changes))
 
 
 def with_evaluation(facts: Facts, edit: Edit) -> Edit:
@@ -405,7 +405,7 @@ def guarded(config: ReadConfig, paths: Iterable[str], text: str, question: str =
     swapped = tuple(
         (loss.path, guarded_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted
     )
-    return Edit(text, ASKS if question else SAFE, question, (*imported(config), *swapped))
+    return Edit(text, ASKS if question else SAFE, question, (*reported(config), *swapped))
 
 
 def _said(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
@@ -420,7 +420,7 @@ def _said(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
 
 def _with_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
     """The pipelines with a guard behind what loads label maps; one that stands there takes the map."""
-    yield from imported(config)
+    yield from reported(config)
     for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
         if not isinstance(steps, (list, tuple)) or (splits and dataset.split not in splits):

@@ -39,6 +39,7 @@ from mmguard.log.run_log import RunLog
 from mmguard.log.source import source_of
 from mmguard.log.span import SCALARS, ByKind, Span, by_kind
 from mmguard.log.totals import KINDS, LossCount
+from mmguard.log.unreported import add_reporter
 from mmguard.log.wording import closing, describe_place, offence_line, too_many_skipped
 from mmguard.losses.counting import CountsLabels
 from mmguard.text.visible import visible
@@ -111,6 +112,7 @@ class LabelGuardHook(Hook):
             raise TypeError(f'guard must be True or False, got {guard!r}')
         self.guard = guard
         self.show_worst = check_int('show_worst', show_worst, at_least=0)
+        add_reporter(self)
         self._losses: Dict[str, CountsLabels] = {}
         self._log: RunLog
         #: The first iteration that is not reported yet, and the last one.
@@ -422,6 +424,6 @@ def _check_reports_arrive(logger: Any, dataset: Any) -> None:
         if max(guards) < packs[-1]:
             guard = type(pipeline[guards[0]]).__name__
             logger.warning(
-                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: labels are sanitized, '
-                f'but counts do not arrive. Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
+                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: its counts do not arrive. '
+                f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
             )

@@ -6,8 +6,9 @@ from typing import Any, List
 
 from mmguard.text.failures import words_of
 
-#: A guard and its head, head and data set, and what is ignored do not agree; evaluation is not guarded.
-CODES = ('MG225', 'MG201', 'MG208', 'MG230')
+#: A guard and its head, head and data set, and what is ignored do not agree; a guard meets no labels; evaluation is not
+#: guarded; hooks of the base config are replaced.
+CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
 def start_warnings(runner: Any) -> List[str]:
@@ -22,7 +23,8 @@ def start_warnings(runner: Any) -> List[str]:
     from mmguard.findings.engine import chosen_rules, diagnose
 
     try:
-        found = diagnose(config=ReadConfig(runner.cfg.to_dict()), rules=chosen_rules(CODES))
+        config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
+        found = diagnose(config=config, rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [f'the config could not be checked: {words_of(error)}']
     said = [(finding, brief(finding)) for finding in found]

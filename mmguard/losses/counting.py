@@ -6,8 +6,10 @@ from typing import List, Optional
 
 from torch import Tensor
 
+from mmguard.compat.torch_names import is_compiling
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import SEVERAL
+from mmguard.log.unreported import warn_unreported
 from mmguard.nn.counting import AddsCounts
 
 
@@ -25,6 +27,11 @@ class CountsLabels(AddsCounts):
         """int64 (3,): elements seen, skipped, remapped since the last call; ``None`` where nothing was seen."""
         counts, self._counts = self._counts, None
         return counts
+
+    def _record(self, counts: Tensor) -> None:
+        if not is_compiling():
+            warn_unreported(type(self).__name__)
+        super()._record(counts)
 
     def _with_source(self, error: LabelGuardError, label: Optional[Tensor]) -> LabelGuardError:
         """Names the file of the first invalid element, where its first index is the sample in the batch.

@@ -235,3 +235,7 @@ class CrossEntropyBase(CountsLabels, nn.Module):
     def loss_name(self) -> str:
         """Name of the loss item."""
         return self._loss_name
+
+
+#: Errors about arguments name what a config writes.
+CrossEntropyBase.__init__.__qualname__ = 'GuardedCrossEntropyLoss.__init__'

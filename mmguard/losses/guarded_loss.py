@@ -13,6 +13,7 @@ from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guards import guard_for
+from mmguard.text.short import short
 
 #: Some losses come in parts, a dict of them.
 Result = Union[Tensor, Dict[str, Tensor]]
@@ -129,7 +130,13 @@ class GuardedLossBase(CountsLabels, nn.Module):
                 own = getattr(self, name if name == 'num_classes' else '_own_ignore_index')
                 if own is not None and inspect.isclass(built) and name in inspect.signature(built).parameters:
                     config.setdefault(name, own)
-        return MODELS.build(config)
+        try:
+            return MODELS.build(config)
+        except (TypeError, ValueError, AssertionError) as error:  # the loss names itself, or nothing
+            given = ', '.join(f'{name}={short(value)}' for name, value in arguments.items())
+            hint = f'. Given are {given}; those of a base config stay unless _delete_=True leaves them out'
+            text = str(error).rstrip('.') + (hint if given else '')
+            raise type(error)(f'{type(self).__name__}: {text}') from error
 
     @property
     def ignore_index(self) -> Optional[int]:
@@ -263,6 +270,10 @@ def _handed_on(name: str) -> property:
 
 def _blank(cls: Type[nn.Module]) -> nn.Module:
     return cls.__new__(cls)
+
+
+#: Errors about arguments name what a config writes.
+GuardedLossBase.__init__.__qualname__ = 'GuardedLoss.__init__'
 
 
 class RootGuardedLoss(GuardedLossBase):

@@ -44,7 +44,9 @@ def _guarded(stock: str, base: Type[GuardedLossBase]) -> type:
         def __init__(self, **arguments: Any) -> None:
             try:
                 super().__init__(stock, **arguments)
-            except (TypeError, ValueError, AssertionError) as error:  # the loss inside names itself, or nothing
+            except (TypeError, ValueError, AssertionError) as error:
+                if str(error).startswith(f'Guarded{stock}'):
+                    raise
                 raise type(error)(f'Guarded{stock}: {error}') from error
 
     return Guarded

@@ -12,6 +12,7 @@ from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.images import NO_LABEL, ImageLabelRule
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import Tally
+from mmguard.log.unreported import warn_unreported
 from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
@@ -66,6 +67,7 @@ class GuardClsLabels(BaseTransform):
         multi_label: bool = False,
         to_onehot: bool = False,
     ) -> None:
+        warn_unreported(type(self).__name__)
         self.rule = ImageLabelRule(num_classes, ignore_index, on_invalid, label_map)
         self.multi_label = multi_label
         self.to_onehot = to_onehot

@@ -13,6 +13,7 @@ from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
 from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.log.unreported import warn_unreported
 from mmguard.transforms.boxes import are_few_and_good, box_faults
 from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
 from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
@@ -72,6 +73,7 @@ class GuardInstanceLabels(BaseTransform):
         check_boxes: bool = True,
         keep_ignored: bool = True,
     ) -> None:
+        warn_unreported(type(self).__name__)
         self.rule = InstanceRule(num_classes, on_invalid, label_map)
         self.check_boxes = check_boxes
         self.keep_ignored = keep_ignored

@@ -11,6 +11,7 @@ from mmcv.transforms import BaseTransform
 from mmguard.labels.maps import POINTS, packed_map
 from mmguard.labels.origin import file_of
 from mmguard.labels.space import LabelMap, LabelRule
+from mmguard.log.unreported import warn_unreported
 from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 
@@ -52,6 +53,7 @@ class GuardSegLabels(BaseTransform):
         on_invalid: str = 'ignore',
         label_map: Optional[LabelMap] = None,
     ) -> None:
+        warn_unreported(type(self).__name__)
         self.rule = LabelRule(num_classes, ignore_index, on_invalid, label_map)
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:

@@ -33,6 +33,13 @@ SIGNATURES = (
             Cause(
                 "custom_imports is missing: `custom_imports = dict(imports=['mmguard'])` for what begins with Guard.",
                 clue=r'Guard',
+                unless=r'\bimports\b\W{1,40}mmguard| - guard: |\bmmguard/\w+',  # the log shows that it is there
+            ),
+            Cause(
+                'A name of mmguard is misspelt. X becomes GuardedX for every loss of the frameworks; any other loss is '
+                "wrapped: `dict(type='GuardedLoss', loss=dict(type='MyLoss', ...))`.",
+                ('MG250',),
+                clue=r'\bG(?!rad)[uar]{2,4}d\w* is not in',
             ),
             Cause('A scope is missing: mmdet.TYPE in a config of mmseg.', clue=r'mmseg|mmdet|mmengine'),
             Cause('A config for MMDetection 2.x or MMSegmentation 0.x.', ('MG227',)),

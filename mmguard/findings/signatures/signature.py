@@ -18,6 +18,7 @@ class Cause(NamedTuple):
         clue (str): A pattern; where the error, its traceback or the log beside it have it, the cause goes up.
         tell (str): How to see whether it is this one.
         against (str): A pattern; where it is found, the clue is none.
+        unless (str): A pattern; where it is found, it is not this one.
     """
 
     text: str
@@ -25,6 +26,7 @@ class Cause(NamedTuple):
     clue: str = ''
     tell: str = ''
     against: str = ''
+    unless: str = ''
 
 
 class Signature(NamedTuple):

@@ -6,20 +6,18 @@ import copy
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
 
-from mmguard.config.classes import name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
+from mmguard.config.guards import HOOK, reported
 from mmguard.config.ignored_instances import heed_ignored, trained_as_background
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name, is_text, walk
+from mmguard.config.tree import by_name, is_text
 from mmguard.config.types import words_of_misplaced
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.tools.apply.losses import guard_losses
 
 if TYPE_CHECKING:
     from mmengine.config import Config
-
-HOOK = 'LabelGuardHook'
 
 
 class Guarded(NamedTuple):
@@ -59,7 +57,7 @@ def guard_tree(tree: Dict[str, Any]) -> Guarded:
     in_assigners = heed_ignored(tree)
     if spaces.instances is not None:
         left.extend(trained_as_background(tree))
-    changed += [*_add_import(tree), *_add_hook(tree)]
+    changed += _add_reported(tree, read)
     changed += [*in_losses[0], *in_assigners, *in_points, *in_pipelines.changed]
     return Guarded(tree, changed, [*left, *in_losses[1], *in_pipelines.left])
 
@@ -120,37 +118,16 @@ def is_lazy(tree: Dict[str, Any]) -> bool:
     return type_ is not None and not is_text(type_)
 
 
-def names_modules(tree: Dict[str, Any]) -> bool:
-    """Whether types are full paths of classes, as in a new-style config that was dumped."""
-    type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
-    return is_text(type_) and str(type_).count('.') > 1
+def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
+    for key, value in reported(read):
+        if key == 'custom_imports':
+            tree[key] = value
+            yield "custom_imports: + 'mmguard'"
+            continue
+        hook = value[-1]
+        if is_lazy(tree):
+            from mmengine.config.lazy import LazyObject
 
-
-def _add_import(tree: Dict[str, Any]) -> List[str]:
-    if is_lazy(tree) or names_modules(tree):
-        return []  # the classes themselves bring their modules
-    imports = tree.get('custom_imports')
-    if not isinstance(imports, dict):
-        tree['custom_imports'] = {'imports': ['mmguard'], 'allow_failed_imports': False}
-        return ["custom_imports: + 'mmguard'"]
-    names = imports.get('imports') or []
-    names = [names] if isinstance(names, str) else list(names)
-    if 'mmguard' in names:
-        return []
-    imports['imports'] = [*names, 'mmguard']
-    return ["custom_imports: + 'mmguard'"]
-
-
-def _add_hook(tree: Dict[str, Any]) -> List[str]:
-    for key in ('custom_hooks', 'default_hooks'):
-        if any('type' in node and name_of(node['type']) == HOOK for _, node in walk(tree.get(key))):
-            return []
-    type_: Any = HOOK
-    if is_lazy(tree):
-        from mmengine.config.lazy import LazyObject
-
-        type_ = LazyObject('mmguard', HOOK)
-    elif names_modules(tree):
-        type_ = f'mmguard.{HOOK}'
-    tree['custom_hooks'] = [*(tree.get('custom_hooks') or []), {'type': type_}]
-    return [f'custom_hooks: + {HOOK}']
+            hook = {'type': LazyObject('mmguard', HOOK)}
+        tree[key] = [*(tree.get(key) or []), hook]
+        yield f'{key}: + {HOOK}'

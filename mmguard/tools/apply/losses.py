@@ -68,8 +68,9 @@ def _guarded(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     from mmengine.config.lazy import LazyObject
 
     named = guarded_loss({**loss, 'type': full_name(stock)}, framework)
-    module = 'mmguard' if framework == 'mmseg' else f'mmguard.losses.{framework}'
-    named['type'] = LazyObject(module, name_of(named['type']))
+    name = name_of(named['type'])
+    module = 'mmguard' if framework == 'mmseg' and name in GUARDED else f'mmguard.losses.{framework}'
+    named['type'] = LazyObject(module, name)
     if 'loss' in named:
         named['loss'] = stock if framework == 'mmdet' else loss
     return named
@@ -248,4 +249,4 @@ def _at(tree: Any, path: Path) -> Any:
 
 def _shown(config: Dict[str, Any]) -> str:
     name = name_of(config['type'])
-    return name if name == GUARDED[0] else f'{name} around it'
+    return f'{name} around it' if 'loss' in config else name

@@ -18,7 +18,7 @@ def add_to(commands: Any) -> None:
         'check',
         help='check a config before training: say what is wrong with its labels, and what to write',
         description='Checks a config of MMSegmentation or MMDetection by rules about labels: heads, losses, data '
-        'sets, pipelines, metrics. Builds nothing and reads no data. '
+        "sets, pipelines, metrics. Builds mmguard's own lines only, and reads no data. "
         'CONFIG in Python is a program, and is run. Exit code: 0 nothing found, 1 findings, 2 could '
         'not run. `mmguard explain CODE` says more about a finding.',
     )

@@ -19,7 +19,8 @@ def as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bo
     parts += [hint] if hint else []
     numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
     total = ', '.join(counted(number, severity) for severity, number in numbers.items() if number)
-    parts.append(f'{config.file}: {total or "nothing found by " + counted(rules, "rule")}')
+    clean = f'nothing found by {counted(rules, "rule")}. Labels not read: `mmguard scan {config.file}`'
+    parts.append(f'{config.file}: {total or clean}')
     return '\n\n'.join(parts)
 
 

@@ -155,6 +155,7 @@ def explain(log: Reader, known: Optional[Known] = None) -> Optional[Explanation]
             [
                 raised.said,
                 raised.around,
+                log.imported,
                 *found.ranks,
                 *(f'{other.said}\n{other.around}' for _, other, _ in found.others[:20]),
             ]
@@ -186,6 +187,8 @@ def _weighed(cause: Cause, around: str, known: Known) -> Weighed:
     hinted = bool(cause.clue) and not contradicted and _compiled(cause.clue).search(around) is not None
     if found:
         return Weighed(cause, CONFIRMED, found, hinted)
+    if cause.unless and _compiled(cause.unless).search(around):
+        return Weighed(cause, REFUTED)
     if cause.codes and all(known.decides(code) for code in cause.codes):
         return Weighed(cause, REFUTED)
     return Weighed(cause, HINTED if hinted else POSSIBLE)

@@ -69,6 +69,8 @@ _BARE = re.compile(
     '|'.join(f'(?:{_pattern})' for _pattern in dict.fromkeys(s.pattern for s in SIGNATURES if s.bare)), re.MULTILINE
 )
 _IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
+#: Its import in a config that was logged, or a line of its hook.
+_IMPORTED = re.compile(r'\bimports\b\W{1,40}mmguard\b| - guard: ')
 _NUMBERS = re.compile(r'\d+')
 
 
@@ -84,6 +86,8 @@ class Reader:
         self.beginning: List[str] = []
         #: What nnU-Net says of its classes after each epoch.
         self.dice = PseudoDice()
+        #: The words that show that mmguard was imported.
+        self.imported = ''
         self._rest = b''
         #: How many lines were read.
         self.lines = 0
@@ -120,6 +124,9 @@ class Reader:
         if not text:
             return
         self.dice.take(text)
+        if not self.imported and b'guard' in text:
+            found = _IMPORTED.search(text.decode('utf-8', 'replace'))
+            self.imported = found.group() if found else ''
         if self._read >= _BEGINNING and not self._open and not self._has_more(text):
             self.lines += text.count(b'\n')
             if self.troubles:

@@ -181,6 +181,8 @@ def seg_config(
         save(root / 'masks/train', drawn, **(files or {}))
         save_photos(root / 'images/train', len(drawn), ending=ending)
         parts = dict(default_scope='mmseg', model=model)
+        if 'Guard' in repr((model, settings)):
+            parts.update(custom_imports=dict(imports=['mmguard']), custom_hooks=[dict(type='LabelGuardHook')])
         parts['train_dataloader'] = dict(batch_size=2, dataset=seg_data(root, classes, **settings))
         if val is not None:
             save(root / 'masks/val', val)

@@ -80,7 +80,7 @@ def test_a_shipped_file_is_inherited_from_by_its_framework(tmp_path: Path) -> No
     text = out.read_text()
     assert base_line(PIDNET) in text
     assert "dict(_base_.model.decode_head.loss_decode[0], type='GuardedCrossEntropyLoss')" in text
-    assert "dict(type='GuardedLoss', loss=_base_.model.decode_head.loss_decode[1])" in text
+    assert "dict(_base_.model.decode_head.loss_decode[1], type='GuardedOhemCrossEntropy')" in text
 
 
 def test_a_new_style_config_is_written_in_full(tmp_path: Path, capsys: Any) -> None:

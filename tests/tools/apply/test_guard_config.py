@@ -212,7 +212,7 @@ def test_losses_that_cannot_be_guarded_are_left_and_said() -> None:
     ]
     guarded = guard_tree(config)
     losses = guarded.tree['model']['decode_head']['loss_decode']
-    assert [loss['type'] for loss in losses] == ['HuasdorffDisstanceLoss', 'GuardedLoss', 'NobodyKnowsLoss']
+    assert [loss['type'] for loss in losses] == ['HuasdorffDisstanceLoss', 'GuardedLovaszLoss', 'NobodyKnowsLoss']
     hausdorff, unknown = guarded.left
     assert hausdorff.startswith('model.decode_head.loss_decode[0]: HuasdorffDisstanceLoss stays as it is: it sets')
     assert 'NobodyKnowsLoss is not registered' in unknown
@@ -224,7 +224,7 @@ def test_losses_of_boxes_stay_without_a_word() -> None:
     assert guarded.left == []
     assert guarded.tree['model']['bbox_head']['loss_bbox'] == config.model.bbox_head.loss_bbox
     loss = plain(guarded.tree['model']['bbox_head']['loss_cls'])
-    assert loss == dict(type='GuardedLoss', loss='FocalLoss', use_sigmoid=True, gamma=2.0, alpha=0.25, loss_weight=1.0)
+    assert loss == dict(type='GuardedFocalLoss', use_sigmoid=True, gamma=2.0, alpha=0.25, loss_weight=1.0)
 
 
 @pytest.mark.parametrize('name', ['ssd/ssd300_coco.py', 'free_anchor/freeanchor_r50_fpn_1x_coco.py'])
@@ -248,7 +248,7 @@ def test_mmdet_losses_inside_mmseg_keep_their_scope() -> None:
     guarded = mmguard.guard_config(stock('mmseg::maskformer/maskformer_r50-d32_8xb2-160k_ade20k-512x512.py'))
     head = guarded.model.decode_head
     assert head.loss_cls.type == 'mmdet.GuardedCrossEntropyLoss'
-    assert (head.loss_mask.type, head.loss_mask.loss) == ('mmdet.GuardedLoss', 'FocalLoss')
+    assert head.loss_mask.type == 'mmdet.GuardedFocalLoss'
     assert head.loss_dice.type == 'mmdet.DiceLoss'
 
 

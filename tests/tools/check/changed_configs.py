@@ -26,6 +26,7 @@ DINO = 'mmdet/dino/dino-4scale_r50_8xb2-12e_coco.py'
 INSTANCES = 'mmdet/mask2former/mask2former_r50_8xb2-lsj-50e_coco.py'
 PANOPTIC = 'mmdet/mask2former/mask2former_r50_8xb2-lsj-50e_coco-panoptic.py'
 PANOPTIC_FPN = 'mmdet/panoptic_fpn/panoptic-fpn_r50_fpn_1x_coco.py'
+RTMDET = 'mmdet/rtmdet/rtmdet_s_8xb32-300e_coco.py'
 SEESAW = 'mmdet/seesaw_loss/mask-rcnn_r50_fpn_seesaw-loss_random-ms-2x_lvis-v1.py'
 
 

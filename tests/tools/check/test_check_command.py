@@ -27,7 +27,9 @@ def wrong(tmp_path):
 
 def test_clean(capsys):
     assert main(['check', str(official_file(PSPNET))]) == 0
-    assert 'nothing found by' in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert 'nothing found by' in out
+    assert f'`mmguard scan {official_file(PSPNET)}`' in out
 
 
 def test_findings_name_place_value_and_what_to_write(wrong, capsys):

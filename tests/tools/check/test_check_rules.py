@@ -19,6 +19,7 @@ from changed_configs import (
     PIDNET,
     PSPNET,
     RETINANET,
+    RTMDET,
     SEESAW,
     SEG_MASK2FORMER,
     changed,
@@ -63,6 +64,8 @@ def pack(**arguments: Any) -> Dict[str, Any]:
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 GUARD = dict(type='GuardInstanceLabels', num_classes=80)
+HOOK = dict(type='LabelGuardHook')
+OURS = dict(imports=['mmguard'])
 GUARD_DET = [*LOAD, dict(type='PackDetInputs'), GUARD]
 AUXILIARY = 'model.auxiliary_head.num_classes'
 #: Two ways to write a head that tells 0 from 1.
@@ -360,7 +363,7 @@ CASES = [
         PIDNET,
         {},
         ('model.decode_head.loss_decode[1].type', 'model.decode_head.loss_decode[3].type'),
-        'GuardedLoss',
+        'GuardedOhemCrossEntropy',
     ),
     Case(
         'MG219',
@@ -377,7 +380,7 @@ CASES = [
         ('model.decode_head.loss_decode.type', 'model.auxiliary_head.loss_decode.type'),
         'GuardedCrossEntropyLoss',
     ),
-    Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',), "loss='FocalLoss'"),
+    Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',), "type='GuardedFocalLoss'"),
     Case('MG221', DINO, {}, (f'{TRAIN}.filter_cfg',), 'filter_empty_gt=True'),
     Case(
         'MG222',
@@ -395,12 +398,16 @@ CASES = [
         "'label_guard'",
     ),
     Case(
-        'MG224',
-        RETINANET,
-        {'model.bbox_head.loss_cls': dict(type='GuardedLoss', loss=dict(type='FocalLoss', use_sigmoid=True))},
-        ('model.bbox_head.loss_cls.loss.use_sigmoid',),
-        "loss='FocalLoss', use_sigmoid=True",
+        'MG250',
+        PSPNET,
+        {'model.decode_head.loss_decode.type': 'GuardCrossEntropyLoss', 'custom_imports': OURS},
+        ('model.decode_head.loss_decode.type',),
+        'GuardedCrossEntropyLoss',
     ),
+    Case('MG251', PSPNET, {f'{TRAIN}.pipeline': [seg_guard(), *LOAD, pack()]}, (f'{TRAIN}.pipeline[0]',), 'after'),
+    Case('MG252', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}, ('custom_hooks',), 'LabelGuardHook'),
+    Case('MG253', RTMDET, {'custom_hooks': [HOOK]}, ('custom_hooks',), 'PipelineSwitchHook'),
+    Case('MG254', FASTER_RCNN_VOC, {f'{TRAIN}.pipeline': GUARD_DET}, (f'{TRAIN}.pipeline',), 'datasets[0].pipeline'),
     Case(
         'MG225',
         PSPNET,
@@ -543,8 +550,18 @@ SILENT = [
     ('MG222', DINO, {f'{TRAIN}.pipeline': [*LOAD, dict(GUARD, on_invalid='drop')]}),
     ('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack(meta_keys=('img_path', 'label_guard'))]}),
     ('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}),
-    ('MG224', RETINANET, {'model.bbox_head.loss_cls': dict(type='GuardedLoss', loss='FocalLoss', use_sigmoid=True)}),
     ('MG225', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),
+    ('MG250', PSPNET, {'custom_hooks': [HOOK], 'custom_imports.imports': 'mmguard'}),
+    ('MG251', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack(), seg_guard()]}),
+    ('MG252', PSPNET, {'custom_hooks': [dict(HOOK, guard=True)]}),
+    (
+        'MG251',
+        PANOPTIC_FPN,
+        {f'{TRAIN}.pipeline': [dict(LOAD[1], with_seg=True), *GUARD_DET, seg_guard(num_classes=133)]},
+    ),
+    ('MG253', RTMDET, {}),
+    ('MG253', PSPNET, {'custom_hooks': [HOOK]}),
+    ('MG254', FASTER_RCNN_VOC, {}),
     ('MG240', PSPNET, {'model.decode_head.sampler': SAMPLER}),
     ('MG226', PSPNET, {'model.decode_head.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
     ('MG227', RETINANET, {}),

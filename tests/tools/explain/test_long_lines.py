@@ -46,7 +46,7 @@ def test_the_time_for_a_byte_does_not_grow_with_the_line(begin: str, filler: str
 
 
 def patterns() -> Dict[str, Pattern[str]]:
-    texts = [text for s in SIGNATURES for c in s.causes for text in (s.pattern, s.place, c.clue, c.against)]
+    texts = [text for s in SIGNATURES for c in s.causes for text in (s.pattern, s.place, c.clue, c.against, c.unless)]
     found = {text: explained._compiled(text) for text in texts if text}
     for module in (reader, lines, crash):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})

@@ -97,3 +97,33 @@ def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.
     out = capsys.readouterr().out
     assert out.count('found: MG109 ') == 1
     assert 'found: MG109, as under 1' in out
+
+
+NOT_REGISTERED = """Traceback (most recent call last):
+  File "tools/train.py", line 104, in main
+    runner = Runner.from_cfg(cfg)
+  File "mmengine/registry/build_functions.py", line 100, in build_from_cfg
+    raise KeyError(
+KeyError: 'GuardedMyLoss is not in the mmseg::model registry.'
+"""
+IMPORTED = """11/25 10:00:00 - mmengine - INFO - Config:
+custom_imports = dict(
+    allow_failed_imports=False, imports=[
+        'mmguard',
+    ])
+"""
+
+
+@pytest.mark.parametrize(
+    ('before', 'standing'),
+    [('', 'hinted'), (IMPORTED, 'refuted'), ('mmengine - INFO - guard: iter 3: 5 px skipped\n', 'refuted')],
+)
+def test_an_import_that_the_log_shows_is_not_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture, before: str, standing: str
+) -> None:
+    path = tmp_path / 'train.log'
+    path.write_text(before + NOT_REGISTERED)
+    record = explained(capsys, str(path))
+    (missing,) = [cause for cause in record['causes'] if 'custom_imports' in cause['cause']]
+    assert missing['standing'] == standing
+    assert any(cause['standing'] == 'hinted' and cause['codes'] == ['MG250'] for cause in record['causes'])

@@ -7,12 +7,15 @@ from typing import List, Type
 
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.rules.config.background_counted import BackgroundCounted
+from mmguard.findings.rules.config.base_hooks_replaced import BaseHooksReplaced
 from mmguard.findings.rules.config.class_list import ClassList
 from mmguard.findings.rules.config.class_weight_length import ClassWeightLength
 from mmguard.findings.rules.config.empty_images_detr import EmptyImagesDetr
 from mmguard.findings.rules.config.foreign_classes import ForeignClasses
+from mmguard.findings.rules.config.guard_misplaced import GuardMisplaced
 from mmguard.findings.rules.config.guard_num_classes import GuardNumClasses
 from mmguard.findings.rules.config.guard_report_missing import GuardReportMissing
+from mmguard.findings.rules.config.guards_unheard import GuardsUnheard
 from mmguard.findings.rules.config.head_num_classes import HeadNumClasses
 from mmguard.findings.rules.config.ignored_as_background import IgnoredAsBackground
 from mmguard.findings.rules.config.ignored_class import IgnoredClass
@@ -25,9 +28,9 @@ from mmguard.findings.rules.config.mask_interpolation import MaskInterpolation
 from mmguard.findings.rules.config.metric_annotations import MetricAnnotations
 from mmguard.findings.rules.config.missing_input import MissingInput
 from mmguard.findings.rules.config.negative_ignore_index import NegativeIgnoreIndex
-from mmguard.findings.rules.config.nested_use_sigmoid import NestedUseSigmoid
 from mmguard.findings.rules.config.old_style import OldStyle
 from mmguard.findings.rules.config.one_channel import OneChannelSoftmax
+from mmguard.findings.rules.config.own_line_fails import OwnLineFails
 from mmguard.findings.rules.config.reduce_zero_label_twice import ReduceZeroLabelTwice
 from mmguard.findings.rules.config.reduced_background import ReducedBackground
 from mmguard.findings.rules.config.sampler_one_channel import SamplerOneChannel
@@ -39,12 +42,15 @@ from mmguard.findings.rules.config.unguarded_ohem import UnguardedOhem
 from mmguard.findings.rules.config.unused_parameters import UnusedParameters
 from mmguard.findings.rules.config.weighted_ignored import WeightedIgnored
 from mmguard.findings.rules.config.wrapper_metainfo import WrapperMetainfo
+from mmguard.findings.rules.config.wrapper_pipeline import WrapperPipeline
 from mmguard.findings.rules.config.wrong_type import WrongType
 
 #: Causes before what follows from them: a class list that does not arrive also makes every head wrong.
 CONFIG_RULES: List[Type[ConfigRule]] = [
     OldStyle,
     WrongType,
+    OwnLineFails,
+    WrapperPipeline,
     WrapperMetainfo,
     ClassList,
     ForeignClasses,
@@ -68,8 +74,10 @@ CONFIG_RULES: List[Type[ConfigRule]] = [
     UnguardedLosses,
     EmptyImagesDetr,
     IgnoredAsBackground,
+    GuardMisplaced,
     GuardReportMissing,
-    NestedUseSigmoid,
+    GuardsUnheard,
+    BaseHooksReplaced,
     GuardNumClasses,
     UnusedParameters,
     LossNumClasses,

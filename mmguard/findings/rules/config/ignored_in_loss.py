@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator
 
-from mmguard.config.parts import Part, losses
+from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
@@ -51,7 +51,7 @@ class IgnoredInLoss(ConfigRule):
             )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for loss in losses(config):
+        for loss in map(stock_loss, losses(config)):
             if loss.scope != 'mmseg' or loss.name not in TRAINS_ON or loss.owner is None:
                 continue
             # A guard takes out invalid pixels; with ignored ones it does what the loss in it does.

@@ -44,14 +44,9 @@ class UnguardedLosses(ConfigRule):
             # Masks and objectness are binary: nothing can be out of range.
             if loss.name not in names or is_guarded(loss) or loss.key in ('loss_mask', 'loss_objectness', 'loss_dice'):
                 continue
-            words = (
-                "type='GuardedCrossEntropyLoss'"
-                if loss.name == 'CrossEntropyLoss'
-                else f"type='GuardedLoss', loss={loss.name!r}"
-            )
             yield self.at(
                 loss.at('type'),
                 loss.config['type'],
                 'One label outside the classes ends the run, or is trained as background.',
-                edits=[guarded(config, [loss.path], f'Write {words} with the same arguments.')],
+                edits=[guarded(config, [loss.path], f"Write type='Guarded{loss.name}' with the same arguments.")],
             )

@@ -18,7 +18,7 @@ class UnguardedOhem(ConfigRule):
         'Where all pixels of one rank are ignored it returns a constant without a graph. DistributedDataParallel then '
         'ends with "Expected to have finished reduction in the prior iteration", or hangs.'
     )
-    advice = "Write dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy', ...))."
+    advice = "Write type='GuardedOhemCrossEntropy' with the same arguments."
     severity = INFO
     on_request = True
 

@@ -44,7 +44,7 @@ class NothingToTrainOn(DataRule):
         'Leave these files out of the split, or label them: losses that average over valid pixels divide by 0. '
         "In training `dict(type='RandomCrop', crop_size=..., "
         'cat_max_ratio=0.75)` avoids most crops that are void alone, and '
-        "`dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy', ...))` gives an empty batch an attached 0."
+        "`type='GuardedOhemCrossEntropy'` gives an empty batch an attached 0."
     )
     every = (
         'Every pixel of every file is ignored: look at the values as stored, and at what the loader makes of them '

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List
+
+from mmguard.config.bases import bases_of
+from mmguard.config.classes import name_of
+from mmguard.config.guards import HOOKS
+from mmguard.config.load import load_config
+from mmguard.config.read import ReadConfig
+from mmguard.findings.edits import ASKS, Edit
+from mmguard.findings.finding import WARNING, Finding
+from mmguard.findings.rule import ConfigRule
+
+
+class BaseHooksReplaced(ConfigRule):
+    """A list of hooks that replaces that of the base config, in silence."""
+
+    code = 'MG253'
+    summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'
+    why = (
+        'A list of a config replaces the list of its base. EMAHook or PipelineSwitchHook of the base then vanish '
+        'without a word, and the training is another one.'
+    )
+    advice = "Write custom_hooks=[*_base_.custom_hooks, dict(type='LabelGuardHook')]."
+    severity = WARNING
+
+    def look(self, config: ReadConfig) -> Iterator[Finding]:
+        held = _hooks_of(config)
+        names = [name_of(hook['type']) for hook in held]
+        if not set(names) & set(HOOKS):
+            return
+        of_bases = [hook for base in bases_of(config.file) for hook in _base_hooks(base)]
+        gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
+        if gone:
+            missing = ', '.join(name_of(hook['type']) for hook in gone)
+            message = f'custom_hooks replaces the list of the base config: {missing} will not run.'
+            question = f'Shall {missing} run, as in the base?'
+            edit = Edit(f'Keep {missing}.', ASKS, question, (('custom_hooks', [*gone, *held]),))
+            yield self.at('custom_hooks', names, message, edits=[edit])
+
+
+def _hooks_of(config: ReadConfig) -> List[Dict[str, Any]]:
+    return [hook for hook in config.data.get('custom_hooks') or [] if isinstance(hook, dict) and 'type' in hook]
+
+
+def _base_hooks(file: str) -> List[Dict[str, Any]]:
+    try:
+        return _hooks_of(ReadConfig(load_config(file, import_custom_modules=False).to_dict()))
+    except Exception:  # it cannot be read by itself
+        return []

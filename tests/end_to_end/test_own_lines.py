@@ -1,0 +1,343 @@
+"""A mistake in mmguard's own lines is named by `mmguard check`, and by the run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import List, NamedTuple, Optional
+
+import pytest
+from mmengine.config import Config
+from small_det_runs import make_coco, shrink
+from small_runs import LOAD, PACK, Run, make_cityscapes, tiny_config
+from test_two_lines import named_apart
+
+from mmguard.compat.stack import config_file
+from mmguard.config.changes import changed
+from mmguard.config.read import ReadConfig, read_config
+from mmguard.findings.engine import chosen_rules, diagnose
+from mmguard.findings.finding import Finding
+from mmguard.tools.apply.guarded import guard_tree, tree_of
+
+OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG254')
+IMPORT = "custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
+HOOK = "custom_hooks = [dict(type='LabelGuardHook')]\n"
+BOTH = IMPORT + HOOK
+PIPELINE = 'train_dataloader.dataset.pipeline'
+DECODE, CLS, BBOX = 'model.decode_head.loss_decode', 'model.bbox_head.loss_cls', 'model.bbox_head.loss_bbox'
+
+
+def pipeline(steps: str) -> str:
+    return f'train_dataloader = dict(dataset=dict(pipeline=[{steps}]))\n'
+
+
+def at(path: str, value: str) -> str:
+    """A line that writes a value at a path."""
+    for key in reversed(path.split('.')[1:]):
+        value = f'dict({key}={value})'
+    return f'{path.split(".")[0]} = {value}\n'
+
+
+SEG = pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=19)")
+DET = pipeline("*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop')")
+
+
+GUARDED = "dict(type='GuardedCrossEntropyLoss')"
+
+
+class Mistake(NamedTuple):
+    """A config with one mistake.
+
+    Attributes:
+        base (str): Its base: ``'seg'`` or ``'det'``.
+        text (str): What it adds.
+        code (str): Finding of ``check``; empty if the config is right.
+        place (str): Place that the finding names.
+        run (str): A part of the run's error, or of its log if nothing is raised.
+        raises (type, optional): Error of the run.
+        edits (bool): True if an edit is offered.
+    """
+
+    base: str
+    text: str
+    code: str = ''
+    place: str = ''
+    run: str = ''
+    raises: Optional[type] = None
+    edits: bool = True
+
+
+def loss(path: str, value: str, run: str, raises: type, edits: bool = False, place: str = '') -> Mistake:
+    base, guard = ('seg', SEG) if 'decode' in path else ('det', DET)
+    return Mistake(base, BOTH + guard + at(path, value), 'MG250', path + place, run, raises, edits)
+
+
+def step(text: str, code: str, place: str, run: str, raises: Optional[type] = None, edits: bool = True) -> Mistake:
+    """A mistake in a guard of instances that follows the pipeline, or stands in front of it."""
+    return Mistake('det', BOTH + pipeline(text), code, f'{PIPELINE}{place}', run, raises, edits)
+
+
+MISTAKES = {
+    'a misspelt loss': loss(DECODE, "dict(type='GuardCrossEntropyLoss')", 'GuardCross', KeyError, True, '.type'),
+    'an unknown argument': loss(
+        DECODE, "dict(type='GuardedCrossEntropyLoss', ignore_idx=255)", 'ignore_idx', TypeError
+    ),
+    'GuardedLoss around what has a guard of its own': loss(
+        DECODE, "dict(_delete_=True, type='GuardedLoss', loss=dict(type='CrossEntropyLoss'))", 'GuardedCross', TypeError
+    ),
+    'GuardedLoss without a loss': loss(DECODE, "dict(_delete_=True, type='GuardedLoss')", "'loss'", TypeError),
+    'arguments of the base': loss(
+        DECODE, "dict(type='GuardedLoss', loss=dict(type='FocalLoss'))", '_delete_=True', AssertionError
+    ),
+    'arguments of the base, of a named loss': loss(
+        DECODE, "dict(type='GuardedFocalLoss')", '_delete_=True', AssertionError
+    ),
+    'a misspelt loss inside': loss(
+        DECODE, "dict(_delete_=True, type='GuardedLoss', loss=dict(type='FocalLos'))", 'FocalLos ', KeyError
+    ),
+    'a loss of nobody': loss(DECODE, "dict(type='GuardedMyLoss')", 'GuardedMyLoss', KeyError, place='.type'),
+    'a misspelt import': Mistake(
+        'seg',
+        HOOK + SEG + "custom_imports = dict(imports=['mmgaurd'], allow_failed_imports=False)\n",
+        'MG250',
+        'custom_imports.imports',
+        'mmgaurd',
+        ImportError,
+    ),
+    'a misspelt hook': Mistake(
+        'seg',
+        IMPORT + SEG + "custom_hooks = [dict(type='LabelGaurdHook')]\n",
+        'MG250',
+        'custom_hooks[0].type',
+        'LabelGaurdHook',
+        KeyError,
+    ),
+    'an unknown argument of the hook': Mistake(
+        'seg',
+        IMPORT + SEG + "custom_hooks = [dict(type='LabelGuardHook', intervall=5)]\n",
+        'MG250',
+        'custom_hooks[0]',
+        'intervall',
+        TypeError,
+        False,
+    ),
+    'a share in percent': Mistake(
+        'det',
+        IMPORT + DET + "custom_hooks = [dict(type='LabelGuardHook', max_skipped_ratio=5)]\n",
+        'MG250',
+        'custom_hooks[0]',
+        'max_skipped_ratio',
+        ValueError,
+        False,
+    ),
+    'a guard without num_classes': Mistake(
+        'seg',
+        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels')"),
+        'MG250',
+        f'{PIPELINE}[3]',
+        'num_classes',
+        TypeError,
+        False,
+    ),
+    'an unknown on_invalid': Mistake(
+        'seg',
+        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=19, on_invalid='skip')"),
+        'MG250',
+        f'{PIPELINE}[3]',
+        'skip',
+        ValueError,
+        False,
+    ),
+    'the guard of another task': Mistake(
+        'seg',
+        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=19)"),
+        'MG251',
+        f'{PIPELINE}[3].type',
+        'MG251',
+    ),
+    'another number of classes': Mistake(
+        'seg',
+        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=20)"),
+        'MG225',
+        f'{PIPELINE}[3].num_classes',
+        'MG225',
+    ),
+    'a guard before the labels': Mistake(
+        'seg',
+        BOTH + pipeline("dict(type='GuardSegLabels', num_classes=19), *_base_.train_pipeline"),
+        'MG251',
+        f'{PIPELINE}[0]',
+        'MG251',
+    ),
+    'the hook alone': Mistake('seg', BOTH, 'MG252', 'custom_hooks[0]', 'nothing to report'),
+    'hooks of the base replaced': Mistake('ema', BOTH + DET, 'MG253', 'custom_hooks', 'MG253'),
+    'a pipeline of a wrapper': Mistake(
+        'det',
+        BOTH + "train_dataloader = dict(dataset=dict(_delete_=True, type='RepeatDataset', times=1, "
+        'dataset=_base_.train_dataloader.dataset, pipeline=[*_base_.train_pipeline, '
+        "dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop')]))\n",
+        'MG254',
+        f'{PIPELINE}',
+        'pipeline',
+        TypeError,
+    ),
+    'a guard of pixels in detection': step(
+        "*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=80)", 'MG251', '[4].type', 'MG251'
+    ),
+    'a guard of images in detection': step(
+        "*_base_.train_pipeline, dict(type='GuardClsLabels', num_classes=80)", 'MG251', '[4].type', 'MG251'
+    ),
+    'a misspelt guard': step(
+        "*_base_.train_pipeline, dict(type='GuardInstanceLabel', num_classes=80)",
+        'MG250',
+        '[4].type',
+        'GuardInstanceLabel',
+        KeyError,
+    ),
+    'a guard of boxes before the boxes': step(
+        "dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop'), *_base_.train_pipeline",
+        'MG251',
+        '[0]',
+        'MG251',
+    ),
+    'an id too many': step(
+        "*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=81, on_invalid='drop')",
+        'MG225',
+        '[4].num_classes',
+        'MG225',
+    ),
+    'an unknown argument of a named loss': loss(
+        CLS, "dict(type='GuardedFocalLoss', gama=2.0)", 'GuardedFocalLoss', TypeError
+    ),
+    'a misspelt named loss': loss(CLS, "dict(type='GuardedFocalLos')", 'GuardedFocalLos', KeyError, True, '.type'),
+    'a loss of another framework': loss(
+        CLS, "dict(type='GuardedLovaszLoss')", 'GuardedLovaszLoss', KeyError, place='.type'
+    ),
+    'a loss of boxes': loss(BBOX, "dict(type='GuardedL1Loss')", 'GuardedL1Loss', TypeError),
+    'a nested use_sigmoid': Mistake(
+        'det',
+        BOTH + DET + at(CLS, "dict(_delete_=True, type='GuardedLoss', loss=dict(type='FocalLoss', use_sigmoid=True))"),
+        'MG250',
+        CLS,
+        'use_sigmoid',
+        ValueError,
+        False,
+    ),
+}
+
+UNHEARD = {
+    'no import': Mistake('seg', HOOK + SEG, 'MG250', 'custom_imports.imports', 'LabelGuardHook is not in', KeyError),
+    'a transform without the hook': Mistake('seg', IMPORT + SEG, 'MG252', 'custom_hooks', 'GuardSegLabels'),
+    'a loss without the hook': Mistake(
+        'seg',
+        IMPORT + at(DECODE, GUARDED),
+        'MG252',
+        'custom_hooks',
+        'GuardedCrossEntropyLoss',
+    ),
+    'a hook of ours that is replaced': Mistake(
+        'det', IMPORT + DET + "custom_hooks = [dict(type='EMAHook')]\n", 'MG252', 'custom_hooks', 'GuardInstanceLabels'
+    ),
+}
+
+RIGHT = {
+    'a named loss': Mistake('seg', BOTH + SEG + at(DECODE, "dict(_delete_=True, type='GuardedFocalLoss')")),
+    'an import as a text': Mistake('seg', HOOK + SEG + "custom_imports = dict(imports='mmguard')\n"),
+    'a loss of another scope': Mistake('seg', BOTH + SEG + at(DECODE, "dict(type='mmdet.GuardedCrossEntropyLoss')")),
+    'keys that are texts': Mistake(
+        'seg',
+        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=19, label_map={'11': 255})"),
+    ),
+    'losses alone': Mistake('seg', BOTH + at(DECODE, GUARDED)),
+    'two lines': Mistake('seg', IMPORT + "custom_hooks = [dict(type='LabelGuardHook', guard=True)]\n"),
+    'added hooks': Mistake(
+        'ema', IMPORT + DET + "custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]\n"
+    ),
+}
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Base configs without mmguard, and their data sets."""
+    folder = tmp_path_factory.mktemp('own_lines')
+    seg = tiny_config(
+        make_cityscapes(str(folder / 'cityscapes'), planted={}), str(folder), iters=1, pipeline=[*LOAD, PACK]
+    )
+    seg.model.decode_head.loss_decode = dict(type='CrossEntropyLoss', use_sigmoid=False)
+    seg.custom_hooks = []
+    seg.train_pipeline = seg.train_dataloader.dataset.pipeline
+    stock = Config.fromfile(config_file('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py'))
+    det = shrink(stock, make_coco(str(folder / 'coco'), 80, 80, faults=()), str(folder), data_classes=80)
+    det.train_pipeline = det.train_dataloader.dataset.pipeline
+    for name, config in (('seg', seg), ('det', det)):
+        (folder / f'{name}.py').write_text(''.join(f'{key} = {value!r}\n' for key, value in config.to_dict().items()))
+    (folder / 'ema.py').write_text("_base_ = 'det.py'\ncustom_hooks = [dict(type='EMAHook')]\n")
+    return folder
+
+
+def written(folder: Path, mistake: Mistake) -> str:
+    (folder / 'mine.py').write_text(f"_base_ = '{mistake.base}.py'\n{mistake.text}")
+    return str(folder / 'mine.py')
+
+
+def own_findings(config: ReadConfig) -> List[Finding]:
+    return [found for found in diagnose(config=config, rules=chosen_rules()) if found.code in OWN]
+
+
+@pytest.mark.parametrize('name', [*MISTAKES, *UNHEARD, *RIGHT])
+def test_check_names_it(folder: Path, name: str) -> None:
+    mistake = {**MISTAKES, **UNHEARD, **RIGHT}[name]
+    config = read_config(written(folder, mistake))
+    found = own_findings(config)
+    assert [(one.code, one.places) for one in found] == [(mistake.code, (mistake.place,))] * bool(mistake.code)
+    for one in found:
+        assert bool(one.edits) is mistake.edits
+        for edit in one.edits:
+            assert own_findings(changed(config, edit.config)) == []
+
+
+def run(file: str, work_dir: Path) -> Run:
+    return Run(named_apart(Config.fromfile(file), work_dir)).train()
+
+
+def test_weights_that_the_head_makes_a_list_of_are_right(tmp_path: Path) -> None:
+    base = config_file('mmdet::detr/detr_r50_8xb2-150e_coco.py')
+    (tmp_path / 'mine.py').write_text(f'_base_ = {base!r}\n{BOTH}{at(CLS, GUARDED)}')
+    assert own_findings(read_config(str(tmp_path / 'mine.py'))) == []
+
+
+def test_a_pipeline_that_is_switched_to_holds_no_hooks() -> None:
+    guarded = guard_tree(tree_of(Config.fromfile(config_file('mmdet::rtmdet/rtmdet_s_8xb32-300e_coco.py')))).tree
+    assert own_findings(ReadConfig(guarded)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', [*MISTAKES, *RIGHT])
+def test_the_run_names_it(folder: Path, tmp_path: Path, name: str) -> None:
+    mistake = {**MISTAKES, **RIGHT}[name]
+    file = written(folder, mistake)
+    if mistake.raises is not None:
+        with pytest.raises(mistake.raises) as caught:
+            run(file, tmp_path)
+        assert mistake.run in str(caught.value)
+        assert 'Base' not in str(caught.value)
+        return
+    log = run(file, tmp_path).log
+    assert mistake.run in log
+    assert bool(mistake.code) or not any(code in log for code in OWN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', UNHEARD)
+def test_the_run_names_what_nobody_hears(folder: Path, tmp_path: Path, name: str) -> None:
+    """In a process of its own: mmguard is imported here, and its hooks may still live."""
+    code = (
+        'import sys; from mmengine.config import Config; from mmengine.runner import Runner\n'
+        'config = Config.fromfile(sys.argv[1]); config.work_dir = sys.argv[2]; Runner.from_cfg(config).train()'
+    )
+    command = [sys.executable, '-c', code, written(folder, UNHEARD[name]), str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (ended.returncode == 0) is (UNHEARD[name].raises is None)
+    lines = [line for line in (ended.stdout + ended.stderr).splitlines() if UNHEARD[name].run in line]
+    assert len([line for line in lines if 'WARNING' in line or 'Error' in line]) == 1
