@@ -56,6 +56,7 @@ SPREAD = {
     'duplicated': DUPLICATED,
     'deep': pickle.dumps(nested(150)),
     'circle': pickle.dumps(circle()),
+    'more objects than bytes': b'\x80\x02]r\xff\xff\xff\x7f.',
 }
 
 
@@ -79,6 +80,13 @@ def test_a_pickle_whose_parts_are_shared_a_little_is_read() -> None:
     metas = [{'filename': f'{number}.jpg', 'ori_shape': size, 'img_shape': size} for number in range(2000)]
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         assert load_plain_pickle(io.BytesIO(pickle.dumps(metas, protocol))) == metas
+
+
+def test_metas_of_no_size_are_a_fault(tmp_path: Path) -> None:
+    (tmp_path / 'metas.pkl').write_bytes(pickle.dumps([{'filename': 'a.jpg', 'ori_shape': (0, 640, 3)}]))
+    faults = Faults()
+    assert read_metas(str(tmp_path / 'metas.pkl'), faults) == []
+    assert len(faults.to_dict()) == 1
 
 
 ALIASES = 'a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n' + ''.join(
