@@ -95,7 +95,8 @@ def test_a_damaged_run_is_named_and_hides_no_other(tmp_path: Path, damaged: Any,
 
 @pytest.mark.parametrize('junk', [5, {'a': 0}, {'7': None}])
 def test_a_label_map_that_is_none_is_empty(tmp_path: Path, junk: Any) -> None:
-    assert read(tmp_path / 'r.json', run(train=mode(guards=[dict(GUARD, label_map=junk)]))).modes
+    found = read(tmp_path / 'r.json', run(train=mode(guards=[dict(GUARD, label_map=junk)])))
+    assert not found.modes['train'].spaces.pixels.label_map
 
 
 @pytest.mark.parametrize(
