@@ -54,6 +54,7 @@ SPREAD = {
     'number': b'\x80\x02]r\xff\xff\xff\x7f.',
     'deep': pickle.dumps(nested(150)),
     'circle': pickle.dumps(circle()),
+    'more objects than bytes': b'\x80\x02]r\xff\xff\xff\x7f.',
 }
 
 
@@ -73,6 +74,13 @@ def test_a_long_list_is_read() -> None:
     weights = [0.1, 2, 0.1] * 20_000
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
         assert load_plain_pickle(pickle.dumps(weights, protocol)) == weights
+
+
+def test_metas_of_no_size_are_a_fault(tmp_path: Path) -> None:
+    (tmp_path / 'metas.pkl').write_bytes(pickle.dumps([{'filename': 'a.jpg', 'ori_shape': (0, 640, 3)}]))
+    faults = Faults()
+    assert read_metas(str(tmp_path / 'metas.pkl'), faults) == []
+    assert len(faults.to_dict()) == 1
 
 
 ALIASES = 'a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n' + ''.join(

@@ -93,6 +93,12 @@ def test_a_damaged_run_is_named_and_hides_no_other(tmp_path: Path, damaged: Any,
     assert why in problem
 
 
+@pytest.mark.parametrize('junk', [5, {'a': 0}, {'7': None}])
+def test_a_label_map_that_is_none_is_empty(tmp_path: Path, junk: Any) -> None:
+    found = read(tmp_path / 'r.json', run(train=mode(guards=[dict(GUARD, label_map=junk)])))
+    assert not found.modes['train'].spaces.pixels.label_map
+
+
 @pytest.mark.parametrize(
     ('text', 'why'),
     [
@@ -107,6 +113,3 @@ def test_what_is_no_record_is_named(tmp_path: Path, text: str, why: str) -> None
     (problem,) = read_run([tmp_path / 'r.json']).problems
     assert f'{tmp_path / "r.json"} is left out: ' in problem
     assert why in problem
-
-
-PLACES = ('run', 'modes', 'train', 'guards', 'guard', 'label_map', 'losses', 'classes', 'totals', 'pixels', 'iter')

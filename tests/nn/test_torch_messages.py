@@ -103,6 +103,11 @@ def test_multilabel(logits: torch.Tensor, target: torch.Tensor, words: str) -> N
     assert isinstance(raised(lambda: F.binary_cross_entropy_with_logits(logits, target)), ValueError)
 
 
+def test_unknown_modes() -> None:
+    with pytest.raises(ValueError, match='skip'):
+        binary_cross_entropy_with_logits(MAP, MAP, on_invalid='skip')
+
+
 def test_raise_names_rows_that_are_no_distribution() -> None:
     target = torch.tensor([[0.2, 0.3, 0.5], [1, 1, 0], [0, 0, 0], [float('nan'), 0, 1], [-1, 1, 1], [0, 1, 0]])
     with pytest.raises(ValueError, match='4 of 6 soft targets are no distribution over the 3 classes') as caught:

@@ -144,7 +144,7 @@ REPORTS: Dict[str, Situation] = {
         ('MG107', 'MG127', 'MG104', 'MG105'), masks(scenes([0, 1, 2, 225], 6), 3), ('225',), ('ignore_index=225`',)
     ),
     'mmsegmentation#42-a': reported(
-        ('MG127',), masks(slip(10, 30, 2, 10), 10), ('num_classes is right',), ('num_classes=11',)
+        ('MG127',), masks(slip(10, 12, 2, 10), 10), ('num_classes is right',), ('num_classes=11',)
     ),
     'mmsegmentation#42-b': reported(('MG201',), config(range(6), 6, seg_model(150)), ('num_classes=6',), command=CHECK),
     'mmsegmentation#2146': reported(

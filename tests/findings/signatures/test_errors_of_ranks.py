@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from pathlib import Path
-from typing import Dict
+from typing import Any, Dict
 
 import pytest
 from warm import TORCHRUN, run
@@ -63,53 +63,34 @@ def test_the_rank_with_the_label_is_named_and_not_the_one_that_waited(tmp_path: 
     assert found.raised.message == 'Target 255 is out of bounds.'
 
 
-@pytest.mark.slow
-def test_unused_parameters(tmp_path: Path) -> None:
-    body = """
+BODIES: Dict[str, Any] = {
+    'MG450': (
+        """
     net = DistributedDataParallel(Net())
     for step in range(3):
         net(torch.rand(2, 3), both=False).sum().backward()
-    """
-    found = explained(tmp_path, body, more={'TORCH_DISTRIBUTED_DEBUG': 'INFO'})
-    assert found.signature is not None
-    assert found.signature.code == 'MG450'
-    assert 'mask_head' in found.raised.message
-
-
-@pytest.mark.slow
-def test_a_rank_that_is_killed(tmp_path: Path) -> None:
-    body = """
+    """,
+        dict(more={'TORCH_DISTRIBUTED_DEBUG': 'INFO'}),
+    ),
+    'MG458': (
+        """
     dist.all_reduce(torch.zeros(1))
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
     dist.all_reduce(torch.zeros(1))
-    """
-    found = explained(tmp_path, body)
-    assert found.signature is not None
-    assert found.signature.code == 'MG458'
+    """,
+        {},
+    ),
+    'MG454': ('\n    time.sleep(20 * rank)\n    dist.all_reduce(torch.zeros(1))\n', dict(seconds=4)),
+    'MG453': ('\n    dist.all_reduce(torch.zeros((21, 39)[rank]))\n', dict(more={'TORCH_DISTRIBUTED_DEBUG': 'DETAIL'})),
+}
 
 
 @pytest.mark.slow
-def test_a_rank_that_does_not_come(tmp_path: Path) -> None:
-    body = """
-    if rank == 0:
-        dist.all_reduce(torch.zeros(1))
-    else:
-        time.sleep(20)
-    """
-    found = explained(tmp_path, body, seconds=4)
+@pytest.mark.parametrize('code', BODIES)
+def test_what_stops_ranks(code: str, tmp_path: Path) -> None:
+    body, options = BODIES[code]
+    found = explained(tmp_path, body, **options)
     assert found.signature is not None
-    assert found.signature.code == 'MG454'
-
-
-@pytest.mark.slow
-def test_other_collectives(tmp_path: Path) -> None:
-    body = """
-    if rank == 0:
-        dist.all_reduce(torch.zeros(21))
-    else:
-        dist.all_reduce(torch.zeros(39))
-    """
-    found = explained(tmp_path, body, more={'TORCH_DISTRIBUTED_DEBUG': 'DETAIL'})
-    assert found.signature is not None
-    assert found.signature.code == 'MG453'
+    assert found.signature.code == code
+    assert 'mask_head' in found.raised.message or code != 'MG450'

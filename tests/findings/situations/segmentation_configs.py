@@ -219,6 +219,13 @@ SITUATIONS: Dict[str, Situation] = {
         ('OHEMPixelSampler',),
         command=CHECK,
     ),
+    'sampler, one channel, cracks': Situation(
+        'the same beside a Dice loss',
+        ('MG240',),
+        one_channel(dict(sampler=SAMPLER, loss_decode=[SIGMOID, dict(type='DiceLoss', use_sigmoid=True)])),
+        ('OHEMPixelSampler',),
+        command=CHECK,
+    ),
     'sampler in one auxiliary head': Situation(
         'the same, one head of two',
         ('MG240',),
