@@ -76,13 +76,6 @@ def test_a_long_list_is_read() -> None:
         assert load_plain_pickle(pickle.dumps(weights, protocol)) == weights
 
 
-def test_metas_of_no_size_are_a_fault(tmp_path: Path) -> None:
-    (tmp_path / 'metas.pkl').write_bytes(pickle.dumps([{'filename': 'a.jpg', 'ori_shape': (0, 640, 3)}]))
-    faults = Faults()
-    assert read_metas(str(tmp_path / 'metas.pkl'), faults) == []
-    assert len(faults.to_dict()) == 1
-
-
 ALIASES = 'a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n' + ''.join(
     f'a{n}: &a{n} [{", ".join([f"*a{n - 1}"] * 10)}]\n' for n in range(1, 12)
 )

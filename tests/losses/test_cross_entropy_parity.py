@@ -127,7 +127,7 @@ def test_softmax(scope: str, shape: str, ignored: str) -> None:
 
     outcome = compare(scope, scores, label, ignore_index, by_hand)
     broken = weighted_cases_that_fail(shape, ignored) if scope == 'mmseg' else 0
-    assert outcome == Counter({'equal': 144 - broken, 'misuse': 48, 'by hand': broken})
+    assert outcome == +Counter({'equal': 144 - broken, 'misuse': 48, 'by hand': broken})
 
 
 @pytest.mark.parametrize('ignored', IGNORED)

@@ -57,7 +57,7 @@ class Shell:
             'PIP_CONFIG_FILE': os.devnull,
         }
         subprocess.run([sys.executable, '-m', 'venv', '--without-pip', str(folder / 'venv')], check=True)
-        self.site = Path(sysconfig.get_path('purelib', 'venv', vars={'base': str(folder / 'venv')}))
+        self.site = Path(sysconfig.get_path('purelib', 'posix_prefix', vars={'base': str(folder / 'venv')}))
         (folder / 'only').mkdir()
         (folder / 'only' / 'pip').symlink_to(Path(pip.__file__).parent)  # much faster than to install it
         (self.site / 'only.pth').write_text(str(folder / 'only'))

@@ -25,6 +25,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         '--iters', type=positive, default=20, metavar='N', help='iterations of the guarded training; default: 20'
     )
+    parser.add_argument('--data', action='store_true', help='only write the data set and stock.py, to try commands on')
     parser.set_defaults(
         run=run, interrupted='mmguard demo: interrupted; its child processes have ended, run it again at any time'
     )
@@ -39,4 +40,4 @@ def run(args: argparse.Namespace) -> int:
         return COULD_NOT_RUN
     from mmguard.tools.demo.story import run_demo
 
-    return run_demo(args.out, args.iters)
+    return run_demo(args.out, args.iters, args.data)

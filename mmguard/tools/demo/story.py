@@ -27,14 +27,18 @@ class Story:
         self.folder, self.iters = folder, iters
         self.console = Console(highlight=False, soft_wrap=True, markup=False)
 
-    def tell(self) -> None:
-        """Run everything.
+    def tell(self, only_data: bool) -> None:
+        """Run everything, or only what writes the data set and the stock config.
 
         Raises:
             Objection: A step did not come out as it must.
         """
         self._say('1/4  A small data set in the layout of Cityscapes', 'bold cyan')
         dataset = self._draw()
+        write_stock(self.folder, self.iters)
+        if only_data:
+            self._say(f'Try it there: cd {self.folder} && mmguard scan stock.py')
+            return
         self._say('\n2/4  Stock PIDNet-S from MMSegmentation, in a process of its own', 'bold cyan')
         self._watch_stock_die(dataset)
         self._say(f'\n3/4  The same training with mmguard, {counted(self.iters, "iteration")}', 'bold cyan')
@@ -66,7 +70,6 @@ class Story:
         return dataset
 
     def _watch_stock_die(self, dataset: DataSet) -> None:
-        write_stock(self.folder, self.iters)
         output: List[str] = []
         with self.console.status('training ...'):
             code = train_in_child('stock.py', self.folder, output.append)
@@ -99,11 +102,11 @@ class Story:
         self.console.print(text, style=style)
 
 
-def run_demo(folder: Path, iters: int) -> int:
-    """Tell the demo. Returns the exit code: 0 well, 1 something did not come out as it must."""
+def run_demo(folder: Path, iters: int, only_data: bool) -> int:
+    """Tell the demo, or only write its data. Returns the exit code: 0 well, 1 something did not come out as it must."""
     try:
         make_anew(folder)
-        Story(folder, iters).tell()
+        Story(folder, iters).tell(only_data)
     except Objection as error:
         print(f'mmguard demo: {error}', file=sys.stderr)
         return FOUND

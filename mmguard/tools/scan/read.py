@@ -261,7 +261,8 @@ def _store_colours(record: MapRecord, image: Any) -> None:
     """Files of several channels: mmseg's loader keeps the channels, every element becomes a label."""
     record.changes.append('colours')
     channels = len(image.getbands())
-    histogram = image.histogram()
+    # Not of the whole image: pillow 10 counts the gray of an LA image twice, and its alpha never.
+    histogram = [count for band in image.split() for count in band.histogram()]
     record.loaded = {}
     for position, count in enumerate(histogram):
         if count:

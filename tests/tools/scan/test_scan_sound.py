@@ -12,6 +12,7 @@ import pytest
 from file_mutations import mutated
 from hostile_files import png
 from label_files import BLOCKS, write
+from PIL import Image
 from test_scan_read import every_form, record_of, stock
 
 from mmguard.cli import main
@@ -52,7 +53,10 @@ def test_what_is_no_finding_is_loaded_as_it_is_counted(tmp_path: Path, backend: 
 
 @pytest.mark.parametrize('mode', ['CMYK', 'LAB', 'YCbCr'])
 def test_colours_of_print_are_no_label_map(tmp_path: Path, mode: str, capsys: pytest.CaptureFixture) -> None:
-    write(tmp_path / 'a.tif', np.stack([BLOCKS % 2] * 3, axis=2), mode, compression='raw')
+    path = write(tmp_path / 'a.tif', np.stack([BLOCKS % 2] * 3, axis=2), mode, compression='raw')
+    with Image.open(path) as image:
+        if image.mode != mode:
+            pytest.skip(f'pillow stores {image.mode} for {mode}')
     assert main(['scan', str(tmp_path), '--num-classes', '256', '--journal', str(tmp_path / 'j')]) == 1
     assert f'Files cannot be read: colours ({mode})' in capsys.readouterr().out
 
