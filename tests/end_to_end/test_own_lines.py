@@ -21,6 +21,7 @@ from mmguard.findings.finding import Finding
 from mmguard.tools.apply.guarded import guard_tree, tree_of
 
 OWN = ('MG225', 'MG250', 'MG251', 'MG252', 'MG253', 'MG254')
+SHIPPED = sorted(Path(__file__).parents[2].glob('configs/*/*_guarded.py'))
 IMPORT = "custom_imports = dict(imports=['mmguard'], allow_failed_imports=False)\n"
 HOOK = "custom_hooks = [dict(type='LabelGuardHook')]\n"
 BOTH = IMPORT + HOOK
@@ -305,6 +306,11 @@ def test_weights_that_the_head_makes_a_list_of_are_right(tmp_path: Path) -> None
     base = config_file('mmdet::detr/detr_r50_8xb2-150e_coco.py')
     (tmp_path / 'mine.py').write_text(f'_base_ = {base!r}\n{BOTH}{at(CLS, GUARDED)}')
     assert own_findings(read_config(str(tmp_path / 'mine.py'))) == []
+
+
+@pytest.mark.parametrize('file', SHIPPED, ids=lambda file: file.stem)
+def test_the_configs_that_we_ship_are_right(file: Path) -> None:
+    assert own_findings(read_config(str(file))) == []
 
 
 def test_a_pipeline_that_is_switched_to_holds_no_hooks() -> None:

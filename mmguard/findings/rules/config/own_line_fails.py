@@ -29,7 +29,7 @@ class OwnLineFails(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         parts = own_lines(config)
         # A full path brings its module.
-        plain = [part for part in parts if full_name(part.config['type']).count('.') < 2]
+        plain = [part for part in parts if not full_name(part.config['type']).startswith('mmguard.')]
         if plain and not _may_import(imports_of(config)):
             yield self._not_imported(config, plain[0])
         for part in parts:
