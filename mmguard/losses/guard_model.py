@@ -66,7 +66,9 @@ def guard_model(model: nn.Module) -> GuardedModel:
                 continue
         guard = guards[id(loss)]
         owner._modules[key] = guard
-        changed.append(f'{path}: {type(loss).__name__} -> {guard._get_name()}')
+        written = f'Guarded{type(loss).__name__}'  # what one would write; the guard keeps the built loss
+        known = hasattr(importlib.import_module(f'mmguard.losses.{selection.framework}'), written)
+        changed.append(f'{path}: {type(loss).__name__} -> {written if known else guard._get_name()}')
     _replace_in_containers(model, guards)
     for path, module in model.named_modules():
         if any(base.__name__ in HEADS_WITHOUT_LOSS for base in type(module).__mro__):
