@@ -42,6 +42,7 @@ OTHER_TOOLS = (
     'mim train',
     'jq ',
     'git ',
+    'cd ',
 )
 
 
@@ -291,6 +292,8 @@ TYPED = {
 #: What is run where its data are; here the words of the line are read alone.
 READ_ALONE = {
     'mmguard env': 'tests/tools/env',
+    'mmguard demo --data': 'tests/tools/demo/test_demo_data.py',
+    'mmguard scan stock.py': 'tests/tools/demo/test_demo_data.py',
     'mmguard scan coco8/data.yaml': 'tests/tools/scan/yolo',
     'mmguard fix coco8/data.yaml --out fixed --edit safe': 'tests/tools/fix',
     'mmguard scan my_config.py --split train --processes 16': 'tests/tools/scan/test_scan_configs.py',
