@@ -17,6 +17,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'hooks',
         'log/test_flight_record.py',
         'log/test_ledger.py',
+        'log/unreported.py',
         'losses',
     ),
     'mmcv': (

@@ -124,7 +124,7 @@ def test_a_detection_training_follows_its_schedule(tmp_path: Path) -> None:
         config.custom_hooks = [*config.get('custom_hooks', []), dict(type='_Schedule', changes=changes)]
         runs.append(train(config))
     stock_run, guarded_run = runs
-    assert type(guarded_run.runner.model.bbox_head.loss_cls) is GuardedLoss
+    assert isinstance(guarded_run.runner.model.bbox_head.loss_cls, GuardedLoss)
     for ours, theirs in zip(losses_of(guarded_run), losses_of(stock_run)):
         assert ours == pytest.approx(theirs, rel=1e-5)
     assert schedule_of(guarded_run) == schedule_of(stock_run)
