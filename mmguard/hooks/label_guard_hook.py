@@ -309,7 +309,8 @@ class LabelGuardHook(Hook):
         warn_of_problems(runner)
         begin, _, untold = self._untold.get(mode, (begin, end, Span()))
         untold.add(span)
-        self._untold[mode] = (begin, end, untold.condensed() if span else untold)
+        # Of one iteration the first image is named: its order stays.
+        self._untold[mode] = (begin, end, untold.condensed() if span and untold.iterations > 1 else untold)
         if self._singles_left:
             self._singles_left -= bool(span)
             self._tell(runner, mode)
