@@ -13,6 +13,7 @@ import pytest
 #: Package -> what needs it, below ``mmguard/`` (doctests) and ``tests/``. The rest runs with torch and numpy alone.
 NEEDS: Dict[str, Tuple[str, ...]] = {
     'mmengine': (
+        'config/guards.py',
         'config/test_config_load.py',
         'hooks',
         'log/test_flight_record.py',
@@ -23,6 +24,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     'mmcv': (
         'hooks/test_collated.py',
         'hooks/test_discovery.py',
+        'hooks/test_first_offence.py',
         'registration.py',
         'test_registration.py',
         'transforms',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from importlib.util import find_spec
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import Changes
@@ -145,8 +146,10 @@ def guarded_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
 
 
 def named_losses(scope: str) -> List[str]:
-    """Return the names of the guarded losses that a scope knows."""
-    return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES) if scope in NAMED else list(LOSSES)
+    """Return the names of the guarded losses that a scope knows; without mmengine only those of every scope."""
+    if scope not in NAMED or find_spec('mmengine') is None:
+        return list(LOSSES)
+    return list(importlib.import_module(f'mmguard.losses.{scope}').LOSSES)
 
 
 def guarded_type(kind: str, name: str, framework: str) -> str:

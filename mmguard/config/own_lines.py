@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import List
 
 from mmguard.config.classes import SCOPES, registry_of
@@ -18,7 +19,12 @@ _GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 
 def own_lines(config: ReadConfig) -> List[Part]:
-    """Return the guards, guarded losses and hooks of mmguard, and what nobody knows that is spelt like one."""
+    """Return the guards, guarded losses and hooks of mmguard, and what nobody knows that is spelt like one.
+
+    Without mmengine, which knows the types, there are none.
+    """
+    if find_spec('mmengine') is None:
+        return []
     likely = [part for part in (*transforms(config), *losses(config), *hooks(config)) if _GUARD.search(part.name)]
     if likely:
         importlib.import_module('mmguard').register()

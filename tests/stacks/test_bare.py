@@ -65,6 +65,21 @@ print('mmguard is here')
     assert done.stdout == 'mmguard is here\n', done.stderr
 
 
+@pytest.mark.parametrize('loss', ['CrossEntropyLoss', 'OhemCrossEntropy', 'GuardedFocalLoss'])
+def test_a_config_has_findings_and_edits_without_mmengine(loss: str) -> None:
+    """As the config in a log from elsewhere."""
+    done = alone(f"""
+from mmguard.config.read import ReadConfig
+from mmguard.findings import diagnose
+loss = dict(type={loss!r}, class_weight=[1.0, 2.0])
+head = dict(type='FCNHead', num_classes=3, loss_decode=loss)
+found = diagnose(config=ReadConfig(dict(default_scope='mmseg', model=dict(type='EncoderDecoder', decode_head=head))))
+print(sorted(finding.code for finding in found))
+""")
+    assert 'MG207' in done.stdout, done.stderr
+    assert 'MG250' not in done.stdout
+
+
 def test_a_coco_file_is_scanned_without_pillow(coco: str) -> None:
     present = ('msgspec', 'rich')
     for package in present:
