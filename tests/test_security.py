@@ -266,6 +266,7 @@ def check_pickles(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('checkpoints (`replay --weights`)')
 def check_checkpoints(row: str, folder: Path, mark: Path, capsys: Any) -> None:
+    pytest.importorskip('mmengine')
     from mmguard.tools.replay.network import read_checkpoint
 
     torch.save({'weight': torch.ones(2)}, folder / 'good.pth')
