@@ -19,9 +19,9 @@ _GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
 
 
 def own_lines(config: ReadConfig) -> List[Part]:
-    """Return the guards, guarded losses and hooks of mmguard, and what nobody knows that is spelt like one.
+    """Return mmguard's transforms, losses and hooks in a config, and unknown types that are spelt like one.
 
-    Without mmengine, which knows the types, there are none.
+    The list is empty without mmengine, which knows the types.
     """
     if find_spec('mmengine') is None:
         return []

@@ -37,6 +37,7 @@ WORKERS = {
     'none': {},
     'two': dict(num_workers=2),
     'two, persistent': dict(num_workers=2, persistent_workers=True),
+    'two, spawned': dict(num_workers=2, persistent_workers=True, multiprocessing_context='spawn'),
     'two, shuffled': dict(num_workers=2, sampler=dict(type='InfiniteSampler', shuffle=True)),
     'two, fetched one by one': dict(num_workers=2, sampler=dict(type='DefaultSampler', shuffle=True)),
 }

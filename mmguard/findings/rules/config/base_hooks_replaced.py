@@ -19,7 +19,7 @@ class BaseHooksReplaced(ConfigRule):
     summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'
     why = (
         'A list of a config replaces the list of its base. EMAHook or PipelineSwitchHook of the base then vanish '
-        'without a word, and the training is another one.'
+        'silently, and the training changes.'
     )
     advice = "Write custom_hooks=[*_base_.custom_hooks, dict(type='LabelGuardHook')]."
     severity = WARNING
