@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List, NamedTuple, Optional
 
-from mmguard.config.parts import (
-    Part,
-    heads,
-    losses,
-    metrics,
-    preprocessors,
-    stock_loss,
-    transforms,
-)
+from mmguard.config.parts import Part, heads, losses, metrics, preprocessors, stock_loss, transforms
 from mmguard.config.read import ReadConfig
 
 #: Who says it -> the argument it says it with.

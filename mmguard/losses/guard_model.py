@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 from torch import nn
 
 from mmguard.losses.counting import CountsLabels
-from mmguard.losses.selection import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
+from mmguard.losses.selection import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, Selection, select
 
 #: Arguments of the cross entropies of mmseg and mmdet, which are attributes of the built loss.
 _ARGUMENTS = (
@@ -53,21 +53,21 @@ def guard_model(model: nn.Module) -> GuardedModel:
     left: List[str] = []
     guards: Dict[int, nn.Module] = {}
     for path, owner, key, loss in list(_losses_of(model)):
+        selection = select(type(loss))
         if id(loss) not in guards:
-            selection = select(type(loss))
             if selection.reason:
                 left.append(f'{path}: {type(loss).__name__} stays as it is: {selection.reason}')
             if not selection.is_cross_entropy and not selection.is_wrapped:
                 continue
             try:
-                guards[id(loss)] = _guard_of(loss, selection.is_cross_entropy, selection.framework)
+                guards[id(loss)] = _guard_of(loss, selection)
             except TypeError as error:  # no guard can keep the contract for it
                 left.append(f'{path}: {type(loss).__name__} stays as it is: {error}')
                 continue
         guard = guards[id(loss)]
         owner._modules[key] = guard
         written = f'Guarded{type(loss).__name__}'  # what one would write; the guard keeps the built loss
-        known = hasattr(importlib.import_module(f'mmguard.losses.{selection.framework}'), written)
+        known = hasattr(_module_of(selection), written)
         changed.append(f'{path}: {type(loss).__name__} -> {written if known else guard._get_name()}')
     _replace_in_containers(model, guards)
     for path, module in model.named_modules():
@@ -89,9 +89,13 @@ def _losses_of(owner: nn.Module, path: str = '', is_loss: bool = False) -> Itera
             yield from _losses_of(child, where, named_loss)
 
 
-def _guard_of(loss: nn.Module, is_cross_entropy: bool, framework: str) -> nn.Module:
-    module = importlib.import_module(f'mmguard.losses.{framework}')
-    if is_cross_entropy and framework != 'mmpretrain':
+def _module_of(selection: Selection) -> Any:
+    return importlib.import_module(f'mmguard.losses.{selection.framework}')
+
+
+def _guard_of(loss: nn.Module, selection: Selection) -> nn.Module:
+    module = _module_of(selection)
+    if selection.is_cross_entropy and selection.framework != 'mmpretrain':
         arguments = {name: getattr(loss, name) for name in _ARGUMENTS if hasattr(loss, name)}
         guard: nn.Module = module.GuardedCrossEntropyLoss(**arguments)
     else:
