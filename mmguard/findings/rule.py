@@ -20,7 +20,6 @@ from typing import (
     Tuple,
 )
 
-from mmguard.config.changes import Changes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
@@ -118,9 +117,8 @@ class Rule:
         edits: Sequence[Edit] = (),
         **more: Any,
     ) -> Finding:
-        """A finding of this rule. Where it has ``edits``, they are the advice."""
+        """Return a finding of this rule."""
         severity = severity or self.severity
-        advice = advice or ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits)
         more = {'likelihood': LIKELIHOODS[severity], 'explains': self.explains, **more}
         return Finding(
             self.code, cause, evidence, advice or self.advice, severity=severity, candidates=tuple(edits), **more
@@ -139,14 +137,15 @@ class ConfigRule(Rule):
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         # What is wrong with val is mostly wrong with test, too: one finding, both places.
-        merged: Dict[Tuple[str, ...], Finding] = {}
+        merged: Dict[Tuple[Any, ...], Finding] = {}
         for found in self.look(facts.config) if facts.config is not None else ():
-            key = (found.severity, repr(found.value), found.cause, found.advice)
+            ways = tuple((edit.title, edit.question) for edit in found.candidates)
+            key = (found.severity, repr(found.value), found.cause, found.advice, ways)
             places, candidates = found.places, found.candidates
             if key in merged:
                 places = (*merged[key].places, *places)
                 both = zip(merged[key].candidates, candidates)
-                candidates = tuple(replace(one, config=_united(one.config, other.config)) for one, other in both)
+                candidates = tuple(_united(one, other) for one, other in both)
             evidence = f'{" and ".join(places)} = {shown(found.value)}'
             likelihood = found.likelihood if facts.labels is None else self.weigh(found, facts.labels)
             merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, likelihood=likelihood)
@@ -170,8 +169,13 @@ class ConfigRule(Rule):
         return self.found(message, evidence, advice, severity, edits, places=(path,), value=value)
 
 
-def _united(one: Changes, other: Changes) -> Changes:
-    return (*one, *(change for change in other if change not in one))
+def _united(one: Edit, other: Edit) -> Edit:
+    """Return the same edit at the places of both."""
+    return replace(
+        one,
+        config=(*one.config, *(change for change in other.config if change not in one.config)),
+        lines=tuple(dict.fromkeys((*one.lines, *other.lines))),
+    )
 
 
 class DataRule(Rule):
