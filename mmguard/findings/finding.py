@@ -25,7 +25,7 @@ class Finding:
 
     Args:
         code (str): Stable code of the rule, ``MG101``.
-        cause (str): What is (probably) wrong, one line.
+        title (str): What is (probably) wrong, one line.
         evidence (str): What it rests on: values and counts, or a place of the config and what stands there.
         advice (str): What to do where no edit is offered.
         likelihood (float): In (0, 1], to rank findings.
@@ -40,7 +40,7 @@ class Finding:
     """
 
     code: str
-    cause: str
+    title: str
     evidence: str
     advice: str
     likelihood: float
@@ -54,7 +54,7 @@ class Finding:
     edits: Tuple[Edit, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
-        return f'{self.code} {self.cause} Seen: {self.evidence}. {self.next_step}'
+        return f'{self.code} {self.title} Seen: {self.evidence}. {self.next_step}'
 
     @property
     def next_step(self) -> str:

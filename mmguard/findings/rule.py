@@ -140,7 +140,7 @@ class ConfigRule(Rule):
         merged: Dict[Tuple[Any, ...], Finding] = {}
         for found in self.look(facts.config) if facts.config is not None else ():
             ways = tuple((edit.title, edit.question) for edit in found.candidates)
-            key = (found.severity, repr(found.value), found.cause, found.advice, ways)
+            key = (found.severity, repr(found.value), found.title, found.advice, ways)
             places, candidates = found.places, found.candidates
             if key in merged:
                 places = (*merged[key].places, *places)
@@ -207,7 +207,7 @@ class DataRule(Rule):
         words = {**common_words(labels), **self.words(labels)}
         yield Finding(
             code=self.code,
-            cause=self.summarise(labels).format(**words),
+            title=self.summarise(labels).format(**words),
             evidence=self.evidence(labels),
             advice=_of_guard(self.advise(labels), labels).format(**words),
             likelihood=min(likelihood, 1.0),

@@ -20,7 +20,7 @@ def unpack(finding: Finding) -> Dict[str, Any]:
         'code': finding.code,
         'severity': finding.severity,
         'likelihood': round(finding.likelihood, 3),
-        'cause': finding.cause,
+        'title': finding.title,
         'evidence': finding.evidence,
         'places': list(finding.places),
         'value': plain(finding.value),
@@ -64,7 +64,7 @@ def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> st
         width (int): Longest line of prose; code and commands are never broken.
         verbose (bool): Every edit and every note; ``False``: the first edit.
     """
-    rows = _wrapped(f'{finding.code} {finding.severity}: {finding.cause}', width, '')
+    rows = _wrapped(f'{finding.code} {finding.severity}: {finding.title}', width, '')
     rows += _wrapped(f'seen: {finding.evidence}', width, '  ')
     if finding.files:
         rows += _wrapped('in: ' + ', '.join(finding.files), width, '  ')

@@ -26,4 +26,4 @@ def start_warnings(runner: Any) -> List[str]:
         found = diagnose(config=config, rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [f'the config could not be checked: {words_of(error)}']
-    return [f'{finding.code} {finding.evidence}: {finding.cause} {finding.next_step}' for finding in found]
+    return [f'{finding.code} {finding.evidence}: {finding.title} {finding.next_step}' for finding in found]

@@ -58,7 +58,7 @@ def _check(labels: LabelFacts) -> None:
             option = 'sizes' if found.format in JSON else 'corners'
             as_they_are = '' if found.yolo else f' Where they are right as they are, add --boxes {option}.'
             raise CannotCorrect(
-                f'{finding.cause} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
+                f'{finding.title} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
                 f'{ways}{as_they_are}'
             )
 
