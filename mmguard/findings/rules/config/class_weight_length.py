@@ -6,8 +6,7 @@ from mmguard.config.class_weights import class_weights, expected_weights, fittin
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.text.words import counted
 
@@ -82,6 +81,3 @@ class ClassWeightLength(ConfigRule):
                 )
             ],
         )
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.96 if found.severity == ERROR else found.likelihood

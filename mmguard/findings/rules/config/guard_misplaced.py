@@ -21,7 +21,6 @@ class GuardMisplaced(ConfigRule):
     why = 'Such a guard sees no label: the run goes on as if it were not there, and dies at the first invalid one.'
     advice = 'Put the guard right after the Pack transform, and take the guard of the task.'
     # Its counts would not get through: there are none.
-    explains = ('MG223',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for pipeline in pipelines(config):

@@ -8,7 +8,7 @@ from mmguard.config.ignored import ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import WARNING, Finding
+from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Facts
 from mmguard.findings.usual_edits import set_ignore_index, without_first
 from mmguard.findings.views import knows_classes
@@ -62,7 +62,7 @@ class IgnoredClass(ConfigRule):
                     f'{ignored} is one of the {counted(labels.num_classes, "class")}: 0 to {labels.num_classes - 1}.'
                 )
                 found = self.at('ignore_index', ignored, message)
-                yield replace(found, likelihood=self.weigh(found, labels))
+                yield replace(found, certainty=self.certainty_given(found, labels))
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.4 if labels.values else 0.87
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        return POSSIBLE if labels.values else LIKELY

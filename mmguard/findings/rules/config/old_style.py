@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Iterator
 
 from mmguard.config.read import ReadConfig
@@ -19,5 +18,4 @@ class OldStyle(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         data = config.part('data')
         if isinstance(data.get('train'), (dict, list, tuple)):
-            found = self.at('data.train', data['train'], 'The data sets are not read in training by what is installed.')
-            yield replace(found, likelihood=0.89)  # behind what is wrong with it for the generation that reads it
+            yield self.at('data.train', data['train'], 'The data sets are not read in training by what is installed.')

@@ -9,7 +9,6 @@ from mmguard.config.one_channel import one_channel_softmax, output_channels
 from mmguard.config.parts import Part, classes_of, datasets
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Facts
 from mmguard.findings.usual_edits import named, with_followers
@@ -21,7 +20,6 @@ class OneChannelSoftmax(ConfigRule):
     code = 'MG215'
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    explains = ('MG102', 'MG107')
     summary = 'One output channel, and a loss that takes a softmax over the channels.'
     why = (
         'The softmax of a single channel is 1 whatever the model says: the loss of label 0 is always 0, and label 1 '
@@ -49,10 +47,7 @@ class OneChannelSoftmax(ConfigRule):
             message = f'The labels are 0 and 1 ({labels.evidence}), and one channel without a sigmoid knows only 0.'
             advice = 'Write num_classes=2, or keep one channel (out_channels=1) with use_sigmoid=True in the loss.'
             two = Edit(advice, SAFE, options=(('num_classes', 2),))
-            yield replace(self.at('num_classes', 1, message, advice, edits=[two]), likelihood=0.93)
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.96
+            yield self.at('num_classes', 1, message, advice, edits=[two])
 
 
 def _ways(config: ReadConfig) -> List[Edit]:

@@ -23,7 +23,6 @@ class OwnLineFails(ConfigRule):
         'check` builds each line of mmguard by itself, and shows what that raises.'
     )
     advice = 'Write the arguments as the message says.'
-    explains = ('MG252',)
     aliases = ('MG224',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

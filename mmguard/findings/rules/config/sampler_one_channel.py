@@ -7,7 +7,6 @@ from mmguard.config.one_channel import is_softmax, output_channels
 from mmguard.config.parts import Part, heads, losses_of
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import SAFE, Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 
@@ -16,7 +15,6 @@ class SamplerOneChannel(ConfigRule):
     """A softmax of one number, in the sampler."""
 
     code = 'MG240'
-    explains = ('MG102', 'MG107', 'MG215')
     summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'
     why = (
         'With `thresh` the sampler takes a softmax over the channels, whatever the loss is, and gathers by label: of '
@@ -41,9 +39,6 @@ class SamplerOneChannel(ConfigRule):
                 f'by label: label 1 is out of range.',
                 edits=list(_ways(config, head, part)),
             )
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.97
 
 
 def _ways(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:

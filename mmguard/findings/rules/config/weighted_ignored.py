@@ -8,7 +8,7 @@ from mmguard.config.ignored import ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.usual_edits import guarded
 from mmguard.findings.views import is_whole, trained
@@ -57,12 +57,11 @@ class WeightedIgnored(ConfigRule):
                 edits=edits,
             )
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         if labels.values:
-            return 0.35  # what is invalid may have ended it as well
-        if is_whole(labels):
-            return 0.95 if labels.ignore_index in trained(labels) else 0.5  # padding brings some
-        return 0.85
+            return POSSIBLE  # what is invalid may have ended it as well
+        # Where no file holds one, padding brings some.
+        return PROVEN if is_whole(labels) and labels.ignore_index in trained(labels) else LIKELY
 
 
 def _padded(config: ReadConfig, ignored: int) -> str:

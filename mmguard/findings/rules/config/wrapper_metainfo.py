@@ -6,7 +6,6 @@ from mmguard.config.changes import REMOVED, Changes
 from mmguard.config.parts import Part, classes_of, datasets, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.usual_edits import with_list
@@ -17,7 +16,6 @@ class WrapperMetainfo(ConfigRule):
 
     code = 'MG203'
     blames_labels = True
-    explains = ('MG102', 'MG107', 'MG108', 'MG140', 'MG201', 'MG202', 'MG204')
     summary = 'metainfo (or classes) stands at a data set that wraps another one.'
     why = (
         'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset take no class list: building '
@@ -42,9 +40,6 @@ class WrapperMetainfo(ConfigRule):
                             f'Move it to {wrapper.at(inner)}.{there}',
                         ),
                     )
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.97
 
 
 def _moved(config: ReadConfig, wrapper: Part, key: str, text: str) -> List[Edit]:

@@ -21,7 +21,6 @@ class WrapperPipeline(ConfigRule):
     )
     advice = 'Write the pipeline in the data sets inside of the wrapper.'
     # It names transforms of the pipeline that cannot be built.
-    explains = ('MG222',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for wrapper in datasets(config, wrappers=True):

@@ -14,7 +14,6 @@ class MixedStacks(EnvironmentRule):
     """OpenMMLab's packages beside their onedl forks."""
 
     code = 'MG502'
-    explains = ('MG503',)
     summary = 'Packages of OpenMMLab stand beside their onedl forks.'
     why = (
         'mmengine and onedl-mmengine (mmcv, mmseg, mmdet alike) write the same folder, and pip does not notice: of '

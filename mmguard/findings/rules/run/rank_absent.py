@@ -11,7 +11,6 @@ class RankAbsent(RunRule):
     """Ranks that waited for another in vain, or that left nothing."""
 
     code = 'MG303'
-    explains = ('MG454', 'MG456')
     summary = 'A rank did not come, or left no record.'
     why = (
         'What the others raise (AbsentRankError, "Connection closed by peer", a timeout of NCCL) follows from it: the '

@@ -15,7 +15,6 @@ class UnusedParametersSeen(RunRule):
     """DistributedDataParallel waited for a gradient that never came."""
 
     code = 'MG305'
-    explains = ('MG450',)
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     why = (
         'A branch that no loss reads, in every iteration or in some: a stage that no head takes (MG226), a batch '
