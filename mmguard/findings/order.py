@@ -16,7 +16,6 @@ ORDER: Tuple[str, ...] = (
     'MG131',  # images where labels should be
     'MG151',  # the loader stretches few bits to 8
     'MG123',  # fractions, truncated to 0
-    'MG178',  # the loader of the config reads other values than the files hold
     'MG120',  # colours
     'MG103',  # 0 and 255, drawn to be looked at
     'MG121',  # palette files whose colours are read
@@ -33,6 +32,7 @@ ORDER: Tuple[str, ...] = (
     'MG145',  # too small: every image is filtered out
     'MG173',  # boxes as fractions
     'MG138',  # category ids as labels
+    'MG178',  # the loader of the config reads other labels than the files hold
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
     'MG149',  # annotations of categories without a name

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import PROVEN, Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing, share
 from mmguard.text.short import short
@@ -36,7 +36,7 @@ class UnnamedCategories(DataRule):
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if annotations_of(facts).unnamed else None
+        return None if not annotations_of(facts).unnamed else PROVEN if self._are_beyond(facts) else LIKELY
 
     def superseded(self, facts: LabelFacts) -> Sequence[str]:
         return super().superseded(facts) if self._are_beyond(facts) else ()
