@@ -6,10 +6,9 @@ import re
 from typing import Any, Dict, List
 
 import pytest
-from truth import CLAIMS, judge_report, read_causes, read_truth
+from truth import ALL_VALUES, CLAIMS, judge_report, read_causes, read_truth
 
 REPORTS = read_truth()
-ALL_VALUES = '*'
 CODE = re.compile(r'MG[1-5]\d\d')
 SCHEMA: Dict[str, Any] = {
     'allowed': {'codes': 'codes', 'partial': 'codes', 'causes': 'causes', 'places': 'words', 'config': 'config'},

@@ -24,6 +24,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 TRUTH = Path(__file__).with_name('truth.json')
 CLAIMS = ('labels_fine', 'blames_labels', 'trace_valid')
 CLEAN = ('MG100', 'MG195')
+
+#: In place of values: whatever is given.
+ALL_VALUES = '*'
+
 SEVERITIES = ('error', 'warning', 'info')
 
 Pair = Tuple[str, Any]
@@ -135,8 +139,10 @@ def read_edits(finding: Dict[str, Any]) -> Iterator[Tuple[List[Pair], List[str],
     for edit in edits:
         pairs = [*nested(edit.get('config') or {}), *nested(edit.get('options') or {})]
         more, options = read_lines([*(edit.get('lines') or ()), edit.get('command') or ''])
-        files = [option for values in (edit.get('files') or {}).values() for option, _ in nested(dict(values))]
-        yield [*pairs, *more], [*options, *files], bool(edit.get('question'))
+        files = [pair for values in (edit.get('files') or {}).values() for pair in dict(values).items()]
+        # What dataset.json says is no label file.
+        options += [option for option, _ in files if option != 'dataset_json']
+        yield [*pairs, *more, *nested(dict(files))], options, bool(edit.get('question'))
     if not edits:
         pairs, options = read_lines(finding.get('lines') or ())
         yield pairs, options, False
@@ -180,7 +186,7 @@ def is_among(pair: Pair, wanted: Dict[str, Any]) -> bool:
     for name, values in wanted.items():
         if key != name and not key.endswith(f'.{name}'):
             continue
-        if values == '*':
+        if values == ALL_VALUES:
             return True
         if name == 'label_map':
             entries = value.items() if isinstance(value, dict) else value
