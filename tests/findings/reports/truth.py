@@ -142,7 +142,10 @@ def read_edits(finding: Dict[str, Any]) -> Iterator[Tuple[List[Pair], List[str],
         files = [pair for values in (edit.get('files') or {}).values() for pair in dict(values).items()]
         # What dataset.json says is no label file.
         options += [option for option, _ in files if option != 'dataset_json']
-        yield [*pairs, *more, *nested(dict(files))], options, bool(edit.get('question'))
+        pairs += [*more, *nested({key: value for key, value in files if key != 'num_classes'})]
+        # A guard, or a copy of the files, is told the number of classes that there is.
+        kept = [(key, value) for key, value in pairs if not ('pipeline' in key and key.endswith('num_classes'))]
+        yield kept, options, bool(edit.get('question'))
     if not edits:
         pairs, options = read_lines(finding.get('lines') or ())
         yield pairs, options, False
@@ -153,6 +156,8 @@ def read_lines(lines: Sequence[str]) -> Tuple[List[Pair], List[str]]:
     pairs: List[Pair] = []
     options = []
     for line in lines:
+        if 'Guard' in line or 'guard' in line.split('mmguard')[0]:
+            line = re.sub(r'num_classes=\d+', '', line)
         for key, text in re.findall(r'([\w.]+) ?= ?(\{[^{}]*\}|\([^()]*\)|\[[^\[\]]*\]|[\w.\'"-]+)', line):
             try:
                 pairs.append((key, ast.literal_eval(text)))
