@@ -5,8 +5,7 @@
     python tools/answers.py judge ANSWERS.json
 
 ``collect`` copies each report, runs its ``run.sh`` (or its ``gen.py`` and the commands of truth.json) with a
-``mmguard`` that records every call, then applies the first edits of its configs. Only data count: texts are compared
-with ``--texts``. ``judge`` counts harmful answers and first answers that are right.
+``mmguard`` that records every call, and applies first edits. ``judge`` counts harmful and right first answers.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ def copy_report(report: Path, work: Path, commands: Any) -> str:
         (work / 'set' / report.name / written).unlink()
     if typed:
         # What the report's own training says is of no interest unless a command reads it.
-        return '\n'.join(line for line in typed.splitlines() if re.search(NEEDED, line))
+        return '\n'.join(line.replace('| head -30', '') for line in typed.splitlines() if re.search(NEEDED, line))
     lab = any(word in (report / 'gen.py').read_text() for word in ('nibabel', 'nnUNet_raw'))
     make = ' || '.join(f'{"$LAB/" if lab else ""}python gen.py{option}' for option in ('', ' data', ' --data'))
     # A pattern of files stands for one command each.

@@ -156,7 +156,7 @@ def read_lines(lines: Sequence[str]) -> Tuple[List[Pair], List[str]]:
     pairs: List[Pair] = []
     options = []
     for line in lines:
-        if 'Guard' in line or 'guard' in line.split('mmguard')[0]:
+        if 'Guard' in line:
             line = re.sub(r'num_classes=\d+', '', line)
         for key, text in re.findall(r'([\w.]+) ?= ?(\{[^{}]*\}|\([^()]*\)|\[[^\[\]]*\]|[\w.\'"-]+)', line):
             try:
