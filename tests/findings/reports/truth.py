@@ -143,7 +143,7 @@ def read_edits(finding: Dict[str, Any]) -> Iterator[Tuple[List[Pair], List[str],
         # What dataset.json says is no label file.
         options += [option for option, _ in files if option != 'dataset_json']
         pairs += [*more, *nested({key: value for key, value in files if key != 'num_classes'})]
-        # A guard, or a copy of the files, is told the number of classes that there is.
+        # A guard repeats the number of classes in a pipeline: it does not change it.
         kept = [(key, value) for key, value in pairs if not ('pipeline' in key and key.endswith('num_classes'))]
         yield kept, options, bool(edit.get('question'))
     if not edits:
