@@ -15,4 +15,4 @@ def reported(
     command: str = SCAN,
 ) -> Situation:
     """A public report: codes that name its true cause, and what would have helped its writer."""
-    return Situation('', codes, build, says, never=never, command=command)
+    return Situation('', codes, build, command=command)
