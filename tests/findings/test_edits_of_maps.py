@@ -248,10 +248,3 @@ def test_what_asks_has_a_question_and_what_is_safe_has_none(name: str) -> None:
     for finding in found(name, False):
         for edit in finding.edits:
             assert bool(edit.question) == (edit.applicability == 'asks'), edit
-
-
-def test_where_no_edit_holds_it_is_said_where_to_look_without_a_command() -> None:
-    finding = of_code(found('each split has its own numbers', True), 'MG116')
-    assert not finding.edits
-    assert finding.advice.startswith('Look')
-    assert '`mmguard' not in finding.advice

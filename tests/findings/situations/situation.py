@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
-from targets import Build, scan_sets, target_of, values_of
+from targets import Build, find_unwritten, scan_sets, target_of, values_of
 
 from mmguard.config.changes import changed
 from mmguard.config.read import read_config
@@ -54,8 +54,7 @@ def holds(one: Situation, root: Path) -> None:
     assert first.code in one.codes, f'{one.truth}\n{first}'
     named = '\n'.join([*first.files, *first.places])
     assert [part for part in one.seen if part not in named] == [], first
-    written = values_of(first.edits[0]) if one.first else {}
-    assert {name: value for name, value in one.first.items() if value not in written.get(name, [])} == {}, written
+    assert not one.first or find_unwritten(first.edits[0], one.first) == {}, first.edits
     for finding in found:
         for name, values in values_of(finding.edits[0]).items() if finding.edits else ():
             harm = one.never.get(name, ())

@@ -55,7 +55,7 @@ def write_edit(target: Target, edit: Edit, root: Path) -> Target:
 def write_edited(path: Path, changes: Any) -> Path:
     """Write the config with changes next to it."""
     tree = changed(read_config(str(path)), changes)
-    edited = path.with_name('edited.py')
+    edited = path.with_name(f'{path.stem}_edited.py')
     edited.write_text(''.join(f'{key} = {part!r}\n' for key, part in tree.data.items()), encoding='utf-8')
     return edited
 
@@ -77,6 +77,12 @@ def values_of(edit: Edit) -> Dict[str, List[Any]]:
     found: Dict[str, List[Any]] = {}
     _add_values(found, (*edit.config, *edit.options, *(pair for _, pairs in edit.files for pair in pairs)))
     return found
+
+
+def find_unwritten(edit: Edit, expected: Mapping[str, Any]) -> Dict[str, Any]:
+    """Find what an edit was to write, name -> value, and does not."""
+    written = values_of(edit)
+    return {name: value for name, value in expected.items() if value not in written.get(name, [])}
 
 
 def _add_values(found: Dict[str, List[Any]], pairs: Iterable[Any]) -> None:
