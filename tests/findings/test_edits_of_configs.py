@@ -164,8 +164,7 @@ def test_all_heads_of_one_channel_are_corrected_at_once(tmp_path: Path, auxiliar
 
 
 @pytest.mark.parametrize(
-    ('code', 'values', 'loss'),
-    [('MG214', (0, 1, VOID), dict(CE, class_weight=[1.0, 2.0])), ('MG116', (0, 5), CE)],
+    ('code', 'values', 'loss'), [('MG214', (0, 1, VOID), dict(CE, class_weight=[1.0, 2.0])), ('MG116', (0, 5), CE)]
 )
 def test_what_guards_the_training_guards_the_evaluation_too(
     tmp_path: Path, code: str, values: Sequence[int], loss: Dict[str, Any]

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, NamedTuple, Tuple
 
 import pytest
 import torch
@@ -134,21 +133,3 @@ def test_the_first_edit_closes_a_rebuilt_report(name: str) -> None:
     followed = {config: one for config, one in outcomes_of(name).items() if not one.skipped}
     assert {config: (one.said, one.faults) for config, one in followed.items() if one.faults} == {}
     assert {config: (one.said, one.stopped) for config, one in followed.items() if one.stopped} == {}
-
-
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif(not REPORTS, reason='CASES names no folder of rebuilt reports')
-def test_the_tally(capsys: pytest.CaptureFixture) -> None:
-    found: List[Outcome] = [one for name in REPORTS for one in outcomes_of(name).values()]
-    followed = [one for one in found if not one.skipped]
-    why = Counter(skipped(name)[0] or 'an edit is followed' for name in REPORTS)
-    with capsys.disabled():
-        print(
-            f'\nrebuilt reports: {len(REPORTS)}; {len(followed)} configs have an edit '
-            f'({sum(one.is_first for one in followed)} of their first finding), '
-            f'{sum(not one.faults for one in followed)} of them close the case, '
-            f'{sum(not one.stopped for one in followed)} train. Reports:'
-        )
-        for reason, number in why.most_common():
-            print(f'  {number:3d} {reason}')
-    assert followed

@@ -78,7 +78,7 @@ class Case(NamedTuple):
         if not self.edits:
             return None
         first = self.edits[0]
-        if first.edit.applicability == 'safe' or not first.edit.question:
+        if first.edit.applicability != 'asks':
             return first
         return next((followed for followed in self.edits if not followed.harm), first)
 

@@ -52,10 +52,7 @@ def fractions(values: Iterable[int]) -> Tuple[float, ...]:
 def of_cityscapes(values: Iterable[int]) -> Means:
     """Raw ids: 19 of them are classes."""
     found = set(values)
-    return Means(
-        tuple(id_ for id_ in CITYSCAPES_IDS if id_ in found),
-        tuple(sorted(found - set(CITYSCAPES_IDS))),
-    )
+    return Means(tuple(id_ for id_ in CITYSCAPES_IDS if id_ in found), tuple(sorted(found - set(CITYSCAPES_IDS))))
 
 
 BINARY = Means((0, 255))

@@ -113,9 +113,7 @@ SITUATIONS: Dict[str, Situation] = {
         'seg_pad_val=0 although 255 is ignored: padding is trained as road',
         ('MG208',),
         seg_config(
-            scenes(range(5), 6),
-            FIVE,
-            seg_model(5, data_preprocessor=dict(type='SegDataPreProcessor', seg_pad_val=0)),
+            scenes(range(5), 6), FIVE, seg_model(5, data_preprocessor=dict(type='SegDataPreProcessor', seg_pad_val=0))
         ),
         first=dict(seg_pad_val=255),
     ),
