@@ -10,7 +10,7 @@ from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 import detection_reports
 import segmentation_reports
 from all_situations import SITUATIONS
-from harm import forbidden, harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
+from harm import harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
 from meanings import MEANS
 from once_a_run import once_a_run
 from situation import SCAN
@@ -62,11 +62,10 @@ class Followed(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A situation, all edits of its first finding that a machine can write, and what they must not do."""
+    """The first finding of a situation, and all of its edits that a machine can write."""
 
     first: Finding
     edits: Tuple[Followed, ...]
-    forbidden: Tuple[str, ...]
 
     @property
     def is_fine(self) -> bool:
@@ -96,7 +95,7 @@ def case_of(name: str) -> Case:
             if edit.config or edit.options or edit.files:
                 after = written(BUILDS[name], edit, root / 'as_it_is', root / f'edited_{number}')
                 edits.append(judged(name, edit, root / 'as_it_is', first, after, found.codes, before))
-        return Case(first, tuple(edits), tuple(forbidden(name, before)))
+        return Case(first, tuple(edits))
 
 
 class Scan(NamedTuple):

@@ -28,27 +28,18 @@ def normalised(boxes: List[Boxes]) -> List[Boxes]:
     return [[(i, [x / 320, y / 240, w / 320, h / 240]) for i, (x, y, w, h) in image] for image in boxes]
 
 
-def texts(data: Dict[str, Any]) -> None:
-    for one in data['annotations']:
-        one['category_id'] = str(one['category_id'])
+def with_key(key: str, value: Any, every: int = 1) -> Callable[[Dict[str, Any]], None]:
+    """Set a key of every so many annotation; a function makes the value of what was there."""
+
+    def change(data: Dict[str, Any]) -> None:
+        for one in data['annotations'][::every]:
+            one[key] = value(one[key]) if callable(value) else value
+
+    return change
 
 
-def counts_from_zero(data: Dict[str, Any]) -> None:
-    for one in data['annotations']:
-        one['category_id'] -= 1
-
-
-def text_boxes(data: Dict[str, Any]) -> None:
-    for one in data['annotations']:
-        one['bbox'] = [str(part) for part in one['bbox']]
-
-
-def no_categories(data: Dict[str, Any]) -> None:
-    data['categories'] = []
-
-
-def no_annotations(data: Dict[str, Any]) -> None:
-    data['annotations'] = []
+def minus_one(label: int) -> int:
+    return label - 1
 
 
 def voc(drawn: Any, num_classes: Any = None, **more: Any) -> Callable[[Path], Any]:
@@ -105,13 +96,17 @@ SITUATIONS: Dict[str, Situation] = {
     'annotations count from 0, categories from 1': Situation(
         'category_id is one less than the id that is named: 0 is named by nobody',
         ('MG149',),
-        rewritten(counts_from_zero, None, numbered('cat', 'dog', 'cow')),
+        rewritten(with_key('category_id', minus_one), None, numbered('cat', 'dog', 'cow')),
         first=dict(label_map={0: 1, 1: 2, 2: 3}),
     ),
-    'no categories': Situation('"categories" is empty', ('MG149',), rewritten(no_categories, None)),
-    'no annotations': Situation('the JSON of a test set, without annotations', ('MG174',), rewritten(no_annotations)),
+    'no categories': Situation(
+        '"categories" is empty', ('MG149',), rewritten(lambda data: data.update(categories=[]), None)
+    ),
+    'no annotations': Situation(
+        'the JSON of a test set, without annotations', ('MG174',), rewritten(lambda data: data.update(annotations=[]))
+    ),
     'category_id is text': Situation(
-        '"1" is not 1: no annotation has a category', ('MG176', 'MG149'), rewritten(texts)
+        '"1" is not 1: no annotation has a category', ('MG176', 'MG149'), rewritten(with_key('category_id', str))
     ),
     'boxes are corners': Situation(
         'bbox holds x1, y1, x2, y2 instead of x, y, width, height',
@@ -125,11 +120,15 @@ SITUATIONS: Dict[str, Situation] = {
         json_alone(NAMES, 3, normalised(GOOD)),
         first=dict(boxes='fractions'),
     ),
-    'boxes of texts': Situation('bbox holds texts: ["10", "20", ...]', ('MG176', 'MG153'), rewritten(text_boxes)),
+    'boxes of texts': Situation(
+        'bbox holds texts: ["10", "20", ...]',
+        ('MG176', 'MG153'),
+        rewritten(with_key('bbox', lambda box: [*map(str, box)])),
+    ),
     'every annotation is a crowd': Situation(
         'a converter wrote iscrowd=1 for every RLE mask: nothing is trained on',
         ('MG174',),
-        json_alone(NAMES, 3, GOOD, annotation=dict(iscrowd=1)),
+        rewritten(with_key('iscrowd', 1)),
         first=dict(no_crowds=True),
     ),
     'area and iscrowd are missing': Situation(

@@ -106,11 +106,20 @@ def write_config(root: Path, **parts: Any) -> Path:
     return path
 
 
-def train_config(root: Path, model: Model, data: Dict[str, Any], scope: str = 'mmseg', **parts: Any) -> Any:
-    """A config that trains on a data set; the training alone is scanned."""
-    loader = dict(batch_size=2, dataset=data)
-    path = write_config(root, default_scope=scope, model=model, train_dataloader=loader, **parts)
-    return path, dict(splits=('train',))
+def train_config(
+    root: Path,
+    model: Model,
+    data: Dict[str, Any],
+    scope: str = 'mmseg',
+    val: Any = None,
+    look_at: str = 'train',
+    **parts: Any,
+) -> Any:
+    """A config that trains on a data set; only the training is scanned, if ``look_at`` names no other split."""
+    parts['train_dataloader'] = dict(batch_size=2, dataset=data)
+    if val is not None:
+        parts['val_dataloader'] = dict(batch_size=1, dataset=val)
+    return write_config(root, default_scope=scope, model=model, **parts), dict(splits=(look_at,))
 
 
 def old(model: Model, scope: str, **data: Any) -> Build:
@@ -161,16 +170,14 @@ def seg_config(
         drawn = list(arrays)
         save(root / 'masks/train', drawn, **(files or {}))
         save_photos(root / 'images/train', len(drawn), ending=ending)
-        parts = dict(default_scope='mmseg', model=model)
+        parts: Dict[str, Any] = {}
         if 'Guard' in repr((model, settings)):
             parts.update(custom_imports=dict(imports=['mmguard']), custom_hooks=[dict(type='LabelGuardHook')])
-        parts['train_dataloader'] = dict(batch_size=2, dataset=seg_data(root, classes, **settings))
         if val is not None:
             save(root / 'masks/val', val)
             save_photos(root / 'images/val', len(val), ending=ending)
-            data = seg_data(root, **{'classes': classes, **settings, **(val_settings or {})}, split='val')
-            parts['val_dataloader'] = dict(batch_size=1, dataset=data)
-        return write_config(root, **parts), dict(splits=(look_at,))
+            parts['val'] = seg_data(root, **{'classes': classes, **settings, **(val_settings or {})}, split='val')
+        return train_config(root, model, seg_data(root, classes, **settings), look_at=look_at, **parts)
 
     return build
 
@@ -264,13 +271,11 @@ def coco_config(
 
     def build(root: Path) -> Any:
         coco_json(root / 'train/ann.json', categories, drawn or some_boxes(list(categories)), **more)
-        parts: Dict[str, Any] = dict(default_scope='mmdet', model=model)
-        parts['train_dataloader'] = dict(batch_size=2, dataset=coco_data(root, classes, **(settings or {})))
+        data = None
         if val is not None:
             coco_json(root / 'val/ann.json', val, some_boxes(list(val), 4))
             data = coco_data(root, classes if val_classes is None else val_classes, 'val', test_mode=True)
-            parts['val_dataloader'] = dict(batch_size=1, dataset=data)
-        return write_config(root, **parts), dict(splits=(look_at,))
+        return train_config(root, model, coco_data(root, classes, **(settings or {})), 'mmdet', data, look_at)
 
     return build
 
@@ -320,7 +325,6 @@ def voc_config(drawn: Sequence[VocObjects], classes: Any, model: Model, **more: 
         )
         if classes is not None:
             data['metainfo'] = dict(classes=classes)
-        parts = dict(default_scope='mmdet', model=model, train_dataloader=dict(batch_size=2, dataset=data))
-        return write_config(root, **parts), dict(splits=('train',))
+        return train_config(root, model, data, 'mmdet')
 
     return build
