@@ -30,15 +30,18 @@ for _rule in RULES:
             setattr(_rule, _name, _rule.code)
 """,
     'mmguard/findings/engine.py': """
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
 class Blank(Finding):
     def __post_init__(self):
-        for name in {{'title', 'cause', 'evidence', 'advice'}} & set(vars(self)):
+        for name in ('title', 'evidence', 'advice'):
             object.__setattr__(self, name, self.code)
 
 
 def _blank(edit, code):
-    texts = {{'title', 'text', 'question', 'note'}} & set(vars(edit))
-    return replace(edit, **{{name: code for name in texts if getattr(edit, name)}})
+    return replace(edit, title=code, question=edit.question and code, notes=tuple(code for _ in edit.notes))
 
 
 def _blank_all(found):
