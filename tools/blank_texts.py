@@ -3,8 +3,7 @@
     python tools/blank_texts.py --seed 3 tests/findings
     python tools/blank_texts.py --codes MG102,MG214 --select framework
 
-A test that fails asserts a sentence: outside of the snapshots there should be none. Snapshots and generated pages are
-written again in the copy. Other arguments go to pytest.
+Such a test asserts a sentence. Snapshots and generated pages are written again; other arguments go to pytest.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import List, Sequence, Set
+from typing import Dict, List, Sequence, Set
 
 ROOT = Path(__file__).parents[1]
 #: File of the copy -> what is added at its end.
@@ -54,10 +53,7 @@ def _blank_all(found):
 
 
 _diagnose = diagnose
-
-
-def diagnose(*args, **more):
-    return [_blank_all(found) for found in _diagnose(*args, **more)]
+diagnose = lambda *args, **more: [_blank_all(found) for found in _diagnose(*args, **more)]
 """,
 }
 #: Generated pages -> their module.
@@ -66,8 +62,7 @@ PAGES = {'docs/findings.md': 'mmguard.findings.catalogue', 'docs/errors.md': 'mm
 
 def copy_tree(root: Path) -> None:
     """Copy the tracked files, as they are now."""
-    listed = subprocess.run(['git', 'ls-files', '-z'], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
-    for name in filter(None, listed.decode().split('\0')):
+    for name in subprocess.check_output(['git', 'ls-files', '-z'], cwd=ROOT, text=True).rstrip('\0').split('\0'):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_file():
             shutil.copy(ROOT / name, root / name)
@@ -79,21 +74,20 @@ def blank_rules(root: Path, codes: Sequence[str]) -> None:
         with (root / name).open('a', encoding='utf-8') as file:
             file.write(code.format(codes=set(codes)))
     for name, module in PAGES.items():
-        page = subprocess.run([sys.executable, '-m', module], cwd=root, env=_env(root), stdout=subprocess.PIPE)
-        if page.returncode == 0:
-            (root / name).write_bytes(page.stdout)
+        command = [sys.executable, '-m', module]
+        (root / name).write_bytes(subprocess.check_output(command, cwd=root, env=_env(root)))
 
 
 def find_failures(root: Path, words: Sequence[str]) -> Set[str]:
     """Run pytest in the copy; return the ids of the tests that fail."""
     cache = root / '.pytest_cache/v/cache/lastfailed'
-    has_snapshots = '--update-snapshots' in (root / 'tests/conftest.py').read_text(encoding='utf-8')
+    has_snapshots = any('--update-snapshots' in file.read_text('utf-8') for file in root.glob('**/conftest.py'))
     command = [sys.executable, '-m', 'pytest', '-q', '-n', '2', '--tb=no', *words]
     subprocess.run([*command, *['--update-snapshots'] * has_snapshots], cwd=root, env=_env(root))
     return set(json.loads(cache.read_text(encoding='utf-8'))) if cache.exists() else set()
 
 
-def _env(root: Path) -> dict:
+def _env(root: Path) -> Dict[str, str]:
     return {**os.environ, 'PYTHONPATH': str(root), 'OMP_NUM_THREADS': '1'}
 
 

@@ -13,7 +13,7 @@ from mmguard.cli import main
 
 @pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
 def test_a_list_that_stayed_at_the_wrapper_is_one_fault(tmp_path: Path) -> None:
-    """Nothing beside it advises a head of as many classes as the type has."""
+    """No other finding advises a head of as many classes as the type has."""
     coco_json(tmp_path / 'train/ann.json', {24: 'person', 25: 'rider'}, some_boxes([24, 25], 3))
     inner = dict(coco_data(tmp_path, None), type='CityscapesDataset')
     outer = dict(type='RepeatDataset', times=8, dataset=inner, metainfo=dict(classes=('person',)))

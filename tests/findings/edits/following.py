@@ -11,13 +11,12 @@ import detection_reports
 import segmentation_reports
 from all_situations import SITUATIONS
 from harm import harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
-from meanings import MEANS
+from meanings import MEANS, TRUE_BOXES
 from once_a_run import once_a_run
 from situation import SCAN
 from stock_losses import loss_fault
 from targets import Build, Target, scan_sets, target_of, write_edit
 from trained import Trained, trained_on
-from true_boxes import TRUE_BOXES
 
 from mmguard.findings import Finding
 from mmguard.findings.edits import Edit

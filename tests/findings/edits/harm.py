@@ -6,9 +6,8 @@ from collections import Counter
 from typing import Dict, List, Sequence, Set
 
 import numpy as np
-from meanings import Means
+from meanings import Boxes, Means
 from trained import Trained
-from true_boxes import Boxes
 
 from mmguard.findings.views import folded
 

@@ -1,17 +1,19 @@
-"""What the values of label maps really mean, written down before any edit was tried on them.
+"""Meanings of the values of label maps, and places of objects, written down before any edit was tried on them.
 
 Forbidden outcomes follow: no void value may be trained as a class, no class ignored, no two swapped or made one.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
+from annotation_files import VOC_GOOD
 from drawn_scenes import VOID
 from mask_files import STREET, VOC_COLOURS
 from mask_values import CITYSCAPES_IDS, COCO_STUFF
 from segmentation_reports import COLOURS
+from situation import some_boxes
 
 
 class Means(NamedTuple):
@@ -131,4 +133,27 @@ MEANS: Dict[str, Means] = {
     'reports: pytorch/pytorch#53959': Means(fractions(range(4))),
     'reports: alexgkendall/SegNet-Tutorial#161': first(2),
     'reports: divamgupta/image-segmentation-keras#117': first(4),
+}
+
+Box = Tuple[float, ...]
+Boxes = List[List[Box]]
+
+
+def of_voc(*before: List[Box]) -> Boxes:
+    """Pictures of one situation, then those that all have."""
+    return [*before, *([tuple(box) for _, box in image] for image in VOC_GOOD)]
+
+
+COCO = [[(x, y, x + w, y + h) for _, (x, y, w, h) in image] for image in some_boxes([0, 1, 2])]
+
+#: Of each picture its objects, left, top, right, bottom.
+TRUE_BOXES: Dict[str, Boxes] = {
+    'annotation_files: boxes are corners': COCO,
+    'annotation_files: boxes are normalised': COCO,
+    'annotation_files: boxes of texts': COCO,
+    'annotation_files: VOC: corners count from 0': of_voc([(0, 0, 80, 90)]),
+    'annotation_files: VOC: normalised corners': [[(32, 48, 160, 168), (96, 24, 288, 192)]] * 6,
+    'detection_configs: boxes are corners': COCO,
+    'detection_configs: boxes are normalised': COCO,
+    'annotation_files: pytorch/vision#1128': [[(120, 90, 160, 150), (30, 120, 180, 190)]] * 6,
 }

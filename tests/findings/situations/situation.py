@@ -160,7 +160,6 @@ def seg_config(
     files: Optional[Dict[str, Any]] = None,
     val: Any = None,
     look_at: str = 'train',
-    val_settings: Optional[Dict[str, Any]] = None,
     **settings: Any,
 ) -> Build:
     """An mmseg config with its files; ``val`` gives it a second split of other label maps."""
@@ -176,7 +175,7 @@ def seg_config(
         if val is not None:
             save(root / 'masks/val', val)
             save_photos(root / 'images/val', len(val), ending=ending)
-            parts['val'] = seg_data(root, **{'classes': classes, **settings, **(val_settings or {})}, split='val')
+            parts['val'] = seg_data(root, classes, 'val', **settings)
         return train_config(root, model, seg_data(root, classes, **settings), look_at=look_at, **parts)
 
     return build

@@ -73,7 +73,7 @@ def _rewrite(place: Path, options: Dict[str, Any], out: Path) -> None:
 
 
 def values_of(edit: Edit) -> Dict[str, List[Any]]:
-    """Each name that an edit writes, in a config, an option or a file -> its values."""
+    """Return each name that an edit writes, in a config, an option or a file -> its values."""
     found: Dict[str, List[Any]] = {}
     _add_values(found, (*edit.config, *edit.options, *(pair for _, pairs in edit.files for pair in pairs)))
     return found

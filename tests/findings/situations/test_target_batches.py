@@ -21,7 +21,7 @@ Make = Callable[[], Tuple[Tensor, Tensor, Dict[str, Any]]]
 
 
 def regions(values: Any, shape: Tuple[int, ...] = (2, 24, 32), cell: int = 8) -> Tensor:
-    """A label map of blocks of these values, each value at least once."""
+    """Draw a label map of blocks of these values, each value at least once."""
     n, h, w = shape
     blocks = torch.randint(0, len(values), (n, h // cell, w // cell), generator=RANDOM)
     flat = blocks.flatten()
@@ -31,7 +31,7 @@ def regions(values: Any, shape: Tuple[int, ...] = (2, 24, 32), cell: int = 8) ->
 
 
 def batch(classes: int, target: Tensor, size: Any = None, **options: Any) -> Make:
-    """Scores (N, C, H, W) beside a target of whatever shape."""
+    """Make scores (N, C, H, W) for a target of any shape."""
 
     def make() -> Tuple[Tensor, Tensor, Dict[str, Any]]:
         n, h, w = size or (target.shape[0], *target.shape[-2:])
@@ -52,8 +52,8 @@ def masks(top: float) -> Tensor:
     return channel(regions((0, 1)) * top)
 
 
-def clamped(scores: Tensor, target: Tensor) -> Tensor:
-    """A Dice loss as people write it: what does not fit one_hot is clamped first."""
+def clamp_dice(scores: Tensor, target: Tensor) -> Tensor:
+    """Compute a Dice loss as people write it: what does not fit one_hot is clamped first."""
     classes = scores.shape[1]
     wanted = one_hot(target.clamp(0, classes - 1), classes).movedim(-1, 1).float()
     found = scores.softmax(1)
@@ -68,7 +68,7 @@ COCO_STUFF = (254, 0, 2, 12, 52, 104, 158, 165, 176)
 PASS: Dict[str, Make] = {
     'weights of Cityscapes for Cityscapes': batch(19, regions(range(12)), weight=torch.ones(19)),
     'BCE of floats': batch(1, masks(1.0).float()),
-    'ToTensor and long, with void: 1 where nobody labelled': batch(19, (VOID / 255).long(), ignore_index=255),
+    'ToTensor and long, with void: void becomes 1': batch(19, (VOID / 255).long(), ignore_index=255),
     'PaddleSeg#1499: weights looked up by label': batch(10, VOID, ignore_index=255, weight=torch.ones(10)),
     'PaddleSeg#2270: Dice makes one-hot of 255': batch(19, VOID, ignore_index=255),
     'pytorch#15508: a bug of torch 1.0': call(torch.zeros(6, 3), torch.tensor([0, 1, 255, 0, 1, 2]), ignore_index=255),
@@ -82,7 +82,7 @@ WARN: Dict[str, Make] = {
     'UniMatch#29: 0/255 masks where 255 is ignored': batch(2, regions((0, 255)), ignore_index=255),
     'a label map sends nearly all to 255': batch(19, torch.where(torch.arange(32) < 30, 255, SIX), ignore_index=255),
 }
-#: (call, what it raises, the code that it names first: shapes and dtypes are no findings).
+#: (call, what it raises, the code that it names first: shapes and dtypes are not findings).
 RAISE: Dict[str, Tuple[Make, Type[Exception], str]] = {
     'PIDNet#81: tables of Cityscapes for 6 classes': (
         batch(6, torch.full((4, 32, 64), 255), weight=torch.ones(19), ignore_index=255),
@@ -90,7 +90,7 @@ RAISE: Dict[str, Tuple[Make, Type[Exception], str]] = {
         '',
     ),
     'Pytorch-UNet#258: n_classes counts the foreground': (batch(3, FOUR), LabelGuardError, 'MG102'),
-    'pytorch#12670: -4 is no label': (
+    'pytorch#12670: -4 is not a label': (
         call(torch.zeros(6, 5), torch.tensor([0, -1, 4, -4, 2, 1]), ignore_index=-1),
         LabelGuardError,
         'MG105',
@@ -126,7 +126,7 @@ RAISE: Dict[str, Tuple[Make, Type[Exception], str]] = {
     'masks of bool': (batch(1, regions((0, 1), (2, 48, 48)).unsqueeze(1).bool()), TargetTypeError, ''),
     'the channel last': (batch(7, regions(range(7)).unsqueeze(-1), size=(2, 24, 32)), TargetShapeError, ''),
     'a Dice that clamps what is ignored': (
-        batch(4, regions((0, 1, 2, 3, 255)), ignore_index=255, loss=clamped),
+        batch(4, regions((0, 1, 2, 3, 255)), ignore_index=255, loss=clamp_dice),
         TargetShapeError,
         '',
     ),
