@@ -8,7 +8,7 @@ from mmguard.findings import RULES, LabelFacts, diagnose
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.rules.labels.out_of_range import OutOfRange
 from mmguard.findings.rules.labels.stray_value import StrayValue
-from mmguard.findings.signatures import SIGNATURES
+from mmguard.findings.signatures import read_signatures
 from mmguard.findings.volume_examples import voxels
 
 CODES = {cause.code: cause for cause in RULES}
@@ -40,7 +40,7 @@ def test_what_is_likelier_is_never_left_out() -> None:
 
 @pytest.mark.parametrize('code', sorted(CODES))
 def test_causes_explain_others_that_exist(code: str) -> None:
-    known = {*CODES, *(signature.code for signature in SIGNATURES)}
+    known = {*CODES, *(signature.code for signature in read_signatures())}
     assert set(CODES[code].explains) <= known - {code}
 
 

@@ -1,10 +1,10 @@
-"""The signatures in words, for docs/errors.md."""
+"""Page of the error signatures, docs/errors.md."""
 
 from __future__ import annotations
 
 from typing import List
 
-from mmguard.findings.signatures import GROUPS, SIGNATURES, Signature
+from mmguard.findings.signatures.signature import Signature, read_groups, read_signatures
 
 INTRODUCTION = """# What an error says
 
@@ -18,27 +18,27 @@ said to be not known.
 
 
 def page() -> str:
-    """docs/errors.md."""
+    """Return docs/errors.md."""
     lines = [INTRODUCTION, '| code | what the error says |', '| --- | --- |']
-    for signature in sorted(SIGNATURES, key=lambda signature: signature.code):
-        lines.append(f'| [{signature.code}](#{signature.code.lower()}) | {_escaped(signature.summary)} |')
-    for group, signatures in GROUPS.items():
+    for signature in sorted(read_signatures(), key=lambda signature: signature.code):
+        lines.append(f'| [{signature.code}](#{signature.code.lower()}) | {_escape(signature.title)} |')
+    for group, signatures in read_groups().items():
         lines += ['', f'## {group}']
         for signature in signatures:
-            lines += _entry(signature)
+            lines += _list_entry(signature)
     return '\n'.join(lines) + '\n'
 
 
-def _entry(signature: Signature) -> List[str]:
-    lines = ['', f'### {signature.code}', '', f'**{_escaped(signature.summary)}**', '', _escaped(signature.meaning), '']
+def _list_entry(signature: Signature) -> List[str]:
+    lines = ['', f'### {signature.code}', '', f'**{_escape(signature.title)}**', '', _escape(signature.meaning), '']
     for number, cause in enumerate(signature.causes, 1):
         codes = ', '.join(f'[{code}](findings.md#{code.lower()})' for code in cause.codes)
-        tell = f' *{_escaped(cause.tell)}*' if cause.tell else ''
-        lines.append(f'{number}. {_escaped(cause.text)}{tell}{f" ({codes})" if codes else ""}')
+        look = f' *{_escape(cause.look)}*' if cause.look else ''
+        lines.append(f'{number}. {_escape(cause.text)}{look}{f" ({codes})" if codes else ""}')
     return [*lines, '', f'Next: `{signature.command}`']
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     # Outside of backticks a star or an underscore would start emphasis.
     parts = text.split('`')
     return '`'.join(part if place % 2 else part.replace('*', '\\*') for place, part in enumerate(parts)).replace(

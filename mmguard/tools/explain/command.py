@@ -60,10 +60,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _list_codes() -> int:
     from mmguard.findings.catalogue import entries
-    from mmguard.findings.signatures import SIGNATURES
+    from mmguard.findings.signatures import read_signatures
 
     lines = [(entry.code, entry.summary) for entry in entries()]
-    lines += [(signature.code, signature.summary) for signature in SIGNATURES]
+    lines += [(signature.code, signature.title) for signature in read_signatures()]
     for code, summary in sorted(lines):
         print(f'{code}  {summary}')
     return CLEAN
@@ -71,11 +71,11 @@ def _list_codes() -> int:
 
 def _explain_code(what: str) -> int:
     from mmguard.findings.catalogue import RETIRED, entries
-    from mmguard.findings.signatures import SIGNATURES
+    from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
     code = what.upper()
-    signed = [signature for signature in SIGNATURES if signature.code == code]
+    signed = [signature for signature in read_signatures() if signature.code == code]
     if signed:
         print(signature_text(signed[0]))
         return CLEAN
@@ -87,7 +87,7 @@ def _explain_code(what: str) -> int:
     if not found:
         if not _CODE.fullmatch(what):
             raise CannotRun(f'{what}: there is no such file or folder, and it is no code (MG102)')
-        codes = sorted([*(entry.code for entry in known), *(signature.code for signature in SIGNATURES)])
+        codes = sorted([*(entry.code for entry in known), *(signature.code for signature in read_signatures())])
         raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}')
     entry = found[0]
     joined = f'{code} is now {entry.code}.\n\n' if code != entry.code else ''

@@ -9,7 +9,7 @@ from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tupl
 
 from mmguard.findings.absent import absent_in
 from mmguard.findings.finding import ERROR, Finding
-from mmguard.findings.signatures import SIGNATURES, Cause, Signature
+from mmguard.findings.signatures import Cause, Signature, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, RAISED
 from mmguard.findings.unused import unused_in
 from mmguard.tools.explain.reader import Reader
@@ -183,11 +183,11 @@ def weigh(signature: Signature, around: str, known: Known) -> List[Weighed]:
 
 def _weighed(cause: Cause, around: str, known: Known) -> Weighed:
     found = tuple(finding for finding in known.findings if finding.code in cause.codes)
-    contradicted = bool(cause.against) and _compiled(cause.against).search(around) is not None
-    hinted = bool(cause.clue) and not contradicted and _compiled(cause.clue).search(around) is not None
+    contradicted = bool(cause.contradicts) and _compiled(cause.contradicts).search(around) is not None
+    hinted = bool(cause.supports) and not contradicted and _compiled(cause.supports).search(around) is not None
     if found:
         return Weighed(cause, CONFIRMED, found, hinted)
-    if cause.unless and _compiled(cause.unless).search(around):
+    if cause.refutes and _compiled(cause.refutes).search(around):
         return Weighed(cause, REFUTED)
     if cause.codes and all(known.decides(code) for code in cause.codes):
         return Weighed(cause, REFUTED)
@@ -197,7 +197,7 @@ def _weighed(cause: Cause, around: str, known: Known) -> Weighed:
 def signature_of(raised: Raised) -> Optional[Signature]:
     """The first signature that an exception, or a line, fits."""
     said = raised.said[:_LONGEST]
-    for signature in SIGNATURES:
+    for signature in read_signatures():
         fits = _compiled(signature.pattern).search(said) is not None
         if fits and (not signature.place or _compiled(signature.place).search(raised.around)):
             return signature

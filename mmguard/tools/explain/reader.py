@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Optional
+from functools import lru_cache
+from typing import Dict, Iterable, List, Optional, Pattern
 
-from mmguard.findings.signatures import SIGNATURES
+from mmguard.findings.signatures import read_signatures
 from mmguard.tools.explain.dice import PseudoDice
 from mmguard.tools.explain.lines import LONGEST, Line, read_line
 from mmguard.tools.explain.troubles import Frame, Raised, Trouble
@@ -65,13 +66,17 @@ _JOINED = re.compile(
 )
 _IGNORED = re.compile(r'^(?:Exception ignored in|--- Logging error ---)')
 _WARNED = re.compile(r'Warning\b')
-_BARE = re.compile(
-    '|'.join(f'(?:{_pattern})' for _pattern in dict.fromkeys(s.pattern for s in SIGNATURES if s.bare)), re.MULTILINE
-)
 _IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
 #: Its import in a config that was logged, or a line of its hook.
 _IMPORTED = re.compile(r'\bimports\b\W{1,40}mmguard\b| - guard: ')
 _NUMBERS = re.compile(r'\d+')
+
+
+@lru_cache(maxsize=None)
+def _bare() -> Pattern[str]:
+    """Return the pattern of the signatures that need no exception."""
+    patterns = dict.fromkeys(signature.pattern for signature in read_signatures() if signature.bare)
+    return re.compile('|'.join(f'(?:{pattern})' for pattern in patterns), re.MULTILINE)
 
 
 class Reader:
@@ -232,7 +237,7 @@ class Reader:
             trouble = Trouble(self.lines, line.rank, [Raised(alone.group('kind'), alone.group('message'))])
             self._open[line.rank] = _Open(trouble, line, is_raised=True)
             self._add(trouble)
-        elif _BARE.search(text) and not _WARNED.search(text):
+        elif _bare().search(text) and not _WARNED.search(text):
             # Every thread of a kernel says the same of itself.
             key = line.rank + _NUMBERS.sub('', text)
             if key in self._said:
@@ -335,7 +340,7 @@ class _Open:
             self.blank += 1
             return self.blank < 3
         self.lines += 1
-        is_other = _PROGRESS.search(text) or _IGNORED.match(text) or _BARE.search(text) or _LONE.match(text)
+        is_other = _PROGRESS.search(text) or _IGNORED.match(text) or _bare().search(text) or _LONE.match(text)
         if self.lines > _MESSAGE_LINES or (is_other and not self.trouble.chain[-1].message.endswith(':')):
             return False
         if self.blank and not text[:1].isspace() and self.lines > 12:

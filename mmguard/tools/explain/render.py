@@ -8,7 +8,7 @@ import textwrap
 from typing import Any, Dict, List, Optional
 
 from mmguard.findings.brief import brief
-from mmguard.findings.signatures import SIGNATURES, Signature
+from mmguard.findings.signatures import Signature, read_signatures
 from mmguard.text.visible import visible
 from mmguard.text.words import counted, sentences
 from mmguard.tools.explain.explained import CONFIRMED, HINTED, REFUTED, Explanation, Weighed
@@ -41,9 +41,9 @@ def as_text(
     """
     signature = found.signature
     head = (
-        f'{signature.code}  {signature.summary}'
+        f'{signature.code}  {signature.title}'
         if signature
-        else f'not known: none of {len(SIGNATURES)} signatures fits'
+        else f'not known: none of {len(read_signatures())} signatures fits'
     )
     rows = [head, '', *_error_rows(found, name, width)]
     if signature is None:
@@ -82,7 +82,7 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
         cause = f'{likely}: {sentences(first.cause.text)[0]}{f" [{standing}]" if standing else ""}'
         texts = [sentences(signature.meaning)[0], cause]
         # What was found beside it is the third sentence.
-        texts += [f'to see: {sentences(first.cause.tell)[0]}'] if first.cause.tell and not found.more else []
+        texts += [f'to see: {sentences(first.cause.look)[0]}'] if first.cause.look and not found.more else []
     texts += [f'true line: {_TRUE_LINE_IN_BRIEF}'] if found.is_asynchronous else []
     texts.append(f'more with --verbose: {counted(left, "other cause") if left else "all that is known of it"}')
     return [row for text in texts for row in _wrapped(text, width, '  ')]
@@ -94,9 +94,9 @@ def _is_confirmed(found: Explanation) -> bool:
 
 def signature_text(signature: Signature) -> str:
     """What `mmguard explain CODE` prints of a signature."""
-    rows = [f'{signature.code}  {signature.summary}', '', signature.meaning, '', 'Causes, the likeliest first:']
+    rows = [f'{signature.code}  {signature.title}', '', signature.meaning, '', 'Causes, the likeliest first:']
     for number, cause in enumerate(signature.causes, 1):
-        tell = f' To see whether it is this one: {cause.tell}' if cause.tell else ''
+        tell = f' To see whether it is this one: {cause.look}' if cause.look else ''
         codes = f' ({", ".join(cause.codes)})' if cause.codes else ''
         rows.append(f'{number}. {cause.text}{tell}{codes}')
     return '\n'.join([*rows, '', f'Next: {signature.command}'])
@@ -119,7 +119,7 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     record['causes'] = [
         {
             'cause': weighed.cause.text,
-            'tell': weighed.cause.tell,
+            'look': weighed.cause.look,
             'codes': list(weighed.cause.codes),
             'standing': weighed.standing,
             'findings': [finding.code for finding in weighed.findings],
@@ -175,9 +175,9 @@ def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]
                 continue
             rows += _wrapped(f'   found: {finding.code} {visible(finding.cause)}', width, '     ')
             rows += _wrapped(f'   do: {visible(finding.advice)}', width, '     ')
-    elif cause.tell:
+    elif cause.look:
         codes = f' ({", ".join(cause.codes[:6])})' if cause.codes else ''
-        rows += _wrapped(f'   to see: {cause.tell}{codes}', width, '     ')
+        rows += _wrapped(f'   to see: {cause.look}{codes}', width, '     ')
     return rows
 
 

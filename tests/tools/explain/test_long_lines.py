@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Pattern
 
 import pytest
 
-from mmguard.findings.signatures import SIGNATURES
+from mmguard.findings.signatures import read_signatures
 from mmguard.tools.explain import explained, lines, reader
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.report import crash
@@ -46,7 +46,12 @@ def test_the_time_for_a_byte_does_not_grow_with_the_line(begin: str, filler: str
 
 
 def patterns() -> Dict[str, Pattern[str]]:
-    texts = [text for s in SIGNATURES for c in s.causes for text in (s.pattern, s.place, c.clue, c.against, c.unless)]
+    texts = [
+        text
+        for s in read_signatures()
+        for c in s.causes
+        for text in (s.pattern, s.place, c.supports, c.contradicts, c.refutes)
+    ]
     found = {text: explained._compiled(text) for text in texts if text}
     for module in (reader, lines, crash):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
