@@ -5,6 +5,6 @@ Imports what findings may; no rules.
 
 from __future__ import annotations
 
-from mmguard.findings.signatures.signature import Cause, Signature, read_groups, read_signatures
+from mmguard.findings.signatures.signature import Cause, Signature, choose, read_groups, read_signatures
 
-__all__ = ['Cause', 'Signature', 'read_groups', 'read_signatures']
+__all__ = ['Cause', 'Signature', 'choose', 'read_groups', 'read_signatures']

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Mapping
 
 from mmguard.findings.signatures.signature import Signature, read_groups, read_signatures
 
@@ -10,8 +10,9 @@ INTRODUCTION = """# What an error says
 
 `mmguard explain train.log`, `... 2>&1 | mmguard explain -`, or `mmguard explain work_dirs/x` names the error that ended
 a training, what it means, and its causes in order. With `--config CONFIG` or `--data TARGET` it looks for the causes
-itself: what [a finding](findings.md) confirms comes first, what it refutes last. An error that is not among these is
-said to be not known.
+itself. What [a finding](findings.md) confirms comes first, then what a line of the log supports, which is quoted; what
+they refute is left out. Several that nothing separates are listed with the observation that decides. Signs of a
+training that runs, but does not learn, are among these. An error that is not is said to be not known.
 
 (Written by `python -m mmguard.findings.signatures > docs/errors.md`; a test keeps it current.)
 """
@@ -34,8 +35,15 @@ def _list_entry(signature: Signature) -> List[str]:
     for number, cause in enumerate(signature.causes, 1):
         codes = ', '.join(f'[{code}](findings.md#{code.lower()})' for code in cause.codes)
         look = f' *{_escape(cause.look)}*' if cause.look else ''
-        lines.append(f'{number}. {_escape(cause.text)}{look}{f" ({codes})" if codes else ""}')
-    return [*lines, '', f'Next: `{signature.command}`']
+        where = f' ({", ".join(name for name in cause.frameworks if name != "torch")})' if cause.frameworks else ''
+        advice = f' {_escape(_by_framework(cause.advice))}' if cause.advice else ''
+        lines.append(f'{number}. {_escape(cause.text)}{where}{look}{advice}{f" ({codes})" if codes else ""}')
+    return [*lines, '', f'Next: {_by_framework({name: f"`{command}`" for name, command in signature.command.items()})}']
+
+
+def _by_framework(texts: Mapping[str, str]) -> str:
+    named = [f'{text} ({name})' for name, text in texts.items() if name != 'torch']
+    return '; '.join([*named, *([texts['torch']] if 'torch' in texts else [])])
 
 
 def _escape(text: str) -> str:

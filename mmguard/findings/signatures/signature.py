@@ -6,18 +6,44 @@ They are JSON, which Python reads without a further package: ``mmguard explain``
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, Tuple, Union
+from typing import Any, Dict, List, Mapping, Tuple, Union
 
 #: Distance of an error from its cause. A kernel's assert names what was wrong; most exceptions come up where it was
-#: noticed; what ended a process from outside says who, not why; the last is said where another process is gone.
-STAGES = ('kernel', 'raised', 'ended', 'follows')
-KERNEL, RAISED, ENDED, FOLLOWS = range(4)
+#: noticed; what ended a process from outside says who, not why; what follows is said where another process is gone;
+#: with a sign training goes on.
+STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign')
+KERNEL, RAISED, ENDED, FOLLOWS, SIGN = range(5)
 
 #: Files in the order in which they are searched: the first signature that matches is taken.
 FILES = ('device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
+
+
+#: Framework -> the one that it is built on.
+_BUILT_ON = {
+    **dict.fromkeys(['mmseg', 'mmdet', 'mmpretrain'], 'mmengine'),
+    **dict.fromkeys(['mmrotate', 'mmyolo'], 'mmdet'),
+}
+
+
+def lineage(framework: str) -> Tuple[str, ...]:
+    """Return a framework and what it is built on; without one, plain PyTorch.
+
+    Example:
+        >>> lineage('mmrotate'), lineage('')
+        (('mmrotate', 'mmdet', 'mmengine'), ('torch',))
+    """
+    names = [framework or 'torch']
+    while names[-1] in _BUILT_ON:
+        names.append(_BUILT_ON[names[-1]])
+    return tuple(names)
+
+
+def choose(texts: Mapping[str, str], framework: str) -> str:
+    """Return the text for a framework, else for what it is built on, else for plain PyTorch."""
+    return next((texts[name] for name in (*lineage(framework), 'torch') if name in texts), '')
 
 
 @dataclass(frozen=True)
@@ -28,19 +54,27 @@ class Cause:
         key (str): Name within its signature.
         text (str): Cause, with what to write where that is the same for everybody.
         codes (tuple[str]): Findings that confirm it.
-        supports (str): Pattern; where the error, its traceback or the rest of the log match it, the cause goes up.
-        contradicts (str): Pattern; where it matches, `supports` does not count.
-        refutes (str): Pattern; where it matches, it is not this cause.
+        context (str): Pattern; where the log matches it, the cause is more frequent. It proves nothing.
+        supports (str): Pattern of what proves or strongly suggests the cause; the line that matches is quoted.
+        refutes (str): Pattern of what rules the cause out.
+        frameworks (tuple[str]): Frameworks where it occurs, ``torch``: where none shows; empty: all.
         look (str): Observation that decides.
+        advice (dict[str, str]): What to write, by framework; ``torch``: where no other fits.
     """
 
     key: str
     text: str
     codes: Tuple[str, ...] = ()
+    context: str = ''
     supports: str = ''
-    contradicts: str = ''
     refutes: str = ''
+    frameworks: Tuple[str, ...] = ()
     look: str = ''
+    advice: Mapping[str, str] = field(default_factory=dict)
+
+    def occurs_in(self, framework: str) -> bool:
+        """Return True if it is a cause under a framework; empty: none shows."""
+        return not self.frameworks or not {*lineage(framework)}.isdisjoint(self.frameworks)
 
 
 @dataclass(frozen=True)
@@ -52,7 +86,8 @@ class Signature:
         title (str): Error in one line.
         pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
         meaning (str): Meaning of the error.
-        command (str): Command that decides; CONFIG, DATA and WORK_DIR stand for the user's.
+        command (dict[str, str]): Command that decides, by framework as in `Cause.advice`; CONFIG, DATA and WORK_DIR
+            stand for the user's.
         causes (tuple[Cause]): The most frequent first.
         place (str): Pattern that a line of the traceback matches as well; empty: any.
         bare (bool): True if it also appears in logs without an exception, as a line of its own.
@@ -63,7 +98,7 @@ class Signature:
     title: str
     pattern: str
     meaning: str
-    command: str
+    command: Mapping[str, str]
     causes: Tuple[Cause, ...]
     place: str = ''
     bare: bool = False
@@ -92,6 +127,8 @@ def _load(name: str) -> Dict[str, Any]:
 def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) -> Signature:
     fields = {**entry, 'stage': STAGES.index(entry.get('stage', 'raised'))}
     fields.update({name: _join(fields[name]) for name in ('pattern', 'place') if name in fields})
+    if isinstance(fields['command'], str):
+        fields['command'] = {'torch': fields['command']}
     return Signature(**{**fields, 'causes': tuple(_read_cause(cause, shared) for cause in entry['causes'])})
 
 
@@ -99,8 +136,9 @@ def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, A
     """Return a cause: a key of ``shared.json``, or fields; those of a shared key change what is there."""
     own = {'key': entry} if isinstance(entry, str) else entry
     fields = {**shared.get(own['key'], {}), **own}
-    fields.update({name: _join(fields[name]) for name in ('supports', 'contradicts', 'refutes') if name in fields})
-    return Cause(**{**fields, 'codes': tuple(fields.get('codes', ()))})
+    fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})
+    fields.update({name: tuple(fields[name]) for name in ('codes', 'frameworks') if name in fields})
+    return Cause(**fields)
 
 
 def _join(pattern: Union[str, List[str]]) -> str:

@@ -18,6 +18,7 @@ from mmguard.cli import main
 from mmguard.findings.rules import RULES
 from mmguard.findings.signatures import Signature, read_signatures, signature
 from mmguard.findings.signatures.page import page
+from mmguard.tools.explain import log_facts
 
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(signature.__file__).parent
@@ -27,7 +28,8 @@ KNOWN = {code for rule in RULES for code in (rule.code, *rule.aliases)}
 
 #: Field -> whether it has to be there, and its type.
 SIGNATURE = {
-    **dict.fromkeys(['code', 'title', 'meaning', 'command'], (True, str)),
+    **dict.fromkeys(['code', 'title', 'meaning'], (True, str)),
+    'command': (True, (str, dict)),
     'pattern': (True, (str, list)),
     'causes': (True, list),
     'place': (False, (str, list)),
@@ -37,8 +39,10 @@ SIGNATURE = {
 CAUSE = {
     'text': (True, str),
     'codes': (False, list),
+    'frameworks': (False, list),
     'look': (False, str),
-    **dict.fromkeys(['supports', 'contradicts', 'refutes'], (False, (str, list))),
+    'advice': (False, dict),
+    **dict.fromkeys(['context', 'supports', 'refutes'], (False, (str, list))),
 }
 
 
@@ -51,6 +55,18 @@ def causes() -> Iterator[Tuple[str, Dict[str, Any]]]:
     yield from (('shared.json', {'key': key, **cause}) for key, cause in SHARED.items())
     for entry in entries():
         yield from ((entry['code'], {'key': cause} if isinstance(cause, str) else cause) for cause in entry['causes'])
+
+
+def frameworks() -> Iterator[str]:
+    for file in FILES.values():
+        for entry in file.get('signatures', ()):
+            yield from entry['command'] if isinstance(entry['command'], dict) else ()
+    for _, cause in causes():
+        yield from (*cause.get('frameworks', ()), *cause.get('advice', ()))
+
+
+def test_frameworks_are_those_that_a_log_shows() -> None:
+    assert set(frameworks()) <= {'torch', *log_facts._FRAMEWORKS}
 
 
 def check_fields(fields: Dict[str, Any], schema: Dict[str, Any]) -> None:
@@ -67,7 +83,7 @@ def check_fields(fields: Dict[str, Any], schema: Dict[str, Any]) -> None:
 @pytest.mark.parametrize('entry', entries(), ids=lambda entry: entry['code'])
 def test_a_signature_follows_the_schema(entry: Dict[str, Any]) -> None:
     check_fields(entry, SIGNATURE)
-    assert re.fullmatch(r'MG4\d\d', entry['code'])
+    assert re.fullmatch(r'MG(4\d|35)\d', entry['code'])
     assert entry.get('stage', 'raised') in signature.STAGES
     assert entry['title'].endswith('.')
     assert entry['meaning'].endswith('.')
@@ -99,7 +115,7 @@ def test_each_has_a_code_of_its_own() -> None:
 @pytest.mark.parametrize('one', read_signatures(), ids=lambda one: one.code)
 def test_the_patterns_of_a_signature_compile(one: Signature) -> None:
     patterns = [one.pattern, one.place]
-    patterns += [pattern for cause in one.causes for pattern in (cause.supports, cause.contradicts, cause.refutes)]
+    patterns += [pattern for cause in one.causes for pattern in (cause.context, cause.supports, cause.refutes)]
     for pattern in patterns:
         # An empty alternative would match every text.
         assert not pattern or not re.search(pattern, '') or pattern.startswith(r'\A(?!')

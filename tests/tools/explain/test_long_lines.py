@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Pattern
 import pytest
 
 from mmguard.findings.signatures import read_signatures
-from mmguard.tools.explain import explained, lines, reader
+from mmguard.tools.explain import explained, lines, log_facts, reader
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.report import crash
 
@@ -50,10 +50,10 @@ def patterns() -> Dict[str, Pattern[str]]:
         text
         for s in read_signatures()
         for c in s.causes
-        for text in (s.pattern, s.place, c.supports, c.contradicts, c.refutes)
+        for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
     ]
     found = {text: explained._compiled(text) for text in texts if text}
-    for module in (reader, lines, crash):
+    for module in (reader, lines, log_facts, crash):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found
 
