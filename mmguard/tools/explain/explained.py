@@ -228,7 +228,7 @@ def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
 
 
 class Text:
-    """Pieces as one text, of which the line of a match can be told.
+    """Pieces as one text, with the line of each match.
 
     Args:
         pieces (sequence[Piece]): In the order in which they are searched.

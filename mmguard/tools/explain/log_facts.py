@@ -11,7 +11,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 from mmguard.tools.explain.troubles import Piece
 
 #: Lines with facts are looked for in so many bytes from the beginning, and near errors.
-HEAD = 1 << 20
+HEAD = 1 << 17
 #: Lines of one kind that are kept.
 _KEPT = 4
 #: Characters in which a framework is looked for.

@@ -35,10 +35,8 @@ _TRIGGERS = (
     b'nexpected label',
     b'o labels',
     b'corrupt',
-    b'backgrounds',
     b'oss: -',
     b'oss=-',
-    b'oss -',
 )
 #: So much from the beginning is read line by line: a few lines that somebody pasted may hold none of these words.
 _BEGINNING = 1 << 14

@@ -6,7 +6,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional
 
 #: No score is found in a piece of a log without one of these.
-WORDS = (b'ice', b'mAP', b'mIoU', b'IoU=0.50:0.95', b' all ')
+WORDS = (b'ice', b'mAP', b'IoU', b' all ')
 #: Below this a network has found nothing.
 NEAR_0 = 0.01
 #: Validations from which on it is a trend, and epochs after which one is enough.
