@@ -17,7 +17,8 @@ _KEPT = 4
 #: Characters in which a framework is looked for.
 _SEARCHED = 1 << 17
 _LINES = re.compile(
-    r'(?P<classes>(?:num_classes|n_classes|out_channels|\bnc)["\']?\s?[:=]\s?\d|\b\d{1,6} (?:output channels|classes)\b)'
+    r'(?P<classes>(?:num_classes|n_classes|out_channels|\bnc)["\']?\s?[:=]\s?\d'
+    r'|\b\d{1,6} (?:classes|output channels)\b)'
     r'|(?P<imported>\bimports\b\W{1,40}mmguard\b| - guard: )'
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
     r'|(?P<ranks>nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
