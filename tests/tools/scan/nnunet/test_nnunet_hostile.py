@@ -86,7 +86,7 @@ def test_an_image_taken_for_a_label_is_reported_in_bounded_words(tmp_path: Path)
     assert facts.volumes is not None
     [fault] = facts.volumes.of('intensities')
     assert fault.voxels == 960
-    assert fault.detail.startswith('more than 256 values, most often ')
+    assert '256' in fault.detail
     assert len(fault.detail) < 200
     assert facts.volumes.of('unexpected') == []
     assert facts.histogram == {}, 'intensities are no labels'
