@@ -24,6 +24,7 @@ PLACEHOLDERS = {
     '|'.join(map(re.escape, (torch.__version__, np.__version__, platform.python_version(), __version__))): 'VERSION',
     r'\b\d+(\.\d+)? ?(ms|s|min|h)\b(?! each)': 'TIME',
     r'\bat 0x[0-9a-f]+': 'at ADDRESS',
+    r'^─+ (\S+) ─+$': r'── \1 ──',
     r'[ \t]+$': '',
 }
 

@@ -37,7 +37,7 @@ def report(folder: Path, capsys: Any) -> Any:
         (bytes(range(256)) * 400, 2, NAME),
         (line() + line(2)[:50], 1, NAME),
         (line() + line(2)[:50] + b'\n' + line(3), 1, f'{NAME}:2 '),
-        (FILLED, 0, 'loss_mask'),
+        (FILLED, 0, 'MG306'),
         (FILLED + line()[:50] + b'\n', 1, f'{NAME}:2 '),
         (FILLED + line()[:50], 1, NAME),
         (line() + b'\0' * 4096 + line(2), 1, f'{NAME}:2 '),

@@ -130,8 +130,8 @@ def test_the_one_script_is_the_same_everywhere_and_its_digest_allows_nothing_els
 
 
 def test_each_edit_has_its_own_lines_to_write() -> None:
-    edits = (Edit('Write `a=1`', question='Is it so?'), Edit('Write `b=2` and `c=3`'))
-    finding = Finding('MG107', 'cause', 'seen', 'Write `a=1` Or: Write `b=2` and `c=3`', 0.5, edits=edits)
+    edits = (Edit('One.', question='Is it so?', lines=('a=1',)), Edit('Both.', lines=('b=2', 'c=3')))
+    finding = Finding('MG107', 'title', 'seen', 'advice', 0.5, edits=edits)
     made = page('t', [Section('train', LabelFacts(num_classes=2), [finding])])
     parts = made.partition('<dl>')[2].split('<dt>')[2:]
     assert [re.findall('class="write">(.*?)<', part) for part in parts] == [['a=1'], ['b=2', 'c=3']]
