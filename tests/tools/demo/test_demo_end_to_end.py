@@ -93,8 +93,6 @@ def test_a_training_ends_with_its_parent():
     )
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, '-c', code], cwd=str(ROOT), stdin=pipe, stdout=pipe) as child:
-        assert child.stdout is not None
-        assert child.stdin is not None
         assert child.stdout.readline() == b'up\n'
         child.stdin.close()
         assert child.wait(timeout=20) == 1

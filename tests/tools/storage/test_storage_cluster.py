@@ -120,7 +120,6 @@ def test_without_a_worker_a_scan_says_that_it_waits(proxy: SlowProxy, expected: 
             scan = started(tmp_path, '--dask', running.address)
             wait_until(lambda: lines_in(tmp_path) > 20)
             running.workers.pop().kill()
-            assert scan.stderr is not None
             said = scan.stderr.readline()
             assert f'dask worker {running.address}' in said
             assert '--resume' in said

@@ -29,18 +29,23 @@ def write_config(tmp_path: Path) -> Write:
     return write
 
 
+def cut_path(shown: str) -> str:
+    """Return the table and what follows; the path before it is broken where it is long."""
+    return shown[shown.index('┏') :]
+
+
 @pytest.mark.same_everywhere
 def test_invalid_values_are_reported_and_exit_with_1(
     cityscapes: str, write_config: Write, capsys: Any, snapshot: Any
 ) -> None:
     assert main(['trace', write_config(cityscapes, [*LOAD, PACK, GUARD])]) == 1
-    snapshot('trace', 'invalid values that a guard takes out', capsys.readouterr().out)
+    snapshot('trace', 'invalid values that a guard takes out', cut_path(capsys.readouterr().out))
 
 
 @pytest.mark.same_everywhere
 def test_clean_labels_exit_with_0(clean_cityscapes: str, write_config: Write, capsys: Any, snapshot: Any) -> None:
     assert main(['trace', write_config(clean_cityscapes, [*LOAD, PACK, GUARD])]) == 0
-    snapshot('trace', 'clean labels', capsys.readouterr().out)
+    snapshot('trace', 'clean labels', cut_path(capsys.readouterr().out))
 
 
 @pytest.mark.parametrize('kind', ['Seg3DDataset', 'Det3DDataset'])

@@ -132,7 +132,6 @@ def test_damaged_files_are_reported(tmp_path: Path, kind: str) -> None:
     start = time.perf_counter()
     for options in ({}, {'num_classes': 2}, {'class_names': ['cat', 'bird']}, {'images': str(tmp_path)}):
         facts = scan_coco(str(path), **options)  # type: ignore[arg-type]
-        assert facts.annotations is not None
         unreadable = facts.annotations.unreadable
         assert unreadable or kind in READABLE
         assert all(path.name in place for places in unreadable.values() for place in places)
@@ -146,7 +145,6 @@ def test_what_is_reported_of_each(tmp_path: Path, snapshot: Any) -> None:
     for kind, data in DAMAGED.items():
         (tmp_path / 'train.json').write_bytes(data)
         annotations = scan_coco(str(tmp_path / 'train.json')).annotations
-        assert annotations is not None
         lines.append(f'{kind}: {"; ".join(annotations.unreadable) or "-"}')
     snapshot('scan_faults', 'COCO files that are damaged', '\n'.join(lines))
 
@@ -170,7 +168,6 @@ def test_the_box_that_is_no_number_is_named(tmp_path: Path) -> None:
     path.write_text(GOOD.replace('[10, 10,', '[NaN, 10,', 2).replace('[10, 10,', '[1e999, 10,', 1))
     facts = scan_coco(str(path))
     assert facts.reasons == {'box_not_finite': 3}
-    assert facts.annotations is not None
     assert facts.annotations.without_key == {}
 
 
@@ -179,14 +176,12 @@ def test_what_is_no_file_is_reported_at_once(tmp_path: Path, make: Callable[[Pat
     path = tmp_path / 'train.json'
     make(path)
     facts = scan_coco(str(path))
-    assert facts.annotations is not None
     assert list(facts.annotations.unreadable.values()) == [['train.json']]
 
 
 def test_many_faults_of_a_kind_are_named_in_part(tmp_path: Path) -> None:
     record = coco([ann(number, bbox='x') for number in range(500)])
     facts = scan_coco(write(tmp_path, record))
-    assert facts.annotations is not None
     (places,) = facts.annotations.unreadable.values()
     assert places[0] == "train.json: annotations[0]: 'x'"
     assert len(places) == 21

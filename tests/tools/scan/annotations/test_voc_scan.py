@@ -15,7 +15,6 @@ from PIL import Image
 from small_det_runs import faults_in_openimages, faults_in_voc, make_openimages, make_voc, voc_classes
 
 from mmguard.findings import diagnose
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations import scan_openimages, scan_voc
 
 NAMES = ['cat', 'dog', 'bird']
@@ -40,11 +39,6 @@ def write(root: Path, files: Dict[str, Any], images: bool = True) -> str:
             Image.new('RGB', (100, 80)).save(root / 'JPEGImages' / f'{stem}.jpg')
     (root / 'ImageSets' / 'Main' / 'train.txt').write_text('\n'.join(files))
     return str(root)
-
-
-def about(facts: LabelFacts) -> AnnotationFacts:
-    assert facts.annotations is not None
-    return facts.annotations
 
 
 def trained_by_mmdet(root: str, names: Sequence[str], **filters: Any) -> Dict[int, int]:
@@ -87,8 +81,8 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
         elif right <= 0 or bottom <= 0 or left >= 100 or top >= 80:
             expected['box_outside'] += 1
     assert facts.reasons == dict(expected)
-    assert about(facts).negative_boxes == sum(min(box) < 0 for box in boxes)
-    assert about(facts).unreadable == {}
+    assert facts.annotations.negative_boxes == sum(min(box) < 0 for box in boxes)
+    assert facts.annotations.unreadable == {}
     small = scan_voc(root, class_names=NAMES, split='train', bbox_min_size=30)
     assert small.histogram == trained_by_mmdet(root, NAMES, bbox_min_size=30)
 
@@ -102,7 +96,7 @@ def test_the_data_of_the_training_tests(tmp_path: Path) -> None:
     assert facts.files == 8
     assert sum(facts.reasons.values()) == len(faults)
     assert facts.reasons['box_outside'] == 1  # where no Resize has clipped it yet
-    assert (about(facts).missing, about(facts).unreadable) == (0, {})
+    assert (facts.annotations.missing, facts.annotations.unreadable) == (0, {})
 
 
 def test_openimages_data_of_the_training_tests(tmp_path: Path) -> None:
@@ -118,17 +112,17 @@ def test_openimages_data_of_the_training_tests(tmp_path: Path) -> None:
     labels = Counter(fault.label for fault in faults if fault.reason == 'label')
     assert facts.values == dict(sorted(labels.items()))
     assert facts.reasons == {'label': sum(labels.values()), 'box_no_area': 1, 'box_outside': 1}
-    assert (about(facts).missing, about(facts).unreadable) == (0, {})
+    assert (facts.annotations.missing, facts.annotations.unreadable) == (0, {})
     (folder / 'oidv6-train-annotations-bbox.csv').write_bytes(b'a,b\n1\n\xff\xfe' + b',' * 20)
     damaged = scan_openimages(
         str(folder / 'oidv6-train-annotations-bbox.csv'), str(folder / 'nowhere.csv'), num_classes=3
     )
-    assert len(about(damaged).unreadable) >= 3
+    assert len(damaged.annotations.unreadable) >= 3
 
 
 def test_minus_one_makes_boxes_negative(tmp_path: Path) -> None:
     root = write(tmp_path, {'a': xml(obj(box=(0, 0, 20, 20)), obj(box=(1, 1, 20, 20)))})
-    facts = about(scan_voc(root))
+    facts = scan_voc(root).annotations
     assert facts.negative_boxes == 1
     assert facts.box_examples == {'negative': ['Annotations/a.xml: -1, -1, 19, 19']}
 
@@ -137,17 +131,17 @@ def test_a_box_without_height(tmp_path: Path) -> None:
     # pytorch/vision#8376
     facts = scan_voc(write(tmp_path, {'a': xml(obj(box=(5, 20, 40, 20)))}))
     assert facts.reasons == {'box_no_area': 1}
-    assert about(facts).images_without_target == 1
+    assert facts.annotations.images_without_target == 1
 
 
 def test_names_beside_the_class_list(tmp_path: Path) -> None:
     root = write(tmp_path, {'a': xml(obj('Cat'), obj('dog')), 'b': xml()})
     facts = scan_voc(root, class_names=NAMES)
     assert facts.histogram == {1: 1}
-    assert list(about(facts).left_out.values()) == [1]
-    assert about(facts).left_out_names == {'Cat': 1}
-    assert about(facts).not_in_file == ['cat', 'bird']
-    assert about(facts).images_without_target == 1
+    assert list(facts.annotations.left_out.values()) == [1]
+    assert facts.annotations.left_out_names == {'Cat': 1}
+    assert facts.annotations.not_in_file == ['cat', 'bird']
+    assert facts.annotations.images_without_target == 1
     assert scan_voc(root).class_names == ['Cat', 'dog']
 
 
@@ -157,19 +151,19 @@ def test_lists_and_missing_images(tmp_path: Path) -> None:
     (tmp_path / 'ImageSets' / 'Main' / 'val.txt').write_text('a\nb\na\nc\n')
     facts = scan_voc(root, split='val')
     assert facts.files == 3
-    assert about(facts).duplicate_files == ['JPEGImages/a.jpg']
-    missing = [re.findall(r'\w\.\w+', file) for file in about(facts).missing_files]
+    assert facts.annotations.duplicate_files == ['JPEGImages/a.jpg']
+    missing = [re.findall(r'\w\.\w+', file) for file in facts.annotations.missing_files]
     assert missing == [['b.jpg', 'b.png'], ['c.jpg']]
-    assert list(about(facts).unreadable.values()) == [['Annotations/c.xml']]
+    assert list(facts.annotations.unreadable.values()) == [['Annotations/c.xml']]
 
 
 def test_without_a_size_the_image_tells_it(tmp_path: Path) -> None:
     root = write(tmp_path, {'a': xml(obj(box=(150, 10, 160, 20)), size='')})
     facts = scan_voc(root)
     assert facts.reasons == {'box_outside': 1}
-    assert about(facts).unreadable == {}
+    assert facts.annotations.unreadable == {}
     (tmp_path / 'JPEGImages' / 'a.jpg').write_bytes(b'no image')
-    assert len(about(scan_voc(root)).unreadable) == 1
+    assert len(scan_voc(root).annotations.unreadable) == 1
 
 
 BOMB = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + ''.join(
@@ -211,7 +205,7 @@ def test_damaged_files_are_reported_and_the_others_are_read(tmp_path: Path, snap
     for kind, data in DAMAGED.items():
         facts = scan_voc(write(tmp_path, {'broken': data, 'good': xml(obj())}), class_names=NAMES, split='train')
         assert facts.histogram[0] >= 1, kind
-        unreadable = about(facts).unreadable
+        unreadable = facts.annotations.unreadable
         assert unreadable, kind
         assert all('Annotations/broken.xml' in place for places in unreadable.values() for place in places), kind
         lines.append(f'{kind}: {"; ".join(unreadable)}')
@@ -237,17 +231,17 @@ def test_a_folder_that_is_none(tmp_path: Path, make: Any) -> None:
     make(tmp_path / 'set')
     facts = scan_voc(str(tmp_path / 'set'))
     assert facts.total == 0
-    assert about(facts).unreadable
+    assert facts.annotations.unreadable
 
 
 def test_xml_files_without_the_usual_folders(tmp_path: Path) -> None:
     (tmp_path / 'a.xml').write_text(xml(obj()))
     (tmp_path / 'a.jpg').touch()
     facts = scan_voc(str(tmp_path))
-    assert (facts.histogram, about(facts).missing, about(facts).unreadable) == ({0: 1}, 0, {})
+    assert (facts.histogram, facts.annotations.missing, facts.annotations.unreadable) == ({0: 1}, 0, {})
     (tmp_path / 'b.xml').mkdir()
     os.mkfifo(tmp_path / 'c.xml')
-    assert len(about(scan_voc(str(tmp_path))).unreadable) == 2
+    assert len(scan_voc(str(tmp_path)).annotations.unreadable) == 2
 
 
 @pytest.mark.parametrize(
@@ -262,7 +256,7 @@ def test_xml_files_without_the_usual_folders(tmp_path: Path) -> None:
 def test_tags_in_a_namespace_are_none_to_mmdet(tmp_path: Path, text: str) -> None:
     root = write(tmp_path, {'a': text})
     facts = scan_voc(root, class_names=NAMES, split='train')
-    assert all(places[0].startswith('Annotations/a') for places in about(facts).unreadable.values())
+    assert all(places[0].startswith('Annotations/a') for places in facts.annotations.unreadable.values())
     assert 'MG176' in {finding.code for finding in diagnose(facts)}
     try:
         assert trained_by_mmdet(root, NAMES) == {}
@@ -277,7 +271,7 @@ def test_a_namespace_that_no_reader_asks_about(tmp_path: Path) -> None:
     facts = scan_voc(root, class_names=NAMES, split='train')
     assert facts.histogram == {0: 1}
     root = write(tmp_path, {'a': xml(obj(), more)})
-    assert about(scan_voc(root, class_names=NAMES, split='train')).unreadable == {}
+    assert scan_voc(root, class_names=NAMES, split='train').annotations.unreadable == {}
 
 
 def test_without_a_size_the_image_is_as_loaders_show_it(tmp_path: Path) -> None:
@@ -295,7 +289,7 @@ def test_thirty_thousand_names_take_seconds(tmp_path: Path) -> None:
     for options in ({}, {'class_names': [f'class {number}' for number in range(20)]}):
         facts = scan_voc(root, **options)
         diagnose(facts)
-        assert len(facts.histogram) + len(about(facts).left_out_names) == 30_000
+        assert len(facts.histogram) + len(facts.annotations.left_out_names) == 30_000
     assert time.process_time() - start < 15
 
 
@@ -313,5 +307,5 @@ def test_a_config_may_have_its_images_outside_of_its_data_root(root: str, tmp_pa
         data_prefix=dict(sub_data_root=place),
         metainfo=dict(classes=('cat',)),
     )
-    found = about(scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))))
+    found = scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))).annotations
     assert (found.missing, found.sizes_compared, found.size_mismatches) == (1, 1, [])
