@@ -36,10 +36,10 @@ class NoSync(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple = (), kwargs: Optional[Dict] = None) -> Any:
         self.seen += 1
         name = str(func)
-        assert not name.startswith(SYNCHRONISING), f'{name} synchronises'
+        assert not name.startswith(SYNCHRONISING), name
         if name.startswith(('aten.index.', 'aten.index_put')):
             masks = [index for index in args[1] if index is not None and index.dtype in (torch.bool, torch.uint8)]
-            assert not masks, f'{name} with a mask has a shape that depends on the data'
+            assert not masks, name
         return func(*args, **(kwargs or {}))
 
 
@@ -126,12 +126,12 @@ def test_losses_of_mmdet_that_wait_for_nothing_themselves(
 def test_the_check_itself_sees_a_synchronisation() -> None:
     values = torch.tensor([1.0, 2.0])
     with NoSync():
-        with pytest.raises(AssertionError, match='synchronises'):
-            values.sum().item()
-        with pytest.raises(AssertionError, match='depends on the data'):
-            values[values > 1]
-        with pytest.raises(AssertionError, match='synchronises'):
-            bool((values > 1).any())
-        # A debugging mode may.
-        with pytest.raises(AssertionError, match='synchronises'):
-            softmax_cross_entropy(torch.zeros(1, 2), torch.tensor([0]), on_invalid='raise')
+        for call in (
+            lambda: values.sum().item(),
+            lambda: values[values > 1],
+            lambda: bool((values > 1).any()),
+            # A debugging mode may.
+            lambda: softmax_cross_entropy(torch.zeros(1, 2), torch.tensor([0]), on_invalid='raise'),
+        ):
+            with pytest.raises(AssertionError, match=r'aten\.'):
+                call()
