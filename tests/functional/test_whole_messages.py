@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from mmguard.functional import (
     binary_cross_entropy_with_logits,
@@ -157,6 +158,37 @@ def words_of(call: Callable[[], Any]) -> str:
         except (TypeError, ValueError, RuntimeError, IndexError) as error:
             said.append(f'{type(error).__name__}: {error}')
     return ' | '.join([*said, *(f'warned: {one.message}' for one in caught)]).replace('\n', ' ')
+
+
+#: Arguments that PyTorch refuses, too.
+MISUSES: List[Tuple[Any, Any, Dict[str, Any]]] = [
+    *((F.cross_entropy, arguments, {}) for arguments in SHAPES),
+    *(
+        (F.cross_entropy, (MAP, LABEL), options)
+        for options in (
+            {'weight': torch.ones(4)},
+            {'label_smoothing': 1.5},
+            {'reduction': 'avg'},
+            {'ignore_index': 255.0},
+        )
+    ),
+    (F.cross_entropy, (MAP, MAP.softmax(1)), {'ignore_index': 255}),
+    *(
+        (F.binary_cross_entropy_with_logits, arguments, {})
+        for arguments in ((ROWS, ROWS[:, 0].long()), (MAP, LABEL), (ROWS[:, :1], ROWS[:, 0]), (MAP, MAP[:1]))
+    ),
+]
+OURS = {F.cross_entropy: cross_entropy, F.binary_cross_entropy_with_logits: binary_cross_entropy_with_logits}
+
+
+@pytest.mark.parametrize(('stock', 'arguments', 'options'), MISUSES)
+def test_a_misuse_has_pytorchs_kind_of_exception(stock: Any, arguments: Any, options: Dict[str, Any]) -> None:
+    with pytest.raises(Exception) as theirs:
+        stock(*arguments, **options)
+    # NotImplementedError is a RuntimeError.
+    with pytest.raises(RuntimeError if issubclass(theirs.type, RuntimeError) else theirs.type) as ours:
+        OURS[stock](*arguments, **options)
+    assert isinstance(ours.value, (TypeError, ValueError))
 
 
 @pytest.mark.parametrize('number', range(len(CALLS)))

@@ -9,10 +9,11 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
+from gradients import value_and_grad
 from this_torch import compiles_named_tuples, skip_where_torch_fails
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch_cases import assert_same, value_and_grad
+from torch_cases import assert_same
 
 from mmguard.functional import binary_cross_entropy_with_logits, cross_entropy
 from mmguard.nn import BCEWithLogitsLoss, CrossEntropyLoss
@@ -35,7 +36,7 @@ WEIGHT = torch.tensor([0.5, 1.0, 2.0])
 class NoWait(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Tuple = (), kwargs: Optional[Dict] = None) -> Any:
         name = str(func)
-        assert not name.startswith(WAITING), f'{name} waits'
+        assert not name.startswith(WAITING), name
         # PyTorch fills a mask with a single value (its own label smoothing, before torch 2.1) without a wait.
         fills = name.startswith('aten.index_put') and args[2].numel() == 1
         if name.startswith(('aten.index.', 'aten.index_put')) and not fills:
@@ -71,12 +72,12 @@ def test_no_wait_in_any_mode(dtype: torch.dtype) -> None:
 def test_the_check_sees_a_wait() -> None:
     values = torch.tensor([1.0, 2.0])
     with NoWait():
-        with pytest.raises(AssertionError, match=r'masked_select.* waits'):
+        with pytest.raises(AssertionError, match='masked_select'):
             values.masked_select(values > 1)
         with pytest.raises(AssertionError, match=r'index\.'):
             values[values > 1]
         # A debugging mode may.
-        with pytest.raises(AssertionError, match='waits'):
+        with pytest.raises(AssertionError, match=r'aten\.'):
             cross_entropy(torch.randn(1, 3, 2, 3), LABEL.clamp(0, 2), on_invalid='raise')
 
 

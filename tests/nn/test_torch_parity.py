@@ -8,6 +8,7 @@ from typing import Any, Dict, Optional
 import pytest
 import torch
 import torch.nn.functional as F
+from gradients import value_and_grad
 from this_torch import skip_without_autocast, skip_without_half_precision
 from torch_cases import (
     CLASSES,
@@ -17,7 +18,6 @@ from torch_cases import (
     distributions,
     elements,
     logits_and_target,
-    value_and_grad,
 )
 
 from mmguard.functional import binary_cross_entropy_with_logits, cross_entropy
