@@ -318,6 +318,18 @@ class Run:
             return file.read()
 
     @property
+    def warnings(self) -> List[str]:
+        """The warnings of the hooks, each a paragraph of the log."""
+        return re.findall(r' - WARNING - guard: (.*(?:\n(?!\d{4}/).*)*)', self.log)
+
+    @property
+    def modes(self) -> Dict[str, Any]:
+        """What ``label_guard.json`` says of each mode of the last run."""
+        with open(osp.join(self.log_dir, 'label_guard.json'), encoding='utf-8') as file:
+            modes: Dict[str, Any] = json.load(file)['runs'][-1]['modes']
+        return modes
+
+    @property
     def guard_lines(self) -> List[str]:
         """The hook's lines, about one iteration with an offence or several, without date and level."""
         lines = [line[line.index('guard: ') :] for line in self.log.splitlines() if ' - guard: ' in line]

@@ -105,7 +105,7 @@ def test_numpy_becomes_plain() -> None:
     assert head['loss_decode']['class_weight'] == [1.0, 1.0, 1.0]
     (one,) = read.misplaced
     assert not one.fatal, 'training takes an array'
-    assert str(one).startswith(f'{HEAD}.loss_decode.class_weight = ndarray of shape (3,)')
+    assert one.path == f'{HEAD}.loss_decode.class_weight'
 
 
 @pytest.mark.parametrize(('said', 'meant'), [('19', 19), (' 19 ', 19), (19.0, 19), ('many', None), ('9' * 30, None)])
@@ -127,7 +127,7 @@ def test_a_tree_of_a_thousand_floors_is_refused() -> None:
     tree: Any = {}
     for _ in range(1000):
         tree = dict(a=tree)
-    with pytest.raises(CannotRun, match='nested more than 100 deep'):
+    with pytest.raises(CannotRun, match='100'):
         ReadConfig(tree)
 
 
