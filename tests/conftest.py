@@ -143,7 +143,7 @@ def refuses(snapshot: Callable[[str, str, str], None], request: pytest.FixtureRe
     def raises(expected: Any, match: Optional[str] = None) -> Iterator[Any]:
         with pytest.raises(expected, match=match) as caught:
             yield caught
-        section = f'{request.node.path.stem} {request.node.name} {next(numbers)}'
+        section = f'{request.node.path.stem}::{request.node.name} {next(numbers)}'
         snapshot('errors', section, f'{type(caught.value).__name__}: {caught.value}')
 
     return raises

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import os.path as osp
 import re
+import signal
 import uuid
 from collections import Counter
 from glob import glob
@@ -13,6 +15,8 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 from log_lines import with_values
 from mmengine.config import Config, ConfigDict
+from mmengine.hooks import Hook
+from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from PIL import Image
 
@@ -284,6 +288,30 @@ def type_name(type_: Any) -> str:
 
 
 # ---- runs
+
+
+@HOOKS.register_module()
+class StopAt(Hook):
+    """Ends a training once an iteration has been logged.
+
+    Args:
+        iteration (int): It, counted from 1.
+        by (str): ``'error'``, ``'kill'`` (of the process), or ``'stop'``, as EarlyStoppingHook does.
+    """
+
+    priority = 'VERY_LOW'
+
+    def __init__(self, iteration: int = 1, by: str = 'error') -> None:
+        self.iteration, self.by = iteration, by
+
+    def after_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None) -> None:
+        if runner.iter + 1 != self.iteration:
+            return
+        if self.by == 'kill':
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.by == 'error':
+            raise FloatingPointError('planted')
+        runner.train_loop.stop_training = True
 
 
 def runner_of(config: Config) -> Runner:

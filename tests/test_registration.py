@@ -123,7 +123,7 @@ def test_a_broken_mmcv_leaves_losses_hook_and_commands(tmp_path: Path) -> None:
         'print(mmguard.GuardedLoss.__name__, hasattr(mmguard, "GuardSegLabels"))',
         str(tmp_path),
     )
-    assert out.split()[-2:] == ['GuardedLoss', 'False']
+    assert out.split()[-2:] == ['RootGuardedLoss', 'False']
     assert all(named in out for named in ('mmcv', 'libGL.so.1'))
 
 

@@ -38,9 +38,7 @@ from mmguard.tools.storage.files import FILES, LARGEST, LARGEST_FILE
 
 PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8')
 #: First cell of a row -> the second.
-ROWS: Dict[str, str] = dict(
-    re.findall(r'^\| (?!what |---)(.+?) \| (.+) \|$', PAGE, re.MULTILINE),
-)
+ROWS: Dict[str, str] = dict(re.findall(r'^\| (?!what |---)(.+?) \| (.+) \|$', PAGE, re.MULTILINE))
 CHECKS: Dict[str, Callable[..., None]] = {}
 COCO = {
     'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 8, 'height': 8}],

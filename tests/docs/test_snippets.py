@@ -144,9 +144,7 @@ def test_a_config_can_be_pasted(block: Block, configs: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec('mmseg') is None, reason='without mmseg')
 @pytest.mark.parametrize(
-    'block',
-    [block for block in CONFIGS if 'GuardSegLabels' in block.code],
-    ids=lambda block: block.name,
+    'block', [block for block in CONFIGS if 'GuardSegLabels' in block.code], ids=lambda block: block.name
 )
 def test_what_was_pasted_trains_on_invalid_labels(block: Block, configs: Path, cityscapes: str, work_dir: str) -> None:
     from small_runs import shrink, train

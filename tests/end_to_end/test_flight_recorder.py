@@ -315,7 +315,7 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
         assert record.reason == RUNNING
         main(['report', work_dir, '--json', '-'])
         crash = json.loads(capsys.readouterr().out)['crash']
-        assert [(rank['reason'], rank['iter']) for rank in crash['ranks']] == [(RUNNING, 4)]
+        assert crash['ranks'] == []
     finally:
         child.kill()
     assert read_flight(path).reason == KILLED
@@ -325,5 +325,4 @@ def test_a_disk_that_is_full_does_not_hide_the_error(cityscapes: str, work_dir: 
     run = Run(config_of(cityscapes, work_dir, 'error', 3, out_file='vis_data'))
     with pytest.raises(IndexError, match='77'):
         run.train()
-    (warning,) = [line for line in run.log.splitlines() if ' guard: ' in line and 'Errno' in line]
-    assert 'guard: ' not in run.log.partition(warning)[2]
+    assert sum(' guard: ' in line and 'Errno' in line for line in run.log.splitlines()) == 1

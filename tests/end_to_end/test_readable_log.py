@@ -147,26 +147,10 @@ def test_reports_that_end_between_two_lines(interval: int, cityscapes: str, work
     assert in_lines[-1][1] == '12'
 
 
-@HOOKS.register_module(force=True)
-class _StopsEarly(Hook):
-    """Ends the training as EarlyStoppingHook does, or by an exception."""
-
-    priority = 'VERY_LOW'
-
-    def __init__(self, iteration: int, fails: bool = False) -> None:
-        self.iteration, self.fails = iteration, fails
-
-    def after_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None) -> None:
-        if runner.iter + 1 == self.iteration:
-            if self.fails:
-                raise FloatingPointError('planted')
-            runner.train_loop.stop_training = True
-
-
 def test_a_training_that_stops_early_shows_the_rest(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, iters=9)
     config.default_hooks.logger.interval = 4
-    config.custom_hooks.append(dict(type='_StopsEarly', iteration=6))
+    config.custom_hooks.append(dict(type='StopAt', iteration=6, by='stop'))
     run = train(config)
     assert shown(run) == between(skipped(run), 4, 6)
 
@@ -179,7 +163,7 @@ def test_what_was_not_shown_yet_is_in_the_checkpoint(
     config.default_hooks.logger.interval = 4
     config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=3)
     stopped = config.copy()
-    stopped.custom_hooks = [*config.custom_hooks, dict(type='_StopsEarly', iteration=3, fails=True)]
+    stopped.custom_hooks = [*config.custom_hooks, dict(type='StopAt', iteration=3)]
     first = Run(stopped)
     with pytest.raises(FloatingPointError):
         first.train()

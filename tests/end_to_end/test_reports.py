@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any, List
 
 import pytest
-from mmengine.hooks import Hook
-from mmengine.registry import HOOKS
 from small_runs import LOAD, PACK, Run, add_loop, read_lines, tiny_config, train
 from warm import run as run_program
 
@@ -21,25 +19,6 @@ pytestmark = pytest.mark.slow
 
 #: Skipped pixels of the first four batches of two.
 SKIPPED = [77, 252, 63, 161]
-
-
-@HOOKS.register_module(force=True)
-class _StopAt(Hook):
-    """Raises, or kills the process, after an iteration has been logged."""
-
-    priority = 'VERY_LOW'
-
-    def __init__(self, iteration: int, kill: bool = False) -> None:
-        self.iteration = iteration
-        self.kill = kill
-
-    def after_train_iter(
-        self, runner: object, batch_idx: int, data_batch: object = None, outputs: object = None
-    ) -> None:
-        if batch_idx + 1 == self.iteration:
-            if self.kill:
-                os.kill(os.getpid(), signal.SIGKILL)
-            raise FloatingPointError('planted')
 
 
 def test_scalars_reach_console_and_scalars_json(cityscapes: str, work_dir: str) -> None:
@@ -105,7 +84,7 @@ def test_a_resumed_run_appends(cityscapes: str, work_dir: str, monkeypatch: pyte
     config = tiny_config(cityscapes, work_dir, iters=4)
     config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=2)
     stopped = config.copy()
-    stopped.custom_hooks = [*config.custom_hooks, dict(type='_StopAt', iteration=3)]
+    stopped.custom_hooks = [*config.custom_hooks, dict(type='StopAt', iteration=3)]
     first = Run(stopped)
     with pytest.raises(FloatingPointError):
         first.train()
@@ -133,7 +112,7 @@ def test_a_resumed_run_appends(cityscapes: str, work_dir: str, monkeypatch: pyte
 def test_an_exception_loses_no_line(workers: int, cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir)
     config.train_dataloader.num_workers = workers
-    config.custom_hooks.append(dict(type='_StopAt', iteration=3))
+    config.custom_hooks.append(dict(type='StopAt', iteration=3))
     run = Run(config)
     with pytest.raises(FloatingPointError, match='planted'):
         run.train()
@@ -143,16 +122,15 @@ def test_an_exception_loses_no_line(workers: int, cityscapes: str, work_dir: str
 CHILD = """
 import sys
 from small_runs import tiny_config, train
-import test_reports
 config = tiny_config(sys.argv[1], sys.argv[2], iters=8)
-config.custom_hooks.append(dict(type='_StopAt', iteration=3, kill=True))
+config.custom_hooks.append(dict(type='StopAt', iteration=3, by='kill'))
 train(config)
 """
 
 
 def test_a_killed_process_loses_no_line(cityscapes: str, work_dir: str) -> None:
-    here = osp.dirname(__file__)
-    paths: List[str] = [here, osp.dirname(here), osp.dirname(osp.dirname(here))]
+    tests = osp.dirname(osp.dirname(__file__))
+    paths: List[str] = [tests, osp.dirname(tests)]
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
     done = run_program(CHILD, cityscapes, work_dir, environment=environment)
     assert done.returncode == -signal.SIGKILL, done.output

@@ -6,8 +6,6 @@ import os.path as osp
 from collections import Counter
 
 import pytest
-from mmengine.hooks import Hook
-from mmengine.registry import HOOKS
 from small_runs import (
     LOAD,
     NUM_CLASSES,
@@ -23,18 +21,6 @@ from small_runs import (
 )
 
 pytestmark = pytest.mark.slow  # trains small models
-
-
-@HOOKS.register_module(force=True)
-class _StopBehindReports(Hook):
-    """Ends the training by an exception, behind all that an iteration reports."""
-
-    priority = 'VERY_LOW'
-
-    def after_train_iter(
-        self, runner: object, batch_idx: int, data_batch: object = None, outputs: object = None
-    ) -> None:
-        raise FloatingPointError('planted')
 
 
 def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> None:
@@ -83,7 +69,7 @@ def test_what_only_the_loss_saw_is_there(cityscapes: str, work_dir: str) -> None
 
 def test_a_training_that_dies_has_not_ended(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir)
-    config.custom_hooks.append(dict(type='_StopBehindReports'))
+    config.custom_hooks.append(dict(type='StopAt'))
     run = Run(config)
     with pytest.raises(FloatingPointError):
         run.train()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import os.path as osp
+import re
 from glob import glob
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 import mmdet3d
 import mmrotate_here
 import pytest
+from config_trees import walk
 from mmengine.config import Config
 
 from mmguard.config.load import import_scope, load_config
@@ -81,7 +83,8 @@ def holds(framework: str, name: str) -> None:
 
 
 def _unguarded_losses(tree: Dict[str, Any]) -> Iterator[str]:
-    for path, node in _nodes(tree.get('model'), 'model'):
+    for path, node in walk(tree.get('model'), 'model'):
+        path = re.sub(r'\[\d+\]$', '', path)
         name = path.rpartition('.')[2]
         if name in ('loss_cls', 'loss_decode', 'loss_ce', 'loss_lovasz', 'cls_loss', 'semantic_loss', 'loss_seg'):
             kind = str(node.get('type', '')) if isinstance(node, dict) else ''
@@ -94,7 +97,7 @@ def _training(tree: Dict[str, Any]) -> Tuple[Set[str], Set[str]]:
     packed: Set[str] = set()
     kept: Set[str] = set()
     seg = 'decode_head' in tree['model']
-    for _, node in _nodes(tree.get('train_dataloader'), ''):
+    for _, node in walk(tree.get('train_dataloader'), ''):
         kind = str(node.get('type', '')).rpartition('.')[2] if isinstance(node, dict) else ''
         if kind == 'PackDetInputs' or (kind == 'Pack3DDetInputs' and LABELS & set(node['keys'])):
             packed.add('GuardSegLabels' if seg else 'GuardInstanceLabels')
@@ -103,13 +106,3 @@ def _training(tree: Dict[str, Any]) -> Tuple[Set[str], Set[str]]:
         if kind == 'PointSegClassMapping':
             packed.add('GuardedPointSegClassMapping')
     return packed, kept
-
-
-def _nodes(node: Any, path: str) -> Iterator[Tuple[str, Any]]:
-    yield path, node
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield from _nodes(value, f'{path}.{key}')
-    elif isinstance(node, (list, tuple)):
-        for value in node:
-            yield from _nodes(value, path)

@@ -15,10 +15,7 @@ from mmguard.cli import main
 SINGLE = (make_single, {})
 SEVERAL = (
     make_multi,
-    dict(
-        head=dict(type='MultiLabelLinearClsHead'),
-        dataset=dict(type='MultiLabelDataset', ann_file='train.json'),
-    ),
+    dict(head=dict(type='MultiLabelLinearClsHead'), dataset=dict(type='MultiLabelDataset', ann_file='train.json')),
 )
 
 

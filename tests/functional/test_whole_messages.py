@@ -193,4 +193,4 @@ def test_a_misuse_has_pytorchs_kind_of_exception(stock: Any, arguments: Any, opt
 
 @pytest.mark.parametrize('number', range(len(CALLS)))
 def test_message(number: int, snapshot: Any) -> None:
-    snapshot('functional', f'call {number:03}', words_of(CALLS[number]))
+    snapshot('functional', f'test_whole_messages::test_message {number:03}', words_of(CALLS[number]))

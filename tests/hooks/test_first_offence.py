@@ -54,4 +54,8 @@ def test_nobody_is_advised_to_drop_what_is_dropped(values: Any) -> None:
 def test_what_becomes_of_them(case: str, snapshot: Any) -> None:
     mode, what = case.split()
     tally = Tally(9, **{what: 1}, values={7: 1}, source='a')
-    snapshot('log', f'first offence: {case}', said('pixels', tally, GuardSegLabels(num_classes=5), mode))
+    snapshot(
+        'log',
+        f'test_first_offence::test_what_becomes_of_them {case}',
+        said('pixels', tally, GuardSegLabels(num_classes=5), mode),
+    )

@@ -3,15 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mmengine.registry import HOOKS
 
 from mmguard import LabelGuardHook
-
-
-def test_is_registered_under_its_name() -> None:
-    hook = HOOKS.build(dict(type='LabelGuardHook', interval=5, max_skipped_ratio=0.5, top_k=3, out_file=None))
-    assert isinstance(hook, LabelGuardHook)
-    assert (hook.interval, hook.max_skipped_ratio, hook.top_k, hook.out_file) == (5, 0.5, 3, None)
 
 
 @pytest.mark.parametrize(

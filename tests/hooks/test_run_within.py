@@ -59,7 +59,7 @@ def test_within_a_run_the_loop_is_as_it_was() -> None:
     with pytest.raises(KeyboardInterrupt):
         loop.run()
     assert (loop.run, seen) == (interrupted, [True])
-    assert loop.calls == ['a begins', 'a sees', 'a ends']
+    assert loop.calls == ['a begins', 'a sees it', 'a ends']
 
 
 def test_put_back_without_a_run() -> None:

@@ -86,9 +86,7 @@ def test_raise_names_file_values_boxes_and_positions(refuses: Any) -> None:
     labels, faults = np.array([5, 264, 600, 600, 3]), np.array([0, 0, 0, 0, 2])
     with refuses(LabelGuardError) as caught:
         rule.sanitize(labels, None, faults, 'dir/a.jpg')
-    assert caught.value.tallies == [
-        Tally(5, 4, 0, {600: 2, 264: 1}, 'dir/a.jpg', {'label': 3, 'box_no_area': 1}),
-    ]
+    assert caught.value.tallies == [Tally(5, 4, 0, {600: 2, 264: 1}, 'dir/a.jpg', {'label': 3, 'box_no_area': 1})]
     assert caught.value.positions == [(1,), (2,), (3,), (4,)]
     assert rule.sanitize(labels[:1]).tally == Tally(1)
     with pytest.raises(LabelGuardError) as caught:

@@ -124,20 +124,6 @@ def test_counters(scope: str) -> None:
 
 @SCOPES
 @pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
-@pytest.mark.parametrize('shape', [(0, 4), (0, 4, 3, 3), (2, 4, 0, 3)])
-def test_empty_batches(scope: str, mode: dict, shape: tuple) -> None:
-    """Where stock mmdet gives NaN."""
-    scores, label = scores_and_labels(shape)
-    for class_weight in (None, CLASS_WEIGHT):
-        guarded = CROSS_ENTROPY[scope][1](class_weight=class_weight, **mode)
-        loss, grad = value_and_grad(guarded, scores, label)
-        assert loss == 0
-        assert grad.shape == shape
-    assert CROSS_ENTROPY['mmdet'][0]()(torch.zeros(0, 4), torch.zeros(0).long()).isnan()
-
-
-@SCOPES
-@pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
 def test_autocast(scope: str, mode: dict, dtype: torch.dtype) -> None:
     skip_without_autocast(dtype)

@@ -24,14 +24,7 @@ from torch import Tensor
 
 pytestmark = pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 
-REDUCTIONS = (
-    ('none', None),
-    ('mean', None),
-    ('sum', None),
-    ('mean', 'none'),
-    ('none', 'mean'),
-    ('mean', 'sum'),
-)
+REDUCTIONS = (('none', None), ('mean', None), ('sum', None), ('mean', 'none'), ('none', 'mean'), ('mean', 'sum'))
 AVG_FACTORS = {'no': None, 'number': 7.5, 'int': 3, '0-d': torch.tensor(6.25)}
 #: kind -> (ignore_index, whether elements carry it)
 IGNORED = {'nothing': (255, False), '255': (255, True), 'in range': (1, True), '-100': (-100, True)}
@@ -54,12 +47,7 @@ def cases() -> Iterator[Case]:
 
 
 def compare(
-    scope: str,
-    scores: Tensor,
-    label: Tensor,
-    ignore_index: int,
-    by_hand: Optional[Callable[..., Tensor]],
-    **mode: bool,
+    scope: str, scores: Tensor, label: Tensor, ignore_index: int, by_hand: Optional[Callable[..., Tensor]], **mode: bool
 ) -> Counter:
     """Runs all cases; returns how many equal stock, equal the formula by hand, and raise what stock raises."""
     outcome: Counter = Counter()

@@ -57,11 +57,10 @@ def smooth(logits: Tensor, target: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    'loss',
-    [dice_one_hot_first, weights_looked_up, highest_label, dice_clamped, smooth, torch.nn.CrossEntropyLoss()],
+    'loss', [dice_one_hot_first, weights_looked_up, highest_label, dice_clamped, smooth, torch.nn.CrossEntropyLoss()]
 )
-def test_a_loss_that_does_not_leave_out_what_is_ignored(loss: Callable[[Tensor, Tensor], Any], refuses: Any) -> None:
-    with refuses(ValueError, match=getattr(loss, '__name__', type(loss).__name__)):
+def test_a_loss_that_does_not_leave_out_what_is_ignored(loss: Callable[[Tensor, Tensor], Any]) -> None:
+    with pytest.raises(ValueError, match=rf'{getattr(loss, "__name__", type(loss).__name__)}.*\b255\b'):
         check_target(LOGITS, LABEL, ignore_index=VOID, loss=loss)
 
 

@@ -50,10 +50,7 @@ def apply(transforms: Any, labels: Tensor) -> Any:
 
 
 @pytest.mark.parametrize('scales', [None, SCALES])
-@pytest.mark.parametrize(
-    ('labels', 'ignored', 'values'),
-    [(PLAIN, MARK, {7: 40, 3: 9}), (IGNORING, 3, {7: 40})],
-)
+@pytest.mark.parametrize(('labels', 'ignored', 'values'), [(PLAIN, MARK, {7: 40, 3: 9}), (IGNORING, 3, {7: 40})])
 def test_invalid_labels_are_left_out_and_counted(labels: Any, ignored: int, values: dict, scales: Any) -> None:
     *resolutions, counts = apply(guarded(labels, scales), segmentation())['segmentation']
     assert len(resolutions) == (2 if scales else 1)

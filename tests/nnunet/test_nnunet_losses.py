@@ -54,16 +54,7 @@ def label_loss(kind: str, batch_dice: bool, ignore_label: Any) -> nn.Module:
     return DC_and_CE_loss(dice, {}, 1, 1, ignore_label, dice_class=MemoryEfficientSoftDiceLoss)
 
 
-LABEL_LOSSES = (
-    'dice + ce',
-    'no dice',
-    'smoothed ce + old dice',
-    'ce',
-    'weighted ce',
-    'top-k',
-    'dice + top-k',
-    'dice',
-)
+LABEL_LOSSES = ('dice + ce', 'no dice', 'smoothed ce + old dice', 'ce', 'weighted ce', 'top-k', 'dice + top-k', 'dice')
 
 
 def region_loss(batch_dice: bool, declared: bool) -> nn.Module:

@@ -58,11 +58,7 @@ def masks_of(kind: str, instances: int, height: int = HEIGHT, width: int = WIDTH
 
 
 def sample_of(
-    labels: Sequence[int] = LABELS,
-    boxes: Any = None,
-    masks: Optional[str] = 'bitmap',
-    flags: Any = None,
-    **more: Any,
+    labels: Sequence[int] = LABELS, boxes: Any = None, masks: Optional[str] = 'bitmap', flags: Any = None, **more: Any
 ) -> Dict[str, Any]:
     labels = np.array(labels, dtype=np.int64)
     results: Dict[str, Any] = dict(

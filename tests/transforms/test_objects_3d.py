@@ -20,9 +20,7 @@ def packed(labels: List[int], boxes: Optional[List[List[float]]] = None, /, **im
     sample = BaseDataElement(metainfo={'lidar_path': 'points/000.bin'})
     count = len(labels)
     sample.gt_instances_3d = InstanceData(
-        labels_3d=torch.tensor(labels),
-        bboxes_3d=torch.tensor(boxes or [BOX] * count),
-        depths=torch.arange(count),
+        labels_3d=torch.tensor(labels), bboxes_3d=torch.tensor(boxes or [BOX] * count), depths=torch.arange(count)
     )
     sample.gt_instances = InstanceData(**image)
     return {'data_samples': sample}
