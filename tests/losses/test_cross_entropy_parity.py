@@ -33,17 +33,9 @@ Case = Dict[str, Any]
 
 
 def cases() -> Iterator[Case]:
-    for (reduction, override), class_weight, weighted, avg_factor, avg_non_ignore in itertools.product(
-        REDUCTIONS, (None, CLASS_WEIGHT), (False, True), AVG_FACTORS, (False, True)
-    ):
-        yield {
-            'reduction': reduction,
-            'override': override,
-            'class_weight': class_weight,
-            'weighted': weighted,
-            'avg_factor': avg_factor,
-            'avg_non_ignore': avg_non_ignore,
-        }
+    names = ('reduction', 'override', 'class_weight', 'weighted', 'avg_factor', 'avg_non_ignore')
+    options = ((None, CLASS_WEIGHT), (False, True), AVG_FACTORS, (False, True))
+    return (dict(zip(names, (*reduction, *more))) for reduction, *more in itertools.product(REDUCTIONS, *options))
 
 
 def compare(
