@@ -112,11 +112,12 @@ def camvid(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def snapshot(pytestconfig: pytest.Config) -> Callable[[str, str, str], None]:
+def snapshot(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
     """Return ``compare(command, name, text)``: the text equals the section of ``snapshots/{command}.txt``.
 
     ``--update-snapshots`` writes the section instead; the difference is read in review.
     """
+    monkeypatch.setenv('COLUMNS', '200')  # no temporary path is broken
 
     def compare(command: str, name: str, text: str) -> None:
         path, text = FOLDER / f'{command}.txt', normalize(text)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 import re
 import tempfile
 from pathlib import Path
 from typing import Dict
+
+import numpy as np
+import torch
+
+from mmguard.version import __version__
 
 FOLDER = Path(__file__).with_name('snapshots')
 
@@ -15,8 +21,10 @@ PLACEHOLDERS = {
     r'/[^\s\'"`:]*/site-packages\b': 'SITE',
     re.escape(str(FOLDER.parents[1])): 'ROOT',
     r'\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?\b|\b\d{8}_\d{6}\b': 'DATE',
-    r'\b\d+\.\d+\.\d+(\.?(post|dev|rc|a|b)\d+)?(\+\w+)?': 'VERSION',
+    '|'.join(map(re.escape, (torch.__version__, np.__version__, platform.python_version(), __version__))): 'VERSION',
     r'\b\d+(\.\d+)? ?(ms|s|min|h)\b(?! each)': 'TIME',
+    r'\bat 0x[0-9a-f]+': 'at ADDRESS',
+    r'^─+ (\S+) ─+$': r'── \1 ──',
     r'[ \t]+$': '',
 }
 
