@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib.util
+import itertools
 import os
 import random
 import signal
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Any, Callable, Iterator, Optional
 
 # Before torch is imported. Test processes side by side would wait for each other's threads.
 os.environ.setdefault('OMP_NUM_THREADS', '1')
@@ -131,6 +133,21 @@ def snapshot(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Ca
         assert text == kept, f'section {name} of {path.name}: see "Snapshots" in tests/README.md'
 
     return compare
+
+
+@pytest.fixture
+def refuses(snapshot: Callable[[str, str, str], None], request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Return ``pytest.raises`` for errors that are only text: it is compared with ``snapshots/errors.txt``."""
+    numbers = itertools.count(1)
+
+    @contextlib.contextmanager
+    def raises(expected: Any, match: Optional[str] = None) -> Iterator[Any]:
+        with pytest.raises(expected, match=match) as caught:
+            yield caught
+        section = f'{request.node.path.stem}::{request.node.name} {next(numbers)}'
+        snapshot('errors', section, f'{type(caught.value).__name__}: {caught.value}')
+
+    return raises
 
 
 @pytest.fixture
