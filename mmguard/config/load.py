@@ -11,9 +11,8 @@ import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator
 
 from mmguard.compat.stack import config_file, folder_of
-from mmguard.config.bases import check_bases
 from mmguard.config.classes import SCOPES
-from mmguard.config.recognized import DATA_ENDINGS, NotAConfig
+from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular

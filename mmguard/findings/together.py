@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import REMOVED, Changes, changed_data
-from mmguard.config.merged import Conflict, merged
+from mmguard.config.changes import REMOVED, Changes, Conflict, changed_data, merged
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit, Split, holds
 from mmguard.findings.engine import chosen_rules

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from mmengine import fileio
 
-from mmguard.files.weight_files import parse_weights
+from mmguard.files.plain_data import parse_weights
 from mmguard.text.short import short
 
 NUMBER = (int, float, np.integer, np.floating)

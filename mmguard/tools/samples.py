@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import random
 from dataclasses import dataclass
 from typing import Any, ContextManager, Dict, Iterator, List, Tuple
@@ -17,7 +18,6 @@ from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.maps import POINTS
 from mmguard.text.failures import words_of
-from mmguard.tools.paths import common_tail, parts_of
 
 _PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
@@ -220,3 +220,28 @@ def _inside(dataset: Any) -> Any:
     while _mixes(dataset):
         dataset = dataset.dataset
     return dataset
+
+
+def parts_of(path: str) -> List[str]:
+    r"""Folders and file name, be it a path of POSIX or of Windows.
+
+    Example:
+        >>> parts_of('C:\\data\\.\\a.png')
+        ['C:', 'data', 'a.png']
+    """
+    return [part for part in posixpath.normpath(path.replace('\\', '/')).split('/') if part not in ('', '.')]
+
+
+def common_tail(one: str, other: str) -> int:
+    """How many parts two paths share, counted from their ends.
+
+    Example:
+        >>> common_tail('/home/me/data/train/a.png', '/mnt/data/train/a.png')
+        3
+    """
+    count = 0
+    for mine, yours in zip(reversed(parts_of(one)), reversed(parts_of(other))):
+        if mine != yours:
+            break
+        count += 1
+    return count

@@ -9,8 +9,8 @@ from typing import Dict, List
 
 import pytest
 
-from mmguard.config.bases import bases_of
 from mmguard.config.load import load_config
+from mmguard.config.recognized import bases_of
 from mmguard.errors import CannotRun
 
 CONFIG = "model = dict(type='EncoderDecoder')\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mmguard.config.merged import Conflict, merged
+from mmguard.config.changes import Conflict, merged
 
 LOAD, PACK = dict(type='Load', backend='cv2'), dict(type='Pack')
 GUARD, MAP = dict(type='Guard'), dict(type='Guard', label_map={255: 1})

@@ -9,10 +9,9 @@ from typing import Any, List
 
 import pytest
 
-from mmguard.config.class_weights import class_weights
+from mmguard.config.losses import class_weights
 from mmguard.config.parts import Part
-from mmguard.files.plain_data import DEEPEST, NotPlain, parse_data
-from mmguard.files.plain_pickle import load_plain_pickle
+from mmguard.files.plain_data import DEEPEST, NotPlain, load_plain_pickle, parse_data
 from mmguard.text.short import short
 
 pytestmark = pytest.mark.timeout(60)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from mmguard.config.bases import check_bases
+from mmguard.config.recognized import check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.whole import NOT_REGULAR, write_whole
 from mmguard.tools.arguments import add_run_code
@@ -113,8 +113,7 @@ def apply(
     from mmguard.config.types import words_of_misplaced
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
-    from mmguard.tools.apply.render import how, show_changes, show_diff, unified
-    from mmguard.tools.apply.written import config_text, load
+    from mmguard.tools.apply.output import config_text, how, load, show_changes, show_diff, unified
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     _check_places(source, out)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import changed_data
-from mmguard.config.merged import merged
+from mmguard.config.changes import changed_data, merged
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.config.tree import by_name
 from mmguard.errors import CannotRun

@@ -8,11 +8,9 @@ from typing import Dict, Iterable, List, Optional, Pattern, Tuple
 
 from mmguard.findings.signatures import read_signatures
 from mmguard.findings.signatures.signature import SIGN
-from mmguard.tools.explain.dice import PseudoDice
-from mmguard.tools.explain.lines import LONGEST, Line, read_line
 from mmguard.tools.explain.log_facts import HEAD, FactLines, ending_of
-from mmguard.tools.explain.scores import Scores
-from mmguard.tools.explain.troubles import Frame, Raised, Trouble
+from mmguard.tools.explain.scores import PseudoDice, Scores
+from mmguard.tools.explain.troubles import LONGEST, Frame, Line, Raised, Trouble, read_line
 
 #: No error is found in a piece of a log without one of these. A piece with none of them costs next to nothing.
 _TRIGGERS = (

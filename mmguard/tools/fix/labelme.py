@@ -9,8 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import clamped, fault_of, shortest
-from mmguard.tools.fix.label_files import Corrected, LabelFiles, names_below
-from mmguard.tools.fix.options import FixOptions, NotCorrected
+from mmguard.tools.fix.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.labelme import LISTS, folder_of, is_other_file
 from mmguard.tools.scan.annotations.labelme_facts import NO_CLASS

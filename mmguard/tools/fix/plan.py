@@ -8,8 +8,15 @@ from typing import FrozenSet, List
 
 from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
-from mmguard.tools.fix.label_files import LabelFiles, ending_of, names_below, unchanged
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, as_label_map
+from mmguard.tools.fix.options import (
+    CannotCorrect,
+    FixOptions,
+    LabelFiles,
+    as_label_map,
+    ending_of,
+    names_below,
+    unchanged,
+)
 from mmguard.tools.scan.plans import formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from mmguard.text.visible import visible_name
 from mmguard.text.words import counted
-from mmguard.tools.fix.copies import Copies
-from mmguard.tools.fix.output import MANIFEST
+from mmguard.tools.fix.copies import MANIFEST, Copies
 
 _SHOWN = 10
 

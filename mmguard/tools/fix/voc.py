@@ -11,8 +11,7 @@ import numpy as np
 from mmguard.labels.instances import InstanceRule
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
-from mmguard.tools.fix.label_files import Corrected
-from mmguard.tools.fix.options import FixOptions, NotCorrected
+from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 _INF = float('inf')

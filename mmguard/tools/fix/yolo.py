@@ -9,8 +9,16 @@ from typing import List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
-from mmguard.tools.fix.label_files import Corrected, LabelFiles, ending_of, names_below, unchanged
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
+from mmguard.tools.fix.options import (
+    CannotCorrect,
+    Corrected,
+    FixOptions,
+    LabelFiles,
+    NotCorrected,
+    ending_of,
+    names_below,
+    unchanged,
+)
 from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets

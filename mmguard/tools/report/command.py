@@ -46,9 +46,8 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.text.console import Console
     from mmguard.tools.explain.render import as_text
     from mmguard.tools.outputs import write_json
-    from mmguard.tools.report.log_json import as_json
     from mmguard.tools.report.mode_report import sections_of
-    from mmguard.tools.report.render import show
+    from mmguard.tools.report.render import as_json, show
     from mmguard.tools.report.run_report import read_report, run_findings
 
     console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
@@ -19,7 +20,6 @@ from mmguard.log.run_files import NotALog, find_run
 from mmguard.text.words import first_of
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.crash import Crash, RankCrash, is_of_another_rank, read_crash
-from mmguard.tools.report.log_config import read_config
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
 
 
@@ -116,3 +116,36 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         problems,
         bool(run.problems) or crash.is_damaged,
     )
+
+
+def read_config(path: Path) -> Dict[str, Any]:
+    """The literals of a config as mmengine writes it (``name = dict(...)``); what is no literal is left out.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It is no Python.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding='utf-8'))
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f'{path}: no config: {error}') from error
+    config: Dict[str, Any] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            config[statement.targets[0].id] = _value(statement.value)
+    return config
+
+
+def _value(node: ast.AST) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
+        return {word.arg: _value(word.value) for word in node.keywords if word.arg}
+    if isinstance(node, ast.Dict):
+        return {
+            _value(k): _value(v) for k, v in zip(node.keys, node.values) if isinstance(k, (ast.Constant, ast.UnaryOp))
+        }
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value(element) for element in node.elts]
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return None

@@ -16,9 +16,8 @@ from mmguard.files.inside import is_file_name
 from mmguard.files.regular import open_regular
 from mmguard.text.short import short
 from mmguard.tools.storage import systems
-from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.entries import Entry, Object, Stamp
-from mmguard.tools.storage.requests import Refused
+from mmguard.tools.storage.requests import Refused, ahead
 from mmguard.tools.storage.systems import WEB
 from mmguard.tools.storage.urls import add_named, in_archive, is_url, masked, named
 

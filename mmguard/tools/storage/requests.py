@@ -7,8 +7,10 @@ import os
 import sys
 import threading
 import time
-from concurrent.futures import Future, wait
-from typing import Any, Callable, Optional, TypeVar
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import lru_cache
+from typing import Any, Callable, Deque, Iterable, Iterator, Optional, TypeVar
 
 from mmguard.errors import CannotRun
 from mmguard.tools.storage.urls import masked
@@ -142,3 +144,35 @@ def _status(error: BaseException) -> Optional[int]:
 def _describe(error: BaseException) -> str:
     text = ' '.join(str(error).split())[:200]
     return f'{type(error).__name__}: {text}' if text else type(error).__name__
+
+
+#: Requests of a process at a time, and results that may wait for whoever asked.
+AT_ONCE = 16
+_WAITING = 2 * AT_ONCE
+
+
+def ahead(calls: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
+    """The results of calls, in their order; a bounded number of them runs ahead in threads.
+
+    Example:
+        >>> list(ahead([lambda: 1, lambda: 2]))
+        [1, 2]
+    """
+    threads = _threads(os.getpid())
+    running: Deque[Future[_Result]] = deque()
+    try:
+        for call in calls:
+            running.append(threads.submit(call))
+            if len(running) == _WAITING:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+@lru_cache(maxsize=None)
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Those of this process: threads do not survive a fork."""
+    return ThreadPoolExecutor(AT_ONCE, 'mmguard-storage')

@@ -13,7 +13,7 @@ from mmguard.text.visible import visible_name
 from mmguard.text.words import counted
 from mmguard.tools.trace.changes import Change
 from mmguard.tools.trace.snapshot import Instance
-from mmguard.tools.trace.story import Leg, Story
+from mmguard.tools.trace.tracer import Leg, Story
 
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
 _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}

@@ -20,8 +20,8 @@ from mmguard.findings import engine
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.tools.apply.command import apply
+from mmguard.tools.apply.output import without_scopes
 from mmguard.tools.apply.overlay import overlay_text
-from mmguard.tools.apply.written import without_scopes
 
 PIDNET = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
 NEW_STYLE = Path(__file__).parents[3] / 'configs' / 'new_style' / 'fcn_r50_cityscapes.py'

@@ -13,7 +13,7 @@ import pytest
 from changed_configs import PSPNET, changed
 from this_stack import IS_ONEDL
 
-from mmguard.config.class_weights import class_weights
+from mmguard.config.losses import class_weights
 from mmguard.config.parts import Part
 from mmguard.findings.config_facts import facts_of_config
 from mmguard.findings.engine import diagnose

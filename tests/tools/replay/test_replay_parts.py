@@ -19,11 +19,9 @@ from mmguard.errors import CannotRun
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.spaces import from_model
 from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample
-from mmguard.tools.paths import common_tail, parts_of
-from mmguard.tools.replay.forward import run_sample
-from mmguard.tools.replay.outcome import judge
-from mmguard.tools.replay.recorded import chosen, recorded_batches
-from mmguard.tools.samples import Samples
+from mmguard.tools.replay.network import run_sample
+from mmguard.tools.replay.outcome import chosen, judge, recorded_batches
+from mmguard.tools.samples import Samples, common_tail, parts_of
 from mmguard.tools.trace.snapshot import Instance, Snapshot
 
 names = st.text('abc', min_size=1, max_size=3)

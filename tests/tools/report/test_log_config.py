@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmguard.tools.report.log_config import read_config
+from mmguard.tools.report.run_report import read_config
 
 TEXT = """
 import os

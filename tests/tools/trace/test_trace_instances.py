@@ -11,8 +11,7 @@ from mmengine.config import Config
 from small_det_runs import make_coco
 
 from mmguard.cli import main
-from mmguard.tools.trace.story import Story
-from mmguard.tools.trace.tracer import Tracer
+from mmguard.tools.trace.tracer import Story, Tracer
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True, with_mask=True)]
 PACK = dict(type='PackDetInputs')

@@ -13,7 +13,7 @@ from test_trace_instances import FLIP, PACK, trace
 
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.tools.trace.render import as_json
-from mmguard.tools.trace.story import Story
+from mmguard.tools.trace.tracer import Story
 
 
 @pytest.fixture(scope='module')

@@ -22,8 +22,7 @@ from mmguard.labels.spaces import from_options
 from mmguard.tools.samples import in_scope
 from mmguard.tools.trace.changes import Change
 from mmguard.tools.trace.render import invalid_in
-from mmguard.tools.trace.story import Story
-from mmguard.tools.trace.tracer import Tracer
+from mmguard.tools.trace.tracer import Story, Tracer
 
 #: Resizes the label map as if it were an image: what a hand-written pipeline does.
 RESIZE_AS_IMAGE = dict(
