@@ -71,12 +71,7 @@ class Conflict(ValueError):
 
 
 def merged(base: Any, one: Any, other: Any, path: str = '') -> Any:
-    """Merges what two edits made of a config, or of a part of it.
-
-    Args:
-        base: As it was.
-        one, other: As each made it.
-        path (str): Where it stands.
+    """Merge what two edits made of a config, or of the part at a path.
 
     Raises:
         Conflict: They contradict each other.

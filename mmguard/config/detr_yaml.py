@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.recognized import read_text
 from mmguard.errors import CannotRun
@@ -72,13 +72,22 @@ def _fits(path: str, num_classes: int) -> bool:
     return listed <= set(COCO_IDS) and used <= set(COCO_IDS[:num_classes])
 
 
-def with_includes(path: str) -> Dict[str, Any]:
-    """The keys of a config and of what it includes.
+def with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
+    """Return the keys of a file over those of what it includes, as the repositories join them.
 
     Raises:
         CannotRun: It, or what it includes, cannot be read.
     """
-    return _with_included(path, [])
+    here = os.path.realpath(path)
+    if here in around or len(around) >= _DEEPEST:
+        raise CannotRun(f'{path} includes itself, or is included too deep')
+    data = _data(path)
+    names = data.pop('__include__', None) or []
+    joined: Dict[str, Any] = {}
+    for name in names if isinstance(names, list) else [names]:
+        beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
+        _join(joined, with_includes(beside, [*around, here]))
+    return _join(joined, data)
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
@@ -99,20 +108,6 @@ def read_detr_yaml(path: str) -> DetrYaml:
             files.append((split, _found(dataset['ann_file'], path), _found(folder, path) if folder else ''))
     whole = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1_000_000
     return DetrYaml(number if whole else None, bool(remaps), files)
-
-
-def _with_included(path: str, around: List[str]) -> Dict[str, Any]:
-    """The keys of a file over those of what it includes, as the repositories join them."""
-    here = os.path.realpath(path)
-    if here in around or len(around) >= _DEEPEST:
-        raise CannotRun(f'{path} includes itself, or is included too deep')
-    data = _data(path)
-    names = data.pop('__include__', None) or []
-    joined: Dict[str, Any] = {}
-    for name in names if isinstance(names, list) else [names]:
-        beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
-        _join(joined, _with_included(beside, [*around, here]))
-    return _join(joined, data)
 
 
 def _data(path: str) -> Dict[str, Any]:

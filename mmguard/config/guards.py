@@ -32,13 +32,7 @@ def guards_in(pipeline: List[Part]) -> List[Part]:
 
 
 class Unguarded(NamedTuple):
-    """What a model is judged by without the guard that its training has.
-
-    Attributes:
-        metric (Part): What judges it.
-        pipeline (list[Part]): What loads the labels for that.
-        guard (str): What is missing there.
-    """
+    """A metric that judges a model, and the pipeline of its labels, which lacks the guard of the training."""
 
     metric: Part
     pipeline: List[Part]
@@ -123,10 +117,6 @@ def imports_of(config: ReadConfig) -> List[str]:
 
 def guarded_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     """Return GuardedX for a stock loss X; any other loss inside of ``GuardedLoss``.
-
-    Args:
-        loss (dict): Its config; the type is a text.
-        framework (str): The framework that has it.
 
     Example:
         >>> guarded_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')

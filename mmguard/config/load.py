@@ -136,11 +136,7 @@ def _plain_data() -> Iterator[None]:
 
 
 def _check_names(node: Any, path: str) -> None:
-    """Refuse types and scopes that lead to other code: looking a type up imports the module that holds it.
-
-    Raises:
-        CannotRun: There is one.
-    """
+    """Refuse types and scopes that lead to other code: looking a type up imports the module that holds it."""
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
@@ -177,9 +173,6 @@ def import_scope(config: Any) -> None:
     """Imports the package of a config's ``default_scope``, where it is installed.
 
     mmengine goes on without one that raises an ImportError, and then knows none of its types.
-
-    Raises:
-        Exception: Whatever its import raises.
     """
     scope = config.get('default_scope')
     if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:

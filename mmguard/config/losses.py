@@ -36,10 +36,8 @@ class ClassWeights(NamedTuple):
 
 
 def class_weights(loss: Part) -> ClassWeights:
-    """The class weights of a loss, from their file where they are in one. No code in a file is run.
-
-    Args:
-        loss (Part): A loss. A file is looked for from the working directory, as training does.
+    """Return the class weights of a loss, from their file (relative to the working directory, as in training) where
+    they are in one. No code in it is run.
     """
     given = loss.config.get('class_weight')
     if isinstance(given, str) and loss.scope == 'mmseg':

@@ -185,13 +185,9 @@ _MOST = 1000
 
 
 def check_bases(file: str) -> List[str]:
-    """Looks at a config file and its bases, as far as they are named without running it.
+    """Return a config file and its bases, as far as they are named without running it.
 
-    Args:
-        file (str): The file. What does not exist, or cannot be parsed, is left to who reads it.
-
-    Returns:
-        list[str]: The file and its bases.
+    What does not exist, or cannot be parsed, is left to who reads it.
 
     Raises:
         NotAConfig: One of them is none, or leads back to itself.

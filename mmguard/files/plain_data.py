@@ -22,11 +22,7 @@ class NotPlain(Exception):
 
 
 def parse_data(text: str, ending: str) -> Any:
-    """Return what a YAML or JSON text holds. Nothing in it is run.
-
-    Args:
-        text (str): The text.
-        ending (str): ``'.json'``; anything else is YAML.
+    """Return what a text holds: JSON where the ending is ``'.json'``, else YAML. Nothing in it is run.
 
     Raises:
         NotPlain: It holds more than plain data, refers to its parts so often that they are too many, or is nested too
@@ -60,11 +56,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and tables are nested more than so many levels deep.
-
-    Args:
-        value: What holds no part twice, as JSON.
-        levels (int): So many are allowed.
+    """Return True if lists and tables, none of which is in the value twice, are nested more than so many levels deep.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -81,10 +73,8 @@ _HOLDERS = (dict, list, tuple, set, frozenset)
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Check a YAML text before its parts are put together: merge keys copy what an alias names.
-
-    Raises:
-        NotPlain: It spreads to too many values, or is nested too deeply.
+    """Refuse a YAML text that spreads to too many values or is nested too deeply, before merge keys copy what aliases
+    name.
     """
     import yaml
 
@@ -140,9 +130,6 @@ class _PlainData(pickle.Unpickler):
 def load_plain_pickle(content: bytes) -> Any:
     """Load lists, dicts, tuples, texts and numbers, none of which is referred to twice.
 
-    Args:
-        content (bytes): The pickle.
-
     Raises:
         RefusedName: It names anything else (a class, a function, a numpy array).
         pickle.UnpicklingError: It is damaged, or refers to its parts.
@@ -173,11 +160,8 @@ LARGEST_WEIGHTS = 1 << 22
 
 
 def parse_weights(content: bytes, ending: str) -> Any:
-    """Return what a file of class weights holds. No code in it is run.
-
-    Args:
-        content (bytes): At most :data:`LARGEST_WEIGHTS` bytes.
-        ending (str): Of its name, ``'.npy'``, ``'.json'``, ``'.yaml'``, ``'.yml'``, ``'.pkl'`` or ``'.pickle'``.
+    """Return what a file of class weights, of at most :data:`LARGEST_WEIGHTS` bytes, holds by its ending. No code is
+    run.
 
     Raises:
         ValueError: It is damaged or too large, or a .npy holds something else than a list of numbers.

@@ -17,12 +17,7 @@ def counted(number: int, one: str, many: Optional[str] = None) -> str:
 
 
 def plural(number: int, one: str, many: Optional[str] = None) -> str:
-    """A noun after its number.
-
-    Args:
-        number (int): How many.
-        one (str): The noun.
-        many (str, optional): Its plural, where no rule of English makes it: the noun does not stand last in ``one``.
+    """Return a noun after its number; ``many`` where no rule of English makes its plural.
 
     Example:
         >>> plural(1, 'entry'), plural(2, 'entry'), plural(2, 'box'), plural(2, 'key'), plural(2, 'px')

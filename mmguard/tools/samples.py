@@ -24,15 +24,8 @@ _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes o
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
-    """The config, its custom modules imported: what it names is to be built.
-
-    Args:
-        path (str): It.
-        run_code (bool): Whether that may be what YAML or JSON names.
-
-    Raises:
-        CannotRun: It is none, cannot be loaded, or something else is taken where one of its values stands.
-        Exception: What the import of its framework raises.
+    """Load a config whose parts are to be built, and import its custom modules; of YAML and JSON only with
+    ``run_code``.
     """
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
@@ -87,12 +80,9 @@ def seed_all(seed: int) -> None:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of a data set.
+    """A sample: its number among all, and its number in the data set that runs the pipeline.
 
-    Args:
-        number (int): Its number among all.
-        dataset (BaseDataset): The innermost data set, or the MultiImageMixDataset around it, that runs the pipeline.
-        index (int): Its number there.
+    That is the innermost one, or the MultiImageMixDataset around it.
     """
 
     number: int
@@ -120,14 +110,7 @@ class Sample:
 
 
 class Samples:
-    """The samples of a data set, each once, however often its wrappers repeat it.
-
-    Args:
-        dataset (BaseDataset): It, wrappers included.
-
-    Raises:
-        CannotRun: One of those inside is no data set of mmengine.
-    """
+    """The samples of a data set, each once, however often its wrappers repeat it."""
 
     def __init__(self, dataset: Any) -> None:
         self._all: List[Sample] = []
@@ -145,13 +128,7 @@ class Samples:
         return iter(self._all)
 
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """The samples whose path shares the longest end with this one.
-
-        Args:
-            path (str): An image or a label file, as it was named on any machine.
-
-        Returns:
-            tuple: the path here, and its samples: several where a data set lists the file several times.
+        """Return the path here that shares the longest end with a path of any machine, and its samples.
 
         Raises:
             CannotRun: None has this file name, or several fit equally well.

@@ -89,20 +89,9 @@ def apply(
     guard: bool = True,
     run_code: bool = False,
 ) -> int:
-    """Writes the guarded config, or that with some edits.
+    """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
 
-    Args:
-        source (str): A config file, or ``'mmseg::...'``.
-        out (Path): The file to write. Its folder is made.
-        force (bool): Overwrite ``out`` where it says something else.
-        quiet (bool): Show no diff.
-        edits (list[str]): Numbers of edits as `mmguard check` (or ``scan``) shows them, or ``'safe'``.
-        scanned (ScanOptions, optional): They are numbers of a scan with these options.
-        guard (bool): Guard it.
-        run_code (bool): Whether a config in YAML or JSON may name code: what is written is built.
-
-    Returns:
-        int: the exit code.
+    The numbers are those of a scan with the options ``scanned``, else of a check. Return the exit code.
 
     Raises:
         CannotRun, OSError: It cannot be done.

@@ -27,13 +27,7 @@ if TYPE_CHECKING:
 
 
 class Guarded(NamedTuple):
-    """A guarded config.
-
-    Attributes:
-        tree (dict): The config as plain dicts and lists.
-        changed (list[str]): What was changed: path in the config, and how.
-        left (list[str]): What could not be guarded, and why.
-    """
+    """A guarded tree, and in words what was changed and what could not be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -41,10 +35,7 @@ class Guarded(NamedTuple):
 
 
 def guard_tree(tree: Dict[str, Any]) -> Guarded:
-    """Guards a config: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
-
-    Args:
-        tree (dict): A config as plain dicts and lists; types may be classes. Not written to.
+    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
 
     Raises:
         TypeError: A value stands where something else is taken.
@@ -149,24 +140,14 @@ NOT_GUARDED = {
 
 
 class Verdict(NamedTuple):
-    """What becomes of a loss.
-
-    Attributes:
-        config (dict, optional): The guarded loss; ``None``: it stays as it is.
-        reason (str): Why it stays; empty where no label can hurt it.
-    """
+    """The guarded config of a loss; ``None``: it stays, and why (empty: no label can hurt it)."""
 
     config: Optional[Dict[str, Any]]
     reason: str = ''
 
 
 def judge(loss: Dict[str, Any], scope: str) -> Verdict:
-    """Decides about one loss.
-
-    Args:
-        loss (dict): Its config, with ``type``.
-        scope (str): The scope that it is built in.
-    """
+    """Decide about one loss, in the scope that it is built in."""
     from mmguard.losses.selection import select
 
     if is_guarded_type(name_of(loss['type'])):
@@ -311,11 +292,7 @@ def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
 
 
 def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
-    """Guards the losses of a tree, in place.
-
-    Returns:
-        tuple: what was changed and what was left, in words.
-    """
+    """Guard the losses of a tree, in place. Return what was changed and what was left, in words."""
     changed, left = [], []
     for path, loss in list(losses_in(tree)):
         if _at(tree, path) is not loss:

@@ -28,11 +28,7 @@ _GUARDED = 'guarded against invalid labels'
 
 
 def load(source: str, run_code: bool = False) -> Dict[str, Any]:
-    """The tree of a config: a file, or ``'mmseg::pidnet/....py'``.
-
-    Raises:
-        CannotRun: It cannot be loaded, and why.
-    """
+    """Return the tree of a config: a file, or ``'mmseg::pidnet/....py'``."""
     return tree_of(load_config(source, run_code=run_code))
 
 
@@ -63,15 +59,9 @@ def _shipped(name: str) -> List[Base]:
 def config_text(
     source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str, what: str = _GUARDED
 ) -> str:
-    """The text of a guarded config, read back and found to say what it should.
+    """Return the text of a config that is to stand at ``out``, read back and found to say what ``tree`` does.
 
-    Args:
-        source (str): The original: a file, or ``'mmseg::...'``.
-        old (dict): What that loads.
-        tree (dict): The guarded config.
-        out (Path): Where it will stand; relative bases count from there.
-        version (str): Of mmguard, for the first line.
-        what (str): What was done to it, for the first line.
+    ``old`` is what the original loads; ``what`` was done to it, for the first line.
 
     Raises:
         CannotRun: A config that no text gives back.

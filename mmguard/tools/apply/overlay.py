@@ -21,13 +21,7 @@ _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
 def overlay_text(base: Union[str, Code], old: Dict[str, Any], new: Dict[str, Any], guards: bool = True) -> str:
-    """A config text of what differs.
-
-    Args:
-        base (str or Code): What ``_base_`` names; code evaluates to it.
-        old (dict): The config that it loads.
-        new (dict): The config wanted.
-        guards (bool): Whether what differs are guards: comments say what they are for.
+    """Return a config text of what differs from ``old``, which ``base`` loads; comments say what guards are for.
 
     Raises:
         ValueError: A key of ``old`` is missing in ``new``, or a value has no source.
@@ -55,11 +49,7 @@ _ABSENT = object()
 
 
 class _Difference:
-    """Source of new values in terms of old ones.
-
-    Args:
-        named (list): Names of the text so far, and their values.
-    """
+    """Source of new values in terms of old ones, and of names in the text so far."""
 
     def __init__(self, named: List[Tuple[str, Any]]) -> None:
         self.named = named
@@ -212,13 +202,7 @@ def is_name(key: str) -> bool:
 
 
 def layout(source: Source, before: int = 0, indent: int = 0) -> str:
-    """Lays a source out.
-
-    Args:
-        source (Code or Items): What to lay out.
-        before (int): Columns taken on the first line.
-        indent (int): Columns that the lines after it start at.
-    """
+    """Return lines that start at ``indent``; ``before`` columns of the first one are taken."""
     line = one_line(source)
     if isinstance(source, Code) or not source.parts or before + len(line) <= WIDTH:
         return line
@@ -253,11 +237,7 @@ def statement(name: str, source: Source) -> str:
 
 
 def full_text(tree: Dict[str, Any]) -> str:
-    """A whole config, one statement per key.
-
-    Raises:
-        ValueError: A value without source.
-    """
+    """Return a whole config, one statement per key; :class:`ValueError` names a key whose value has no source."""
     lines = []
     for key, value in tree.items():
         try:

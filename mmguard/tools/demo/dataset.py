@@ -32,13 +32,7 @@ TRAIN: Dict[str, Tuple[str, ...]] = {
 
 @dataclass
 class DataSet:
-    """What was written, and what was planted in it.
-
-    Args:
-        root (Path): The data root.
-        labels (list[str]): The training label files, relative to the root.
-        planted (dict[str, dict[int, int]]): Label file -> invalid value -> pixels.
-    """
+    """A data root, its training label files, and label file -> invalid value -> pixels that were planted."""
 
     root: Path
     labels: List[str] = field(default_factory=list)

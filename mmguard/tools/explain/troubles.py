@@ -41,14 +41,7 @@ class Frame(NamedTuple):
 
 @dataclass
 class Raised:
-    """One exception.
-
-    Args:
-        kind (str): Its type, ``IndexError``.
-        message (str): What it says; may have several lines.
-        frames (list[Frame]): Of its traceback, the innermost last.
-        lines (list[int]): Numbers of the lines of its message.
-    """
+    """One exception: its type, message, traceback (the innermost frame last), and the lines of its message."""
 
     kind: str = ''
     message: str = ''
@@ -120,13 +113,7 @@ _DATED = re.compile(
 
 
 class Line(NamedTuple):
-    """A line as a program wrote it.
-
-    Attributes:
-        text (str): It.
-        rank (str): As its mark says; empty: without one.
-        is_dated (bool): Whether a logger put the time in front.
-    """
+    """A line as a program wrote it, without the rank that its mark says and the time that a logger put in front."""
 
     text: str
     rank: str = ''

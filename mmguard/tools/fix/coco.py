@@ -18,11 +18,9 @@ from mmguard.tools.scan.annotations.table import LARGEST_SIDE
 
 
 def correct_coco(data: bytes, options: FixOptions) -> Corrected:
-    """Clamps boxes into their images, then leaves out annotations that no training can use.
+    """Clamp boxes into their images, then leave out annotations that no training can use.
 
-    Args:
-        data (bytes): The file.
-        options (FixOptions): ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
+    ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
 
     Raises:
         NotCorrected: No COCO JSON, or one of which nothing would be left.
@@ -163,11 +161,7 @@ WRITTEN: Dict[str, Callable[..., Tuple[float, ...]]] = {
 
 
 def with_changes(record: Record, options: FixOptions, counts: Counter) -> Record:
-    """A COCO file with what the options ask for.
-
-    Raises:
-        NotCorrected: It cannot be done.
-    """
+    """Return a COCO file with what the options ask for; :class:`NotCorrected` where that cannot be done."""
     for change in (_numbers, _ids, _mapped, _named, _renumbered, _outlined, _boxes, _crowds, _images):
         record = change(record, options, counts)
     return record

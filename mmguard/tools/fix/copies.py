@@ -25,135 +25,12 @@ Link = Callable[[str, Path, bool], None]
 
 
 class Copies(NamedTuple):
-    """What became of the files.
-
-    Attributes:
-        done (list[dict]): Those with a copy, as the manifest has them.
-        left_out (list[dict]): Those without, and why.
-        linked (int): Images.
-        failures (list[Exception]): Of those without, what nobody foresaw: a fault of mmguard's own.
-    """
+    """What became of the files: those with a copy, those without and why, linked images, faults of mmguard's own."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
     linked: int
     failures: List[Exception]
-
-
-def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
-    """Writes corrected copies of the label files of a target.
-
-    Args:
-        target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
-            data.yaml of YOLO, or a folder or JSON of Labelme.
-        out (Path): Where the copies go.
-        options (FixOptions): What is valid.
-        to_link (callable): Puts an image next to its annotations, as :func:`~mmguard.tools.fix.copies.link` does.
-
-    Raises:
-        CannotCorrect, OSError: Nothing could be done.
-    """
-    target = os.fspath(target)
-    check_is_local(target)
-    check_places(Path(target), out)
-    found = files_of(target, options)
-    final = _final(target, options)
-    out.mkdir(parents=True, exist_ok=True)
-    try:
-        with hold_folder(out):
-            begin(out, target, options)
-            copies = _write(target, out, found, final, to_link)
-            write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
-    except BlockingIOError as error:
-        raise CannotCorrect(
-            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (where none runs, delete '
-            f'{out / LOCK})'
-        ) from error
-    return copies
-
-
-def check_is_local(target: str) -> None:
-    """Refuse a URL.
-
-    Raises:
-        CannotCorrect: It is one.
-    """
-    if is_url(target):
-        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
-
-
-def _final(target: str, options: FixOptions) -> Set[str]:
-    """Digests of what was corrected by the same rules: it is not mapped a second time."""
-    earlier = read_manifest(Path(target)) if os.path.isdir(target) else None
-    if earlier is None:
-        return set()
-    if earlier.get('finished') is False:
-        raise CannotCorrect(
-            f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
-        )
-    return digests_after(earlier) if earlier.get('options') == options.to_json() else set()
-
-
-def _write(
-    target: str,
-    out: Path,
-    found: LabelFiles,
-    final: Set[str],
-    to_link: Link,
-) -> Copies:
-    done: List[Dict[str, Any]] = []
-    left_out: List[Dict[str, str]] = []
-    failures: List[Exception] = []
-    taken: Dict[str, str] = {}
-    linked = 0
-    is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
-    is_in_out = tell_inside(str(out))
-    for path, name in found.files:
-        try:
-            if name in found.images:
-                to_link(path, place_in(out, name, is_in_out), not is_of_target(path))
-                linked += 1
-                continue
-            data = _read(path)
-            if path != target and not is_of_target(path):
-                raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
-            before = digest(data)
-            corrected = unchanged(data, name) if before in final else found.correct(data, name)
-            new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
-            if new_name in taken:
-                raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
-            write_whole(place_in(out, new_name, is_in_out), corrected.data, check_for(corrected.ending))
-        except (NotCorrected, OSError, MemoryError) as error:
-            left_out.append(
-                {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
-            )
-            continue
-        except Exception as error:  # the other files are written all the same
-            left_out.append({'file': name, 'reason': f'{words_of(error)}; {REPORT_IT}'})
-            failures.append(error)
-            continue
-        taken[new_name] = name
-        done.append(
-            {
-                'file': name,
-                'written': new_name,
-                'changes': corrected.changes,
-                'values': corrected.values,
-                'counts': corrected.counts,
-                'sha256_before': before,
-                'sha256_after': digest(corrected.data),
-            }
-        )
-    for entry in left_out:  # an earlier run may have written it
-        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
-            with suppress(OSError, NotCorrected):
-                place_in(out, name, is_in_out).unlink()
-    return Copies(done, left_out, linked, failures)
-
-
-def _read(path: str) -> bytes:
-    with open_regular(path) as file:
-        return file.read()
 
 
 MANIFEST = 'manifest.json'
@@ -188,19 +65,8 @@ def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
     return record if isinstance(record, dict) and record.get('written_by') == _WRITER else None
 
 
-def digests_after(manifest: Dict[str, Any]) -> Set[str]:
-    """The digests of the files that a manifest lists."""
-    files = manifest.get('files')
-    listed = [entry for entry in files if isinstance(entry, dict)] if isinstance(files, list) else []
-    return {str(entry.get('sha256_after')) for entry in listed}
-
-
 def begin(out: Path, target: str, options: FixOptions) -> None:
-    """Marks a folder as ours, and removes what a run that was killed left half written.
-
-    Raises:
-        OSError: It cannot be written to.
-    """
+    """Mark a folder as ours, and remove what a run that was killed left half written."""
     write_manifest(out, target, options, finished=False)
     for place, _, names in os.walk(out):
         for path in (Path(place, name) for name in names):
@@ -232,12 +98,7 @@ def digest(data: bytes) -> str:
 
 
 def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
-    """Return where the copy of a file goes.
-
-    Args:
-        out (Path): The folder of copies.
-        name (str): The file, relative to the target.
-        is_inside (callable): Tells whether a path is really inside of ``out``.
+    """Return where the copy of a file goes, whose name is relative to the target.
 
     Raises:
         NotCorrected: The name, or a link in ``out``, leads out of it.
@@ -254,13 +115,8 @@ def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
 def link(file: str, path: Path, stays_link: bool) -> None:
     """Put a file that is not corrected into the copy.
 
-    A hard link; a copy where the file system has none. A link that leads out of the target stays a link, so that what
-    it leads to never becomes a file of the copy.
-
-    Args:
-        file (str): The file.
-        path (Path): Where it goes.
-        stays_link (bool): It is a link that leads out of the target.
+    A hard link; a copy where the file system has none. ``stays_link``: a link that leads out of the target stays a
+    link, so that what it leads to never becomes a file of the copy.
 
     Raises:
         OSError: None of these can be made, or it is not a regular file.
@@ -282,18 +138,107 @@ def link(file: str, path: Path, stays_link: bool) -> None:
         write_whole(path, source.read_bytes())
 
 
+def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
+    """Write corrected copies of the label files of a target; ``to_link`` puts images next to them.
+
+    Raises:
+        CannotCorrect, OSError: Nothing could be done.
+    """
+    target = os.fspath(target)
+    check_is_local(target)
+    check_places(Path(target), out)
+    found = files_of(target, options)
+    final = _final(target, options)
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        with hold_folder(out):
+            begin(out, target, options)
+            copies = _write(target, out, found, final, to_link)
+            write_manifest(out, target, options, files=copies.done, left_out=copies.left_out)
+    except BlockingIOError as error:
+        raise CannotCorrect(
+            f'another mmguard fix writes to --out {out}: wait for it, or name another folder (where none runs, delete '
+            f'{out / LOCK})'
+        ) from error
+    return copies
+
+
+def check_is_local(target: str) -> None:
+    """Raise :class:`CannotCorrect` for a URL."""
+    if is_url(target):
+        raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
+
+
+def _final(target: str, options: FixOptions) -> Set[str]:
+    """Digests of what was corrected by the same rules: it is not mapped a second time."""
+    earlier = read_manifest(Path(target)) if os.path.isdir(target) else None
+    if earlier is None:
+        return set()
+    if earlier.get('finished') is False:
+        raise CannotCorrect(
+            f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
+        )
+    files = earlier.get('files') if earlier.get('options') == options.to_json() else None
+    listed = files if isinstance(files, list) else []
+    return {str(entry.get('sha256_after')) for entry in listed if isinstance(entry, dict)}
+
+
+def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: Link) -> Copies:
+    done: List[Dict[str, Any]] = []
+    left_out: List[Dict[str, str]] = []
+    failures: List[Exception] = []
+    taken: Dict[str, str] = {}
+    linked = 0
+    is_of_target = tell_inside(target if os.path.isdir(target) else os.path.dirname(target))
+    is_in_out = tell_inside(str(out))
+    for path, name in found.files:
+        try:
+            if name in found.images:
+                to_link(path, place_in(out, name, is_in_out), not is_of_target(path))
+                linked += 1
+                continue
+            with open_regular(path) as file:
+                data = file.read()
+            if path != target and not is_of_target(path):
+                raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
+            before = digest(data)
+            corrected = unchanged(data, name) if before in final else found.correct(data, name)
+            new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
+            if new_name in taken:
+                raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
+            write_whole(place_in(out, new_name, is_in_out), corrected.data, _CHECKS.get(corrected.ending.lower()))
+        except (NotCorrected, OSError, MemoryError) as error:
+            left_out.append(
+                {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
+            )
+            continue
+        except Exception as error:  # the other files are written all the same
+            left_out.append({'file': name, 'reason': f'{words_of(error)}; {REPORT_IT}'})
+            failures.append(error)
+            continue
+        taken[new_name] = name
+        done.append(
+            {
+                'file': name,
+                'written': new_name,
+                'changes': corrected.changes,
+                'values': corrected.values,
+                'counts': corrected.counts,
+                'sha256_before': before,
+                'sha256_after': digest(corrected.data),
+            }
+        )
+    for entry in left_out:  # an earlier run may have written it
+        for name in {entry['file'], f'{os.path.splitext(entry["file"])[0]}.png'} - taken.keys():
+            with suppress(OSError, NotCorrected):
+                place_in(out, name, is_in_out).unlink()
+    return Copies(done, left_out, linked, failures)
+
+
 def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
     """Return True if a folder is among others, also under another spelling."""
     there = folder.exists()
     return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)
-
-
-Check = Callable[[Path], None]
-
-
-def check_for(ending: str) -> Optional[Check]:
-    """What looks at a copy; ``None`` where nothing has to: label maps are written value for value."""
-    return _CHECKS.get(ending.lower())
 
 
 def _check_json(path: Path) -> None:
@@ -314,7 +259,8 @@ def _check_xml(path: Path) -> None:
     _check(scan_voc_files(str(path.parent), [VocImage('', path.name)], images=False))
 
 
-_CHECKS: Dict[str, Check] = {'.json': _check_json, '.xml': _check_xml}
+#: Copies are read as `mmguard scan` reads them before they have their names: none is written that it calls wrong.
+_CHECKS: Dict[str, Callable[[Path], None]] = {'.json': _check_json, '.xml': _check_xml}
 
 
 def _check(facts: LabelFacts) -> None:

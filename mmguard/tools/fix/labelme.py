@@ -41,15 +41,7 @@ def _belongs(name: str) -> bool:
 
 
 def _correct(data: bytes, options: FixOptions) -> Corrected:
-    """Corrects a file; one that is right stays as it is written.
-
-    Args:
-        data (bytes): The file.
-        options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
-
-    Raises:
-        NotCorrected: It is damaged.
-    """
+    """Correct a file of Labelme; one that is right stays as it is written."""
     if options.boxes not in ('', 'corners'):
         raise NotCorrected('--boxes is of other formats: Labelme has points in pixels')
     try:

@@ -110,13 +110,7 @@ class Corrected(NamedTuple):
 
 
 class LabelFiles(NamedTuple):
-    """The files of a copy.
-
-    Attributes:
-        files (list[tuple[str, str]]): Path and name in the copy of each.
-        correct (callable): Corrects one, of its content and its name.
-        images (frozenset[str]): The names that are put beside as they are.
-    """
+    """Path and name in the copy of each file, what corrects one, and the names of images, which stay as they are."""
 
     files: List[Tuple[str, str]]
     correct: Callable[[bytes, str], Corrected]

@@ -25,13 +25,9 @@ WRITTEN: Dict[str, Callable[..., Corners]] = {
 
 
 def correct_voc(data: bytes, options: FixOptions) -> Corrected:
-    """Clamps boxes into the image, then leaves out objects that no training can use.
+    """Clamp boxes into the image, then leave out objects that no training can use.
 
     VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
-
-    Args:
-        data (bytes): The file.
-        options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
 
     Raises:
         NotCorrected: No VOC annotation, or one with a document type (which could hold anything).

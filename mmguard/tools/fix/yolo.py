@@ -81,12 +81,9 @@ def correct_data_yaml(data: bytes, ending: str) -> Corrected:
 
 
 def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]]) -> Corrected:
-    """Corrects the rows of a label file; one that is right stays as it is written.
+    """Correct the rows of a label file; one that is right stays as it is written.
 
-    Args:
-        data (bytes): The label file.
-        options (FixOptions): Which ids become which, and how many classes there are.
-        kpt_shape (tuple, optional): Points and numbers of each, where rows have keypoints.
+    ``kpt_shape``: points and numbers of each, where rows have keypoints.
 
     Raises:
         NotCorrected: Another way to write boxes is asked for.

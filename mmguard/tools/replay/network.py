@@ -58,11 +58,9 @@ def _refuse_archives(file: Path) -> None:
 
 
 def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
-    """Builds the model as a training begins with it, without weights that would have to be downloaded.
+    """Build the model as a training begins with it, from a checkpoint or random weights that are always the same.
 
-    Args:
-        config (mmengine.Config): It, loaded. Not changed.
-        weights (str, optional): A checkpoint to load. ``None``: random weights, always the same.
+    Weights that would have to be downloaded are left out.
 
     Raises:
         CannotRun: It cannot be built, or the checkpoint not be loaded.
@@ -154,15 +152,7 @@ class Raised:
 
 @dataclass
 class Pass:
-    """What came of one forward and backward.
-
-    Args:
-        raised (Raised, optional): The exception that ended it.
-        losses (dict[str, float]): As logged.
-        nonfinite_losses (list[str]): Those that are NaN or infinite.
-        nonfinite_gradients (list[str]): Parameters, those nearest to the loss first.
-        notes (list[str]): What was done otherwise than in training.
-    """
+    """One forward and backward; gradients that are not finite are named nearest to the loss first."""
 
     raised: Optional[Raised] = None
     losses: Dict[str, float] = field(default_factory=dict)
@@ -176,14 +166,9 @@ class Pass:
 
 
 def run_sample(model: nn.Module, sample: Any, seed: int) -> Pass:
-    """Runs one sample as a batch of one, or, where batch norm does not allow that, twice in a batch of two.
+    """Run one packed sample as a batch of one, or, where batch norm does not allow that, twice in a batch of two.
 
-    The model is left as it was, running means included.
-
-    Args:
-        model (nn.Module): A model of mmengine.
-        sample (dict): As the pipeline packed it. Never written to.
-        seed (int): Of dropout and random sampling.
+    The model is left as it was, running means included; the seed is that of dropout and random sampling.
     """
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
     try:

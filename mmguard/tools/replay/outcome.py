@@ -37,15 +37,7 @@ FAILURES = (DIES, NOT_FINITE, INVALID)
 
 @dataclass
 class Judged:
-    """What is invalid in a sample.
-
-    Args:
-        kind (str): ``'pixels'`` or ``'instances'``.
-        num_classes (int): Valid labels are below.
-        ignore_index (int, optional): Of pixels, the label that is valid, too.
-        tally (Tally): Counts of invalid values and boxes.
-        examples (list[str]): The first invalid instances.
-    """
+    """Counts of invalid pixels or instances in a sample, and the first of these instances."""
 
     kind: str
     num_classes: int
@@ -202,11 +194,7 @@ class Recorded:
 
 
 def load_record(file: str) -> Flight:
-    """Reads a flight record.
-
-    Raises:
-        CannotRun: It cannot be read, or is none.
-    """
+    """Read a flight record."""
     try:
         return read_flight(file)
     except OSError as error:
@@ -219,11 +207,7 @@ def load_record(file: str) -> Flight:
 
 
 def recorded_batches(flight: Flight, file: str) -> List[List[Recorded]]:
-    """The batches of a record, the newest first; the samples of each in their order, without repetitions.
-
-    Raises:
-        CannotRun: It holds no sample.
-    """
+    """Return the batches of a record, the newest first; the samples of each in their order, without repetitions."""
     batches = [batch for batch in reversed(flight.batches) if batch.samples]
     if not batches:
         raise CannotRun(
@@ -244,11 +228,7 @@ def _recorded(sample: FlightSample, batch: FlightBatch) -> Recorded:
 
 
 def chosen(batches: List[List[Recorded]], wanted: str) -> Recorded:
-    """The recorded sample that a path means; one of its own, without iteration, where none is recorded.
-
-    Raises:
-        CannotRun: Several recorded samples end so.
-    """
+    """Return the recorded sample that a path means; one of its own, without iteration, where none is recorded."""
     length = len(parts_of(wanted))
     found = {r.path: r for batch in reversed(batches) for r in batch if common_tail(r.path, wanted) >= length}
     if len(found) > 1:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import copy
-import io
-import logging
 import os
 import warnings
 from collections import Counter
@@ -50,49 +49,29 @@ from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, load
 from mmguard.tools.trace.snapshot import of_annotations, take
 
 
-def replayed(
-    console: Any,
-    config_file: str,
-    record_file: str,
-    last: Optional[int],
-    sample: Optional[str],
-    weights: Optional[str],
-    seeds: int,
-    forward: bool,
-    run_code: bool = False,
-) -> Dict[str, Any]:
-    """Replays the samples of a flight record, and reports what came of each.
-
-    Args:
-        console (rich.console.Console): Shows how far it is.
-        config_file (str): The config of the run.
-        record_file (str): A ``label_guard_flight.jsonl``.
-        last (int, optional): So many batches, the newest first. ``None``: back to the first with a sample that fails.
-        sample (str, optional): This one alone; the end of its path is enough.
-        weights (str, optional): A checkpoint.
-        seeds (int): How often a random pipeline is run.
-        forward (bool): Whether the model is run, too.
-        run_code (bool): Whether a config in YAML or JSON may name code.
+def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
+    """Replay the samples of a flight record as the command line asks, and report what came of each.
 
     Raises:
         CannotRun: Nothing can be replayed, and why.
     """
-    flight = load_record(record_file)
-    batches = recorded_batches(flight, record_file)
-    config = load_config(config_file, run_code)
+    forward = not args.no_forward
+    flight = load_record(args.record)
+    batches = recorded_batches(flight, args.record)
+    config = load_config(args.config, args.run_code)
     with console.status('building data set and model on the CPU'):
         dataset = build_dataset(config)
         samples = Samples(dataset)
-        model = build_model(config, weights) if forward else None
+        model = build_model(config, args.weights) if forward else None
     # What guards in the pipeline do is looked at in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
-    notes = [*flight.unread.words(), *_notes(config, spaces.rules(), model, weights)]
-    replayer = Replayer(spaces.rules(), model, from_mmengine(config), seeds)
-    if sample is not None:
-        batches = [[chosen(batches, sample)]]
+    notes = [*flight.unread.words(), *_notes(config, spaces.rules(), model, args.weights)]
+    replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
+    if args.sample is not None:
+        batches = [[chosen(batches, args.sample)]]
         samples.find(batches[0][0].path)  # one that is nowhere is the user's slip
-    elif last is not None:
-        batches = batches[:last]
+    elif args.last is not None:
+        batches = batches[: args.last]
     outcomes: List[Outcome] = []
     looked_at = 0
     with in_scope(config):
@@ -103,24 +82,11 @@ def replayed(
             # One that fails among others that do not is what was looked for. Where all fail, older ones tell whether
             # it is a matter of samples at all.
             found = [o for o in outcomes if o.status in (DIES, NOT_FINITE) or (o.fails and not forward)]
-            if last is None and found and any(not o.fails and o.seeds for o in outcomes):
+            if args.last is None and found and any(not o.fails and o.seeds for o in outcomes):
                 break
     if all(outcome.status == NOT_FOUND for outcome in outcomes):
         raise CannotRun(f'none of the {len(outcomes)} recorded samples is in the data set: {outcomes[0].notes[0]}')
-    return _report(flight, record_file, outcomes, notes, len(batches) - looked_at, forward)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Models and data sets print and log a lot when they are built; what goes wrong is raised."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            yield
-    finally:
-        logging.disable(before)
+    return _report(flight, args.record, outcomes, notes, len(batches) - looked_at, forward)
 
 
 @contextlib.contextmanager
@@ -204,14 +170,7 @@ _MOST_FINDINGS = 2
 
 
 class Replayer:
-    """Replays samples, one at a time.
-
-    Args:
-        spaces (dict[str, LabelSpace]): Kind -> which labels are valid.
-        model (nn.Module, optional): ``None``: labels alone are looked at.
-        config (ReadConfig, optional): What the config says about labels, for the likely cause.
-        seeds (int): How often a random pipeline is run.
-    """
+    """Replays samples, one at a time, random pipelines several times; without a model it looks only at labels."""
 
     def __init__(
         self,

@@ -22,12 +22,7 @@ _OF_ANOTHER_RANK = re.compile('^AbsentRankError|by peer|remote process exited')
 
 @dataclass
 class RankCrash:
-    """How one rank ended.
-
-    Args:
-        path (Path): Its file.
-        flight (Flight): What it says.
-    """
+    """How one rank ended, as its file says."""
 
     path: Path
     flight: Flight
@@ -91,12 +86,7 @@ class Crash:
 
 
 def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
-    """Reads the files of all ranks; what says nothing of an end, or cannot be read, is in ``problems``.
-
-    Args:
-        paths (list[Path]): The files.
-        world_size (int): How many ranks there were, where that is known.
-    """
+    """Read the files of all ranks; what says nothing of an end, or cannot be read, is in ``problems``."""
     crash = Crash()
     there: Set[int] = set()
     for path in paths:

@@ -33,32 +33,6 @@ LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
 
-def write_scan_page(
-    path: Union[str, Path],
-    title: str,
-    sections: Sequence[Section],
-    crash: Optional[Crash] = None,
-    run_findings: Sequence[Finding] = (),
-    end: Optional[Explanation] = None,
-) -> None:
-    """Writes one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
-
-    The page is written to a temporary file beside ``path`` and renamed, so that a reader never meets half of it.
-
-    Args:
-        path (str or Path): The file; its folder is made.
-        title (str): What was scanned.
-        sections (sequence of Section): In the order of the page.
-        crash (Crash, optional): How a training ended; shown first.
-        run_findings (sequence of Finding): What is found of a training and its ranks.
-        end (Explanation, optional): What its exceptions mean.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    write_output(path, page(title, sections, crash, run_findings, end).encode('utf-8'))
-
-
 def page(
     title: str,
     sections: Sequence[Section],
@@ -66,7 +40,15 @@ def page(
     run_findings: Sequence[Finding] = (),
     end: Optional[Explanation] = None,
 ) -> str:
-    """The page."""
+    """Return one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
+
+    Args:
+        title (str): What was scanned.
+        sections (sequence of Section): In the order of the page.
+        crash (Crash, optional): How a training ended; shown first.
+        run_findings (sequence of Finding): What is found of a training and its ranks.
+        end (Explanation, optional): What its exceptions mean.
+    """
     return _template().render(
         title=title,
         sections=sections,
@@ -76,6 +58,11 @@ def page(
         version=__version__,
         written=time.strftime('%Y-%m-%d %H:%M'),
     )
+
+
+def write_scan_page(path: Union[str, Path], *parts: Any) -> None:
+    """Write the :func:`page` of these parts, whole; :class:`OSError` where it cannot be written."""
+    write_output(path, page(*parts).encode('utf-8'))
 
 
 @lru_cache(maxsize=None)

@@ -27,15 +27,7 @@ _BATCHES, _FILES = 5, 8
 
 
 def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int, verbose: bool = False) -> None:
-    """Prints how a run ended, what is found of its ranks, and what it skipped.
-
-    Args:
-        console (rich.console.Console): With markup off, because names hold brackets.
-        report (RunReport): It.
-        run_findings (list[Finding]): About the run and its ranks.
-        top_k (int): Files per table.
-        verbose (bool): All causes, edits and notes; ``False``: the likeliest cause, in three sentences.
-    """
+    """Print how a run ended, what is found of its ranks, and what it skipped (``top_k`` files per table)."""
     for line in report.notes:
         console.print(visible(line))
     for line in report.problems:

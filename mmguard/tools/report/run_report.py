@@ -87,12 +87,7 @@ class RunReport:
 
 
 def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
-    """Reads a run.
-
-    Args:
-        target (Path): Its log, its ``label_guard.json``, its flight record, or its folder.
-        num_classes (int, optional): Where the run's record does not say so.
-        ignore_index (int, optional): Of label maps; ``None``: as the run says, or 255.
+    """Read a run from its log, its record, its flight record or its folder; the numbers go before what these say.
 
     Raises:
         NotALog: A hook of mmguard left nothing there.
@@ -119,11 +114,9 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
 
 
 def read_config(path: Path) -> Dict[str, Any]:
-    """The literals of a config as mmengine writes it (``name = dict(...)``); what is no literal is left out.
+    """Return the literals of a config as mmengine writes it (``name = dict(...)``); what is no literal is left out.
 
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is no Python.
+    It is never run: a log may come from anywhere. Raise :class:`ValueError` where it is no Python.
     """
     try:
         tree = ast.parse(path.read_text(encoding='utf-8'))

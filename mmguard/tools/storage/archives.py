@@ -41,10 +41,6 @@ class _Bounded:
 class Archive:
     """A zip.
 
-    Args:
-        file (BinaryIO): Its bytes.
-        place (str): Where it lies.
-
     Raises:
         Refused: It is damaged, or has too many members.
     """

@@ -34,10 +34,8 @@ _listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
 
 
 def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
-    """Raise :class:`CannotRun` if a config reads its files in a way that is not a path or a URL.
-
-    Args:
-        arguments (dict, optional): ``backend_args`` of mmengine (or ``file_client_args``, as they were called before).
+    """Refuse a config whose ``backend_args`` (once ``file_client_args``) read files by something else than a path or
+    URL.
     """
     backend = (arguments or {}).get('backend')
     if backend not in _BACKENDS:
@@ -48,13 +46,7 @@ def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
 
 
 class Content(NamedTuple):
-    """What was read of a file.
-
-    Attributes:
-        data (bytes): Its content, or the beginning of it.
-        stamp (tuple, optional): Its size and version.
-        error (OSError, optional): Why it cannot be read.
-    """
+    """The content of a file, or its beginning, with size and version; or why it cannot be read."""
 
     data: bytes = b''
     stamp: Optional[Stamp] = None
@@ -79,11 +71,7 @@ class Files:
         return is_url(path)
 
     def look_at(self, path: str) -> Optional[Object]:
-        """What lies there; ``None`` where there is nothing.
-
-        Raises:
-            OSError: It cannot be looked at.
-        """
+        """Return what lies there; ``None`` where there is nothing."""
         try:
             if self.is_far(path):
                 return systems.look_at(path)
@@ -112,11 +100,7 @@ class Files:
         return None if found is None else found.stamp
 
     def entries(self, folder: str) -> List[Entry]:
-        """What a folder holds, by name.
-
-        Raises:
-            OSError: It cannot be listed.
-        """
+        """Return what a folder holds, by name."""
         if not self.is_far(folder):
             with os.scandir(folder) as entries:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
@@ -144,12 +128,8 @@ class Files:
             return False
 
     def content(self, path: str, stamp: Optional[Stamp] = None, most: Optional[int] = None) -> Content:
-        """Read a far file; never raise. A body that is shorter or longer than the file counts as failed.
-
-        Args:
-            path (str): The file.
-            stamp (tuple, optional): What a listing said of it.
-            most (int, optional): So many bytes from its beginning are enough.
+        """Read a far file, or its first ``most`` bytes; never raise. A body shorter or longer than the file counts as
+        failed.
         """
         try:
             if stamp is None:
@@ -163,12 +143,7 @@ class Files:
         return self._part(path, size - length, size)
 
     def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
-        """What reads each of many files, or raises why not; of far ones the next ones are on the way.
-
-        Args:
-            paths (list[str]): The files, all far or none.
-            read (callable): Reads one of a disk.
-        """
+        """Yield what reads each of many files, all far or none, or raises; of far ones the next are on the way."""
         if paths and self.is_far(paths[0]):
             return (partial(_data, content) for content in ahead(partial(self.content, path) for path in paths))
         return (partial(read, path) for path in paths)

@@ -42,11 +42,7 @@ _said = float('-inf')
 
 
 class Transfer:
-    """The bytes of a body that a request may still take its time for.
-
-    Args:
-        size (int): Bytes that are known to come; whoever reads a body of unknown size adds what has come.
-    """
+    """The bytes of a body that a request may take its time for; whoever reads one of unknown size adds what came."""
 
     def __init__(self, size: int = 0) -> None:
         self.size = size
@@ -69,14 +65,9 @@ def time_limit() -> float:
 
 
 def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = None) -> _Result:
-    """Make a request.
+    """Make a request for a place; the limit grows with its body.
 
     It runs in a thread of its own: libraries limit the time between two bytes at most, and some limit nothing.
-
-    Args:
-        call (callable): Makes it.
-        place (str): What it is for.
-        transfer (Transfer, optional): The body, which the limit grows with.
 
     Raises:
         OSError: ``ENOENT``, ``EACCES`` or ``EISDIR`` as of a disk, else ``EIO``; without credentials.

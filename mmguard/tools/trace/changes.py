@@ -118,17 +118,10 @@ class Change:
 
 
 def changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run] = ()) -> List[Change]:
-    """What a transform did to the label map and the instances of a sample.
-
-    Args:
-        before, after (Snapshot): Around it.
-        transform: It; its attributes are looked at for fill values and interpolation.
-        mixed (sequence of Run): Images that it mixed in.
-    """
-    found = _label_changes(before, after, transform, mixed)
-    return found + [
-        Change(what, label, count, origin, to, 'instances')
-        for what, label, count, origin, to in instance_changes(before, after, transform, mixed)
+    """Return what a transform, whose attributes say why, did to the label map and the instances of a sample."""
+    return [
+        *_label_changes(before, after, transform, mixed),
+        *_instance_changes(before, after, transform, mixed),
     ]
 
 
@@ -226,46 +219,47 @@ def _share_between(value: int, label: np.ndarray) -> float:
     return float(((lower < value) & (higher > value)).mean()) if here.any() else 0.0
 
 
-#: what, label, count, origin, label that it becomes
-InstanceChange = Tuple[str, int, int, str, Optional[int]]
-
 #: Corners may be off by so many pixels, plus this share of the image: rounding, clipping, masks that shrink boxes.
 _PIXELS, _SHARE = 2.0, 0.03
 
 
-def instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[InstanceChange]:
-    """What a step did to instances."""
+def _instance_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:
+    """Return what a step did to instances."""
     if after.instances is None:
         if after.note:
             return []
-        return [('vanishes', i.label, 1, f'{after.step} keeps no instances', None) for i in before.instances or ()]
+        return [_of_instance('vanishes', i, f'{after.step} keeps no instances') for i in before.instances or ()]
     if before.instances is None:
-        return [('appears', i.label, 1, f'{i} loaded by {after.step}', None) for i in after.instances]
+        return [_of_instance('appears', i, f'{i} loaded by {after.step}') for i in after.instances]
     moved = _projected(before, after)
     pairs = matches(before.instances, moved, after.instances, after.size, _is_recorded(before, after))
-    found: List[InstanceChange] = []
+    found: List[Change] = []
     kept, made = set(), set()
     for old, new in pairs:
         kept.add(old)
         made.add(new)
         was, now = before.instances[old], after.instances[new]
         if was.label != now.label:
-            found.append(('becomes', was.label, 1, f'{after.step} maps it: {was}', now.label))
+            found.append(_of_instance('becomes', was, f'{after.step} maps it: {was}', now.label))
         if was.ignored != now.ignored:
             what = 'is ignored' if now.ignored else 'is trained'
-            found.append((what, now.label, 1, f'by {_reason(after, was) if now.ignored else after.step}: {was}', None))
+            found.append(_of_instance(what, now, f'by {_reason(after, was) if now.ignored else after.step}: {was}'))
     for index, instance in enumerate(before.instances):
         if index not in kept:
             why = _why_gone(before, after, transform, instance, moved[index])
-            found.append(('vanishes', instance.label, 1, f'{instance}: {why}', None))
+            found.append(_of_instance('vanishes', instance, f'{instance}: {why}'))
     for index, instance in enumerate(after.instances):
         if index not in made:
             origin = f'made by {after.step}'
             for run in mixed:
                 if run.steps and any(one.label == instance.label for one in run.steps[-1].after.instances or ()):
                     origin = f'mixed in from {run.image}'
-            found.append(('appears', instance.label, 1, f'{instance}: {origin}', None))
+            found.append(_of_instance('appears', instance, f'{instance}: {origin}'))
     return found
+
+
+def _of_instance(what: str, instance: Instance, origin: str, to: Optional[int] = None) -> Change:
+    return Change(what, instance.label, 1, origin, to, 'instances')
 
 
 def matches(
@@ -275,14 +269,10 @@ def matches(
     size: Optional[Tuple[int, int]],
     recorded: bool,
 ) -> List[Tuple[int, int]]:
-    """Pairs of places, each used once.
+    """Return pairs of places, old and new, each used once.
 
-    Args:
-        old (sequence of Instance): Before the step.
-        moved (sequence of tuple): Where their boxes should be after it.
-        new (sequence of Instance): After it.
-        size (tuple, optional): (height, width) of the image after it.
-        recorded (bool): Whether ``moved`` is known. Else what is left is matched by label.
+    ``moved`` is where the old boxes should be in an image of ``size`` (height, width); where that is not ``recorded``,
+    what is left is matched by label.
     """
     allowed = _PIXELS + _SHARE * (max(size) if size else 0)
     ranked = []

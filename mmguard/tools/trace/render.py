@@ -22,14 +22,7 @@ MOST = 12
 
 
 def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional[int]) -> None:
-    """Prints the way of a sample.
-
-    Args:
-        console (rich.console.Console): With markup off.
-        story (Story): It.
-        spaces (LabelSpaces): What is valid.
-        value (int, optional): The value that is asked for: its count stands at every step.
-    """
+    """Print the way of a sample; at every step the count of the value that is asked for."""
     table = Table(title=f'sample {story.index}: {visible_name(story.image)}', title_justify='left')
     table.add_column('after', overflow='fold')
     table.add_column('size', justify='right', no_wrap=True)

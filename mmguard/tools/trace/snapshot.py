@@ -239,13 +239,7 @@ class Step:
 
 @dataclass
 class Run:
-    """One image on its way through the pipeline.
-
-    Args:
-        image (str): Where it comes from.
-        start (Snapshot): Before any transform.
-        steps (list[Step]): In their order.
-    """
+    """One image on its way through the pipeline."""
 
     image: str
     start: Snapshot

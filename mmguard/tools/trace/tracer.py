@@ -15,16 +15,7 @@ from mmguard.tools.trace.snapshot import Recorder, Run, Snapshot, Step, take
 
 
 class Tracer:
-    """A data set whose samples can be traced.
-
-    Args:
-        config (mmengine.Config): It, loaded.
-        split (str): ``'train'``, ``'val'`` or ``'test'``.
-        seed (int): Sample ``i`` is drawn with ``seed + i``, so that each can be had again.
-
-    Raises:
-        CannotRun: There is no such data set, or it cannot be built.
-    """
+    """A data set whose samples can be traced; sample ``i`` is drawn with ``seed + i``, so that it can be had again."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
         self._config = config
@@ -39,14 +30,7 @@ class Tracer:
         return len(self._samples)
 
     def find(self, sample: str) -> int:
-        """The number of a sample.
-
-        Args:
-            sample (str): A number, or the path of its image or label file, or the end of one.
-
-        Raises:
-            CannotRun: There is none, or several that end so.
-        """
+        """Return the number of a sample: as it is, or of the path of its image or label file, or the end of one."""
         if not sample.lstrip('-').isdigit():
             return self._samples.find(sample)[1][0].number
         if not 0 <= int(sample) < len(self):
@@ -117,14 +101,7 @@ def _preprocessor_of(config: Any) -> Any:
 
 @dataclass
 class Leg:
-    """One step of the way.
-
-    Args:
-        name (str): The transform; ``'disk'`` or ``'annotation file'`` of the first.
-        after (Snapshot): The sample after it.
-        changes (list[Change]): What it changed; of the first step none.
-        masks (list[str]): What is wrong with masks behind it, and was not before.
-    """
+    """One step of the way: what it changed, and what is wrong with masks after it and was not before."""
 
     name: str
     after: Snapshot
@@ -134,15 +111,7 @@ class Leg:
 
 @dataclass
 class Story:
-    """A traced sample.
-
-    Args:
-        index (int): Its number in the data set.
-        image (str): Its file.
-        legs (list[Leg]): In order.
-        mixed (list[str]): Images that were mixed in.
-        error (str): What ended the pipeline early.
-    """
+    """A traced sample, with the images that were mixed in, and what ended the pipeline early."""
 
     index: int
     image: str
