@@ -22,13 +22,9 @@ OF_COCO = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
-    """A config with what it includes.
+    """A config with what it includes: outputs of the model, and split, annotation file and folder of the images.
 
-    Attributes:
-        num_classes (int, optional): Outputs of the model.
-        remaps (bool): ``remap_mscoco_category``: labels are places among COCO's own ids. True where it is not written,
-            as in the repositories.
-        files (list[tuple]): Split, annotation file, folder of the images.
+    ``remaps``: labels are places among COCO's own ids (``remap_mscoco_category``, on where it is not written).
     """
 
     num_classes: Optional[int]
@@ -91,11 +87,7 @@ def with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
-    """Reads a config and what it includes.
-
-    Raises:
-        CannotRun: It, or what it includes, cannot be read.
-    """
+    """Read a config and what it includes."""
     data = with_includes(path)
     number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
     files = []

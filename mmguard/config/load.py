@@ -17,8 +17,8 @@ from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
 from mmguard.text.failures import ended_by, line_of, words_of
-from mmguard.text.short import short
 from mmguard.text.visible import visible_name
+from mmguard.text.words import short
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -86,11 +86,7 @@ def is_data(file: str) -> bool:
 
 
 def check_may_build(file: str, run_code: bool) -> None:
-    """Refuse to build what a config in YAML or JSON names: that is to run it.
-
-    Raises:
-        CannotRun: It is one, and the user did not say ``--run-code``.
-    """
+    """Raise :class:`CannotRun` where a config is YAML or JSON, and the user did not say ``--run-code``."""
     if is_data(file) and not run_code:
         raise CannotRun(
             f'{file} is YAML or JSON, which is read as data: to build what it names is to run code, and nothing was '

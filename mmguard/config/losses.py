@@ -12,8 +12,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.files.plain_data import LARGEST_WEIGHTS, parse_weights
 from mmguard.files.regular import read_regular
 from mmguard.text.failures import words_of
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 #: Heads whose loss_cls has one weight more, for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
@@ -22,13 +21,7 @@ NO_OBJECT = 0.1
 
 
 class ClassWeights(NamedTuple):
-    """The class weights of a loss.
-
-    Attributes:
-        values (list[float]): Empty where there are none, or none that could be read.
-        length (int, optional): How many there are; ``None`` where that is not known.
-        problem (str): Why their file cannot be read, in words; empty where it can, and where there is no file.
-    """
+    """The class weights of a loss, how many there are (``None``: not known), and why their file cannot be read."""
 
     values: List[float]
     length: Optional[int] = None

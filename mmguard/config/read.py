@@ -13,7 +13,7 @@ from mmguard.config.load import is_data, load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
 from mmguard.text.failures import ended_by
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
     from mmengine.config import Config

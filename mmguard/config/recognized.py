@@ -241,7 +241,7 @@ def _path_of(name: str, folder: str) -> str:
 
 def _of_text_style(body: Sequence[ast.stmt]) -> Iterator[Any]:
     for node in body:
-        if isinstance(node, ast.Assign) and any(_is_name(target, '_base_') for target in node.targets):
+        if isinstance(node, ast.Assign) and any(getattr(target, 'id', '') == '_base_' for target in node.targets):
             for one in node.value.elts if isinstance(node.value, (ast.List, ast.Tuple)) else [node.value]:
                 if isinstance(one, ast.Constant):
                     yield one.value
@@ -265,7 +265,3 @@ def _of_new_style(body: Sequence[ast.stmt], folder: str) -> Iterator[str]:
         for inner in node.body:
             if isinstance(inner, ast.ImportFrom) and inner.module and inner.level:
                 yield os.path.join(folder, *['..'] * (inner.level - 1), *inner.module.split('.')) + '.py'
-
-
-def _is_name(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name

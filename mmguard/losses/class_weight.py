@@ -11,7 +11,7 @@ import torch
 from mmengine import fileio
 
 from mmguard.files.plain_data import parse_weights
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 NUMBER = (int, float, np.integer, np.floating)
 

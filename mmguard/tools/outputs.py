@@ -36,9 +36,6 @@ def check_outputs(args: argparse.Namespace) -> None:
     """Refuse, before anything is read, outputs that would replace something else than earlier outputs.
 
     All arguments that name a file and are no output are what the command reads.
-
-    Raises:
-        CannotRun: Names the option, the file, and why it is left alone.
     """
     named = {option: getattr(args, option, None) for option in _IS_OURS}
     outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}
@@ -54,11 +51,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 
 def write_json(target: str, record: Mapping[str, Any]) -> None:
-    """Write what ``--json`` asks for: to a file, whole, or to standard output for ``'-'``.
-
-    Raises:
-        CannotRun: The file cannot be written.
-    """
+    """Write what ``--json`` asks for: to a file, whole, or to standard output for ``'-'``."""
     text = json.dumps({'written_by': 'mmguard', **record}, indent=1) + '\n'
     if target == '-':
         sys.stdout.write(text)

@@ -46,11 +46,7 @@ def in_scope(config: Any) -> ContextManager[None]:
 
 
 def build_dataset(config: Any, split: str = 'train') -> Any:
-    """A data set of a config, its annotations read.
-
-    Raises:
-        CannotRun: There is none, it cannot be built, or it is empty.
-    """
+    """Build a data set of a config, its annotations read; refuse an empty one."""
     from mmengine.registry import DATASETS
 
     dataset = (config.get(f'{split}_dataloader') or {}).get('dataset')
@@ -124,15 +120,8 @@ class Samples:
     def __getitem__(self, number: int) -> Sample:
         return self._all[number]
 
-    def __iter__(self) -> Iterator[Sample]:
-        return iter(self._all)
-
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """Return the path here that shares the longest end with a path of any machine, and its samples.
-
-        Raises:
-            CannotRun: None has this file name, or several fit equally well.
-        """
+        """Return the path here that shares the longest end with a path of any machine, and its samples."""
         if path == '<unknown>':
             raise CannotRun("the record does not name its file: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:

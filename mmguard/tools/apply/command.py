@@ -92,9 +92,6 @@ def apply(
     """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
 
     The numbers are those of a scan with the options ``scanned``, else of a check. Return the exit code.
-
-    Raises:
-        CannotRun, OSError: It cannot be done.
     """
     from mmguard.config.load import check_may_build, import_scope
     from mmguard.config.read import ReadConfig

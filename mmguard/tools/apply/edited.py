@@ -40,13 +40,15 @@ def edit_tree(
     """Write edits, by their numbers or ``'safe'``, into a copy of a tree, and have the rules look again.
 
     Several are tried together first. The numbers are those of a scan with the options ``scanned``, else of a check.
-
-    Raises:
-        CannotRun: There is no edit of such a number, or it leaves its finding.
     """
     if not wanted:
         return Edited(tree, [], [], [])
-    offers = _of_check(read_config(source, run_code)) if scanned is None else _of_scan(source, scanned)
+    if scanned is None:
+        offers = _of_check(read_config(source, run_code))
+    else:
+        from mmguard.tools.fix.edited import scan
+
+        offers = scan(source, scanned).offers
     chosen = [_of_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
     against = objection(chosen)
     if against:
@@ -66,12 +68,6 @@ def edit_tree(
 def _of_check(config: ReadConfig) -> List[Offer]:
     found = numbered(diagnose(config=config))
     return [Offer(finding, edit, Facts(config=config)) for finding in found for edit in finding.edits if edit.number]
-
-
-def _of_scan(source: str, options: ScanOptions) -> List[Offer]:
-    from mmguard.tools.fix.edited import scan
-
-    return scan(source, options).offers
 
 
 def _of_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:

@@ -10,17 +10,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from mmguard import register
-from mmguard.config.classes import class_of, full_name, name_of
+from mmguard.config.classes import class_of, full_name, is_lazy, name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
 from mmguard.config.guards import HOOK, guarded_loss, is_guarded_type, reported
 from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.ignored_instances import heed_ignored, trained_as_background
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import Path, by_name, dotted, is_text, key_of, scope_at, walk
+from mmguard.config.tree import Path, by_name, dotted, is_text, key_of, map_leaves, scope_at, walk
 from mmguard.config.types import words_of_misplaced
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.spaces.heads import ARCFACE
+from mmguard.losses.selection import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -109,7 +110,7 @@ def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
     return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
 
 
-def is_lazy(tree: Dict[str, Any]) -> bool:
+def has_lazy_types(tree: Dict[str, Any]) -> bool:
     """Whether types are classes, as in new-style configs."""
     type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
     return type_ is not None and not is_text(type_)
@@ -122,7 +123,7 @@ def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
             yield "custom_imports: + 'mmguard'"
             continue
         hook = value[-1]
-        if is_lazy(tree):
+        if has_lazy_types(tree):
             from mmengine.config.lazy import LazyObject
 
             hook = {'type': LazyObject('mmguard', HOOK)}
@@ -148,8 +149,6 @@ class Verdict(NamedTuple):
 
 def judge(loss: Dict[str, Any], scope: str) -> Verdict:
     """Decide about one loss, in the scope that it is built in."""
-    from mmguard.losses.selection import select
-
     if is_guarded_type(name_of(loss['type'])):
         return Verdict(None)
     cls = class_of(loss['type'], 'MODELS', scope)
@@ -189,25 +188,14 @@ def _refusal(config: Dict[str, Any], scope: str) -> str:
     register()
     try:
         with MODELS.switch_scope_and_registry(scope or None) as registry, torch.device('cpu'):
-            registry.build(built(copy.deepcopy(config)))
+            registry.build(map_leaves(config, lambda leaf: leaf.build() if is_lazy(leaf) else leaf))
     except Exception as error:
         return str(error).replace('\n', ' ')
     return ''
 
 
-def built(node: Any) -> Any:
-    """A tree whose lazy classes are loaded."""
-    if isinstance(node, dict):
-        return {key: built(value) for key, value in node.items()}
-    if isinstance(node, (list, tuple)):
-        return type(node)(built(value) for value in node)
-    return node.build() if type(node).__name__ in ('LazyObject', 'LazyAttr') else node
-
-
 def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
     """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
-    from mmguard.losses.selection import WITHOUT_CLASSES
-
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
         if any(path[: len(guard)] == guard for guard in guards):
@@ -244,27 +232,17 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
 
 def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
     """Losses that a config leaves to the defaults of its heads: path and name of the head's argument, its default."""
-    from mmguard.losses.selection import WITHOUT_CLASSES
-
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
             continue
         cls = class_of(node['type'], 'MODELS', scope_at(tree, path))
         for name, default in defaults_of(cls).items():
-            if (
-                'loss' not in name
-                or name in node
-                or name in WITHOUT_CLASSES
-                or (name == 'loss_cls' and _is_without_loss(cls))
-            ):
-                continue
-            if isinstance(default, dict) and 'type' in default:
+            is_loss = 'loss' in name and name not in WITHOUT_CLASSES and isinstance(default, dict) and 'type' in default
+            if is_loss and name not in node and not (name == 'loss_cls' and _is_without_loss(cls)):
                 yield path, name, default
 
 
 def _is_without_loss(cls: Any) -> bool:
-    from mmguard.losses.selection import HEADS_WITHOUT_LOSS
-
     return any(base.__name__ in HEADS_WITHOUT_LOSS for base in getattr(cls, '__mro__', ()))
 
 

@@ -13,11 +13,11 @@ from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
 from mmguard.compat.stack import base_source
 from mmguard.config.classes import SCOPES
 from mmguard.config.load import load_config
-from mmguard.config.tree import by_name
+from mmguard.config.tree import by_name, map_leaves
 from mmguard.errors import CannotRun
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
-from mmguard.tools.apply.guarded import is_lazy, tree_of
+from mmguard.tools.apply.guarded import has_lazy_types, tree_of
 from mmguard.tools.apply.overlay import WIDTH, Code, Items, Source, full_text, layout, one_line, overlay_text, source_of
 
 #: The name of a config, or source that evaluates to it.
@@ -62,11 +62,8 @@ def config_text(
     """Return the text of a config that is to stand at ``out``, read back and found to say what ``tree`` does.
 
     ``old`` is what the original loads; ``what`` was done to it, for the first line.
-
-    Raises:
-        CannotRun: A config that no text gives back.
     """
-    for base in () if is_lazy(tree) else bases_for(source, out):
+    for base in () if has_lazy_types(tree) else bases_for(source, out):
         text = _inheriting(base, old, tree, out, guards=_GUARDED in what)
         if text is not None:
             return _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=what) + text
@@ -129,22 +126,17 @@ def unified(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: s
 def _lines(tree: Dict[str, Any]) -> List[str]:
     lines: List[str] = []
     for key, value in without_scopes(tree).items():
-        lines += _spread(f'{key} = ', source_of(_with_source(value)), 0, ends='').split('\n')
+        lines += _spread(f'{key} = ', source_of(map_leaves(value, _described)), 0, ends='').split('\n')
     return lines
 
 
-def _with_source(node: Any) -> Any:
-    """The same with a description in place of objects, which a diff can only show."""
-    if isinstance(node, dict):
-        return {key: _with_source(value) for key, value in node.items()}
-    if isinstance(node, (list, tuple)):
-        values = [_with_source(value) for value in node]
-        return values if isinstance(node, list) else tuple(values)
+def _described(leaf: Any) -> Any:
+    """Return a description of an object, which a diff can only show; anything else as it is."""
     try:
-        source_of(node)
-        return node
+        source_of(leaf)
+        return leaf
     except ValueError:
-        return Code(repr(node))
+        return Code(repr(leaf))
 
 
 def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:

@@ -21,11 +21,7 @@ _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
 def overlay_text(base: Union[str, Code], old: Dict[str, Any], new: Dict[str, Any], guards: bool = True) -> str:
-    """Return a config text of what differs from ``old``, which ``base`` loads; comments say what guards are for.
-
-    Raises:
-        ValueError: A key of ``old`` is missing in ``new``, or a value has no source.
-    """
+    """Return a config text of what differs from ``old``, which ``base`` loads; comments say what guards are for."""
     gone = [key for key in old if key not in new]
     if gone:
         raise ValueError(f'inheritance cannot remove {", ".join(gone)}')
@@ -163,10 +159,8 @@ Source = Union[Code, Items]
 
 
 def source_of(value: Any) -> Source:
-    """The source of a value: dicts as ``dict(...)``, lists, tuples, and what ``repr`` writes.
-
-    Raises:
-        ValueError: A value without source (a function, an object).
+    """Return the source of a value: dicts as ``dict(...)``, lists, tuples, and what ``repr`` writes; ``ValueError`` of
+    others.
     """
     if isinstance(value, (Code, Items)):
         return value

@@ -87,11 +87,7 @@ def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[n
 
 
 def read_png(path: Path) -> np.ndarray:
-    """Read an image or a label map as it is stored.
-
-    Raises:
-        OSError: It is missing, or not an image.
-    """
+    """Read an image or a label map as it is stored."""
     pixels = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
     if pixels is None:
         raise OSError(f'{path} cannot be read as an image')

@@ -8,13 +8,7 @@ from typing import Iterator, List, NamedTuple, Tuple
 
 
 class Piece(NamedTuple):
-    """Part of a log that patterns are searched in.
-
-    Attributes:
-        line (int): Its number, from 1.
-        text (str): What is quoted.
-        searched (str): What patterns see; a fact that follows from the line has words of its own.
-    """
+    """Part of a log: its line, what is quoted, and what patterns see (a fact that follows has words of its own)."""
 
     line: int
     text: str

@@ -21,9 +21,6 @@ def correct_coco(data: bytes, options: FixOptions) -> Corrected:
     """Clamp boxes into their images, then leave out annotations that no training can use.
 
     ``label_map`` maps category ids; categories after the first ``num_classes`` are invalid.
-
-    Raises:
-        NotCorrected: No COCO JSON, or one of which nothing would be left.
     """
     original = _read(data)
     counts: Counter = Counter()

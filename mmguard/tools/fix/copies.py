@@ -39,11 +39,7 @@ _WRITER = 'mmguard fix'
 
 
 def check_places(target: Path, out: Path) -> None:
-    """Refuses a folder in which originals could be overwritten, or that holds something else.
-
-    Raises:
-        CannotCorrect: It is, lies in, or holds TARGET; or it is not empty and no earlier output.
-    """
+    """Refuse a folder that is, lies in or holds TARGET, or that is not empty and no earlier output."""
     original, copies = target.resolve(), out.resolve()
     folder = original if target.is_dir() else original.parent
     if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):
@@ -98,11 +94,7 @@ def digest(data: bytes) -> str:
 
 
 def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
-    """Return where the copy of a file goes, whose name is relative to the target.
-
-    Raises:
-        NotCorrected: The name, or a link in ``out``, leads out of it.
-    """
+    """Return where the copy of a file goes; refuse a name, and a link in ``out``, that leads out of it."""
     try:
         path = Path(resolve_inside(str(out), name))
     except OutsideError as error:
@@ -117,9 +109,6 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 
     A hard link; a copy where the file system has none. ``stays_link``: a link that leads out of the target stays a
     link, so that what it leads to never becomes a file of the copy.
-
-    Raises:
-        OSError: None of these can be made, or it is not a regular file.
     """
     source = Path(file)
     if not stat.S_ISREG(source.stat().st_mode):
@@ -139,11 +128,7 @@ def link(file: str, path: Path, stays_link: bool) -> None:
 
 
 def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
-    """Write corrected copies of the label files of a target; ``to_link`` puts images next to them.
-
-    Raises:
-        CannotCorrect, OSError: Nothing could be done.
-    """
+    """Write corrected copies of the label files of a target; ``to_link`` puts images next to them."""
     target = os.fspath(target)
     check_is_local(target)
     check_places(Path(target), out)

@@ -46,11 +46,7 @@ def scan(target: str, options: ScanOptions) -> Offered:
 
 
 def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
-    """Return the edits of some numbers (``'safe'``: all that ask nothing), for each file together, tried together.
-
-    Raises:
-        CannotCorrect: There is no edit of such a number, or some exclude each other.
-    """
+    """Return the edits of some numbers (``'safe'``: all that ask nothing), for each file together, tried together."""
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_of_number(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):

@@ -24,7 +24,7 @@ _BY_POINT = ('polygon', 'rectangle', 'rotation')
 def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
     root = folder_of(target)
     below = sorted(names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
-    names = [name for name in below if _belongs(name) or _is_own(os.path.join(root, name))]
+    names = [name for name in below if _is_of(root, name)]
     return LabelFiles(
         [(os.path.join(root, name), name) for name in names],
         lambda data, _: _correct(data, options),
@@ -32,11 +32,10 @@ def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
     )
 
 
-def _is_own(path: str) -> bool:
-    return path.lower().endswith('.json') and not is_other_file(path)
-
-
-def _belongs(name: str) -> bool:
+def _is_of(root: str, name: str) -> bool:
+    """Return True for an image, a list, and a JSON that is not another program's."""
+    if name.lower().endswith('.json'):
+        return not is_other_file(os.path.join(root, name))
     return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.text.words import counted
-from mmguard.tools.fix.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable, as_label_map
+from mmguard.tools.fix.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
 from mmguard.tools.scan.arrays import form_of_array, read_array
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
@@ -26,14 +26,10 @@ ROUNDING = 1e-4
 
 
 def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
-    """Correct a label map to an 8-bit gray PNG whose every value is a class or ``ignore_index``.
-
-    Raises:
-        NotCorrected: A file that cannot be read, or whose classes it does not determine.
-    """
+    """Correct a label map to an 8-bit gray PNG whose every value is a class or ``ignore_index``."""
     assert options.num_classes is not None
     label, form, is_png = _read(data, options)
-    rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, as_label_map(options.label_map))
+    rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, options.label_map)
     corrected, tally = rule.sanitize(label)
     changes = _words(label, corrected)
     if options.threshold is not None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.labels.space import LabelMap, mapped_by
+from mmguard.labels.space import mapped_by
 
 #: Red, green, blue.
 Colour = Tuple[int, int, int]
@@ -72,11 +72,6 @@ class FixOptions:
         record['classes'] = None if self.classes is None else list(self.classes)
         record['colours'] = {','.join(map(str, colour)): label for colour, label in self.colours.items()}
         return record
-
-
-def as_label_map(label_map: Dict[Any, int]) -> LabelMap:
-    """For ``LabelRule``, whose keys may also be text."""
-    return dict(label_map.items())
 
 
 class NotCorrected(Exception):

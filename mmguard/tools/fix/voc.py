@@ -28,9 +28,6 @@ def correct_voc(data: bytes, options: FixOptions) -> Corrected:
     """Clamp boxes into the image, then leave out objects that no training can use.
 
     VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
-
-    Raises:
-        NotCorrected: No VOC annotation, or one with a document type (which could hold anything).
     """
     root = _read(data)
     counts: Counter = Counter()

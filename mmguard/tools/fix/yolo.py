@@ -36,10 +36,8 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """What belongs to a folder, or a data.yaml, of YOLO.
-
-    Raises:
-        CannotCorrect: It is a single label file or list, or leads to no label files, or to those of another folder.
+    """Return what belongs to a folder, or a data.yaml, of YOLO; refuse what leads to no label file, or out of the
+    folder.
     """
     is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
@@ -84,9 +82,6 @@ def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int
     """Correct the rows of a label file; one that is right stays as it is written.
 
     ``kpt_shape``: points and numbers of each, where rows have keypoints.
-
-    Raises:
-        NotCorrected: Another way to write boxes is asked for.
     """
     if options.boxes:
         raise NotCorrected('--boxes is of other formats: rows of YOLO are not converted')

@@ -27,11 +27,7 @@ from mmguard.tools.samples import in_scope
 
 
 def read_checkpoint(file: str) -> Any:
-    """Read the tensors of a checkpoint, in their dicts and lists.
-
-    Raises:
-        CannotRun: There is none, it is damaged, or it holds more than tensors.
-    """
+    """Read the tensors of a checkpoint, in their dicts and lists; refuse one that holds more."""
     try:
         _refuse_archives(Path(file))
         return torch.load(file, map_location='cpu', weights_only=True)
@@ -61,9 +57,6 @@ def build_model(config: Any, weights: Optional[str] = None) -> nn.Module:
     """Build the model as a training begins with it, from a checkpoint or random weights that are always the same.
 
     Weights that would have to be downloaded are left out.
-
-    Raises:
-        CannotRun: It cannot be built, or the checkpoint not be loaded.
     """
     from mmengine.model import revert_sync_batchnorm
 
@@ -131,13 +124,8 @@ _BELOW = re.compile(r'/(?:torch|numpy|mmcv|mmengine|PIL|cv2|mmguard)/|^<')
 
 @dataclass
 class Raised:
-    """An exception, and where.
-
-    Args:
-        type, message (str): As Python prints them; the message in one line.
-        place (str): ``'mmseg/models/losses/cross_entropy_loss.py:45 in cross_entropy'``.
-        line (str): That line of source.
-        own (bool): Whether it came up in mmguard itself.
+    """An exception in one line, and where: ``mmseg/models/losses/x.py:45 in cross_entropy``, or in mmguard's ``own``
+    code.
     """
 
     type: str

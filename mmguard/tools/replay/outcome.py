@@ -178,13 +178,8 @@ def _counts(judged: Dict[str, Judged]) -> Dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A sample of a recorded batch.
-
-    Args:
-        path (str): Its label file, or image, as it was named where the training ran.
-        source (str): The same, relative to its data root: for people.
-        iteration (int, optional): The iteration of its batch, as the console counts; ``None``: it is not recorded.
-        unfinished (bool): Whether the batch has no losses: training ended within its iteration.
+    """A sample of a recorded batch: its path there, and from its data root; ``unfinished``: training ended in its
+    iteration.
     """
 
     path: str

@@ -50,11 +50,7 @@ from mmguard.tools.trace.snapshot import of_annotations, take
 
 
 def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
-    """Replay the samples of a flight record as the command line asks, and report what came of each.
-
-    Raises:
-        CannotRun: Nothing can be replayed, and why.
-    """
+    """Replay the samples of a flight record as the command line asks, and report what came of each."""
     forward = not args.no_forward
     flight = load_record(args.record)
     batches = recorded_batches(flight, args.record)
@@ -190,7 +186,8 @@ class Replayer:
             warnings.simplefilter('always')
             self._look_at_files(sample, outcome)
             self._run_seeds(sample, outcome)
-        reported = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in caught if _concerns_user(w)]
+        of_user = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
+        reported = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in of_user]
         outcome.warnings = list(dict.fromkeys(reported))
         self._weigh(sample, outcome)
 
@@ -255,7 +252,9 @@ class Replayer:
         guarded = list(rules_in(sample.transforms))
         if hidden and not outcome.fails and not guarded:
             reported = '; '.join(str(judged) for judged in hidden.values())
-            if outcome.status != LEFT_OUT and _keeps_values(sample.transforms):
+            if outcome.status != LEFT_OUT and all(
+                type(one).__module__.partition('.')[0] in _FRAMEWORKS for one in sample.transforms
+            ):
                 outcome.status = INVALID
                 outcome.notes.append(f'random transforms hid it from these {outcome.seeds} seeds: try more --seeds')
             else:
@@ -303,10 +302,6 @@ def _loading(transforms: List[Any]) -> List[Any]:
     return loading
 
 
-def _keeps_values(transforms: List[Any]) -> bool:
-    return all(type(transform).__module__.partition('.')[0] in _FRAMEWORKS for transform in transforms)
-
-
 def _same(one: Any, other: Any) -> bool:
     """Whether two runs of a pipeline brought the same image and labels."""
     try:
@@ -317,7 +312,3 @@ def _same(one: Any, other: Any) -> bool:
         return np.array_equal(one_map, other_map) and repr(mine.instances) == repr(yours.instances)
     except (TypeError, KeyError, AttributeError):
         return False  # several inputs, or none that can be compared: run it again
-
-
-def _concerns_user(warning: Any) -> bool:
-    return issubclass(warning.category, (UserWarning, RuntimeWarning))

@@ -11,7 +11,7 @@ from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
     from mmguard.tools.explain.explained import Explanation
-    from mmguard.tools.report.crash import Crash
+    from mmguard.tools.report.run_report import Crash
 
 
 def add_to(commands: Any) -> None:

@@ -21,9 +21,9 @@ from mmguard.text.visible import visible
 from mmguard.text.words import counted
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.outputs import write_output
-from mmguard.tools.report.crash import Crash, described
 from mmguard.tools.report.page import Section, WorstFile
 from mmguard.tools.report.pictures import panels_of
+from mmguard.tools.report.run_report import Crash, described
 from mmguard.version import __version__
 
 #: Codes that say: the labels are fine.

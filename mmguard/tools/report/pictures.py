@@ -122,7 +122,12 @@ def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
 
 def coloured(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
     """Return a label map, (height, width), one colour per value: ignored values pale, invalid pixels loud."""
-    return _encode(_paint(shrunk(label), shrunk_mask(invalid), ignored))
+    small = shrunk(label)
+    painted = palette()[small.astype(np.int64) % 256]
+    for value in ignored:
+        painted[small == value] = IGNORED
+    painted[shrunk_mask(invalid)] = LOUD
+    return _encode(painted)
 
 
 def read_label(path: str) -> np.ndarray:
@@ -211,14 +216,6 @@ def _step(height: int, width: int) -> int:
 
 
 # ---- colours
-
-
-def _paint(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> np.ndarray:
-    painted = palette()[label.astype(np.int64) % 256]
-    for value in ignored:
-        painted[label == value] = IGNORED
-    painted[invalid] = LOUD
-    return painted
 
 
 def palette() -> np.ndarray:

@@ -18,9 +18,8 @@ from mmguard.text.words import counted
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.on_screen import finding_on_screen
-from mmguard.tools.report.crash import Crash, RankCrash, described
 from mmguard.tools.report.mode_report import ModeReport
-from mmguard.tools.report.run_report import RunReport
+from mmguard.tools.report.run_report import Crash, RankCrash, RunReport, described
 
 #: What the terminal shows of a crash; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8

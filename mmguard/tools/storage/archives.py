@@ -39,11 +39,7 @@ class _Bounded:
 
 
 class Archive:
-    """A zip.
-
-    Raises:
-        Refused: It is damaged, or has too many members.
-    """
+    """A zip; one that is damaged, or has too many members, is refused."""
 
     def __init__(self, file: BinaryIO, place: str) -> None:
         try:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Named
 from mmguard.errors import CannotRun
 from mmguard.files.inside import is_file_name
 from mmguard.files.regular import open_regular
-from mmguard.text.short import short
+from mmguard.text.words import short
 from mmguard.tools.storage import systems
 from mmguard.tools.storage.entries import Entry, Object, Stamp
 from mmguard.tools.storage.requests import Refused, ahead
@@ -104,14 +104,13 @@ class Files:
         if not self.is_far(folder):
             with os.scandir(folder) as entries:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
-        key = folder
-        if key not in _listings:
-            listed = self._list(folder)
-            _listings[key] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
-        _listings.move_to_end(key)
+        if folder not in _listings:
+            listed = systems.list_folder(folder)
+            _listings[folder] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
+        _listings.move_to_end(folder)
         while len(_listings) > _KEPT:
             _listings.popitem(last=False)
-        return list(_listings[key].values())
+        return list(_listings[folder].values())
 
     def names_in(self, folder: str) -> Set[str]:
         """The names of what a folder holds; raises as :meth:`entries` does."""
@@ -132,8 +131,7 @@ class Files:
         failed.
         """
         try:
-            if stamp is None:
-                stamp = self._listed_stamp(path) or self._stamp(path)
+            stamp = stamp or self._stamp(path)
             return Content(self._whole(path, stamp, most), stamp)
         except OSError as error:
             return Content(error=error)
@@ -176,19 +174,15 @@ class Files:
         file.seek(0)
         return file  # type: ignore[return-value]
 
-    def _listed_stamp(self, path: str) -> Optional[Stamp]:
-        folder, _, name = path.rpartition('/')
-        entry = _listings.get(folder, {}).get(name)
-        return None if entry is None else entry.stamp
-
     def _stamp(self, path: str) -> Optional[Stamp]:
+        folder, _, name = path.rpartition('/')
+        listed = _listings.get(folder, {}).get(name)
+        if listed is not None and listed.stamp is not None:
+            return listed.stamp
         found = self.look_at(path)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return found.stamp
-
-    def _list(self, folder: str) -> List[Entry]:
-        return systems.list_folder(folder)
 
     def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
         size = -1 if stamp is None else stamp[0]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Callable, Deque, Iterable, Iterator, Optional, TypeVar
 
 from mmguard.errors import CannotRun
+from mmguard.text.failures import words_of
 from mmguard.tools.storage.urls import masked
 
 #: Environment variable: seconds that a request may take without a byte, in place of the default.
@@ -49,11 +50,7 @@ class Transfer:
 
 
 def time_limit() -> float:
-    """Return the seconds that a request may take without a byte.
-
-    Raises:
-        CannotRun: The environment says something that is no number above 0.
-    """
+    """Return the seconds that a request may take without a byte."""
     text = os.environ.get(SECONDS, '')
     try:
         seconds = float(text or _DEFAULT_SECONDS)
@@ -93,7 +90,7 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
         if kind is not None:
             raise OSError(kind, os.strerror(kind), masked(place)) from None
         # What differs from object to object is the file name: faults of one kind are counted together.
-        raise OSError(errno.EIO, 'the request failed', masked(f'{place} ({_describe(error)})')) from None
+        raise OSError(errno.EIO, 'the request failed', masked(f'{place} ({words_of(error, 200)})')) from None
 
 
 def _settle(call: Callable[[], _Result], outcome: Future[_Result]) -> None:
@@ -130,11 +127,6 @@ def _status(error: BaseException) -> Optional[int]:
         if isinstance(value, int):
             return value
     return None
-
-
-def _describe(error: BaseException) -> str:
-    text = ' '.join(str(error).split())[:200]
-    return f'{type(error).__name__}: {text}' if text else type(error).__name__
 
 
 #: Requests of a process at a time, and results that may wait for whoever asked.

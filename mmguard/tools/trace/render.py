@@ -88,7 +88,8 @@ def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
     """``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``: one sentence per origin."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
-        key = (change.what, change.to, change.kind, change.origin, _makes_invalid(change, spaces))
+        invalid = change.makes is not None and is_invalid(spaces, change.makes, change.kind)
+        key = (change.what, change.to, change.kind, change.origin, invalid)
         groups.setdefault(key, []).append(change)
     shown = []
     for (what, to, kind, origin, invalid), group in groups.items():
@@ -99,10 +100,6 @@ def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
         words += f' ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}'
         shown.append(Sentence(_SIGNS[what], words, invalid))
     return shown
-
-
-def _makes_invalid(change: Change, spaces: LabelSpaces) -> bool:
-    return change.makes is not None and is_invalid(spaces, change.makes, change.kind)
 
 
 def _summary(leg: Leg, spaces: LabelSpaces) -> str:

@@ -17,12 +17,8 @@ from mmguard.text.words import counted
 
 @dataclass(frozen=True)
 class Instance:
-    """One annotated object.
-
-    Args:
-        label (int): As it is trained.
-        box (tuple): x1, y1, x2, y2 in pixels of the image at that step; NaN throughout where it is the image itself.
-        ignored (bool): Whether it is taken out of training.
+    """One annotated object: x1, y1, x2, y2 in pixels of the image at that step, NaN throughout where it is the image
+    itself.
     """
 
     label: int

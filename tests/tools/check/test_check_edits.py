@@ -10,7 +10,7 @@ from mmguard.config.changes import REMOVED
 from mmguard.config.changes import changed as edited
 from mmguard.findings.edits import SAFE
 from mmguard.findings.engine import chosen_rules, diagnose
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')

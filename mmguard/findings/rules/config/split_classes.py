@@ -10,8 +10,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
 from mmguard.findings.usual_edits import named, set_heads
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 
 class SplitClasses(ConfigRule):

@@ -12,7 +12,7 @@ from mmguard.findings.map_edits import renumbered, shifted, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.yolo.base import counted_from_zero
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, is_whole, trained
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 
 class CountsFromOne(DataRule):
