@@ -128,10 +128,6 @@ def _said_of(error: BaseException, args: argparse.Namespace) -> str:
     return f'{file}{words_of(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
 
 
-if __name__ == '__main__':
-    sys.exit(main())
-
-
 class Parser(argparse.ArgumentParser):
     """Takes no abbreviations, and names what stands nearest to an option that it does not know.
 
@@ -193,3 +189,7 @@ def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
     """
     module = (error.name or '').partition('.')[0]
     return f'needs {module}, which is not installed: {INSTALL[module]}' if module in INSTALL else None
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -77,7 +77,7 @@ class Scores:
         best = max(values)
         if best < NEAR_0:
             is_trend = len(values) >= _ENOUGH or self._epoch >= _EPOCHS or not self._epoch
-            times = f'{len(values):,} validation{"s" if len(values) > 1 else ""}'
+            times = counted(len(values), 'validation')
             return Sign(f'Score near 0: {name} is at most {best:g} in {times}', line) if is_trend else None
         fallen = next((place for place, value in enumerate(reversed(values)) if value >= NEAR_0), 0)
         if fallen >= _ENOUGH and best >= 5 * NEAR_0:

@@ -8,14 +8,7 @@ from typing import FrozenSet, List
 
 from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
-from mmguard.tools.fix.options import (
-    CannotCorrect,
-    FixOptions,
-    LabelFiles,
-    ending_of,
-    names_below,
-    unchanged,
-)
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, ending_of, names_below, unchanged
 from mmguard.tools.scan.plans import formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name

@@ -86,10 +86,7 @@ def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
 
 
 def mode_reports(
-    lines: Dict[str, ModeTotals],
-    run: LoggedRun,
-    num_classes: Optional[int],
-    ignore_index: Optional[int],
+    lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Optional[int], ignore_index: Optional[int]
 ) -> List[ModeReport]:
     """Return the modes of a run, of its log and its records; what the user says goes before all of these."""
     reports = []

@@ -119,10 +119,7 @@ class Change:
 
 def changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run] = ()) -> List[Change]:
     """Return what a transform, whose attributes say why, did to the label map and the instances of a sample."""
-    return [
-        *_label_changes(before, after, transform, mixed),
-        *_instance_changes(before, after, transform, mixed),
-    ]
+    return [*_label_changes(before, after, transform, mixed), *_instance_changes(before, after, transform, mixed)]
 
 
 def _label_changes(before: Snapshot, after: Snapshot, transform: Any, mixed: Sequence[Run]) -> List[Change]:

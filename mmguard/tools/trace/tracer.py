@@ -134,9 +134,7 @@ def story_of(index: int, run: Run, error: str = '') -> Story:
         label_loaded = label_loaded or after.label is not None
         instances_loaded = instances_loaded or after.instances is not None
         before = replace(
-            known,
-            label=known.label if label_loaded else None,
-            instances=known.instances if instances_loaded else None,
+            known, label=known.label if label_loaded else None, instances=known.instances if instances_loaded else None
         )
         found = changes(before, after, step.transform, step.mixed)
         new = Counter(after.masks) - Counter(known.masks)
