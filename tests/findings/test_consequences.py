@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Iterator, List, Tuple, Type
 
 import pytest
+from example_facts import EXAMPLES
+from volume_facts import voxels
 
 from mmguard.findings import RULES, LabelFacts, diagnose
-from mmguard.findings.examples import EXAMPLES
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import ORDER, SUPERSEDES, VERDICTS, sort_key
 from mmguard.findings.rule import Facts, Rule, Verdict
 from mmguard.findings.search import search
 from mmguard.findings.signatures import read_signatures
-from mmguard.findings.volume_examples import voxels
 
 CODES = [rule.code for rule in RULES]
 #: (cause, what follows from it), of rules.

@@ -94,8 +94,9 @@ def test_an_error_that_ended_the_training_comes_first() -> None:
 
 
 def test_labels_that_have_the_class_nowhere_confirm_it() -> None:
+    from volume_facts import VOLUME_EXAMPLES
+
     from mmguard.findings import diagnose
-    from mmguard.findings.volume_examples import VOLUME_EXAMPLES
 
     found = explain_text([ALWAYS[0][0]], Known(tuple(diagnose(VOLUME_EXAMPLES['MG194']())), labels=True))
     assert found is not None
