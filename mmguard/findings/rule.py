@@ -357,5 +357,6 @@ def common_words(facts: LabelFacts) -> Dict[str, Any]:
         'void': 255 if facts.ignore_index is None else facts.ignore_index,
         'values': ', '.join(map(str, sorted(facts.values)[:8])),
         'classes': len(facts.class_names),
+        'beyond': max(facts.values, default=0) + 1,
         'extra': ', '.join(facts.class_names[facts.num_classes :][:8]),
     }
