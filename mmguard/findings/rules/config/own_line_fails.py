@@ -32,7 +32,8 @@ class OwnLineFails(ConfigRule):
     limits = 'Only configs in Python are built; a loss inside of a head of your own is not.'
     advice = (
         'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '
-        f"goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are {', '.join((*TRANSFORMS, *HOOKS))}."
+        "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
+        f'{", ".join((*TRANSFORMS, *HOOKS))}.'
     )
     explains = ('MG252',)
     aliases = ('MG224',)

@@ -24,8 +24,8 @@ class ReduceZeroLabelTwice(ConfigRule):
     example = Example(wrong='train: reduce_zero_label=True; val: False', right='train and val: reduce_zero_label=True')
     limits = 'Splits whose files are numbered differently need different values: that is asked by its edits.'
     advice = (
-        'Look whether 0 is unlabelled in the files, and classes count from 1 (`mmguard scan CONFIG` counts the values). '
-        'If so, write reduce_zero_label=True in the data sets of all splits, if not False, and leave it out of the loader.'
+        'Look whether 0 is unlabelled in the files and classes count from 1 (`mmguard scan CONFIG` counts the values). '
+        'If so, write reduce_zero_label=True in the data sets of all splits, if not False; leave it out of the loaders.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
