@@ -38,12 +38,13 @@ class EmptyImagesDetr(ConfigRule):
         for dataset in datasets(config):
             place, filters = dataset.at('filter_cfg'), dataset.config.get('filter_cfg')
             usual = dataset.is_a('BaseVideoDataset')  # mmdet's videos leave out frames without an object
-            is_dict = isinstance(filters, dict)
-            keeps = not (filters.get('filter_empty_gt', usual) if is_dict else usual)
+            keeps = not (filters.get('filter_empty_gt', usual) if isinstance(filters, dict) else usual)
             if dataset.split == 'train' and keeps:
                 edit = propose(
                     'Leave out images without targets.',
-                    (f'{place}.filter_empty_gt', True) if is_dict else (place, {'filter_empty_gt': True}),
+                    (f'{place}.filter_empty_gt', True)
+                    if isinstance(filters, dict)
+                    else (place, {'filter_empty_gt': True}),
                     question='Does the head return fewer losses for a batch without targets?',
                     notes=('If not, nothing is to be done.',),
                 )

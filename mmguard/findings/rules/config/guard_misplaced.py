@@ -31,7 +31,7 @@ class GuardMisplaced(ConfigRule):
         'Put the guard right after the Pack transform, and take the guard of the task: GuardSegLabels for label maps, '
         'GuardInstanceLabels for boxes and masks, GuardClsLabels for images.'
     )
-    # Its counts would not get through: there are none.
+    # Its counts would not get through: it counts nothing.
     explains = ('MG223',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

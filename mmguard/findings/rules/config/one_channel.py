@@ -61,7 +61,7 @@ class OneChannelSoftmax(ConfigRule):
 
 
 def _ways(config: ReadConfig) -> List[Edit]:
-    """Two classes in one channel with a sigmoid, or in two channels with a softmax: in all heads at once."""
+    """Offer two classes in one channel with a sigmoid, or in two channels with a softmax: in all heads at once."""
     found = one_channel_softmax(config)
     if not found:
         return []
@@ -82,6 +82,6 @@ def _ways(config: ReadConfig) -> List[Edit]:
     if len(names) == 1:
         # The list, too, forgot what is not the object.
         more = tuple(change for dataset in datasets(config) for change in name_classes(dataset, ('background', *names)))
-        asks = dict(applicability=ASKS, question='Is 0 the background in the files, and 1 the object?')
-        ways = [replace(way, **asks, config=(*way.config, *more)) for way in ways]
+        asked = 'Is 0 the background in the files, and 1 the object?'
+        ways = [replace(way, applicability=ASKS, question=asked, config=(*way.config, *more)) for way in ways]
     return [add_followers(config, way) for way in ways]

@@ -42,7 +42,7 @@ class ShiftAndMap(ConfigRule):
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        # Labels that were read show what the order makes of them; that it is right is no finding then.
+        # Labels that were read show what the order makes of them; it is not a finding then that it is right.
         yield from (found for found in super().find(facts) if facts.labels is None or found.severity == ERROR)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -53,7 +53,7 @@ class ShiftAndMap(ConfigRule):
             shifts_first = _shifts_first()
             if shifts_first is None:
                 continue
-            words = dict(kind=dataset.name, mmseg=_installed())
+            words = dict(kind=dataset.name, mmseg=_name_installed())
             title, severity = (self.title_right, INFO) if shifts_first else (self.title, ERROR)
             yield self.report_at(dataset.at('reduce_zero_label'), True, words, title, severity)
 
@@ -78,7 +78,7 @@ def _shifts_first() -> Optional[bool]:
         return None
 
 
-def _installed() -> str:
+def _name_installed() -> str:
     for name in distributions_of('mmseg'):
         try:
             return f'{name} {metadata.version(name)}'

@@ -16,7 +16,7 @@ class UnguardedEvaluation(ConfigRule):
     summary = 'Training is guarded, and the labels that the model is judged by are not.'
     title = '{metric} counts what is predicted at an invalid label as wrong.'
     why = (
-        'Metrics take every label for the truth: an invalid one is no class that a model could predict, so whatever '
+        'Metrics take every label for the truth: no model can predict an invalid one, so whatever '
         'it predicts there counts as a false positive, and IoU and AP fall without a word.'
     )
     example = Example(

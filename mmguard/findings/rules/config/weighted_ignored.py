@@ -56,7 +56,7 @@ class WeightedIgnored(ConfigRule):
                 continue
             if ignored is None or (length is not None and -length <= ignored < length):
                 continue
-            filled = _filled_by(config, ignored)
+            filled = _find_fill(config, ignored)
             title = self.title_filled if filled else self.title
             yield self.report_at(place, weights, dict(ignored=ignored, place=filled), title, edits=ways)
 
@@ -68,7 +68,7 @@ class WeightedIgnored(ConfigRule):
         return 0.85
 
 
-def _filled_by(config: ReadConfig, ignored: int) -> str:
+def _find_fill(config: ReadConfig, ignored: int) -> str:
     """Return what adds ignored pixels to label maps that hold none; empty if nothing does."""
     places = ignored_labels(config)
     return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')
