@@ -28,12 +28,7 @@ COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 
 
 def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
-    """Return an edit of a config: safe, unless it asks.
-
-    Args:
-        changes (tuple): Places and what they become: (path, value).
-        more: More of ``Edit``: ``lines``, ``notes``.
-    """
+    """Return an edit of a config, places and what they become: safe, unless it asks."""
     return Edit(title, ASKS if question else SAFE, question, changes, **more)
 
 

@@ -26,9 +26,7 @@ class ClassWeightLength(ConfigRule):
         'than the channels cross entropy refuses. MaskFormer-like heads and softmax bbox heads have one entry more, '
         'for "no object" (the background); it comes last. DETRHead takes no list.'
     )
-    example = Example(
-        wrong='num_classes=3, class_weight=[1.0, 2.0]', right='num_classes=3, class_weight=[1.0, 2.0, 1.5]'
-    )
+    example = Example(wrong='num_classes=3, class_weight=[1, 2]', right='num_classes=3, class_weight=[1, 2, 1.5]')
     limits = 'It compares numbers: weights in the order of another class list are not seen.'
     advice = (
         'Write one weight per class in the order of the class list, plus one for "no object" at the end where the head '

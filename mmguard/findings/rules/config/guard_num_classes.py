@@ -20,9 +20,7 @@ class GuardNumClasses(ConfigRule):
         'With too many classes the guard lets labels through that end the run; with too few it takes classes out of '
         'training that the head has.'
     )
-    example = Example(
-        wrong="num_classes=19 in the head, dict(type='GuardSegLabels', num_classes=20)", right='num_classes=19'
-    )
+    example = Example(wrong='num_classes=19 in the head, 20 in GuardSegLabels', right='num_classes=19 in both')
     limits = 'If the number of the head is wrong, too, MG201 says so.'
     advice = 'Write the num_classes of the head in the guard.'
 

@@ -17,10 +17,7 @@ class GuardReportMissing(ConfigRule):
     summary = "A guard comes before the Pack transform, and 'label_guard' is not in its meta_keys."
     title = 'The counts of {guard} at {place} do not get through {pack}.'
     why = 'The guard sanitizes the labels, but its counts are lost when the sample is packed: the log says 0.'
-    example = Example(
-        wrong="dict(type='PackSegInputs', meta_keys=('img_path',))",
-        right="dict(type='PackSegInputs', meta_keys=('img_path', 'label_guard'))",
-    )
+    example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
     limits = 'A Pack transform of your own that keeps what it likes is judged by its meta_keys.'
     advice = "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it."
     severity = WARNING

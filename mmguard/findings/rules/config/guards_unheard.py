@@ -22,10 +22,7 @@ class GuardsUnheard(ConfigRule):
         'Guards take invalid labels out of the training; only the hook says which file holds them. The hook by itself '
         'guards nothing, unless it is asked to.'
     )
-    example = Example(
-        wrong="custom_hooks = [dict(type='LabelGuardHook')] without a guard",
-        right="custom_hooks = [dict(type='LabelGuardHook', guard=True)]",
-    )
+    example = Example(wrong="dict(type='LabelGuardHook')", right="dict(type='LabelGuardHook', guard=True)")
     limits = 'Guards that your own code adds when training starts are not seen.'
     advice = "Write dict(type='LabelGuardHook') in custom_hooks; with guard=True it guards the run by itself."
     severity = WARNING

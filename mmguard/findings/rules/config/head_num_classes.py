@@ -31,9 +31,7 @@ class HeadNumClasses(ConfigRule):
         'as background without a word; channels too many are never trained. Every head has its own num_classes: '
         'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
     )
-    example = Example(
-        wrong='decode_head=dict(num_classes=19), for 11 classes', right='decode_head=dict(num_classes=11)'
-    )
+    example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
     limits = 'It compares the heads with the class list; whether the list is that of the files, `mmguard scan` says.'
     advice = (
         'See with `mmguard scan CONFIG` which classes the files hold. Write them as metainfo=dict(classes=...) in the '

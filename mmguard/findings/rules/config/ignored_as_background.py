@@ -23,9 +23,7 @@ class IgnoredAsBackground(ConfigRule):
         'With ignore_iof_thr=-1, the default, the regions of ignored instances (crowds, too) are trained as '
         'background. Matchers of DETR-like heads know no ignored instances at all.'
     )
-    example = Example(
-        wrong="dict(type='MaxIoUAssigner', ignore_iof_thr=-1)", right="dict(type='MaxIoUAssigner', ignore_iof_thr=0.5)"
-    )
+    example = Example(wrong="dict(type='MaxIoUAssigner')", right="dict(type='MaxIoUAssigner', ignore_iof_thr=0.5)")
     limits = 'An assigner of your own is judged by its argument ignore_iof_thr.'
     advice = (
         'Write ignore_iof_thr=0.5 in every assigner of train_cfg, and keep_ignored=False in the guard of the training: '

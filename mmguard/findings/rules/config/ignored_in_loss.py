@@ -30,9 +30,7 @@ class IgnoredInLoss(ConfigRule):
         "mmseg's DiceLoss leaves out the *channel* of that number, its HuasdorffDisstanceLoss sets such pixels to "
         'class 0: the model learns that there is nothing where the labels say nothing.'
     )
-    example = Example(
-        wrong="dict(type='DiceLoss', use_sigmoid=False)", right="dict(type='TverskyLoss', alpha=0.5, beta=0.5)"
-    )
+    example = Example(wrong="dict(type='DiceLoss')", right="dict(type='TverskyLoss', alpha=0.5, beta=0.5)")
     limits = 'Below one percent of ignored pixels it says nothing; losses of your own are not known.'
     advice = (
         "If a softmax over the classes will do, write dict(type='TverskyLoss', alpha=0.5, beta=0.5): Dice of softmax "

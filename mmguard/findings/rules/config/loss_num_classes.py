@@ -18,9 +18,7 @@ class LossNumClasses(ConfigRule):
     summary = 'num_classes of a loss is not that of its head.'
     title = 'The loss has num_classes={given}, but {head} has {classes} ({place}).'
     why = 'The loss splits the scores by its own num_classes: another one than the head has is an error of shapes.'
-    example = Example(
-        wrong="num_classes=5, loss_cls=dict(type='SeesawLoss', num_classes=80)", right='num_classes=5 in both'
-    )
+    example = Example(wrong='num_classes=5 in the head, 80 in SeesawLoss', right='num_classes=5 in both')
     limits = 'If the number of the head is wrong, too, MG201 says so.'
     advice = 'Write the num_classes of the head in the loss.'
 

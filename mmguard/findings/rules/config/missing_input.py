@@ -24,9 +24,7 @@ class MissingInput(ConfigRule):
         "data_prefix.seg_map_path, or with_seg=True one of mmdet without data_prefix.seg, and with KeyError: 'mask' "
         'where with_mask=True meets one that holds only boxes.'
     )
-    example = Example(
-        wrong="data_prefix=dict(img_path='images')", right="data_prefix=dict(img_path='images', seg_map_path='masks')"
-    )
+    example = Example(wrong="dict(img_path='images')", right="dict(img_path='images', seg_map_path='masks')")
     limits = 'A data set class of your own that lists its files itself is not judged.'
     advice = (
         'If there are label maps, name their folder in data_prefix: seg_map_path in mmseg, seg in mmdet. If not, leave '

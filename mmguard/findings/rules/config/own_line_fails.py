@@ -26,9 +26,7 @@ class OwnLineFails(ConfigRule):
         'The run ends when it builds this line, with an error about a registry, or about the class inside. `mmguard '
         'check` builds each line of mmguard by itself, and shows what that raises.'
     )
-    example = Example(
-        wrong="dict(type='GaurdSegLabels', num_classes=19)", right="dict(type='GuardSegLabels', num_classes=19)"
-    )
+    example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
     limits = 'Only configs in Python are built; a loss inside of a head of your own is not.'
     advice = (
         'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '

@@ -31,10 +31,7 @@ class ShiftAndMap(ConfigRule):
         'A data set that is given some of its classes maps the labels of its own list to theirs. That list counts '
         'without 0, so 1 must be subtracted first. mmseg before 1.0.0 mapped first: every class was its neighbour.'
     )
-    example = Example(
-        wrong="mmseg 0.30: reduce_zero_label=True, metainfo=dict(classes=('sky', 'wall'))",
-        right='the same with mmseg 1.0.0',
-    )
+    example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
     limits = 'The loader that is installed here is tried; the one of the machine that trains may differ.'
     advice = (
         'Upgrade an mmseg that maps first: `pip install -U mmsegmentation`. One that subtracts first is right, and '

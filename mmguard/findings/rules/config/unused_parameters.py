@@ -19,9 +19,7 @@ class UnusedParameters(ConfigRule):
         'Its parameters get no gradient. On one GPU nothing happens; DistributedDataParallel waits for them and ends '
         'with "Expected to have finished reduction in the prior iteration".'
     )
-    example = Example(
-        wrong='backbone: out_indices=(0, 1, 2, 3); decode_head: in_index=2', right='find_unused_parameters = True'
-    )
+    example = Example(wrong='out_indices=(0, 1, 2, 3); in_index=2', right='find_unused_parameters = True')
     limits = 'It looks at models of mmseg without a neck; branches that are skipped in some iterations are not seen.'
     advice = (
         'If the stage is not needed, leave it out of the backbone (num_stages, out_indices). If it is to stay, write '

@@ -48,14 +48,12 @@ def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
     """Install the modules that are there, from one stack."""
     installed = [name for names in stacks_among(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
+    install = [install_words(module, [stack]) for module in modules]
     becomes = [(STACKS[stack][module][0], NEWEST) for module in modules]
     return Edit(
         f'Install only the packages of {stack}.',
         ASKS,
         f'Are your configs and checkpoints made with {stack}?',
         environment=(*((name, None) for name in installed), *becomes),
-        commands=(
-            f'pip uninstall -y {" ".join(installed)}',
-            *(install_words(module, [stack]) for module in modules),
-        ),
+        commands=(f'pip uninstall -y {" ".join(installed)}', *install),
     )

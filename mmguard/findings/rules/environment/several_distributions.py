@@ -30,15 +30,13 @@ class SeveralDistributions(EnvironmentRule):
                 continue
             if len(installed) < 2:
                 continue
+            remove = f'pip uninstall -y {" ".join(installed)}'
             ways = [
                 Edit(
                     f'Keep only {name}.',
                     SAFE,
                     environment=(*((one, None) for one in installed), (name, version)),
-                    commands=(
-                        f'pip uninstall -y {" ".join(installed)}',
-                        f'{find_installer(name)} {name}=={version}',
-                    ),
+                    commands=(remove, f'{find_installer(name)} {name}=={version}'),
                 )
                 for name, version in installed.items()
             ]

@@ -18,9 +18,7 @@ class LossesFilled(RunRule):
         'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits for ever. A zero is what '
         'such a rank adds to the loss; but its batches teach that branch nothing.'
     )
-    example = Example(
-        wrong='def loss(...): return {} if no_targets else losses', right='every loss, as a zero on the graph'
-    )
+    example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
     limits = 'It names samples only where RankGuardHook ran.'
     advice = (
         'If the samples have no targets, leave such images out (filter_empty_gt=True in the training set), or let the '

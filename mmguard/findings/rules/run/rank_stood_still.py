@@ -13,9 +13,7 @@ class RankStoodStill(RunRule):
     code = 'MG302'
     summary = 'An iteration took longer than the timeout of FlightRecorderHook.'
     why = 'Either one rank waits for another that does something else, or it reads, saves or evaluates for so long.'
-    example = Example(
-        wrong='FlightRecorderHook(timeout=60), an evaluation of 5 minutes', right='FlightRecorderHook(timeout=600)'
-    )
+    example = Example(wrong='timeout=60, an evaluation of 5 minutes', right='timeout=600 of FlightRecorderHook')
     limits = 'A slow disk, a long evaluation and a rank that hangs look the same from here.'
     advice = (
         'Run `py-spy dump --pid PID` on each rank. If some wait in a collective and one does not, that one is the '

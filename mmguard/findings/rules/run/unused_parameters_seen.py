@@ -20,9 +20,7 @@ class UnusedParametersSeen(RunRule):
         'A branch that no loss reads, in every iteration or in some: a stage that no head takes (MG226), a batch '
         'without targets, a loss that is a constant where all labels are ignored (MG218).'
     )
-    example = Example(
-        wrong='DistributedDataParallel(model)', right='DistributedDataParallel(model, find_unused_parameters=True)'
-    )
+    example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
     limits = 'Names of parameters are known where torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook gave them.'
     advice = (
         'If the branch is meant to be skipped, write find_unused_parameters=True; where only batches without targets '
@@ -37,13 +35,12 @@ class UnusedParametersSeen(RunRule):
         errors = [rank.error for rank in facts.ranks if 'Expected to have finished reduction' in rank.error]
         if errors:
             place = f'{"model_wrapper_cfg." if wrapper else ""}find_unused_parameters'
-            note = 'If not, use its output in a loss, or take the branch out of the model.'
-            edit = propose(
+            title, question = (
                 'Let DistributedDataParallel find unused parameters.',
-                (place, True),
-                question='Is the branch meant to be skipped?',
-                notes=(note,),
+                'Is the branch meant to be skipped?',
             )
+            notes = ('If not, use its output in a loss, or take the branch out of the model.',)
+            edit = propose(title, (place, True), question=question, notes=notes)
             said = unused_in(rank.error for rank in facts.ranks)
             title, evidence = (
                 self.title_model if said.everywhere else '',
