@@ -69,7 +69,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
     'nnunetv2': ('nnunet',),
     'nibabel': (
-        'findings/reports/test_volume_reports.py',
         'findings/situations/test_volumes.py',
         'tools/scan/nnunet',
     ),

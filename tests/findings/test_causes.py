@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mmguard.findings import LabelFacts, diagnose
+from mmguard.findings.order import sort_key
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ from mmguard.findings import LabelFacts, diagnose
 def test_the_likeliest_cause_comes_first(facts: LabelFacts, code: str) -> None:
     findings = diagnose(facts)
     assert findings[0].code == code
-    assert [f.likelihood for f in findings] == sorted((f.likelihood for f in findings), reverse=True)
+    assert findings == sorted(findings, key=sort_key)
 
 
 BLOOD = ['RBC', 'WBC', 'Platelets']
@@ -51,7 +52,7 @@ BLOOD = ['RBC', 'WBC', 'Platelets']
         (LabelFacts({7: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG107']),
         (LabelFacts({}, 2, class_names=BLOOD, reasons={'box_no_area': 1}), ['MG109']),
         (LabelFacts({2: 9}, 2, class_names=[], reasons={'label': 9, 'box_outside': 1}), ['MG102', 'MG109']),
-        (LabelFacts({2: 1}, 2, class_names=[], reasons={'label': 1, 'box_outside': 9}), ['MG109', 'MG107', 'MG102']),
+        (LabelFacts({2: 1}, 2, class_names=[], reasons={'label': 1, 'box_outside': 9}), ['MG109', 'MG102', 'MG107']),
         (LabelFacts({-1: 1}, 2, class_names=[], reasons={'label': 1}), ['MG105']),
     ],
 )

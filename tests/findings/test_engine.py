@@ -12,7 +12,7 @@ from mmguard.findings import RULES
 from mmguard.findings.edits import Edit, Split, holds, remembered, trained_classes
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts, Rule
 
 
@@ -21,8 +21,8 @@ class OutOfRange(DataRule):
     summary = 'Values beyond the {num_classes} classes.'
     advice = 'Look at {values}.'
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.9
+    def certainty(self, facts: LabelFacts) -> str:
+        return PROVEN
 
     def edits(self, finding: Finding, facts: Facts) -> Sequence[Edit]:
         return facts.options.get('edits', ())

@@ -169,13 +169,13 @@ def explain(log: Reader, known: Optional[Known] = None) -> Optional[Explanation]
 def weigh(signature: Signature, around: str, known: Known) -> List[Weighed]:
     """The causes of a signature: what a finding confirms, then what the log hints at, then the rest."""
     weighed = [_weighed(cause, around, known) for cause in signature.causes]
-    likelihood = {finding.code: -place for place, finding in enumerate(known.findings)}
+    places = {finding.code: place for place, finding in enumerate(known.findings)}
     order = (CONFIRMED, HINTED, POSSIBLE, REFUTED)
     return sorted(
         weighed,
         key=lambda one: (
             order.index(one.standing),
-            -max((likelihood[finding.code] for finding in one.findings), default=-1000),
+            min((places[finding.code] for finding in one.findings), default=len(places)),
             not one.hinted,
         ),
     )

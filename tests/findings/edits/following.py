@@ -8,12 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
-import detection_reports
-import segmentation_reports
 from all_situations import SITUATIONS
 from harm import forbidden, harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
 from meanings import MEANS
 from once_a_run import once_a_run
+from real_reports import DETECTION, SEGMENTATION
 from situation import SCAN, Build
 from stock_losses import loss_fault
 from trained import Trained, trained_on
@@ -30,7 +29,7 @@ from mmguard.tools.scan.options import SPLITS, ScanOptions
 from mmguard.tools.scan.run import run_plan
 from mmguard.tools.scan.target import plan_of
 
-REPORTS = {**segmentation_reports.REPORTS, **detection_reports.REPORTS}
+REPORTS = {**SEGMENTATION, **DETECTION}
 FOLLOWED = {
     name: one
     for name, one in {**SITUATIONS, **{f'reports: {name}': report for name, report in REPORTS.items()}}.items()

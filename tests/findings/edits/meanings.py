@@ -11,7 +11,7 @@ import numpy as np
 from drawn_scenes import VOID
 from mask_files import STREET, VOC_COLOURS
 from mask_values import CITYSCAPES_IDS, COCO_STUFF
-from segmentation_reports import COLOURS
+from real_reports import COLOURS
 
 
 class Means(NamedTuple):

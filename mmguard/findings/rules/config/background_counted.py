@@ -7,7 +7,7 @@ from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import match_heads_and_list
 from mmguard.findings.views import annotations_of
@@ -44,10 +44,10 @@ class BackgroundCounted(ConfigRule):
             wanted = {count.path: expected for count, expected, _ in _one_more(facts.config)}
             yield from match_heads_and_list(facts, wanted, finding.value, counted_one_more=True)
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         # The annotations know as many categories as the heads: then a name is missing in the list.
         known = annotations_of(labels)
-        return 0.1 if known.left_out_names and len(known.categories) == found.value else 0.93
+        return POSSIBLE if known.left_out_names and len(known.categories) == found.value else PROVEN
 
 
 def _one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:

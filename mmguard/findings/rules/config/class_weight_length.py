@@ -5,8 +5,7 @@ from typing import Any, Iterator
 from mmguard.config.class_weights import class_weights, expected_weights, fitting, written
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
-from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
 from mmguard.text.words import counted
@@ -66,6 +65,3 @@ class ClassWeightLength(ConfigRule):
         head = loss.owner.name if loss.owner else 'the head'
         words = dict(length=counted(length, 'entry'), head=head, expected=expected, extra=extra)
         return self.report_at(loss.at('class_weight'), given, words, edits=[edit])
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.96 if found.severity == ERROR else found.likelihood

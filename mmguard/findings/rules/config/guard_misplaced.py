@@ -31,8 +31,6 @@ class GuardMisplaced(ConfigRule):
         'Put the guard right after the Pack transform, and take the guard of the task: GuardSegLabels for label maps, '
         'GuardInstanceLabels for boxes and masks, GuardClsLabels for images.'
     )
-    # Its counts would not get through: it counts nothing.
-    explains = ('MG223',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for pipeline in pipelines(config):

@@ -11,12 +11,12 @@ from mmguard.findings.usual_edits import propose
 
 
 class GuardReportMissing(ConfigRule):
-    """A guard whose counts are lost when the sample is packed."""
+    """A guard whose counts do not get through the Pack transform."""
 
     code = 'MG223'
     summary = "A guard comes before the Pack transform, and 'label_guard' is not in its meta_keys."
     title = 'The counts of {guard} at {place} do not get through {pack}.'
-    why = 'The guard sanitizes the labels, but its counts are lost when the sample is packed: the log says 0.'
+    why = 'The guard sanitizes the labels, but its counts do not get through the Pack transform: the log says 0.'
     example = Example(wrong="meta_keys=('img_path',)", right="meta_keys=('img_path', 'label_guard')")
     limits = 'A Pack transform of your own that keeps what it likes is judged by its meta_keys.'
     advice = "Add 'label_guard' to meta_keys of the Pack transform, or put the guard right after it."

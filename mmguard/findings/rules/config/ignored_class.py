@@ -8,7 +8,7 @@ from mmguard.config.ignored import ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import WARNING, Finding
+from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import drop_first_class, set_ignore_index
 from mmguard.findings.views import knows_classes
@@ -66,7 +66,7 @@ class IgnoredClass(ConfigRule):
             ignored = labels.ignore_index
             if ignored is not None and 0 <= ignored < labels.num_classes:
                 found = self._inside('ignore_index', ignored, labels.num_classes)
-                yield replace(found, likelihood=self.weigh(found, labels))
+                yield replace(found, certainty=self.certainty_given(found, labels))
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.4 if labels.values else 0.87
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        return POSSIBLE if labels.values else LIKELY

@@ -8,7 +8,7 @@ from mmguard.config.ignored import Ignored, ignored_labels, leading
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import propose, set_ignore_index
 
@@ -54,10 +54,9 @@ class IgnoredLabelsAgree(ConfigRule):
             ways, severity = _one_label(config, place, first, is_class), ERROR if severe else WARNING
             yield self.report_at(place.path, place.value, words, title, severity, ways)
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        if found.severity != ERROR:
-            return found.likelihood
-        return 0.88 if not labels.values or found.value in labels.values else 0.5
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        is_cause = found.severity == ERROR and (not labels.values or found.value in labels.values)
+        return LIKELY if is_cause else POSSIBLE
 
 
 def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:

@@ -11,7 +11,7 @@ from mmguard.config.parts import Part, datasets, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import map_labels, set_num_classes
 from mmguard.findings.views import as_map, config_of, listing
@@ -23,7 +23,6 @@ class LabelMapRange(ConfigRule):
     code = 'MG212'
     looks_at = ('config', 'labels')
     aliases = ('MG134',)
-    explains = ('MG102', 'MG107')
     summary = 'label_map maps to a value that is neither a class nor ignored, or is written where it is not read.'
     title = 'label_map maps to labels outside 0..{last}: {pairs}.'
     title_overwritten = '{kind} overwrites this label_map: labels stay as they are in the files.'
@@ -100,11 +99,11 @@ class LabelMapRange(ConfigRule):
             )
             if outside:
                 found = self._leads_out('label_map', label_map, outside, labels.num_classes, labels.ignore_index)
-                yield replace(found, likelihood=self.weigh(found, labels))
+                yield replace(found, certainty=self.certainty_given(found, labels))
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         wrong = found.value if isinstance(found.value, dict) else {}
-        return 0.95 if labels.values and set(labels.values) <= set(wrong.values()) else 0.6
+        return PROVEN if labels.values and set(labels.values) <= set(wrong.values()) else LIKELY
 
 
 def _move_to_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edit]:

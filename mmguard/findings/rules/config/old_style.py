@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Iterator
 
 from mmguard.config.read import ReadConfig
@@ -27,5 +26,4 @@ class OldStyle(ConfigRule):
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         data = config.part('data')
         if isinstance(data.get('train'), (dict, list, tuple)):
-            found = self.report_at('data.train', data['train'])
-            yield replace(found, likelihood=0.89)  # after what is wrong with it for the generation that reads it
+            yield self.report_at('data.train', data['train'])

@@ -9,7 +9,6 @@ from mmguard.config.one_channel import one_channel_softmax, output_channels
 from mmguard.config.parts import classes_of, datasets
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import add_followers, name_classes, propose
@@ -21,7 +20,6 @@ class OneChannelSoftmax(ConfigRule):
     code = 'MG215'
     looks_at = ('config', 'labels')
     aliases = ('MG112',)
-    explains = ('MG102', 'MG107')
     summary = 'One output channel, and a loss that takes a softmax over the channels.'
     title = '{loss} at {place} takes a softmax over a single channel: it is always 1.'
     title_labels = 'The labels are 0 and 1, but num_classes is 1: a single channel without a sigmoid has only label 0.'
@@ -54,10 +52,7 @@ class OneChannelSoftmax(ConfigRule):
         if facts.config is None and labels is not None and labels.num_classes == 1 and set(labels.values) == {1}:
             options = (('num_classes', 2),)
             two = Edit('Train two classes: the background is one.', SAFE, options=options, lines=('num_classes=2',))
-            yield replace(self.report_at('num_classes', 1, title=self.title_labels, edits=[two]), likelihood=0.93)
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.96
+            yield self.report_at('num_classes', 1, title=self.title_labels, edits=[two])
 
 
 def _ways(config: ReadConfig) -> List[Edit]:

@@ -33,7 +33,6 @@ class OwnLineFails(ConfigRule):
         "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
         f'{", ".join((*TRANSFORMS, *HOOKS))}.'
     )
-    explains = ('MG252',)
     aliases = ('MG224',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:

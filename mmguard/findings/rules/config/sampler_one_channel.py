@@ -7,7 +7,6 @@ from mmguard.config.one_channel import is_softmax, output_channels
 from mmguard.config.parts import Part, heads, losses_of
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import propose
@@ -17,7 +16,6 @@ class SamplerOneChannel(ConfigRule):
     """A softmax of one number, in the sampler."""
 
     code = 'MG240'
-    explains = ('MG102', 'MG107', 'MG215')
     summary = 'OHEMPixelSampler with a thresh, in a head of one output channel.'
     title = 'OHEMPixelSampler at {place} gathers by label from the single channel of {head}: label 1 is out of range.'
     why = (
@@ -45,9 +43,6 @@ class SamplerOneChannel(ConfigRule):
             if part.name == 'OHEMPixelSampler' and part.get('thresh') is not None:
                 words, ways = dict(place=part.path, head=head.name), list(_ways(config, head, part))
                 yield self.report_at(part.at('thresh'), part.get('thresh'), words, edits=ways)
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.97
 
 
 def _ways(config: ReadConfig, head: Part, sampler: Part) -> Iterator[Edit]:

@@ -8,7 +8,7 @@ from mmguard.config.ignored import ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import guard_losses
 from mmguard.findings.views import is_whole, trained
@@ -60,12 +60,11 @@ class WeightedIgnored(ConfigRule):
             title = self.title_filled if filled else self.title
             yield self.report_at(place, weights, dict(ignored=ignored, place=filled), title, edits=ways)
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         if labels.values:
-            return 0.35  # what is invalid may have ended it as well
-        if is_whole(labels):
-            return 0.95 if labels.ignore_index in trained(labels) else 0.5  # padding brings some
-        return 0.85
+            return POSSIBLE  # what is invalid may have ended it as well
+        # Where no file holds one, padding brings some.
+        return PROVEN if is_whole(labels) and labels.ignore_index in trained(labels) else LIKELY
 
 
 def _find_fill(config: ReadConfig, ignored: int) -> str:

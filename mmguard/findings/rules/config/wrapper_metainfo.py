@@ -6,7 +6,6 @@ from mmguard.config.changes import REMOVED, Changes
 from mmguard.config.parts import Part, classes_of, datasets, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
-from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import move_class_list, propose
@@ -17,7 +16,6 @@ class WrapperMetainfo(ConfigRule):
 
     code = 'MG203'
     blames_labels = True
-    explains = ('MG102', 'MG107', 'MG108', 'MG140', 'MG201', 'MG202', 'MG204')
     summary = 'metainfo (or classes) is given to a data set that wraps another one.'
     title = '{kind} at {place} wraps a data set and takes no {key}: the classes do not arrive.'
     why = (
@@ -38,9 +36,6 @@ class WrapperMetainfo(ConfigRule):
                 if value is not None:
                     words = dict(kind=wrapper.name, place=wrapper.path, key=key)
                     yield self.report_at(wrapper.at(key), value, words, edits=_move_inside(config, wrapper, key))
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.97
 
 
 def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:

@@ -28,7 +28,6 @@ class WrapperPipeline(ConfigRule):
     limits = 'A wrapper of your own that takes a pipeline is right, and is not reported.'
     advice = 'Write the pipeline in every data set inside of the wrapper.'
     # It names transforms of the pipeline that cannot be built.
-    explains = ('MG222',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for wrapper in datasets(config, wrappers=True):

@@ -14,7 +14,6 @@ class MixedStacks(EnvironmentRule):
     """Packages of OpenMMLab together with their onedl forks."""
 
     code = 'MG502'
-    explains = ('MG503',)
     summary = 'Packages of OpenMMLab are installed together with their onedl forks.'
     why = (
         'mmengine and onedl-mmengine (mmcv, mmseg, mmdet alike) write the same folder, and pip does not notice: of '

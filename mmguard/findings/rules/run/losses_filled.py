@@ -12,7 +12,6 @@ class LossesFilled(RunRule):
     """Losses that a rank lacked and others had."""
 
     code = 'MG306'
-    explains = ('MG452',)
     summary = 'A rank lacked a loss that others had.'
     why = (
         'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits for ever. A zero is what '

@@ -11,7 +11,6 @@ class RankAbsent(RunRule):
     """Ranks that waited for another in vain, or that left nothing."""
 
     code = 'MG303'
-    explains = ('MG454', 'MG456')
     summary = 'A rank did not come, or left no record.'
     title = 'The ranks waited for one that did not come.'
     title_silent = 'Not every rank left a record.'

@@ -11,7 +11,6 @@ class RankKilled(RunRule):
     """A process that ended without a word."""
 
     code = 'MG301'
-    explains = ('MG304', 'MG456', 'MG458')
     summary = 'A rank was killed: it ended without an exception.'
     title = '{ranks} killed, without an exception.'
     why = 'Mostly the memory of the machine ran out, or the scheduler ended the job. What others raise follows from it.'

@@ -17,7 +17,6 @@ class SkippedCollective(RunRule):
     """Ranks that all live and do not do the same."""
 
     code = 'MG304'
-    explains = ('MG303', 'MG452', 'MG453', 'MG454')
     summary = 'A rank skipped a collective in which others wait, or called another one.'
     why = 'Every rank must come to the same collectives in the same order; else the others wait until a timeout.'
     example = Example(wrong='if rank == 0: dist.all_reduce(loss)', right='dist.all_reduce(loss)')

@@ -13,7 +13,6 @@ class UnusedParametersSeen(RunRule):
     """DistributedDataParallel waited for a gradient that never came."""
 
     code = 'MG305'
-    explains = ('MG450',)
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
     title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
     why = (
