@@ -314,7 +314,6 @@ class EnvironmentRule(Rule):
 
     blames_labels = False
     looks_at = ('environment',)
-    otherwise = 'No single change puts this right: make a new environment with versions that docs/stacks.md lists.'
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         """What is wrong with the installation in this way."""
