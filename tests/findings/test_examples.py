@@ -6,9 +6,9 @@ import re
 from typing import Any, Dict, List
 
 import pytest
+from example_facts import EXAMPLES, detection, even, instances, pixels, segmentation
 
 from mmguard.findings import RULES, Finding, LabelFacts, diagnose
-from mmguard.findings.examples import EXAMPLES, detection, even, instances, pixels, segmentation
 from mmguard.findings.facts import ConfigFacts
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels import DATA_RULES

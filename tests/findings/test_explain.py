@@ -14,7 +14,7 @@ from mmguard.cli import main
 from mmguard.findings.catalogue import RETIRED, page
 from mmguard.findings.rule import Rule
 from mmguard.findings.rules import RULES
-from mmguard.findings.signatures import SIGNATURES
+from mmguard.findings.signatures import read_signatures
 
 DOCS = Path(__file__).parents[2] / 'docs'
 
@@ -30,7 +30,7 @@ def test_without_a_code_all_are_listed(capsys: pytest.CaptureFixture) -> None:
     assert main(['explain']) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == sorted(listed)
-    assert {rule.code for rule in RULES} | {signature.code for signature in SIGNATURES} == set(listed)
+    assert {rule.code for rule in RULES} | {signature.code for signature in read_signatures()} == set(listed)
 
 
 def test_a_code_that_was_joined_with_another_is_still_known(capsys: pytest.CaptureFixture) -> None:
@@ -46,7 +46,7 @@ def test_a_retired_code_is_known_and_given_to_no_other_rule(capsys: pytest.Captu
         assert main(['explain', code]) == 0
         assert capsys.readouterr().out.count('\n') == 1
     taken = {code for rule in RULES for code in (rule.code, *rule.aliases)} | {
-        signature.code for signature in SIGNATURES
+        signature.code for signature in read_signatures()
     }
     assert not taken & set(RETIRED)
 

@@ -53,7 +53,7 @@ class FoldersSwapped(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._strangers(facts.labels):
             return
-        yield from set_places(self, facts, _files, beside=True)
+        yield from set_places(self, facts, _files, elsewhere=True)
 
     def _strangers(self, facts: LabelFacts) -> List[str]:
         """List forms of files that are images among label maps: photographs, or intensities beyond 8 bits."""

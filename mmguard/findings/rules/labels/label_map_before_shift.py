@@ -32,7 +32,7 @@ class LabelMapBeforeShift(DataRule):
         part = share(displaced, sum(facts.values.values()))
         raw = ids_of(maps_of(facts).raw)
         unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
-        return certainty_of_share(part) if part >= MOST or not unreached or not keys <= raw else LIKELY
+        return certainty_of_share(part) if part > MOST or not unreached or not keys <= raw else LIKELY
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
