@@ -29,8 +29,8 @@ class CountsFromOne(DataRule):
     advice = (
         'Look at the class list, and at a file of each split. If 1 is the first class, write `reduce_zero_label=True` '
         'in the dataset (mmseg subtracts 1 and ignores 0); category ids are renumbered to 0..{last}, or the model gets '
-        '{most_and_one} outputs where it takes ids as labels. If 0 is a class or the background that was never '
-        'drawn, count it: `num_classes={most_and_one}`.'
+        '{enough} outputs where it takes ids as labels. If 0 is a class or the background that was never '
+        'drawn, count it: `num_classes={enough}`.'
     )
     pytorch = (
         'If 1 is the first class, subtract 1 from every label that is not ignored. If 0 is a class that never occurs, '
@@ -91,4 +91,4 @@ class CountsFromOne(DataRule):
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         ids = ids_of(trained(facts)) or {1}
-        return {'least': min(ids), 'most': max(ids), 'most_and_one': max(ids) + 1}
+        return {'least': min(ids), 'most': max(ids), 'enough': max(ids) + 1}

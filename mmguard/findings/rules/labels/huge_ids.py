@@ -28,15 +28,14 @@ class HugeIds(DataRule):
     example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
     limits = 'Ids below 5,000 are left to other rules.'
     advice = (
-        'Renumber the ids to 0..{last}. Of categories: `label_of = {{cat_id: i for i, cat_id in '
-        'enumerate(sorted(cat_ids))}}`, or a data set class that does so (CocoDataset of mmdet); leave the boxes. '
-        'Label maps of instance or panoptic ids are the wrong files: in Cityscapes use *_gtFine_labelTrainIds.png, in '
-        'COCO panoptic the category is in segments_info of the JSON.'
+        'Renumber the ids to 0..{last}. Of categories: `label = sorted(cat_ids).index(cat_id)`, or a data set class '
+        'that does so (CocoDataset of mmdet); leave the boxes. Label maps of instance or panoptic ids are the wrong '
+        'files: in Cityscapes use *_gtFine_labelTrainIds.png, in COCO panoptic the category is in segments_info of the '
+        'JSON.'
     )
     pytorch = (
-        'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): '
-        '{{cat_id: i for i, cat_id in enumerate(sorted(cat_ids))}}. Masks of instance or panoptic ids need a table to '
-        'classes.'
+        'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): label = '
+        'sorted(cat_ids).index(cat_id). Masks of instance or panoptic ids need a table to classes.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
