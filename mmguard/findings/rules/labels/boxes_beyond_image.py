@@ -14,7 +14,7 @@ from mmguard.text.words import counted
 
 #: Fewer boxes over the edge are rounding.
 MANY = 0.01
-#: A note.
+#: Note of the edit of corners at -1.
 _COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
 
 

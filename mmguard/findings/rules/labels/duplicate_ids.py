@@ -57,7 +57,7 @@ class DuplicateIds(DataRule):
 
     def summarise(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        if found.duplicate_names:
+        if found.duplicate_names and len(self._parts(facts)) == 1:
             return self.title_names
         return self.title_labelme if found.format == 'labelme' else self.summary
 
