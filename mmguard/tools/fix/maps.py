@@ -17,7 +17,7 @@ from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
 
 #: How files of numpy begin.
 _NUMPY = b'\x93NUMPY'
-#: Bytes by which a damaged image is told from no image at all.
+#: Bytes that tell a damaged image from another file.
 _HEAD = 16
 _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
