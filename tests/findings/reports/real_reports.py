@@ -39,8 +39,6 @@ from situation import (
 )
 from volume_sets import BRATS, HEART, HEART_IDS, LIVER, ct, flat_mask, flat_photo, noisy_binary, organs, volumes
 
-from mmguard.config.changes import REMOVED
-
 
 def report(
     codes: Tuple[str, ...],
@@ -69,10 +67,6 @@ def weighted(number: int, weights: int) -> Dict[str, Any]:
 
 def config(values: Any, number: int, model: Any = None, **more: Any) -> Any:
     return seg_config(scenes(values, 6), names(number), model or seg_model(number), **more)
-
-
-def binary(**head: Any) -> Any:
-    return seg_config(blobs(255, 6), names(2), seg_model(2, head))
 
 
 def mask2former(classes: int, weights: Any) -> Dict[str, Any]:
@@ -118,12 +112,6 @@ def box2mask(root: Path) -> Any:
     return train_config(root, model, coco_data(root, ('ship',)), 'mmdet')
 
 
-def in_the_wrapper(root: Path) -> Any:
-    coco_json(root / 'train/ann.json', {1: 'pantograph'}, some_boxes([1]))
-    outer = dict(type='RepeatDataset', times=5, dataset=coco_data(root, None), metainfo=dict(classes=('pantograph',)))
-    return train_config(root, retina(1), outer, 'mmdet')
-
-
 def classes_at_the_wrapper(root: Path) -> Any:
     """The type of the data set has a list of its own."""
     coco_json(root / 'train/ann.json', {24: 'person', 25: 'rider'}, some_boxes([24, 25]))
@@ -158,7 +146,6 @@ FROM_ZERO = dict(renumber=0)
 INTENSITIES = dict(label_map=..., ignore=...)
 OF_CITYSCAPES = dict(label_map={**dict.fromkeys(range(34), VOID), **dict(zip(CITYSCAPES_IDS, range(19)))})
 KEEPS_EMPTY = dict(filter_cfg=dict(filter_empty_gt=False))
-TRIANGLE = dict(segmentation=[[20, 20, 60, 20, 60, 60]])
 OUTSIDE = [*some_boxes([1, 2, 3], 10), [(1, [330, 250, 20, 20])], [(2, [10, 240, 30, 9])]]
 FLAT_BOX = [[(0, [10, 10, 20, 20]), (1, [30, 30, 20, 0])]] * 4
 SHADED = scenes([0, 60, 120, 180], 6)
@@ -168,17 +155,10 @@ SEGMENTATION: Dict[str, Situation] = {
     'mmsegmentation#3864': report(('MG214',), config([0, 1], 2, weighted(2, 2)), GUARDED, HIDES, command=CHECK),
     'mmsegmentation#3831': report(('MG214',), config(range(6), 6, weighted(6, 6)), GUARDED, HIDES, command=CHECK),
     'mmsegmentation#3574': report(('MG214',), config([*range(8), VOID], 8, weighted(8, 8)), GUARDED, HIDES),
-    'mmsegmentation#980': report(('MG207',), config(range(5), 5, weighted(5, 7)), dict(class_weight=[1.0] * 5)),
     'mmsegmentation#3811': report(
         ('MG207',),
         config(range(3), 3, mask2former(3, [0.1, 1.0, 1.0])),
         dict(class_weight=[0.1, 1.0, 1.0, 0.1]),
-        command=CHECK,
-    ),
-    'mmsegmentation#2607': report(
-        ('MG240', 'MG215'),
-        config([0, 1], 2, seg_model(2, dict(out_channels=1, sampler=dict(type='OHEMPixelSampler', thresh=0.7)))),
-        dict(sampler=REMOVED),
         command=CHECK,
     ),
     'mmsegmentation#2201': report(
@@ -190,8 +170,9 @@ SEGMENTATION: Dict[str, Situation] = {
     'mmsegmentation#3080': report(
         ('MG206', 'MG215'), config([0, 1], 1, seg_model(1)), dict(num_classes=2), command=CHECK
     ),
-    'mmsegmentation#1180': report(('MG103',), binary(sampler=dict(type='OHEMPixelSampler')), FOREGROUND),
-    'mmsegmentation#1609': report(('MG103',), binary(), FOREGROUND, dict(reduce_zero_label=...)),
+    'mmsegmentation#1609': report(
+        ('MG103',), seg_config(blobs(255, 6), names(2), seg_model(2)), FOREGROUND, dict(reduce_zero_label=...)
+    ),
     'LiheYoung/UniMatch#29': report(('MG103',), masks(blobs(255, 6), 2), FOREGROUND, dict(ignore_index=...)),
     'facebookresearch/Mask2Former#143': report(
         ('MG103',),
@@ -308,13 +289,6 @@ DETECTION: Dict[str, Situation] = {
         STOCK,
         command=CHECK,
     ),
-    'mmdetection#8734': report(
-        ('MG201',),
-        coco_config({1: 'CP'}, ('CP',), faster(80)),
-        dict(num_classes=1),
-        command=CHECK,
-    ),
-    'mmdetection#9606': report(('MG203', 'MG201'), in_the_wrapper, dict(classes=('pantograph',)), STOCK, command=CHECK),
     'mmdetection#6532': report(('MG203', 'MG201', 'MG108'), classes_at_the_wrapper, dict(classes=('person',))),
     'mmdetection#6218': report(
         ('MG201',),
@@ -366,22 +340,7 @@ DETECTION: Dict[str, Situation] = {
         ('MG109',), coco_config(numbered(*THREE), THREE, faster(3), OUTSIDE), seen=('0010.jpg',)
     ),
     'pytorch/vision#8376': report(('MG109',), json_alone({0: 'a', 1: 'b'}, 2, FLAT_BOX), seen=('0000.jpg',)),
-    'sovit-123/fasterrcnn-pytorch-training-pipeline#44': report(
-        ('MG109',), voc(voc_with([50, 30, 50, 120])), seen=('000008.xml',)
-    ),
     'endernewton/tf-faster-rcnn#107': report(('MG109', 'MG152'), voc(voc_with([0, 0, 60, 80]))),
-    'mmdetection#3563': report(
-        ('MG146',),
-        coco_config(
-            numbered(*THREE),
-            THREE,
-            mask_rcnn(3, 3),
-            some_boxes([1, 2, 3], 10) + [[]] * 6,
-            settings=KEEPS_EMPTY,
-            annotation=TRIANGLE,
-        ),
-        FILTERED,
-    ),
     'mmdetection#7116': report(
         ('MG146',),
         coco_config(numbered(*THREE), THREE, retina(3), some_boxes([1, 2, 3], 10) + [[]] * 5, settings=KEEPS_EMPTY),
@@ -427,11 +386,6 @@ VOLUMES: Dict[str, Situation] = {
         volumes(HEART, organs(*HEART_IDS, dtype=np.uint16), layout='v1'),
         dict(label_map=dict(zip(HEART_IDS, range(1, 8)))),
         dict(label_map=[dict(zip(sorted(HEART_IDS), range(1, 8)))]),
-    ),
-    'nnUNet#37': report(
-        ('MG185',),
-        volumes({'background': 0, 'kidney': 1, 'tumour': 2}, organs(1, 3), layout='v1'),
-        dict(label_map={3: 2}),
     ),
     'nnUNet#898': report(
         ('MG185',),
