@@ -23,8 +23,6 @@ ALL = {**SITUATIONS, **OF_VOLUMES, **REPORTS}
 
 @pytest.mark.parametrize('name', [name for name in ALL if is_here(ALL[name].codes)])
 def test_the_first_finding_names_the_true_cause(name: str, tmp_path: Path) -> None:
-    if name.endswith(', volumes'):
-        pytest.importorskip('nibabel')
     holds(ALL[name], tmp_path)
 
 
