@@ -30,11 +30,6 @@ class NegativeLabels(DataRule):
         'pixels are ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another '
         'value is ignored already. A detector has no ignored label: delete such boxes.'
     )
-    instances = (
-        'Labels are 0..{last}. If 1 was subtracted from ids that count from 0 already, drop that shift. A label -1 for '
-        '"nothing" is no object: leave it out with `dict(type=\'GuardInstanceLabels\', num_classes={num_classes}, '
-        "on_invalid='drop')`."
-    )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if all(value < 0 for value in facts.values) else None
