@@ -6,7 +6,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import renumbered, stored_in_all
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, as_map, is_rare, is_whole, knows_classes, listing, maps_of, stored, trained
 
 #: Gray levels of classes lie this far apart at least; ids of classes do not.
@@ -19,12 +19,22 @@ class ScaledGray(DataRule):
 
     code = 'MG125'
     needs = ()
-    summary = 'The values are gray levels of a picture, one per class: {levels}.'
+    summary = 'The labels are gray levels of a picture, one per class.'
+    title = 'The labels are gray levels of a picture, one per class: {levels}.'
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
+    example = Example(
+        wrong='files with 0, 128 and 254, num_classes=3',
+        right='label_map={128: 1, 254: 2}',
+    )
+    limits = 'It cannot know which class a level is; it assumes that they ascend with the class list.'
     advice = (
-        'Map each level to its class, directly after LoadAnnotations (before anything pads with 255): '
-        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={pairs})`. The map assumes that the levels "
-        'ascend with the classes: check it against one image. Or save the files with 0..{last}.'
+        'Look up which class each gray level is, and write one table for all splits, directly after LoadAnnotations '
+        "(before anything pads with 255); if the levels ascend with the classes: `dict(type='GuardSegLabels', "
+        'num_classes={num_classes}, label_map={pairs})`. Or save the files with 0..{last}.'
+    )
+    pytorch = (
+        'Map each gray level to its class, with one table for all files: no batch holds every level. `mmguard scan '
+        'FOLDER --num-classes {num_classes}` counts the levels of all.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -36,12 +46,6 @@ class ScaledGray(DataRule):
             return None
         steps = [high - low for low, high in zip(levels, levels[1:])]
         return None if min(steps) < STEP or is_rare(facts) else PROVEN
-
-    only_edits = True
-    otherwise = (
-        'Look which class each gray level is: there are others in another split, or not as many as classes. One table, '
-        'level: class, must serve all splits.'
-    )
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
@@ -63,14 +67,14 @@ class ScaledGray(DataRule):
         # One level more than classes: the last is void already.
         pairs = {level: label for label, level in enumerate(levels) if label < facts.num_classes and level != label}
         classes = facts.num_classes if knows_classes(facts) else len(levels)
-        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels), 'pairs': as_map(pairs)}
+        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels), 'pairs': as_map(pairs, 8)}
 
     def _levels(self, facts: LabelFacts) -> List[int]:
         return sorted(value for value in (stored(facts) or trained(facts)) if value >= 0)
 
 
 def _table(levels: Sequence[int], classes: int) -> Dict[int, int]:
-    """Level -> class; empty where there are more of the one than of the other, and no regular step between them."""
+    """Map levels to classes; nothing if their numbers differ and the levels have no regular step."""
     if len(levels) == classes:
         return {level: label for label, level in enumerate(levels)}
     if len(levels) == classes + 1 and levels[-1] == VOID:
