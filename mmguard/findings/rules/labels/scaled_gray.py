@@ -7,7 +7,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import renumbered, stored_in_all
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.views import VOID, as_map, is_rare, is_whole, knows_classes, listing, maps_of, stored, trained
+from mmguard.findings.views import VOID, is_rare, is_whole, knows_classes, listing, maps_of, stored, trained
 
 #: Gray levels of classes lie this far apart at least; ids of classes do not.
 STEP = 8
@@ -28,9 +28,9 @@ class ScaledGray(DataRule):
     )
     limits = 'It cannot know which class a level is; it assumes that they ascend with the class list.'
     advice = (
-        'Look up which class each gray level is, and write one table for all splits, directly after LoadAnnotations '
-        "(before anything pads with 255); if the levels ascend with the classes: `dict(type='GuardSegLabels', "
-        'num_classes={num_classes}, label_map={pairs})`. Or save the files with 0..{last}.'
+        'Look up which class each gray level is, and write one table from level to class for all splits, directly '
+        "after LoadAnnotations (before anything pads with 255): `dict(type='GuardSegLabels', "
+        'num_classes={num_classes}, label_map=...)`. Compare it with one image. Or save the files with 0..{last}.'
     )
     pytorch = (
         'Map each gray level to its class, with one table for all files: no batch holds every level. `mmguard scan '
@@ -64,10 +64,8 @@ class ScaledGray(DataRule):
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         levels = self._levels(facts)
-        # One level more than classes: the last is void already.
-        pairs = {level: label for label, level in enumerate(levels) if label < facts.num_classes and level != label}
         classes = facts.num_classes if knows_classes(facts) else len(levels)
-        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels), 'pairs': as_map(pairs, 8)}
+        return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels)}
 
     def _levels(self, facts: LabelFacts) -> List[int]:
         return sorted(value for value in (stored(facts) or trained(facts)) if value >= 0)
