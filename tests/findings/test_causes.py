@@ -61,19 +61,11 @@ def test_causes_of_instances(facts: LabelFacts, codes: list) -> None:
     assert [finding.code for finding in diagnose(facts)] == codes
 
 
-def test_the_classes_that_the_head_lacks_are_named() -> None:
-    facts = LabelFacts({2: 9}, 2, class_names=BLOOD, reasons={'label': 9}, kind='instances')
-    finding = diagnose(facts)[0]
-    assert 'lists 3 classes, the head knows 2. Too many for it: Platelets.' in finding.cause
-    assert 'num_classes=3' in finding.lines
-
-
 def test_without_a_value_and_without_a_full_count_there_is_nothing_to_say() -> None:
     assert diagnose(LabelFacts({}, 19, 255)) == []
     assert diagnose(LabelFacts({}, 19, 255, total=4096, files=4)) == []
 
 
-def test_a_finding_says_what_was_seen_and_what_to_write() -> None:
-    text = str(diagnose(LabelFacts({11: 2503}, 11, 255, files=4, offending_files=3))[0])
-    assert 'value 11 (2,503 times) in 3 of 4 files' in text
-    assert 'label_map={11: 255}' in text
+def test_a_finding_holds_the_values_that_show_it() -> None:
+    (finding,) = diagnose(LabelFacts({11: 2503}, 11, 255, files=4, offending_files=3))
+    assert finding.values == {11: 2503}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Iterator, List, Tuple, Type
 
 import pytest
+from example_facts import EXAMPLES
+from volume_facts import voxels
 
 from mmguard.findings import RULES, LabelFacts, diagnose
-from mmguard.findings.examples import EXAMPLES
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import ORDER, SUPERSEDES, VERDICTS, sort_key
 from mmguard.findings.rule import Facts, Rule, Verdict
 from mmguard.findings.search import search
-from mmguard.findings.signatures import SIGNATURES
-from mmguard.findings.volume_examples import voxels
+from mmguard.findings.signatures import read_signatures
 
 CODES = [rule.code for rule in RULES]
 #: (cause, what follows from it), of rules.
@@ -70,7 +70,7 @@ def test_the_order_holds_every_code_once_and_causes_first() -> None:
     assert sorted(ORDER) == sorted(CODES)
     assert ORDER[-len(VERDICTS) :] == VERDICTS
     assert set(SUPERSEDES) <= set(CODES)
-    known = {*CODES, *(signature.code for signature in SIGNATURES)}
+    known = {*CODES, *(signature.code for signature in read_signatures())}
     assert {code for codes in SUPERSEDES.values() for code in codes} <= known
     # So there is no cycle, either.
     assert [pair for pair in PAIRS if ORDER.index(pair[0]) >= ORDER.index(pair[1])] == []

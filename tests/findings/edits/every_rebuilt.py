@@ -17,8 +17,9 @@ import pytest
 import torch
 from every_opinion import CASES, is_config, make_report
 from every_training import followed_on, trained_on_files
-from following import Target, judged, scan, write_edit
+from following import judged, scan
 from once_a_run import once_a_run
+from targets import Target, write_edit
 from trained import trained_on
 from truth import judge_report, read_truth
 

@@ -62,7 +62,7 @@ class FoldersSwapped(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._strangers(facts.labels):
             return
-        yield from set_places(self, facts, _files, beside=True)
+        yield from set_places(self, facts, _files, elsewhere=True)
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'swapped': '; image and label folders seem to be swapped' if self._is_swapped(facts) else ''}

@@ -29,7 +29,7 @@ class LabelMapBeforeShift(DataRule):
         part = share(displaced, sum(facts.values.values()))
         raw = ids_of(maps_of(facts).raw)
         unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
-        return certainty_of_share(part) if part >= MOST or not unreached or not keys <= raw else LIKELY
+        return certainty_of_share(part) if part > MOST or not unreached or not keys <= raw else LIKELY
 
     otherwise = (
         'Look at the class list: a data set that is given some of its classes makes the map of itself, and shifts '

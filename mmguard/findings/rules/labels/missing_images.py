@@ -38,7 +38,7 @@ class MissingImages(DataRule):
     advice = (
         'Compare file_name (Labelme: imagePath) with the folder of the images, `data_prefix=dict(img=...)`, in Labelme '
         '`--images DIR`. A folder in both is one too many; paths of another machine, and backslashes of Windows, match '
-        'nothing. If the images are lost, remove their entries.'
+        'nothing. Remove the entries of images that do not exist any more.'
     )
 
     def summarise(self, facts: LabelFacts) -> str:

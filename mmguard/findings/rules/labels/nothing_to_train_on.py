@@ -9,7 +9,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
-from mmguard.findings.usual_edits import guarded
+from mmguard.findings.usual_edits import guard_losses
 from mmguard.findings.views import (
     VOID,
     config_of,
@@ -77,7 +77,7 @@ class NothingToTrainOn(DataRule):
         if bare:
             title = 'Guard the losses until these files are labelled or left out.'
             note = 'A batch without a valid pixel then gives a loss of 0 with a graph.'
-            yield replace(guarded(facts.config, [loss.path for loss in bare], title), notes=(note,))
+            yield replace(guard_losses(facts.config, [loss.path for loss in bare], title), notes=(note,))
 
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self._nothing_at_all(facts) else 'warning'

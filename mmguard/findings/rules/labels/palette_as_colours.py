@@ -29,7 +29,7 @@ class PaletteReadAsColours(DataRule):
 
     code = 'MG121'
     needs = ()
-    summary = 'Palette PNGs are read as colours, or were saved so: their indices are lost.'
+    summary = 'Palette PNGs are read as colours, or were saved so, without their indices.'
     title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
     title_gray = 'The files hold the gray of the colours of a palette: its indices are gone.'

@@ -39,8 +39,8 @@ class RawCocoIds(DataRule):
         'tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
     )
     pytorch = (
-        'Renumber the ids of objects: label_of = {{cat_id: i for i, cat_id in enumerate(sorted(cat_ids))}}. For maps '
-        'of COCO-Stuff use the *_labelTrainIds.png (171 classes and 255), or a table from id to class; if 1 is '
+        'Renumber the ids of objects: label_of = dict(zip(sorted(cat_ids), range(len(cat_ids)))). For maps of '
+        'COCO-Stuff use the *_labelTrainIds.png (171 classes and 255), or a table from id to class; if 1 is '
         'subtracted, do not: COCO-Stuff needs no shift.'
     )
 

@@ -1,58 +1,23 @@
-"""What a finding says beside its cause: what has no effect, what adds to it, what is left."""
+"""One fault is one finding, whichever command looks for it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict
 
 import pytest
-from situation import coco_data, coco_json, faster, findings_of, seg_data, seg_model, some_boxes, write_config
+from situation import coco_data, coco_json, faster, findings_of, some_boxes, write_config
 from this_stack import IS_ONEDL
 
 from mmguard.cli import main
-from mmguard.config.read import ReadConfig
-from mmguard.findings import Finding, diagnose
-
-MMDET = pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
 
 
-def found_in(**config: Any) -> Dict[str, Finding]:
-    return {finding.code: finding for finding in diagnose(config=ReadConfig(config))}
-
-
-def loader(dataset: Any) -> Dict[str, Any]:
-    return dict(batch_size=2, dataset=dataset)
-
-
-def six(head: int, **more: Any) -> Dict[str, Finding]:
-    data = loader(seg_data(Path('data'), tuple('abcdef')))
-    return found_in(default_scope='mmseg', model=seg_model(head), train_dataloader=data, **more)
-
-
-@pytest.mark.skipif(IS_ONEDL, reason='needs mmseg')
-def test_a_num_classes_that_no_head_reads() -> None:
-    assert '`num_classes = 6` at the top level of the config has no effect' in six(150, num_classes=6)['MG201'].cause
-    assert 'no effect' not in six(150, num_classes=150)['MG201'].cause
-    assert 'no effect' not in six(150)['MG201'].cause
-
-
-@pytest.mark.skipif(IS_ONEDL, reason='needs mmseg')
-def test_padding_that_adds_ignored_pixels() -> None:
-    loss = dict(type='CrossEntropyLoss', class_weight=[1.0] * 6)
-    model = seg_model(6, dict(loss_decode=loss))
-    found = found_in(default_scope='mmseg', model=model)['MG214']
-    assert 'model.data_preprocessor.seg_pad_val fills with 255' in found.cause
-    del model['data_preprocessor']
-    assert 'fills' not in found_in(default_scope='mmseg', model=model)['MG214'].cause
-
-
-@MMDET
+@pytest.mark.skipif(IS_ONEDL, reason='needs mmdet')
 def test_a_list_that_stayed_at_the_wrapper_is_one_fault(tmp_path: Path) -> None:
-    """Nothing beside it advises a head of as many classes as the type has."""
+    """No other finding advises a head of as many classes as the type has."""
     coco_json(tmp_path / 'train/ann.json', {24: 'person', 25: 'rider'}, some_boxes([24, 25], 3))
     inner = dict(coco_data(tmp_path, None), type='CityscapesDataset')
     outer = dict(type='RepeatDataset', times=8, dataset=inner, metainfo=dict(classes=('person',)))
-    config = dict(default_scope='mmdet', model=faster(1), train_dataloader=loader(outer))
+    config = dict(default_scope='mmdet', model=faster(1), train_dataloader=dict(batch_size=2, dataset=outer))
     found = findings_of(lambda root: write_config(root, **config), tmp_path)
     assert [one.code for one in found if one.severity == 'error'] == ['MG203']
 
