@@ -26,9 +26,9 @@ class NegativeLabels(DataRule):
         '{void}}}`. A box with such a label is not an object: delete it.'
     )
     pytorch = (
-        'Find where {values} come from. If 1 is subtracted from ids that count from 0, do not subtract it. If such '
-        'pixels are ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another '
-        'value is ignored already. A detector has no ignored label: delete such boxes.'
+        'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels are '
+        'ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another value is '
+        'ignored already. A detector has no ignored label: delete such boxes.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

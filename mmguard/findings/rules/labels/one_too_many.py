@@ -43,8 +43,9 @@ class OneTooMany(DataRule):
     )
     pytorch = (
         'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
-        '{more} outputs. If the ids count from 1, subtract 1. If it is void, pass ignore_index={num_classes}. Correct '
-        'a slip; until then mmguard.nn or guard_targets leaves it out.'
+        '{more} outputs. If the ids count from 1, subtract 1. If it is void, pass ignore_index={num_classes}, or map '
+        'it to the label that is ignored already. Correct a slip; until then mmguard.nn or guard_targets leaves it '
+        'out.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

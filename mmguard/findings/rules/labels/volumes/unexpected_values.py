@@ -43,9 +43,9 @@ class UnexpectedValues(VolumeCause):
     limits = 'It cannot tell a slip, a forgotten class and "not annotated" apart: look at the slices.'
     advice = (
         'Valid are {valid}: look at the slices named. Correct a slip there; declare a class in `"labels"`, or renumber '
-        'files that use other numbers, by names, not by their order. If a value (as 255 or -1) marks what was not '
-        'annotated, write {next} and declare `"ignore": {next}`. Gray levels around 0 and 255 are a mask to threshold. '
-        'Do not make background of what is not looked at.'
+        'files that use other numbers, by names, not by order. If a value (255, -1) marks what was not annotated, '
+        'write {next} and declare `"ignore": {next}`. Threshold gray levels around 0 and 255. Do not make background '
+        'of what you did not look at.'
     )
 
     needs = ()
