@@ -50,9 +50,9 @@ class OutOfRange(DataRule):
         'numbers that look valid mean other classes then.'
     )
     pytorch = (
-        'Valid labels are 0..{last}. Find what {values} means: a slip, a class that the model does not count ({beyond} '
-        'outputs if all are classes), or another numbering, as that of COCO-Stuff with its gaps, which needs a table '
-        'from id to class.'
+        'Valid labels are 0..{last}. Find what the others mean: a slip, a class that the model does not count '
+        '({beyond} outputs if all are classes), or another numbering, as that of COCO-Stuff with its gaps, which needs '
+        'a table from id to class.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
