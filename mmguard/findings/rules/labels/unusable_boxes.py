@@ -59,7 +59,8 @@ class UnusableBoxes(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         boxes = self.files(facts)
-        return facts.evidence + (f', e.g. {listing(boxes, 3)}' if boxes else '')
+        seen = facts.evidence + (f', e.g. {listing(boxes, 3)}' if boxes else '')
+        return '; '.join(filter(None, (seen, describe_format(annotations_of(facts)))))
 
     def _boxes(self, facts: LabelFacts) -> Dict[str, int]:
         return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}
