@@ -33,12 +33,12 @@ def splits_of(facts: Facts) -> List[LabelFacts]:
     return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
-def stored_in_all(facts: Facts) -> Set[int]:
+def list_stored_values(facts: Facts) -> Set[int]:
     """Return the values that the files of all splits hold."""
     return {value for labels in splits_of(facts) for value in stored(labels)}
 
 
-def renumbered(
+def renumber(
     facts: Facts,
     table: Mapping[int, int],
     applicability: str = ASKS,
@@ -52,7 +52,7 @@ def renumbered(
         unlabelled (list[int]): Present labels that mean no class, if the answer is yes.
     """
     if facts.config is not None and facts.config.is_old:  # mmcv 1.x knows no guard
-        yield from converted_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
+        yield from convert_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
         return
     outside = facts
     if len(set(table.values())) > 1 and _find_ignored_class(facts) in table.values():
@@ -64,14 +64,14 @@ def renumbered(
         yield edit if outside is facts else _ignoring(facts, edit)
 
 
-def shifted(
+def shift_down(
     facts: Facts, applicability: str = ASKS, question: str = '', unlabelled: Sequence[int] = ()
 ) -> Iterator[Edit]:
-    """Yield edits with ``reduce_zero_label=True``, as :func:`renumbered` does."""
+    """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
     for splits in _ways(facts):
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
-            table = {value: value - 1 for value in stored_in_all(facts) if 0 < value < 255}
+            table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
             edit = replace(edit, notes=_elsewhere(_ignoring_void(facts), {0: VOID, **table}))
         yield edit if _find_ignored_class(facts) is None else _ignoring(facts, edit)
 
@@ -85,7 +85,7 @@ def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
     """Return the label map of the files on disk: the given one applies after the shift in the options of the scan."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
-    shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in stored_in_all(facts)}
+    shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
     return {value: label_map.get(label, label) for value, label in sorted(shifted_ids.items())}
 
 
@@ -139,7 +139,7 @@ def more_classes(
     return both(edit, listed, f'Count {number} classes in every head and guard, and list their names.')
 
 
-def converted_files(
+def convert_files(
     facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
     """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if it is not known which.

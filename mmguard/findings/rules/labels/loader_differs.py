@@ -42,7 +42,7 @@ class LoaderDiffers(DataRule):
     def summarise(self, facts: LabelFacts) -> str:
         return self.title if self._loader(facts).differing else self.title_stops
 
-    def words(self, facts: LabelFacts) -> Dict[str, Any]:
+    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
         loader = self._loader(facts)
         return {'number': len(loader.differing), 'files': counted(loader.files, 'file')}
 

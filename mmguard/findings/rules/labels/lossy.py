@@ -6,7 +6,7 @@ from typing import Dict, Iterator, Optional
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import converted_files
+from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray_levels import MANY
 from mmguard.findings.views import is_whole, knows_classes, listing, maps_of, share, stored
@@ -79,7 +79,7 @@ class LossyOrInterpolated(DataRule):
             question = 'Are these masks of two classes, drawn in black and white?'
             title = 'Rewrite the files as PNG, with a threshold.'
             two = facts._replace(labels=replace(labels, num_classes=2))
-            for edit in converted_files(two, title, ASKS, question, threshold=127):
+            for edit in convert_files(two, title, ASKS, question, threshold=127):
                 note = 'From now on, resize label maps with INTER_NEAREST only.'
                 edit = replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
                 if labels.num_classes == 1 and facts.config is None:
@@ -87,7 +87,7 @@ class LossyOrInterpolated(DataRule):
                     edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
                 yield edit
 
-    def words(self, facts: LabelFacts) -> Dict[str, int]:
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
         return {'number': len(stored(facts))}
 
     def _is_black_and_white(self, facts: LabelFacts) -> bool:

@@ -45,7 +45,7 @@ class MissingImages(DataRule):
         is_outside = any(name.endswith(f'({OUTSIDE})') for name in annotations_of(facts).missing_files)
         return self.title_outside if is_outside else self.title
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         found = annotations_of(facts)
         return {'number': f'{_number(found):,}', 'images': f'{found.images:,}'}
 

@@ -47,15 +47,15 @@ class NamesNotInFile(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if self._missing(facts)[0] else None
 
-    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         # Only a list that did not arrive fits no head, and not the other lists.
-        others = super().superseded(facts)
+        others = super().find_superseded(facts)
         return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.title_string if self._spelt(facts) else self.title
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {
             'missing': listing(map(repr, self._missing(facts)[0])),
             'known': listing(map(repr, self._names_in_file(facts))),

@@ -58,7 +58,7 @@ class NoUsableInstance(DataRule):
             question = 'Is each of them one object, not a crowd?'
             yield from rewrite(self, facts, 'Train them as single objects.', ASKS, question, no_crowds=True)
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(self._reasons(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -50,7 +50,7 @@ class NormalisedBoxes(DataRule):
         corner = 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
         yield from rewrite(self, facts, title, ASKS, corner, boxes='fractions')
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'format': annotations_of(facts).format.upper()}
 
     def evidence(self, facts: LabelFacts) -> str:

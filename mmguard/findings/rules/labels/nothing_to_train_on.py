@@ -87,7 +87,7 @@ class NothingToTrainOn(DataRule):
             return self.title_all
         return self.title_nearly if self._hardly_anything(facts) else self.title
 
-    def words(self, facts: LabelFacts) -> Dict[str, Any]:
+    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
         part = 100 * share(self._void(facts), sum(trained(facts).values()))
         missing = len(self._missing(facts))
         return {'number': self._number(facts), 'files': counted(facts.files, 'file'), 'share': part, 'missing': missing}

@@ -6,7 +6,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
-from mmguard.findings.map_edits import more_classes, renumbered, shifted
+from mmguard.findings.map_edits import more_classes, renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo.base import drop_rows
 from mmguard.findings.usual_edits import set_num_classes
@@ -73,13 +73,13 @@ class OneTooMany(DataRule):
         zeros = share(counts.get(0, 0), sum(counts.values()))
         # Where 0 fills much of the files only a known data set leaves it unlabelled.
         void = 255 if labels.ignore_index is None else labels.ignore_index
-        ignored = renumbered(facts, {beyond: void}, ASKS, f'Is {beyond} your void (unlabelled) value?')
+        ignored = renumber(facts, {beyond: void}, ASKS, f'Is {beyond} your void (unlabelled) value?')
         # The more classes, the rarer a data set that has just as many.
         if beyond in VOID_BEHIND[-2:] and not known:
             yield from ignored
         if known or 0 < zeros < MUCH or beyond in COUNTED_WITHOUT_ZERO:
             question = '' if known else f'Are the classes 1 to {beyond}, and is 0 unlabelled?'
-            yield from shifted(facts, SAFE if known else ASKS, question, (0,))
+            yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
         if known:
             return
         # Void is drawn around everything; a class is missing in many files, unless no class is.

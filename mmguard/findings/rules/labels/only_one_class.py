@@ -35,7 +35,7 @@ class OnlyOneClass(DataRule):
             return None
         return LIKELY if len(ids_of(maps_of(facts).raw)) > 1 or facts.files >= ENOUGH_FILES else None
 
-    def words(self, facts: LabelFacts) -> dict:
+    def describe(self, facts: LabelFacts) -> dict:
         return {'only': listing(sorted(self._classes(facts)))}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -60,7 +60,7 @@ class OrderDiffers(DataRule):
     def summarise(self, facts: LabelFacts) -> str:
         return self.summary if self._find_displaced(facts) else self.title_texts
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'ids': listing(annotations_of(facts).categories, 4)}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -7,7 +7,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.known_sets import set_of_numbers
-from mmguard.findings.map_edits import converted_files, more_classes, renumbered, splits_of, stored_in_all
+from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo.base import drop_rows
 from mmguard.findings.views import (
@@ -61,7 +61,7 @@ class OutOfRange(DataRule):
     def summarise(self, facts: LabelFacts) -> str:
         return self.title_known if self._find_known_set(facts)[0] else self.title
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         known, number = self._find_known_set(facts)
         return {'known': known, 'known_number': number}
 
@@ -77,11 +77,11 @@ class OutOfRange(DataRule):
         lacking = _find_unmapped(labels)
         if lacking:
             question = f'label_map does not name {listing(lacking)}: do they mean no class?'
-            for edit in renumbered(facts, dict.fromkeys(seen, void), ASKS, question):
+            for edit in renumber(facts, dict.fromkeys(seen, void), ASKS, question):
                 at_once = f"'*': {void} in a label_map maps all others at once."
                 yield replace(edit, notes=(*edit.notes, at_once))
         if self._continues(labels):
-            number = max(stored_in_all(facts) - {VOID}, default=0) + 1
+            number = max(list_stored_values(facts) - {VOID}, default=0) + 1
             counted = more_classes(facts, number, f'Are {seen[0]} to {number - 1} classes, too?')
             beyond = sorted({value for split in splits_of(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
@@ -90,7 +90,7 @@ class OutOfRange(DataRule):
             if named:
                 wanted = listing(labels.class_names)
                 question = f'Are {first} in the files {wanted}, in this order, and the others not wanted?'
-            others = renumbered(facts, dict.fromkeys(beyond, void), ASKS, question)
+            others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
             # With as many names as the head has classes, more are not wanted.
             if named:
                 yield from others
@@ -98,14 +98,14 @@ class OutOfRange(DataRule):
             else:
                 yield counted
                 yield from others
-            if labels.num_classes == 2 and VOID not in stored_in_all(facts):
+            if labels.num_classes == 2 and VOID not in list_stored_values(facts):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
-                yield from converted_files(
+                yield from convert_files(
                     facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
                 )
         if not lacking and share(sum(labels.values.values()), sum(trained(labels).values())) <= MUCH:
             question = f'Does {listing(seen)} mean no class (void, or slips of an annotator)?'
-            yield from renumbered(facts, dict.fromkeys(seen, void), ASKS, question)
+            yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
 
     def evidence(self, facts: LabelFacts) -> str:
         lacking = _find_unmapped(facts)

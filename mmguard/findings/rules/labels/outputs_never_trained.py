@@ -59,7 +59,7 @@ class OutputsNeverTrained(DataRule):
                 lines=(f'num_classes={needed}',),
             )
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         needed = self._count_needed(facts)
         categories = counted(len(annotations_of(facts).categories), 'category')
         return {'categories': categories, 'needed': needed, 'more': facts.num_classes - needed}

@@ -6,7 +6,7 @@ from mmguard.config.parts import transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.map_edits import converted_files, renumbered, stored_in_all
+from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.palettes import GRAYS_OF, voc_colour
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import MANY_CHANNELS, VOID, ids_of, is_whole, listing, maps_of, stored, trained
@@ -87,17 +87,17 @@ class PaletteReadAsColours(DataRule):
             return
         loaders = [t for t in transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
         places = tuple((t.at('imdecode_backend'), 'pillow') for t in loaders if t.get('imdecode_backend') != 'pillow')
-        ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
+        ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
         if maps_of(labels).forms.get('palette8'):
             if places:
                 yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
-            yield from converted_files(facts, 'Rewrite the files as plain index images.', SAFE)
+            yield from convert_files(facts, 'Rewrite the files as plain index images.', SAFE)
         elif ids - {0} and (ids - {0} <= GRAYS or _find_palette(ids - {0})):
             name = _find_palette(ids - {0}) or VOC
             table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}
             if 0 in ids and name != VOC:
                 table[0] = VOID
-            yield from renumbered(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
+            yield from renumber(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
 
     def summarise(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
@@ -106,7 +106,7 @@ class PaletteReadAsColours(DataRule):
             return self.title_batch
         return self.title_gray if self._is_gray(facts) else self.title
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         levels = ids_of(trained(facts))
         return {'levels': listing(sorted(levels)), 'name': _find_palette(levels - {0}) or VOC}
 

@@ -5,7 +5,7 @@ from typing import Iterator, Optional
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import renumbered
+from mmguard.findings.map_edits import renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import ids_of, is_whole, trained
 
@@ -30,7 +30,7 @@ class RawBratsIds(DataRule):
     pytorch = 'Renumber: target = target.masked_fill(target == 4, 3).'
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        yield from renumbered(facts, {4: 3}, SAFE)
+        yield from renumber(facts, {4: 3}, SAFE)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         ids = ids_of(trained(facts))

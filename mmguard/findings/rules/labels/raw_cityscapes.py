@@ -7,7 +7,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS
-from mmguard.findings.map_edits import renumbered
+from mmguard.findings.map_edits import renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     VOID,
@@ -114,7 +114,7 @@ class RawCityscapesIds(DataRule):
         if shift > 0:
             table[0] = VOID  # what has no id
         void = [value + shift for value in void if value + shift >= 0]
-        for edit in renumbered(facts, table, SAFE if named and not shift else ASKS, question, void):
+        for edit in renumber(facts, table, SAFE if named and not shift else ASKS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
             yield replace(edit, notes=(*edit.notes, note))
 

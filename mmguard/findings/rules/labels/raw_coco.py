@@ -7,7 +7,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
-from mmguard.findings.map_edits import renumbered
+from mmguard.findings.map_edits import renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, config_of, ids_of, is_whole, listing, maps_of, stored, subtracts_one, trained
 
@@ -82,7 +82,7 @@ class RawCocoIds(DataRule):
                 return
             where = facts._replace(labels=replace(labels, num_classes=classes))
         asks = 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''
-        for edit in renumbered(where, moved, ASKS if asks else SAFE, asks):
+        for edit in renumber(where, moved, ASKS if asks else SAFE, asks):
             note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
             if where is not facts:
                 edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
@@ -122,7 +122,7 @@ class RawCocoIds(DataRule):
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or {v: n for v, n in stored(facts).items() if v >= len(COCO_STUFF_CLASSES) and v != VOID}
 
-    def words(self, facts: LabelFacts) -> dict:
+    def describe(self, facts: LabelFacts) -> dict:
         shift = self._shift(facts)
         if shift is not None:
             return {'span': f'{shift}..{181 + shift}', 'contiguous': len(COCO_STUFF_CLASSES)}

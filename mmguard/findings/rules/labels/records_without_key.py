@@ -39,7 +39,7 @@ class RecordsWithoutKey(DataRule):
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
             yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'keys': listing(annotations_of(facts).without_key)}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -6,7 +6,7 @@ from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import more_classes, stored_in_all
+from mmguard.findings.map_edits import list_stored_values, more_classes
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
 from mmguard.findings.views import VOID, config_of, ids_of, is_whole, maps_of, number_of, share, subtracts_one, trained
@@ -61,7 +61,7 @@ class ReduceZeroHidesClass(DataRule):
         labels = facts.labels
         if labels is None:
             return
-        enough = max(ids_of(dict.fromkeys(stored_in_all(facts), 1)), default=0) + 1
+        enough = max(ids_of(dict.fromkeys(list_stored_values(facts), 1)), default=0) + 1
         # The first name is that of 0, or whoever saved the files has shifted them already.
         clear = enough == labels.num_classes and (
             starts_with_background(labels.class_names) or self._is_shifted(labels)
@@ -80,7 +80,7 @@ class ReduceZeroHidesClass(DataRule):
         raw = maps_of(facts).raw
         return VOID in raw and max(ids_of(raw), default=0) == facts.num_classes - 1
 
-    def words(self, facts: LabelFacts) -> Dict[str, int]:
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
         raw = ids_of(maps_of(facts).raw)
         return {'enough': max(raw) + 1 if raw else facts.num_classes}
 

@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import renumbered, stored_in_all
+from mmguard.findings.map_edits import list_stored_values, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, is_rare, is_whole, knows_classes, listing, maps_of, stored, trained
 
@@ -51,18 +51,18 @@ class ScaledGray(DataRule):
         labels = facts.labels
         if labels is None:
             return
-        levels = sorted(value for value in stored_in_all(facts) if value >= 0)
+        levels = sorted(value for value in list_stored_values(facts) if value >= 0)
         table = _table(levels, labels.num_classes if knows_classes(labels) else len(levels))
         clear = len(levels) == labels.num_classes == 2
         question = '' if clear else f'Are {listing(levels)} the classes, in the order of your list?'
         moved = {level: label for level, label in table.items() if level != label}
         if moved:
-            yield from renumbered(facts, moved, SAFE if clear else ASKS, question)
+            yield from renumber(facts, moved, SAFE if clear else ASKS, question)
 
     def evidence(self, facts: LabelFacts) -> str:
         return facts.evidence or f'only the values {listing(self._levels(facts))} occur'
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         levels = self._levels(facts)
         classes = facts.num_classes if knows_classes(facts) else len(levels)
         return {'num_classes': classes, 'last': classes - 1, 'levels': listing(levels)}

@@ -6,7 +6,7 @@ from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.map_edits import renumbered
+from mmguard.findings.map_edits import renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_ignore_index
 from mmguard.findings.views import (
@@ -63,7 +63,7 @@ class ShiftedVoid(DataRule):
         if labels is not None and self._is_wrapped(labels):
             table = {VOID: 0, **{value: value + 1 for value in range(labels.num_classes - 1)}}
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
-            yield from renumbered(facts, table, ASKS, question)
+            yield from renumber(facts, table, ASKS, question)
             if labels.values:
                 yield set_ignore_index(facts, VOID, ASKS, 'Is 255 your void (unlabelled) value?')
             return
@@ -73,7 +73,7 @@ class ShiftedVoid(DataRule):
         # Where 255 is there, too, 254 may be another kind of void; a class it is nowhere.
         clear = VOID not in trained(labels)
         question = '' if clear else 'Is 254 void, as 255 is?'
-        yield from renumbered(facts, {254: void}, SAFE if clear else ASKS, question)
+        yield from renumber(facts, {254: void}, SAFE if clear else ASKS, question)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._is_wrapped(facts):

@@ -44,7 +44,7 @@ class SizeMismatch(DataRule):
         turned = all(tuple(label) == tuple(image)[::-1] for _, label, image in self._mismatches(facts))
         return self.title_swapped if turned else self.title
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         number = number_of(maps_of(facts), 'size_mismatches') or len(self._mismatches(facts))
         return {'number': counted(number, 'file')}
 

@@ -7,7 +7,7 @@ from mmguard.config.parts import datasets, palette_of
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import converted_files, splits_of, stored_in_all
+from mmguard.findings.map_edits import convert_files, list_stored_values, splits_of
 from mmguard.findings.palettes import CITYSCAPES, VOC, Colour
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import MANY_CHANNELS, VOID, knows_classes, listing, maps_of, named_like
@@ -65,32 +65,32 @@ class StoredAsColours(DataRule):
             question = '' if clear else f'Is {listing(sorted(others))} your void (unlabelled) colour?'
             note = ('Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.',)
             notes = note if set(known) <= set(CITYSCAPES) else ()
-            for edit in converted_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
+            for edit in convert_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others}):
                 yield replace(edit, notes=(*edit.notes, *notes))
         elif self._channel(labels) is not None:
             place = self._channel(labels) or 0
             table = {colour: colour[place] for colour in sorted(colours)}
             question = f'Is the {("red", "green", "blue")[place]} channel the number of the class?'
-            yield from converted_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
+            yield from convert_files(facts, 'Keep only this channel.', ASKS, question, colours=table)
         elif len(colours) == 2 and BLACK in colours and (not knows_classes(labels) or labels.num_classes == 2):
             # Any other number of colours leaves open which class is which.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
-            yield from converted_files(facts, title, ASKS, 'Is black the background?', colours=table)
+            yield from convert_files(facts, title, ASKS, 'Is black the background?', colours=table)
 
     def _edit_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
-        values = sorted(stored_in_all(facts))
+        values = sorted(list_stored_values(facts))
         if self._is_alpha(labels) and not set(values) <= {*range(labels.num_classes), labels.ignore_index}:
             return  # one step of two: without alpha another mistake shows
         if values == [0, VOID]:
             question = 'Is white the object (not void)?'
             title = 'Keep the first channel, as 0 and 1.'
-            yield from converted_files(facts, title, ASKS, question, label_map={VOID: 1})
+            yield from convert_files(facts, title, ASKS, question, label_map={VOID: 1})
         elif not self._levels(labels):
-            yield from converted_files(facts, 'Keep the first channel.', SAFE)
+            yield from convert_files(facts, 'Keep the first channel.', SAFE)
         elif len(values) == labels.num_classes:
             table = {level: label for label, level in enumerate(values)}
             title = 'Keep the first channel, and map its levels to classes.'
-            yield from converted_files(
+            yield from convert_files(
                 facts, title, ASKS, f'Are {listing(values)} the classes, in the order of your list?', label_map=table
             )
 
@@ -113,7 +113,7 @@ class StoredAsColours(DataRule):
         classes = len(names) if facts.labels is None else facts.labels.num_classes
         return {colour: label for colour, label in known.items() if colour in colours or label < classes}
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'forms': listing(MANY_CHANNELS[form] for form in self._forms(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:

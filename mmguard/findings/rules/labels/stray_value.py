@@ -5,7 +5,7 @@ from typing import Iterator, Optional
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import more_classes, renumbered
+from mmguard.findings.map_edits import more_classes, renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import ENOUGH_FILES, VOID, is_rare, listing, maps_of, share
 
@@ -66,7 +66,7 @@ class StrayValue(DataRule):
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
         question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
-        yield from renumbered(facts, dict.fromkeys(labels.values, void), ASKS, question)
+        yield from renumber(facts, dict.fromkeys(labels.values, void), ASKS, question)
         if set(labels.values) == {labels.num_classes} and labels.files < ENOUGH_FILES:
             lacks = f'Is {labels.num_classes} a class that the list lacks (few files show it)?'
             yield more_classes(facts, labels.num_classes + 1, lacks)

@@ -5,7 +5,7 @@ from typing import Iterator, Optional
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import converted_files
+from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import listing, maps_of, stored, trained
 from mmguard.text.words import counted
@@ -29,7 +29,7 @@ class StretchedBits(DataRule):
     )
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        yield from converted_files(facts, 'Rewrite the files with 8 bits, index for index.', SAFE)
+        yield from convert_files(facts, 'Rewrite the files with 8 bits, index for index.', SAFE)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if maps_of(facts).loaded_otherwise.get('scaled') else None

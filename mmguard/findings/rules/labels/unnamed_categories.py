@@ -39,8 +39,8 @@ class UnnamedCategories(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return None if not annotations_of(facts).unnamed else PROVEN if self._are_beyond(facts) else LIKELY
 
-    def superseded(self, facts: LabelFacts) -> Sequence[str]:
-        return super().superseded(facts) if self._are_beyond(facts) else ()
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        return super().find_superseded(facts) if self._are_beyond(facts) else ()
 
     def _are_beyond(self, facts: LabelFacts) -> bool:
         return annotations_of(facts).labelled_by == 'category id' and bool(
@@ -67,7 +67,7 @@ class UnnamedCategories(DataRule):
         ids = sorted(found.categories)
         return set(found.unnamed) == {0} and min(ids, default=0) == 1 and not found.instances_of.get(str(ids[-1]))
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         found = annotations_of(facts)
         ids = sorted(found.unnamed)
         return {'ids': listing(ids), 'first': ids[0] if ids else 0, 'least': min(found.categories, default=1)}

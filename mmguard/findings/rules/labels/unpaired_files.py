@@ -66,7 +66,7 @@ class UnpairedFiles(DataRule):
     def summarise(self, facts: LabelFacts) -> str:
         return self.title_none if self._has_no_pair(facts) else self.title
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'number': counted(sum(number_of(maps_of(facts), name) for name, _, _ in NAMED), 'name')}
 
     def evidence(self, facts: LabelFacts) -> str:

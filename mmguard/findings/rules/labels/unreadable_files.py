@@ -35,7 +35,7 @@ class UnreadableFiles(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return LIKELY if self._reasons(facts) else None
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(self._reasons(facts), 4)}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Optional
 
-from mmguard.findings.box_formats import corrections
+from mmguard.findings.box_formats import corrections, describe_format
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
@@ -50,7 +50,7 @@ class UnusableBoxes(DataRule):
             boxes = sum(self._boxes(facts.labels).values())
             yield from corrections(self, facts, boxes, 'Leave these boxes out.')
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'number': f'{sum(self._boxes(facts).values()):,}'}
 
     def files(self, facts: LabelFacts) -> List[str]:

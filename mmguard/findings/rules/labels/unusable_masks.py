@@ -55,7 +55,7 @@ class UnusableMasks(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA} else ERROR
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         faults = annotations_of(facts).mask_faults
         return {'reasons': listing(faults, 4)}
 

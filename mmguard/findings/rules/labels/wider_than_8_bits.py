@@ -7,7 +7,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS, set_of_numbers
-from mmguard.findings.map_edits import converted_files, stored_in_all
+from mmguard.findings.map_edits import convert_files, list_stored_values
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, as_map, has_config, listing, maps_of, named_like
 
@@ -50,31 +50,31 @@ class WiderThanEightBits(DataRule):
         return 'error' if self.certainty(facts) == PROVEN else 'warning'
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        labels, values = facts.labels, sorted(stored_in_all(facts))
+        labels, values = facts.labels, sorted(list_stored_values(facts))
         if labels is None or not values:
             return
         void = 255 if labels.ignore_index is None else labels.ignore_index
         negative = [value for value in values if value < 0]
         title = 'Rewrite the files with 8 bits.'
         if values == [0, WHITE]:
-            yield from converted_files(facts, title, ASKS, 'Is white the object?', label_map={WHITE: 1})
+            yield from convert_files(facts, title, ASKS, 'Is white the object?', label_map={WHITE: 1})
         elif negative and values[-1] <= 255:
             question = f'Is {listing(negative)} your void ("no data") value?'
-            yield from converted_files(facts, title, ASKS, question, label_map=dict.fromkeys(negative, void))
+            yield from convert_files(facts, title, ASKS, question, label_map=dict.fromkeys(negative, void))
         elif values[-1] <= 255:
-            yield from converted_files(facts, title, SAFE)
+            yield from convert_files(facts, title, SAFE)
         elif self._factor(labels) and labels.num_classes == len(set(CITYSCAPES_TRAIN_IDS.values()) - {255}):
             table = {value: CITYSCAPES_TRAIN_IDS.get(_id_in(value, self._factor(labels)), 255) for value in values}
             question = 'Are these instance files of Cityscapes or KITTI, for the 19 classes of Cityscapes?'
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, can be read as they are.'
-            for edit in converted_files(facts, title, ASKS, question, label_map=table):
+            for edit in convert_files(facts, title, ASKS, question, label_map=table):
                 yield replace(edit, notes=(*edit.notes, note))
         elif len(values) == labels.num_classes and not self._factor(labels):
             question = f'Are the classes, in the order of your list, {listing(values)}?'
             table = {value: label for label, value in enumerate(values)}
-            yield from converted_files(facts, title, ASKS, question, label_map=table)
+            yield from convert_files(facts, title, ASKS, question, label_map=table)
 
-    def words(self, facts: LabelFacts) -> Dict[str, int]:
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
         return {'white': WHITE}
 
     def _factor(self, facts: LabelFacts) -> int:

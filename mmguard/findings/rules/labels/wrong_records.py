@@ -64,7 +64,7 @@ class WrongRecords(DataRule):
         question = 'May the shapes that cannot be read go, with their objects?'
         yield from rewrite(self, facts, 'Leave them out.', ASKS, question)
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         reasons = self._reasons(facts)
         return {'reasons': listing(reasons, 4)}
 

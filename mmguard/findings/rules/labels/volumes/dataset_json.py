@@ -24,7 +24,7 @@ class DatasetJson(DeclaredCause):
         '`nnUNetv2_convert_MSD_dataset -i FOLDER`.'
     )
 
-    def words(self, facts: LabelFacts) -> dict:
+    def describe(self, facts: LabelFacts) -> dict:
         volumes = facts.volumes
         ending = volumes.file_ending if volumes and volumes.file_ending.startswith('.') else '.nii.gz'
         return {'cases': volumes.cases if volumes else 0, 'ending': ending}

@@ -36,7 +36,7 @@ class IncompleteCases(VolumeCause):
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if volumes_of(facts).of(NO_LABEL, CHANNELS) else 'warning'
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'ending': volumes_of(facts).file_ending or '.nii.gz'}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -139,5 +139,5 @@ class TrainingCount(DeclaredCause):
             title, lines = 'Correct numTraining.', (f'"numTraining": {cases}',)
             yield rewrite_volumes(facts.labels, title, 'Are all cases there?', lines, {'numTraining': cases})
 
-    def words(self, facts: LabelFacts) -> dict:
+    def describe(self, facts: LabelFacts) -> dict:
         return {'cases': volumes_of(facts).cases}

@@ -33,7 +33,7 @@ class NothingLabelled(VolumeCause):
         'it into them.'
     )
 
-    def words(self, facts: LabelFacts) -> Dict[str, int]:
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
         highest = max(volumes_of(facts).expected, default=0)
         return {'next': highest if facts.ignore_index is not None else highest + 1}
 
@@ -61,7 +61,7 @@ class ClassNeverSeen(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return POSSIBLE if volumes_of(facts).never else None
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'never': listing(self._name_classes(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -53,17 +53,17 @@ class UnexpectedValues(VolumeCause):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if self.faults(facts) or facts.values else None
 
-    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         """Return what follows: a value that was not renumbered is missing under its number."""
         never = len(volumes_of(facts).never)
         is_renumbering = len(facts.values) >= never or bool(self._find_numbering(facts))
         is_common = share(sum(facts.values.values()), facts.total) > RARE
-        return super().superseded(facts) if is_renumbering and is_common else ()
+        return super().find_superseded(facts) if is_renumbering and is_common else ()
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         expected = volumes_of(facts).expected
         highest = max(expected, default=0)
         return {

@@ -50,6 +50,6 @@ class UnreadableVolumes(VolumeCause):
         'path)`.'
     )
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         reasons = list(dict.fromkeys(fault.detail.split(':')[0] for fault in self.faults(facts)))
         return {'reasons': listing(reasons, 4)}
