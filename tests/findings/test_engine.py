@@ -33,12 +33,12 @@ class TooMany(Rule):
 
     code = 'MG999'
     looks_at = ('labels',)
-    advice = 'Take fewer.'
+    summary, advice = 'There are too many.', 'Take fewer.'
     severity = WARNING
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         if facts.labels is not None and facts.labels.histogram.get(0, 0) > 100:
-            yield self.found('There are too many.', 'class 0', severity=facts.options.get('severity'))
+            yield self.report('class 0', severity=facts.options.get('severity'))
 
 
 RULES_HERE: List[Type[Rule]] = [OutOfRange, TooMany]

@@ -52,7 +52,7 @@ class NamesNotInFile(DataRule):
         others = super().find_superseded(facts)
         return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_string if self._spelt(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:

@@ -57,7 +57,7 @@ class OrderDiffers(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return self.severity if self._find_displaced(facts) else WARNING
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.summary if self._find_displaced(facts) else self.title_texts
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:
