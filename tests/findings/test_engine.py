@@ -36,12 +36,12 @@ class TooMany(Rule):
 
     code = 'MG999'
     looks_at = ('labels',)
-    advice = 'Take fewer.'
+    summary, advice = 'There are too many.', 'Take fewer.'
     severity = WARNING
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         if facts.labels is not None and facts.labels.histogram.get(0, 0) > 100:
-            yield self.found('There are too many.', 'class 0', severity=facts.options.get('severity'))
+            yield self.report('class 0', severity=facts.options.get('severity'))
 
 
 RULES_HERE: List[Type[Rule]] = [OutOfRange, TooMany]
@@ -120,7 +120,7 @@ def test_of_edits_that_ask_the_same_the_first_is_offered_and_without_edits_the_a
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: CLEAN)
     assert [edit.number for edit in found.edits] == [1, 3]
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: None)
-    assert (found.edits, found.advice) == ((), Rule.otherwise or OutOfRange.advice.format(values=2))
+    assert (found.edits, found.advice) == ((), OutOfRange.advice.format(values=2))
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits})
     assert (found.edits, found.advice) == ((), OutOfRange.advice.format(values=2)), 'nobody can look again'
     (found,) = diagnose(BEFORE, rules=[OutOfRange], reread=lambda *_: CLEAN)

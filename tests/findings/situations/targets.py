@@ -9,9 +9,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 from mmguard.config.changes import changed
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
-from mmguard.tools.fix.copies import write_copies
+from mmguard.tools.fix.copies import MANIFEST, write_copies
 from mmguard.tools.fix.options import FixOptions
-from mmguard.tools.fix.output import MANIFEST
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
