@@ -117,7 +117,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
     'yaml': ('tools/scan/yolo',),
     'mmpretrain': ('family',),
-    'distributed': ('tools/scan/on_dask.py', 'tools/scan/test_scan_dask.py', 'tools/storage/test_storage_cluster.py'),
+    'distributed': ('tools/scan/test_scan_dask.py', 'tools/storage/test_storage_cluster.py'),
     'torchvision': (
         'examples/test_example_mlperf_retinanet.py',
         'nnunet/test_nnunet_cli.py',
@@ -146,7 +146,7 @@ NEEDS['rich'] = (
     'tools/report/test_plot.py',
     'tools/scan/annotations/test_coco_hostile.py',
     'tools/scan/annotations/test_labels_on_screen.py',
-    'tools/scan/render.py',
+    'tools/scan/output.py',
     'tools/scan/test_scan_numbering.py',
     'tools/scan/test_scan_targets.py',
 )

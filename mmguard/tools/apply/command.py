@@ -20,7 +20,7 @@ from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, opt
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.options import ScanOptions
+    from mmguard.tools.scan.settings import ScanOptions
 
 #: The first line of what is written.
 _GONE = 'with the edits for {}'

@@ -10,7 +10,7 @@ from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
 from mmguard.tools.fix.label_files import LabelFiles, ending_of, names_below, unchanged
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, as_label_map
-from mmguard.tools.scan.plans import formats
+from mmguard.tools.scan import target as formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.scan.sources.other_programs import words_of_program

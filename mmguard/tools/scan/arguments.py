@@ -9,7 +9,7 @@ from mmguard.labels.numbering import FRAMEWORKS, NUMBERINGS
 from mmguard.tools.arguments import class_names, label, label_map, positive
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.options import ScanOptions
+    from mmguard.tools.scan.settings import ScanOptions
 
 _SPLITS = ('train', 'val', 'test')
 
@@ -71,8 +71,7 @@ def add_reading(group: Any) -> None:
 
 def options_of(args: argparse.Namespace) -> ScanOptions:
     """What a command line says."""
-    from mmguard.tools.scan.options import ScanOptions
-    from mmguard.tools.scan.settings import as_pairs
+    from mmguard.tools.scan.settings import ScanOptions, as_pairs
     from mmguard.tools.storage.urls import entered
 
     return ScanOptions(

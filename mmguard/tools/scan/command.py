@@ -57,12 +57,10 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.text.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.scan.nnunet.source import CaseSource
-    from mmguard.tools.scan.progress import ScanProgress
-    from mmguard.tools.scan.render import show, show_failed
+    from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
     from mmguard.tools.scan.run import run_plan
     from mmguard.tools.scan.sources.base import MapSource
     from mmguard.tools.scan.target import plan_of
-    from mmguard.tools.scan.written import as_json, write_page
     from mmguard.tools.storage.urls import entered
 
     if args.html:
@@ -105,7 +103,7 @@ def _mapper(args: argparse.Namespace, stack: ExitStack) -> Mapper:
     from mmguard.tools.scan.processes import LocalProcesses, cores
 
     if args.dask:
-        from mmguard.tools.scan.on_dask import DaskCluster
+        from mmguard.tools.scan.processes import DaskCluster
 
         cluster = DaskCluster(args.dask)
         stack.callback(cluster.close)

@@ -7,7 +7,7 @@ from typing import Dict, Optional
 
 from mmguard.labels.space import mapped_by
 from mmguard.tools.fix.options import Colour, FixOptions
-from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.read import FEW_FRACTIONS
 from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
 

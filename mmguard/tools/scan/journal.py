@@ -65,14 +65,9 @@ class Journal:
     def find(
         self, item: MapItem, stamp: Optional[Stamp], image_stamp: Optional[Stamp], invalid: Sequence[bool], backend: str
     ) -> Optional[MapRecord]:
-        """The record of a file, if the file and its image are unchanged and it says all that is asked.
+        """Return the record of a file, if the file and its image are unchanged and it says all that is asked.
 
-        Args:
-            item (MapItem): The files.
-            stamp, image_stamp (tuple, optional): Their present size and time of change.
-            invalid (list[bool]): Which of 256 values are invalid now: a value that was valid when the file was read
-                has not been looked at more closely.
-            backend (str): The decoder of the loader.
+        A value that was valid when the file was read, and is ``invalid`` now, has not been looked at more closely.
         """
         line = self.line_of(item.path)
         if line is None:

@@ -13,14 +13,21 @@ import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.space import value_counts
-from mmguard.tools.scan.arrays import form_of_array, is_array_name, read_array
 from mmguard.tools.scan.edges import count_between
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
-from mmguard.tools.scan.fetched import HEAD, Fetched, fetch
-from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
-from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
+from mmguard.tools.scan.forms import (
+    can_hold,
+    chunks_fit,
+    form_of,
+    form_of_array,
+    is_array_name,
+    is_lossy,
+    is_packed,
+    read_array,
+    scale_of,
+)
+from mmguard.tools.scan.record import HEAD, Fetched, MapItem, MapRecord, Stamp, fetch
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
-from mmguard.tools.scan.sizes import can_hold, chunks_fit
 from mmguard.tools.storage.files import Content
 
 #: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
@@ -48,13 +55,9 @@ def _known_formats() -> Tuple[str, ...]:
 
 
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched: Optional[Fetched] = None) -> MapRecord:
-    """Reads a label map, and the header of its image. Whatever is wrong with them stands in the record.
+    """Read a label map, and the header of its image. Whatever is wrong with them is in the record.
 
-    Args:
-        item (MapItem): The files.
-        settings (MapSettings): How the labels are loaded.
-        invalid (np.ndarray): bool (256,), ``settings.invalid_values()``.
-        fetched (Fetched, optional): What was fetched of far files. Default: it is fetched now.
+    ``invalid`` is ``settings.invalid_values()``, bool (256,); far files that were not fetched are fetched now.
     """
     from PIL import Image
 

@@ -7,9 +7,7 @@ from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LabelFacts, MapFacts
-from mmguard.tools.scan.examples import Examples
-from mmguard.tools.scan.faults import MISSING
-from mmguard.tools.scan.names import printable
+from mmguard.tools.scan.faults import MISSING, Examples, printable
 from mmguard.tools.scan.record import MapRecord
 from mmguard.tools.scan.settings import MapSettings
 
@@ -193,12 +191,7 @@ class MapSummary:
         return other
 
     def to_facts(self, class_names: Sequence[str] = (), root: Optional[str] = None) -> LabelFacts:
-        """What the diagnosis asks for.
-
-        Args:
-            class_names (list[str]): The classes of the data set.
-            root (str, optional): Files are named relative to it.
-        """
+        """Return what the diagnosis asks for; files are named relative to ``root``."""
 
         def names(files: Examples) -> List[str]:
             return [printable(file, root) for file in files.first]

@@ -1,20 +1,18 @@
-"""From what the user names to what is to be scanned."""
+"""From what the user names to what is to be scanned: the one answer to its format, on a disk and behind a URL."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set
 
 from mmguard.config.detr_yaml import is_detr_yaml
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import ConfigFacts
-from mmguard.tools.scan.arrays import is_array_name
+from mmguard.tools.scan.forms import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
-from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.plans import formats
-from mmguard.tools.scan.plans.of_config import config_plan, read
 from mmguard.tools.scan.plans.of_files import (
     class_folder_plan,
     coco_folder_plan,
@@ -25,13 +23,95 @@ from mmguard.tools.scan.plans.of_files import (
     voc_plan,
     yolo_plan,
 )
-from mmguard.tools.scan.plans.plan import CannotScan, Plan
-from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.plans.plan import CannotScan, Plan, config_plan, read
+from mmguard.tools.scan.settings import ScanOptions
+from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_programs import words_of_program
 from mmguard.tools.scan.tried import with_copies
 from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
+
+NNUNET = 'nnunet'
+#: Of a program whose files are not read.
+OTHER_PROGRAM = 'other_program'
+VOC = 'voc'
+YOLO = 'yolo'
+LABELME = 'labelme'
+#: A folder of COCO files, and one whose folders are the classes.
+COCO_FOLDER, CLASS_FOLDERS = 'coco_folder', 'class_folders'
+
+#: Behind a URL so many folders are looked at.
+_FOLDERS = 8
+_TEXT_ENDINGS = ('.json', '.txt', '.csv')
+
+
+class _Format(NamedTuple):
+    """A format."""
+
+    name: str  #: One of the above.
+    is_one: Callable[[str], object]  #: Whether a target has it.
+    beside_suffix: bool = False  #: Whether it is looked for where the user says how the names of label maps end.
+
+
+def format_of(target: str, suffix: Optional[str] = None) -> str:
+    """Return the format of a target, by its name and its first files.
+
+    Returns:
+        str: One of the names of this module; empty: none of them, but perhaps a config, a COCO JSON or label maps.
+
+    Raises:
+        CannotScan: It is at a URL, and is read from a disk only.
+    """
+    if is_url(target):
+        return _far_format(target, suffix)
+    formats = [one for one in _formats() if one.beside_suffix or not suffix]
+    return next((one.name for one in formats if one.is_one(target)), '')
+
+
+def _formats() -> List[_Format]:
+    """In the order in which they are looked for: the signs of one may stand beside those of a later one."""
+    from mmguard.tools.scan.annotations.coco_folder import coco_files
+    from mmguard.tools.scan.annotations.image_labels import splits_of_classes
+    from mmguard.tools.scan.annotations.labelme import is_labelme
+    from mmguard.tools.scan.annotations.voc import is_voc
+    from mmguard.tools.scan.nnunet.source import raw_datasets
+    from mmguard.tools.scan.sources.other_programs import words_of_program
+    from mmguard.tools.scan.yolo.sets import is_yolo
+
+    return [
+        _Format(NNUNET, raw_datasets, beside_suffix=True),
+        _Format(OTHER_PROGRAM, words_of_program),
+        _Format(VOC, is_voc, beside_suffix=True),
+        _Format(YOLO, is_yolo, beside_suffix=True),
+        _Format(LABELME, is_labelme),
+        _Format(COCO_FOLDER, coco_files),
+        _Format(CLASS_FOLDERS, splits_of_classes),
+    ]
+
+
+def _far_format(url: str, suffix: Optional[str]) -> str:
+    """Return YOLO, or nothing: then it is a COCO JSON, or label maps. Text files of the images are other"""
+    from mmguard.tools.scan.yolo.sets import is_yolo
+
+    if is_yolo(url):
+        return YOLO
+    if suffix or not FILES.is_folder(url):
+        return ''
+    images: Set[str] = set()
+    texts: Dict[str, str] = {}
+    for folder, names, _ in islice(walk(url, lambda at, error: None), _FOLDERS):
+        images.update(os.path.splitext(name)[0] for name in names if is_image_name(name))
+        texts.update({os.path.splitext(name)[0]: name for name in names if name.lower().endswith(_TEXT_ENDINGS)})
+        odd = [name for name in names if name.lower().endswith('.xml') or (folder == url and name == 'dataset.json')]
+        odd += [texts[stem] for stem in sorted(images & texts.keys())]
+        if odd:
+            raise CannotScan(
+                f'{url} holds {odd[0]}: behind a URL only label maps, a COCO JSON and YOLO are read. '
+                f'Copy the data here, or mount the storage'
+            )
+    return ''
+
 
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
@@ -41,7 +121,7 @@ def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = Mappi
 
     Args:
         target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a folder of label maps,
-            one label map, or a folder or file of a format that :mod:`~mmguard.tools.scan.plans.formats` knows.
+            one label map, or a folder or file of a format that :mod:`~mmguard.tools.scan.target` knows.
         options (ScanOptions): What the user says about it.
         copies (dict[str, str]): File that the target names -> what is read in its place.
 
@@ -72,9 +152,9 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
         return config_plan(read(target, options.run_code), options)
     if not FILES.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
-    found = formats.format_of(target, options.suffix)
+    found = format_of(target, options.suffix)
     ending = os.path.splitext(target)[1].lower()
-    if (options.labels or options.framework) and ending != '.json' and found != formats.COCO_FOLDER:
+    if (options.labels or options.framework) and ending != '.json' and found != COCO_FOLDER:
         raise CannotScan(
             f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is none: '
             f'leave them out, a config and a folder say it themselves'
@@ -118,11 +198,11 @@ def _no_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 
 
 _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
-    formats.NNUNET: _volume_plan,
-    formats.OTHER_PROGRAM: _no_plan,
-    formats.VOC: voc_plan,
-    formats.YOLO: yolo_plan,
-    formats.LABELME: labelme_plan,
-    formats.COCO_FOLDER: coco_folder_plan,
-    formats.CLASS_FOLDERS: class_folder_plan,
+    NNUNET: _volume_plan,
+    OTHER_PROGRAM: _no_plan,
+    VOC: voc_plan,
+    YOLO: yolo_plan,
+    LABELME: labelme_plan,
+    COCO_FOLDER: coco_folder_plan,
+    CLASS_FOLDERS: class_folder_plan,
 }

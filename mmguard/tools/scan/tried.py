@@ -97,7 +97,8 @@ def written_name(path: str) -> str:
 
 def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
     """A config whose data sets read the copies."""
-    from mmguard.tools.scan.annotations.datasets import SPLITS, datasets_of_config
+    from mmguard.tools.scan.annotations.datasets import datasets_of_config
+    from mmguard.tools.scan.settings import SPLITS
 
     places = []
     config = with_loaders(config)

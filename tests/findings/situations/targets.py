@@ -13,8 +13,8 @@ from mmguard.tools.fix.copies import write_copies
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.fix.output import MANIFEST
 from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_of
 
 Build = Callable[[Path], Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmguard.tools.scan.chunks import MOST, WORK, TaskSize, in_chunks
+from mmguard.tools.scan.engine import MOST, WORK, TaskSize, in_chunks
 
 
 @given(st.floats(1e-6, 10), st.lists(st.integers(1, 40), min_size=1, max_size=8))

@@ -12,9 +12,9 @@ import pytest
 from label_files import BLOCKS, write
 
 from mmguard.errors import CannotRun
-from mmguard.tools.scan import on_dask
+from mmguard.tools.scan import processes
 from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.on_dask import DaskCluster
+from mmguard.tools.scan.processes import DaskCluster
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 
@@ -67,7 +67,7 @@ def test_a_worker_killed_in_the_middle_costs_its_retry_only(folder: str, cluster
 
 
 def test_a_scheduler_without_workers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_dask, '_SECONDS', 0.2)
+    monkeypatch.setattr(processes, '_TIMEOUT', 0.2)
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as local:
         address = local.scheduler_address
         with pytest.raises(CannotRun, match=f'{address}.*dask worker {address}'):

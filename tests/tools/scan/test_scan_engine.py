@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 from label_files import BLOCKS, write
 from PIL import Image, ImageFile
 
-from mmguard.tools.scan.chunks import in_chunks
-from mmguard.tools.scan.engine import scan_chunk, scan_maps
-from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.engine import in_chunks, scan_chunk, scan_maps
+from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.processes import LocalProcesses
 from mmguard.tools.scan.record import MapItem, MapRecord

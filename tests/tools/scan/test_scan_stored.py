@@ -12,9 +12,8 @@ from label_files import BLOCKS, write
 
 from mmguard.cli import main
 from mmguard.tools.scan.engine import scan_chunk, scan_here, scan_maps
-from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import run_plan
-from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.settings import MapSettings, ScanOptions
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_of

@@ -10,12 +10,12 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
+from mmguard.text.short import short
 from mmguard.text.words import counted
 from mmguard.tools.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, judged
 from mmguard.tools.scan.annotations.coco_records import ABSENT, NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
-from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.loader import Sample, samples_of_coco
 from mmguard.tools.scan.annotations.panoptic import describe_segments, folder_beside
 from mmguard.tools.scan.annotations.table import (
@@ -30,6 +30,7 @@ from mmguard.tools.scan.annotations.table import (
     repeated,
     side_by_side,
 )
+from mmguard.tools.scan.faults import Faults
 from mmguard.tools.storage.urls import is_url
 
 #: Beyond it an id is none that could be a label: a text, or nothing at all.
@@ -41,17 +42,11 @@ MIN_SIZE = 32
 
 
 class Numbering(NamedTuple):
-    """How categories become labels.
+    """How categories become labels."""
 
-    Attributes:
-        by (str): ``AnnotationFacts.labelled_by``.
-        labels (list[int]): Label of each category of the file; -1: it has none.
-        names (list[str]): Names of the labels; empty where they have none.
-    """
-
-    by: str
-    labels: List[int]
-    names: List[str]
+    by: str  #: ``AnnotationFacts.labelled_by``.
+    labels: List[int]  #: Label of each category of the file; -1: it has none.
+    names: List[str]  #: Names of the labels; empty where they have none.
 
 
 def scan_coco(

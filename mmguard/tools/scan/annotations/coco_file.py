@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Iterator, List, Set, Tuple
 
+from mmguard.text.short import short
 from mmguard.tools.scan.annotations.coco_records import (
     TYPES,
     TYPES_WITH_MASKS,
@@ -22,8 +23,8 @@ from mmguard.tools.scan.annotations.coco_records import (
     segments_of,
     untyped,
 )
-from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.json_stream import Batch, JsonFault, Stream
+from mmguard.tools.scan.faults import Faults
 from mmguard.tools.storage.files import FILES
 
 KEYS = ('images', 'annotations', 'categories')
@@ -31,35 +32,19 @@ KEYS = ('images', 'annotations', 'categories')
 
 @dataclass
 class CocoFile:
-    """What a COCO file holds.
+    """What a COCO file holds."""
 
-    Args:
-        images (ImageColumns): The images.
-        annotations (AnnotationColumns): The annotations.
-        categories (list[tuple[int, str]]): Id (a code of ``ids``) and name, in the order of the file.
-        ids (Ids): Codes of ids that are no integers.
-        panoptic (bool): Whether the annotations are COCO panoptic's segments, whose ids may repeat.
-        without_isthing (int): Categories that do not say whether they are things, as panoptic ones must.
-    """
-
-    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))
-    annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)
+    images: ImageColumns = field(default_factory=lambda: ImageColumns([], [], [], []))  #: The images.
+    annotations: AnnotationColumns = field(default_factory=AnnotationColumns.empty)  #: The annotations.
+    #: Id (a code of ``ids``) and name, in the order of the file.
     categories: List[Tuple[int, str]] = field(default_factory=list)
-    ids: Ids = field(default_factory=Ids)
-    panoptic: bool = False
-    without_isthing: int = 0
+    ids: Ids = field(default_factory=Ids)  #: Codes of ids that are no integers.
+    panoptic: bool = False  #: Whether the annotations are COCO panoptic's segments, whose ids may repeat.
+    without_isthing: int = 0  #: Categories that do not say whether they are things, as panoptic ones must.
 
 
 def read_coco(path: str, source: str, faults: Faults, by_url: bool = False, masks: bool = False) -> CocoFile:
-    """Reads a file; never raises.
-
-    Args:
-        path (str): The file.
-        source (str): How messages name it.
-        faults (Faults): Takes everything that cannot be read.
-        by_url (bool): Images are named by ``coco_url``.
-        masks (bool): Whether masks are read.
-    """
+    """Read a file into columns; never raise: ``faults`` takes everything that cannot be read."""
     coco = CocoFile()
     parts: List[AnnotationColumns] = []
     seen: Set[str] = set()

@@ -24,24 +24,17 @@ _FILE = re.compile(rb'"file_name"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class CocoFile(NamedTuple):
-    """A COCO file of a folder.
+    """A COCO file of a folder."""
 
-    Attributes:
-        name (str): Relative to the folder.
-        path (str): The file.
-        images (str): The folder of its images; empty: not found.
-    """
-
-    name: str
-    path: str
-    images: str
+    name: str  #: Relative to the folder.
+    path: str  #: The file.
+    images: str  #: The folder of its images; empty: not found.
 
 
 def coco_files(root: str) -> List[CocoFile]:
-    """The COCO files of a data set's folder; none where it holds none, or label maps beside them.
+    """Return the COCO files in a folder, in ``annotations``, in those of splits, or in the only folder in it.
 
-    Args:
-        root (str): A folder with JSON in it, in ``annotations``, in those of splits, or in the only folder in it.
+    There are none where label maps are among them.
     """
     found = [file for place in ('', 'annotations', *SPLITS) for file in _files_in(root, place)]
     names = _names_in(root)

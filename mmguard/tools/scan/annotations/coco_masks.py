@@ -49,15 +49,10 @@ Mask = Union[None, List[List[float]], 'Rle']
 
 
 class Runs(NamedTuple):
-    """What the run lengths of K masks add up to.
+    """What the run lengths of K masks add up to."""
 
-    Attributes:
-        total (np.ndarray): int64 (K,), pixels; -1: damaged.
-        inside (np.ndarray): int64 (K,), those of the object.
-    """
-
-    total: np.ndarray
-    inside: np.ndarray
+    total: np.ndarray  #: int64 (K,), pixels; -1: damaged.
+    inside: np.ndarray  #: int64 (K,), those of the object.
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:

@@ -7,8 +7,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
+from mmguard.text.short import short
 from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, checked, mask_column
-from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.tools.scan.faults import Faults
 
 try:
     from msgspec import Struct, to_builtins
@@ -94,24 +95,18 @@ class Ids:
 
 
 class AnnotationColumns(NamedTuple):
-    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` where there is none.
+    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` where there is none."""
 
-    Attributes:
-        id, image_id, category_id (np.ndarray): int64, (N,).
-        box (np.ndarray): float64, (N, 4), x, y, width, height; ``NO_NUMBER`` where there is none.
-        area (np.ndarray): float64, (N,), ``NO_NUMBER`` where there is none.
-        crowd, ignore (np.ndarray): bool, (N,).
-        mask (np.ndarray): :data:`~mmguard.tools.scan.annotations.coco_masks.MASK`, (N,); (0,) where nobody asked.
-    """
-
+    #: ``id``, ``image_id``, ``category_id``: int64, (N,).
     id: np.ndarray
     image_id: np.ndarray
     category_id: np.ndarray
-    box: np.ndarray
-    area: np.ndarray
+    box: np.ndarray  #: float64, (N, 4), x, y, width, height; ``NO_NUMBER`` where there is none.
+    area: np.ndarray  #: float64, (N,), ``NO_NUMBER`` where there is none.
+    #: ``crowd``, ``ignore``: bool, (N,).
     crowd: np.ndarray
     ignore: np.ndarray
-    mask: np.ndarray
+    mask: np.ndarray  #: :data:`~mmguard.tools.scan.annotations.coco_masks.MASK`, (N,); (0,) where nobody asked.
 
     @classmethod
     def empty(cls) -> AnnotationColumns:
@@ -132,18 +127,13 @@ class AnnotationColumns(NamedTuple):
 
 
 class ImageColumns(NamedTuple):
-    """Images.
+    """Images."""
 
-    Attributes:
-        id (list[int]): Codes of ``Ids``.
-        height, width (list[float]): In pixels, ``NO_NUMBER`` where there is none.
-        name (list[str]): File, relative to the folder of the images.
-    """
-
-    id: List[int]
+    id: List[int]  #: Codes of ``Ids``.
+    #: ``height``, ``width``: In pixels, ``NO_NUMBER`` where there is none.
     height: List[float]
     width: List[float]
-    name: List[str]
+    name: List[str]  #: File, relative to the folder of the images.
 
     @property
     def sizes(self) -> np.ndarray:
@@ -170,11 +160,7 @@ def segments_of(records: Sequence[Any]) -> List[Any]:
 
 
 def annotation_columns(records: Sequence[Any], masks: bool = False) -> AnnotationColumns:
-    """Columns of typed records.
-
-    Args:
-        records (sequence): Of a type of :data:`TYPES`, or of :data:`TYPES_WITH_MASKS`.
-        masks (bool): Whether masks are asked for; segments have none.
+    """Return the columns of typed records; with ``masks`` of :data:`TYPES_WITH_MASKS`.
 
     Raises:
         OverflowError: An id beyond 64 bits; :func:`plain_columns` of :func:`untyped` records can do those.
@@ -201,15 +187,9 @@ def untyped(records: Sequence[Any]) -> List[Dict[str, Any]]:
 def plain_columns(
     records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str, masks: bool = False
 ) -> AnnotationColumns:
-    """Columns of whatever JSON holds in the place of annotations; what cannot be an annotation is a fault.
+    """Return the columns of whatever JSON holds in the place of annotations; what cannot be an annotation is a fault.
 
-    Args:
-        records (sequence): Elements of the array.
-        first (int): Number of the first one.
-        ids (Ids): Codes of unusual ids.
-        faults (Faults): Takes what is wrong.
-        source (str): The file.
-        masks (bool): Whether masks are asked for.
+    ``first`` is the number of the first record in the array.
     """
     columns: Tuple[List[Any], ...] = ([], [], [], [], [], [], [], [])
     for number, record in enumerate(records, first):

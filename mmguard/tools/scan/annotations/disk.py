@@ -14,9 +14,9 @@ import numpy as np
 
 from mmguard.files.inside import OUTSIDE, OutsideError, find_inside, resolve_inside
 from mmguard.files.regular import open_regular
-from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES
-from mmguard.tools.scan.fetched import HEAD
+from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.files import FILES, Content
@@ -88,13 +88,7 @@ def shown_size(image: Any) -> Size:
 
 
 def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:
-    """Compares a list of files with what its folders hold.
-
-    Args:
-        root (str): The folder that the names are relative to.
-        names (sequence of str): The files.
-        faults (Faults): Takes folders that cannot be looked into.
-        within (str): The folder that names must not leave. Default: ``root``.
+    """Compare a list of files with what its folders hold; names must not leave ``within``, by default ``root``.
 
     Returns:
         tuple[int, list[str]]: How many are missing, and the first of them, with what is there instead where only the

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, BinaryIO, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from mmguard.tools.scan.annotations.faults import short
+from mmguard.text.short import short
 
 #: Bytes decoded at a time.
 BLOCK = 1 << 21
@@ -30,12 +30,7 @@ _DIGITS = 2048
 
 
 class JsonFault(ValueError):
-    """The file cannot be read on from here.
-
-    Args:
-        what (str): What is wrong.
-        at (str): Where in the file.
-    """
+    """The file cannot be read on from here."""
 
     def __init__(self, what: str, at: str) -> None:
         super().__init__(f'{what} ({at})')
@@ -44,19 +39,12 @@ class JsonFault(ValueError):
 
 
 class Batch(NamedTuple):
-    """Some elements of an array.
+    """Some elements of an array."""
 
-    Attributes:
-        key (str): The key of the array in the top-level object.
-        first (int): Number of its first element. Every array that is met begins with a batch whose ``first`` is 0.
-        records (list): Records of the type asked for, or what ``json`` makes of them.
-        typed (bool): Whether they are of that type.
-    """
-
-    key: str
-    first: int
-    records: List[Any]
-    typed: bool
+    key: str  #: The key of the array in the top-level object.
+    first: int  #: Number of its first element. Every array that is met begins with a batch whose ``first`` is 0.
+    records: List[Any]  #: Records of the type asked for, or what ``json`` makes of them.
+    typed: bool  #: Whether they are of that type.
 
 
 class Stream:

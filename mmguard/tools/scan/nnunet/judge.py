@@ -13,7 +13,7 @@ import numpy as np
 from mmguard.findings import volumes as kinds
 from mmguard.findings.volumes import CaseFault
 from mmguard.text.words import counted
-from mmguard.tools.scan.names import printable
+from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, is_whole
 from mmguard.tools.scan.nnunet.spec import MSD, DatasetSpec
 from mmguard.tools.scan.nnunet.voxels import FRACTIONS, INF, NAN

@@ -17,51 +17,35 @@ _END = 32
 
 @dataclass
 class FileRecord:
-    """One volume.
+    """One volume."""
 
-    Args:
-        path (str): The file.
-        stamp (tuple, optional): Its size and time of change.
-        fault (str): Why it cannot be read, in two or three words; empty if it was read.
-        detail (str): The same with figures.
-        missing (int): Voxels that are missing at the end of the file.
-        dtype (str): Of the voxels as stored.
-        shape (list[int]): (channels, z, y, x), as nnU-Net has it.
-        dimension (int): Axes of the file.
-        spacing, origin, direction, affine (list[float]): See ``readers.volume.Geometry``.
-        form (str): What about its form nnU-Net does not take.
-        scaling (list[float]): slope and intercept of the header, where they change values.
-        values (dict[str, int]): Of labels, value as nnU-Net reads it (float32) -> voxels; the most frequent ones.
-        left_out (int): Voxels of further values.
-        fractions (int): Voxels that are no integers.
-        nan, inf (int): Voxels that are not finite.
-        pairs, unlike (int): Neighbours along a line, and those of them that differ; two of the most frequent value are
-            no pair. Of label files with many values.
-        slices (dict[str, dict[int, int]]): Value (or ``'nan'``, ``'inf'``, ``'fractions'``) that is not expected ->
-            slice -> voxels.
-    """
-
-    path: str
-    stamp: Optional[Stamp] = None
-    fault: str = ''
-    detail: str = ''
-    missing: int = 0
-    dtype: str = ''
-    shape: List[int] = field(default_factory=list)
-    dimension: int = 0
+    path: str  #: The file.
+    stamp: Optional[Stamp] = None  #: Its size and time of change.
+    fault: str = ''  #: Why it cannot be read, in two or three words; empty if it was read.
+    detail: str = ''  #: The same with figures.
+    missing: int = 0  #: Voxels that are missing at the end of the file.
+    dtype: str = ''  #: Of the voxels as stored.
+    shape: List[int] = field(default_factory=list)  #: (channels, z, y, x), as nnU-Net has it.
+    dimension: int = 0  #: Axes of the file.
+    #: ``spacing``, ``origin``, ``direction``, ``affine``: See ``readers.volume.Geometry``.
     spacing: List[float] = field(default_factory=list)
     origin: List[float] = field(default_factory=list)
     direction: List[float] = field(default_factory=list)
     affine: List[float] = field(default_factory=list)
-    form: str = ''
-    scaling: List[float] = field(default_factory=list)
+    form: str = ''  #: What about its form nnU-Net does not take.
+    scaling: List[float] = field(default_factory=list)  #: slope and intercept of the header, where they change values.
+    #: Of labels, value as nnU-Net reads it (float32) -> voxels; the most frequent ones.
     values: Dict[str, int] = field(default_factory=dict)
-    left_out: int = 0
-    fractions: int = 0
+    left_out: int = 0  #: Voxels of further values.
+    fractions: int = 0  #: Voxels that are no integers.
+    #: ``nan``, ``inf``: Voxels that are not finite.
     nan: int = 0
     inf: int = 0
+    #: ``pairs``, ``unlike``: Neighbours along a line, and those of them that differ; two of the most frequent value are
+    #: no pair. Of label files with many values.
     pairs: int = 0
     unlike: int = 0
+    #: Value (or ``'nan'``, ``'inf'``, ``'fractions'``) that is not expected -> slice -> voxels.
     slices: Dict[str, Dict[int, int]] = field(default_factory=dict)
 
     @property
@@ -96,24 +80,15 @@ class FileRecord:
 
 @dataclass
 class CaseRecord:
-    """One case.
+    """One case."""
 
-    Args:
-        path (str): Its label file: the key in the journal.
-        case (str): Its name.
-        reader (str): The class of nnU-Net that it was read as by.
-        expected (str): Which values were expected when it was read, as :func:`digest_of` says: of these no slices are
-            kept.
-        label (FileRecord, optional): The label file, where there is one.
-        images (list[FileRecord]): The image files.
-    """
-
-    path: str
-    case: str
-    reader: str = ''
+    path: str  #: Its label file: the key in the journal.
+    case: str  #: Its name.
+    reader: str = ''  #: The class of nnU-Net that it was read as by.
+    #: Which values were expected when it was read, as :func:`digest_of` says: of these no slices are kept.
     expected: str = ''
-    label: Optional[FileRecord] = None
-    images: List[FileRecord] = field(default_factory=list)
+    label: Optional[FileRecord] = None  #: The label file, where there is one.
+    images: List[FileRecord] = field(default_factory=list)  #: The image files.
 
     def to_line(self) -> str:
         """One line of JSON, what is empty left out."""

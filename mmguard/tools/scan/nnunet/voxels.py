@@ -162,12 +162,7 @@ def _note(record: FileRecord, value: str, where: np.ndarray, begin: int, lines: 
 
 
 def relabelled(record: CaseRecord, label_map: Sequence[Tuple[int, int]] = (), rounded: bool = False) -> CaseRecord:
-    """A case with other labels.
-
-    Args:
-        label_map: (value, label) pairs.
-        rounded (bool): Values become the nearest integers.
-    """
+    """Return a case with other labels, of (value, label) pairs; ``rounded`` takes the nearest integers first."""
     label = record.label
     if label is None or not label.is_read or label.left_out:
         return record

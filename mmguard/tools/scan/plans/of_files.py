@@ -11,11 +11,10 @@ from mmguard.config.detr_yaml import read_detr_yaml
 from mmguard.findings.facts import ConfigFacts, LabelFacts
 from mmguard.labels.numbering import COCO, IDS
 from mmguard.labels.spaces.space import label_map_of
-from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.plans.plan import AnnotationSource, CannotScan, Plan, is_left_out
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.sources.folder import FolderSource
-from mmguard.tools.scan.sources.labelmap import read_labelmap
-from mmguard.tools.scan.sources.layout import label_and_image_folders
+from mmguard.tools.scan.sources.folders import label_and_image_folders, read_labelmap
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
 from mmguard.tools.scan.sources.other_files import words_of_json
 from mmguard.tools.storage.files import FILES
@@ -157,7 +156,7 @@ def labelme_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -
 
 
 def class_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations.class_folders import scan_class_folder, splits_of_classes
+    from mmguard.tools.scan.annotations.image_labels import scan_class_folder, splits_of_classes
 
     folders = splits_of_classes(target)
     train = next(iter(folders.values()), '')

@@ -56,9 +56,5 @@ class MapSource:
         return []
 
     def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
-        """What the framework's own loader makes of a few of the files; ``None`` where none is known.
-
-        Args:
-            copies (dict[str, str]): File -> what is read in its place.
-        """
+        """Return what the framework's own loader makes of a few of the files; ``copies`` are read in place of them."""
         return None

@@ -6,32 +6,26 @@ import copy
 from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from mmguard.config.classes import name_of
 from mmguard.findings.facts import LoaderFacts
 from mmguard.text.words import counted
 from mmguard.tools.scan.record import MapItem
-from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings, as_pairs
+from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
 from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.loader import ask_loader, spread
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import common_folder, without_secrets
 
-SPLITS = ('train', 'val', 'test')
 #: What a loader says of where files are read; the second as it was called before.
 _READERS = ('backend_args', 'file_client_args')
 
 
 class SplitSet(NamedTuple):
-    """One data set of a config, out of its wrappers.
+    """One data set of a config, out of its wrappers."""
 
-    Attributes:
-        name (str): The splits that use it, ``'val, test'``; numbered where a split joins several.
-        config (dict): Of the data set.
-        pipeline (list[dict]): Its transforms, those of its wrappers behind them.
-    """
-
-    name: str
-    config: Mapping[str, Any]
-    pipeline: List[Mapping[str, Any]]
+    name: str  #: The splits that use it, ``'val, test'``; numbered where a split joins several.
+    config: Mapping[str, Any]  #: Of the data set.
+    pipeline: List[Mapping[str, Any]]  #: Its transforms, those of its wrappers behind them.
 
 
 def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> List[SplitSet]:
@@ -88,24 +82,13 @@ class _Loading(NamedTuple):
 def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
     for transform in pipeline:
-        name = type_name(transform)
+        name = name_of(transform.get('type'))
         if not loader and name.startswith('Load') and 'Annotation' in name:
             loader = name
             backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
         elif name == 'GuardSegLabels' and not guard_map:
             guard_map = as_pairs(transform.get('label_map'))
     return _Loading(loader, backend, guard_map)
-
-
-def type_name(part: Any) -> str:
-    """The class that a part of a config names, scope and module left out.
-
-    Example:
-        >>> type_name(dict(type='mmseg.LoadAnnotations'))
-        'LoadAnnotations'
-    """
-    kind = part.get('type', '') if hasattr(part, 'get') else type(part)
-    return getattr(kind, '__name__', str(kind)).rsplit('.', 1)[-1]
 
 
 class ConfigSource(MapSource):
@@ -122,7 +105,7 @@ class ConfigSource(MapSource):
 
     def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
         for transform in split.pipeline:
-            if type_name(transform).startswith('Load'):
+            if name_of(transform.get('type')).startswith('Load'):
                 check_backend(next((transform[key] for key in _READERS if transform.get(key)), None))
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()

@@ -6,13 +6,12 @@ import os
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
-from mmguard.tools.scan.arrays import ARRAY_ENDING, is_array_name
 from mmguard.tools.scan.faults import fault_of
+from mmguard.tools.scan.forms import ARRAY_ENDING, is_array_name
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.folders import Folder, files_in, is_image_name, walk
-from mmguard.tools.scan.sources.layout import label_and_image_folders
+from mmguard.tools.scan.sources.folders import Folder, files_in, is_image_name, label_and_image_folders, walk
 from mmguard.tools.scan.sources.loader import SAMPLE
 from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
 from mmguard.tools.storage.files import FILES
@@ -215,12 +214,7 @@ class FolderSource(MapSource):
 
 
 def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
-    """The label maps that a scan of a folder reads, images beside them left out.
-
-    Args:
-        root (str): The folder of a data set, or of its label maps.
-        suffix (str, optional): As for :class:`FolderSource`.
-    """
+    """Return the label maps that a scan of a folder reads, images next to them left out."""
     folders = label_and_image_folders(root)
     source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
     return [item.path for item in source.items()]

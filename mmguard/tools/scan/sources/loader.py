@@ -14,7 +14,7 @@ from mmguard.config.classes import name_of
 from mmguard.findings.facts import LoaderFacts
 from mmguard.labels.space import value_counts
 from mmguard.text.failures import words_of
-from mmguard.tools.scan.names import printable
+from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
@@ -47,13 +47,9 @@ def ask_loader(
     settings: MapSettings,
     root: Optional[str] = None,
 ) -> LoaderFacts:
-    """Runs the pipeline up to the loading of the annotations, and compares.
+    """Run the pipeline up to the loading of the annotations, and compare with what the scan makes of the values.
 
-    Args:
-        infos (list[dict]): What the data set's class hands to its pipeline, of the sampled files.
-        pipeline (list[dict]): The transforms.
-        settings (MapSettings): What the scan makes of values.
-        root (str, optional): Files are named relative to it.
+    ``infos`` is what the data set's class hands to its pipeline, of the sampled files.
     """
     try:
         with warnings.catch_warnings():  # each edit that is tried would say them again

@@ -23,12 +23,7 @@ _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def words_of(files: Sequence[str], suffix: str = '') -> str:
-    """What these files are, and what to name instead.
-
-    Args:
-        files (list[str]): Those that were found, the first ones.
-        suffix (str): How the names of label maps were to end.
-    """
+    """Say what the first files that were found are, and what to name instead."""
     if not files:
         return 'It holds no files: is the path right, is a disk not mounted?'
     if suffix:

@@ -38,17 +38,11 @@ _LABELS = r'(objects|labels?)'
 
 
 class _Program(NamedTuple):
-    """Files of one kind.
+    """Files of one kind."""
 
-    Attributes:
-        ending (str): How their names end.
-        mark (Pattern): What stands in their beginning.
-        words (str): What they are, and what to do.
-    """
-
-    ending: str
-    mark: Pattern[bytes]
-    words: str
+    ending: str  #: How their names end.
+    mark: Pattern[bytes]  #: What stands in their beginning.
+    words: str  #: What they are, and what to do.
 
 
 _KNOWN = [
@@ -82,11 +76,7 @@ _KNOWN = [
 
 
 def words_of_program(target: str) -> str:
-    """What a file, or the first file of such a kind in a folder, is; empty for those of nobody that is known.
-
-    Args:
-        target (str): A file or a folder on disk.
-    """
+    """Say what a file, or the first file of such a kind in a folder on disk, is; empty where it is not known."""
     if os.path.isfile(target):
         return _words_of(target, os.path.dirname(os.path.abspath(target)))
     seen = 0

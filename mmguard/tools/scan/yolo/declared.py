@@ -10,11 +10,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.tools.scan.annotations.faults import short
+from mmguard.text.short import short
+from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, joined
 
-SPLITS = ('train', 'val', 'test')
 #: Lists of names, one a line, as darknet and labelling tools write them.
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
 #: More classes have no names.
@@ -29,25 +29,16 @@ _OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 @dataclass
 class Declared:
-    """What is declared.
+    """What is declared."""
 
-    Args:
-        file (str): The data.yaml, or the list of names; empty: there is none.
-        root (str): The folder that its paths are relative to.
-        names (list[str]): By class id; empty: nobody names them.
-        num_classes (int, optional): ``nc``, or as many as there are names.
-        kpt_shape (tuple, optional): Points, and numbers of each.
-        splits (dict[str, list[str]]): Split -> folders and lists of images, as they are written.
-        faults (list[str]): What ultralytics stops at.
-    """
-
-    file: str = ''
-    root: str = ''
-    names: List[str] = field(default_factory=list)
-    num_classes: Optional[int] = None
-    kpt_shape: Optional[Tuple[int, int]] = None
+    file: str = ''  #: The data.yaml, or the list of names; empty: there is none.
+    root: str = ''  #: The folder that its paths are relative to.
+    names: List[str] = field(default_factory=list)  #: By class id; empty: nobody names them.
+    num_classes: Optional[int] = None  #: ``nc``, or as many as there are names.
+    kpt_shape: Optional[Tuple[int, int]] = None  #: Points, and numbers of each.
+    #: Split -> folders and lists of images, as they are written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
-    faults: List[str] = field(default_factory=list)
+    faults: List[str] = field(default_factory=list)  #: What ultralytics stops at.
 
 
 def is_data_yaml(path: str) -> bool:

@@ -12,15 +12,21 @@ from mmguard.findings import yolo
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.instances import LABEL_REASON
-from mmguard.tools.scan.annotations.faults import NAMED
 from mmguard.tools.scan.annotations.table import EXAMPLES, Table, facts_of, side_by_side
-from mmguard.tools.scan.chunks import in_chunks
-from mmguard.tools.scan.engine import Mapper, scan_here
-from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.engine import Mapper, in_chunks, scan_here
+from mmguard.tools.scan.faults import NAMED, Examples
 from mmguard.tools.scan.yolo.declared import Declared
 from mmguard.tools.scan.yolo.listing import Listing
-from mmguard.tools.scan.yolo.rows import BOX, COLUMNS, CORNERS, IS_BEYOND, IS_IN_PIXELS, SLACK
-from mmguard.tools.scan.yolo.settings import TextSettings, TextsRead
+from mmguard.tools.scan.yolo.settings import (
+    BOX,
+    COLUMNS,
+    CORNERS,
+    IS_BEYOND,
+    IS_IN_PIXELS,
+    SLACK,
+    TextSettings,
+    TextsRead,
+)
 
 #: Label files that make a task: a tenth of a millisecond each.
 _PER_TASK = 512
@@ -34,15 +40,7 @@ def scan_texts(
     mapper: Mapper = scan_here,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> LabelFacts:
-    """Reads the label files of a YOLO data set, and the heads of its images. Never raises for what they hold.
-
-    Args:
-        listing (Listing): The label files and images.
-        declared (Declared): Names, number of classes, keypoints.
-        root (str): Files are named relative to it.
-        num_classes (int, optional): Classes of the head. Default: what is declared, else what the label files need.
-        mapper (callable): Where they are read.
-        on_files (callable): Called with the number of files done since the last call.
+    """Read the label files of a YOLO data set, and the heads of its images. Never raise for what they hold.
 
     Returns:
         LabelFacts: ``kind='instances'``; examples show fractions, as the label files do.

@@ -8,10 +8,10 @@ from typing import Callable, List, Optional, Sequence
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.engine import Mapper, scan_here
+from mmguard.tools.scan.settings import SPLITS
 from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import looks_like_yolo
 from mmguard.tools.scan.yolo.declared import (
-    SPLITS,
     Declared,
     data_yaml_in,
     declares_names,
@@ -33,25 +33,15 @@ _FAR_FOLDERS = 8
 
 @dataclass
 class YoloSet:
-    """One data set.
+    """One data set."""
 
-    Args:
-        name (str): A split, or what the user named.
-        target (str): What the user named: a folder, a data.yaml, a list of images or a label file.
-        root (str): Files are named relative to it.
-        declared (Declared): Names, number of classes, keypoints.
-        places (list[str], optional): Folders and lists of images. ``None``: what lies in the root.
-        images (str, optional): Folder of the images, where the user said so.
-        notes (list[str]): What the user should know of it.
-    """
-
-    name: str
-    target: str
-    root: str
-    declared: Declared
-    places: Optional[List[str]] = None
-    images: Optional[str] = None
-    notes: List[str] = field(default_factory=list)
+    name: str  #: A split, or what the user named.
+    target: str  #: What the user named: a folder, a data.yaml, a list of images or a label file.
+    root: str  #: Files are named relative to it.
+    declared: Declared  #: Names, number of classes, keypoints.
+    places: Optional[List[str]] = None  #: Folders and lists of images. ``None``: what lies in the root.
+    images: Optional[str] = None  #: Folder of the images, where the user said so.
+    notes: List[str] = field(default_factory=list)  #: What the user should know of it.
 
     def listing(self) -> Listing:
         listing = list_texts(self.root, self.images) if self.places is None else list_images(self.places)
@@ -84,13 +74,7 @@ def is_yolo(target: str) -> bool:
 
 
 def yolo_sets(target: str, splits: Sequence[str] = SPLITS, images: Optional[str] = None) -> List[YoloSet]:
-    """The data sets that a target names; none where its data.yaml names no images of these splits.
-
-    Args:
-        target (str): One for which :func:`is_yolo` holds.
-        splits (list[str]): Of a data.yaml.
-        images (str, optional): Folder of the images of a folder of label files.
-    """
+    """Return the data sets of a YOLO target; none where its data.yaml names no images of these splits."""
     is_folder = FILES.is_folder(target)
     file = data_yaml_in(target) if is_folder else target if is_data_yaml(target) else ''
     if file:

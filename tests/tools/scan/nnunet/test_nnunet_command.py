@@ -16,7 +16,7 @@ from nnunet_sets import LABELS, affine_of, cut, make_set, organ, picture, plant,
 from scans import codes, scan
 
 from mmguard.cli import main
-from mmguard.tools.scan.nnunet import read_case as settings_module
+from mmguard.tools.scan.nnunet import cases as settings_module
 
 pytest.importorskip('nibabel')
 

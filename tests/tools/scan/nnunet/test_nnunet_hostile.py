@@ -17,8 +17,7 @@ from nnunet_sets import affine_of, make_set, organ, picture, save, write_json
 from mmguard.cli import main
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.nnunet.cases import CaseItem
-from mmguard.tools.scan.nnunet.read_case import read_case
+from mmguard.tools.scan.nnunet.cases import CaseItem, read_case
 from mmguard.tools.scan.nnunet.record import CaseRecord
 from mmguard.tools.scan.nnunet.source import CaseSource
 

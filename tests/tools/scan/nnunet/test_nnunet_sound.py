@@ -16,8 +16,7 @@ from file_mutations import mutated
 from nnunet_sets import make_set, organ, save, write_json
 
 from mmguard.cli import main
-from mmguard.tools.scan.nnunet.cases import CaseItem
-from mmguard.tools.scan.nnunet.read_case import read_case
+from mmguard.tools.scan.nnunet.cases import CaseItem, read_case
 from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord
 
 nibabel = pytest.importorskip('nibabel')
