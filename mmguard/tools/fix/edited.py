@@ -13,7 +13,7 @@ from mmguard.findings.together import Offer, as_one, objection
 from mmguard.text.words import counted
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
-from mmguard.tools.scan.plans.plan import Plan
+from mmguard.tools.scan.plans import Plan
 from mmguard.tools.scan.processes import LocalProcesses, cores
 from mmguard.tools.scan.run import offers_of, run_plan
 from mmguard.tools.scan.settings import ScanOptions

@@ -13,7 +13,7 @@ from mmguard.tools.fix.options import CannotCorrect, FixOptions, as_label_map
 from mmguard.tools.scan import target as formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
-from mmguard.tools.scan.sources.other_programs import words_of_program
+from mmguard.tools.scan.sources.other_files import words_of_program
 from mmguard.tools.storage.urls import below
 
 #: Of a VOC data set: nothing in it is a label.

@@ -56,10 +56,10 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.findings.wording import apply_hint, fix_hint
     from mmguard.text.console import Console
     from mmguard.tools.outputs import write_json
+    from mmguard.tools.scan.engine import MapSource
     from mmguard.tools.scan.nnunet.source import CaseSource
     from mmguard.tools.scan.output import ScanProgress, as_json, show, show_failed, write_page
     from mmguard.tools.scan.run import run_plan
-    from mmguard.tools.scan.sources.base import MapSource
     from mmguard.tools.scan.target import plan_of
     from mmguard.tools.storage.urls import entered
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import time
 from dataclasses import dataclass
-from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, TypeVar
+from types import MappingProxyType
+from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, TypeVar
 
 import numpy as np
 
+from mmguard.findings.facts import LoaderFacts
 from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem, fetched, is_far, stamped
@@ -30,16 +32,13 @@ FAR = 8
 
 
 class TaskSize:
-    """Files per task, from how long the files so far took.
+    """Files per task, from how long the files so far took; ``longer`` times as long as on this machine.
 
     Example:
         >>> size = TaskSize()
         >>> size.learn(files=2, work=0.02, clock=0.03)
         >>> size()
         4
-
-    Attributes:
-        longer (int): So many times as long as on this machine.
     """
 
     def __init__(self, longer: int = 1) -> None:
@@ -156,3 +155,45 @@ def scan_maps(
         size.learn(len(result.lines), result.work, result.clock)
         on_files(len(result.lines))
     return done
+
+
+class MapSource:
+    """A data set of label maps: a folder, or ``'train'``; files are named relative to ``root``."""
+
+    def __init__(
+        self, name: str, settings: MapSettings, root: Optional[str] = None, class_names: Optional[List[str]] = None
+    ) -> None:
+        self.name = name
+        self.settings = settings
+        self.root = root
+        #: Where its label maps lie.
+        self.folder = root or ''
+        #: How their names end, where other images lie beside them.
+        self.suffix = ''
+        self.class_names = class_names or []
+        #: What was noticed while the files were listed: partners that are missing, folders that cannot be read.
+        self.noticed = MapSummary(settings)
+        #: (r, g, b) -> class, where a file beside the label maps says it.
+        self.declared: Dict[Tuple[int, int, int], str] = {}
+        #: What the user should know of how the files were chosen.
+        self.notes: List[str] = []
+
+    def items(self) -> Iterator[MapItem]:
+        """The files, one after the other; may be asked for once."""
+        raise TypeError(f'{type(self).__name__} lists no files')
+
+    def listed(self) -> Optional[List[MapItem]]:
+        """The files, where a config names them: with another config they may be others."""
+        return None
+
+    def count(self) -> Optional[int]:
+        """About how many there are, for the progress bar; ``None`` where counting would take long."""
+        return None
+
+    def sample(self) -> List[str]:
+        """A few of the files, for a trial."""
+        return []
+
+    def ask_loader(self, copies: Mapping[str, str] = MappingProxyType({})) -> Optional[LoaderFacts]:
+        """Return what the framework's own loader makes of a few of the files; ``copies`` are read in place of them."""
+        return None

@@ -123,12 +123,7 @@ class Faults:
         return bool(self._places)
 
     def add(self, what: str, where: str) -> None:
-        """Writes down one fault.
-
-        Args:
-            what (str): What is wrong, in the same words wherever it is the same.
-            where (str): The file, and the place in it.
-        """
+        """Write down what is wrong, in the same words wherever it is the same, and the place."""
         places = self._places.setdefault(what, [])
         if len(places) < NAMED:
             places.append(where)

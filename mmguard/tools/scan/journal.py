@@ -19,13 +19,9 @@ _LONGEST = 1 << 25
 
 
 class Journal:
-    """One JSON line per file, keyed by path, size and time of change.
+    """One JSON line per file, keyed by path, size and time of change; its folder is made.
 
-    Looking up costs 16 bytes of memory per file; the lines stay on disk.
-
-    Args:
-        path (str): The file. Its folder is made.
-        resume (bool): Go on with what it holds. Otherwise it starts anew.
+    Looking up costs 16 bytes of memory per file; the lines stay on disk. Without ``resume`` it starts empty.
 
     Raises:
         OSError: It cannot be written.

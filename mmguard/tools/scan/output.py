@@ -15,10 +15,10 @@ from mmguard.findings.wording import unpack
 from mmguard.text.console import Console, Table, Text
 from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.run import SetResult
-from mmguard.tools.scan.sources.base import MapSource
 
 _SECONDS = 0.2
 

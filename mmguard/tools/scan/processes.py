@@ -42,11 +42,7 @@ def cores() -> int:
 
 
 class LocalProcesses:
-    """Runs chunks in processes. A file that kills its process (a bug of a decoder, lack of memory) is reported as such.
-
-    Args:
-        processes (int): How many.
-    """
+    """Runner of chunks in processes. A file that kills its process (a decoder, lack of memory) is reported as such."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes

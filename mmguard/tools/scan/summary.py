@@ -21,14 +21,11 @@ _AS_STORED = {'gray8', 'palette8', 'bool'}
 
 
 class MapSummary:
-    """Adds up records of label maps.
+    """Sum of records of label maps.
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has no more than 65,536 stored values
     and 256 colours; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
     number of files.
-
-    Args:
-        settings (MapSettings): What training makes of the values.
     """
 
     def __init__(self, settings: MapSettings) -> None:

@@ -13,21 +13,24 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import ConfigFacts
 from mmguard.tools.scan.forms import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
-from mmguard.tools.scan.plans.of_files import (
+from mmguard.tools.scan.plans import (
+    CannotScan,
+    Plan,
     class_folder_plan,
     coco_folder_plan,
     coco_plan,
+    config_plan,
     detr_plan,
     labelme_plan,
     map_plan,
+    read,
     voc_plan,
     yolo_plan,
 )
-from mmguard.tools.scan.plans.plan import CannotScan, Plan, config_plan, read
 from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
-from mmguard.tools.scan.sources.other_programs import words_of_program
+from mmguard.tools.scan.sources.other_files import words_of_program
 from mmguard.tools.scan.tried import with_copies
 from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
@@ -71,12 +74,12 @@ def format_of(target: str, suffix: Optional[str] = None) -> str:
 
 def _formats() -> List[_Format]:
     """In the order in which they are looked for: the signs of one may stand beside those of a later one."""
-    from mmguard.tools.scan.annotations.coco_folder import coco_files
+    from mmguard.tools.scan.annotations.coco_file import coco_files
     from mmguard.tools.scan.annotations.image_labels import splits_of_classes
     from mmguard.tools.scan.annotations.labelme import is_labelme
     from mmguard.tools.scan.annotations.voc import is_voc
     from mmguard.tools.scan.nnunet.source import raw_datasets
-    from mmguard.tools.scan.sources.other_programs import words_of_program
+    from mmguard.tools.scan.sources.other_files import words_of_program
     from mmguard.tools.scan.yolo.sets import is_yolo
 
     return [
@@ -117,13 +120,9 @@ _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
 def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = MappingProxyType({})) -> Plan:
-    """Finds out what a target is, by its name and its first files.
+    """Plan the scan of a target: an mm config (a file, or ``'mmseg::pidnet/....py'``), or files of labels.
 
-    Args:
-        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a folder of label maps,
-            one label map, or a folder or file of a format that :mod:`~mmguard.tools.scan.target` knows.
-        options (ScanOptions): What the user says about it.
-        copies (dict[str, str]): File that the target names -> what is read in its place.
+    ``copies``, file that the target names -> what is read in its place, are of a trial.
 
     Raises:
         CannotScan: It is none of them, or does not exist.

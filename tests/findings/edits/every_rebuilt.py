@@ -25,7 +25,7 @@ from truth import judge_report, read_truth
 
 from mmguard.config.read import read_config
 from mmguard.findings.wording import unpack
-from mmguard.tools.scan.plans.plan import CannotScan
+from mmguard.tools.scan.plans import CannotScan
 from mmguard.tools.scan.settings import SPLITS
 
 REPORTS = {f'{path.parents[1].name}/{path.parent.name}': path for path in sorted(CASES.glob('set*/*/gen.py'))}

@@ -12,7 +12,7 @@ from PIL import Image
 from mmguard.files.inside import OUTSIDE
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.tools.scan.annotations.coco import scan_coco
-from mmguard.tools.scan.annotations.coco_folder import coco_files
+from mmguard.tools.scan.annotations.coco_file import coco_files
 from mmguard.tools.scan.annotations.labelme import scan_labelme
 from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.annotations.voc import scan_voc

@@ -17,8 +17,7 @@ from mmseg.datasets.transforms import LoadAnnotations
 from PIL import Image
 
 from mmguard.labels.space import value_counts
-from mmguard.tools.scan.edges import count_between
-from mmguard.tools.scan.read import read_map
+from mmguard.tools.scan.read import count_between, read_map
 from mmguard.tools.scan.record import MapItem, MapRecord
 from mmguard.tools.scan.settings import MapSettings, as_pairs
 from mmguard.tools.scan.summary import MapSummary

@@ -49,14 +49,10 @@ class DetDataset:
 def scan_detection_config(
     cfg: Any, split: str = 'train', num_classes: Optional[int] = None, masks: bool = False
 ) -> LabelFacts:
-    """Scans the annotation files of one split of a config.
+    """Scan the annotation files of one split of a config of mmdet.
 
-    Args:
-        cfg (Config or dict): A config of mmdet, loaded.
-        split (str): ``'train'``, ``'val'`` or ``'test'``.
-        num_classes (int, optional): Classes of the head. Default: as the model's heads say, or as many as the class
-            list has where the config has no model.
-        masks (bool): Masks are read in any case, not only where the config asks for them.
+    The classes are those of the model's heads, or of the class list where the config has no model. With ``masks`` they
+    are read in any case, not only where the config asks for them.
 
     Returns:
         LabelFacts: Of all data sets of the split together.

@@ -48,13 +48,11 @@ class Batch(NamedTuple):
 
 
 class Stream:
-    """Reads the arrays of the top-level object of a JSON file.
+    """Reader of the arrays of the top-level object of a JSON file, ``block`` bytes at a time.
 
     Args:
-        file (BinaryIO): The file.
         types (dict[str, type]): Key of an array -> msgspec type of its elements. Other keys are skipped.
         warn (callable): Called with what is wrong, and where, if reading can go on.
-        block (int): Bytes decoded at a time, unless one element is longer.
 
     Raises:
         ModuleNotFoundError: msgspec is not installed.

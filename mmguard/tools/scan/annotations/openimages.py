@@ -28,15 +28,10 @@ def scan_openimages(
     num_classes: Optional[int] = None,
     images: Optional[str] = None,
 ) -> LabelFacts:
-    """Reads OpenImages' boxes. Never raises for what the files hold.
+    """Read OpenImages' boxes. Never raise for what the files hold.
 
-    Boxes are judged as fractions: inside an image is (0, 1).
-
-    Args:
-        ann_file (str): ``*-annotations-bbox.csv``.
-        label_file (str): ``class-descriptions-boxable.csv``: a label is the place of its line.
-        num_classes (int, optional): Classes of the head. Default: the lines of ``label_file``.
-        images (str, optional): Folder of the images; given, missing files are looked for.
+    Boxes are judged as fractions: inside an image is (0, 1). A label is the place of its line in ``label_file``, which
+    is ``class-descriptions-boxable.csv``; missing files are looked for where ``images`` is given.
 
     Returns:
         LabelFacts: ``kind='instances'``; examples show fractions, as the file does.

@@ -13,9 +13,8 @@ from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, Cas
 from mmguard.tools.scan.faults import CRASHES, fault_of
 from mmguard.tools.scan.nnunet.readers.choose import open_volume
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead
-from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, digest_of
+from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec
-from mmguard.tools.scan.nnunet.voxels import count_labels, count_not_finite
 from mmguard.tools.storage.files import FILES
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')

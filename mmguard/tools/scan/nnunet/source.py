@@ -18,9 +18,8 @@ from mmguard.tools.scan.nnunet.cases import CaseItem, CaseSettings, Listing, lis
 from mmguard.tools.scan.nnunet.judge import Fault, Judge
 from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.tools.scan.nnunet.readers.volume import gzip_decoder
-from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of, is_whole
+from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of, is_whole, relabelled
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
-from mmguard.tools.scan.nnunet.voxels import relabelled
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
 
@@ -31,12 +30,7 @@ _MAX_VALUES = 1 << 16
 
 
 class CaseSummary:
-    """Adds up cases. What it holds of clean cases does not grow with their number; of faulty ones it keeps all.
-
-    Args:
-        spec (DatasetSpec): What dataset.json declares.
-        root (str): The folder of the data set.
-    """
+    """Sum of cases. What it holds of clean cases does not grow with their number; of faulty ones it keeps all."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec
@@ -80,12 +74,7 @@ class CaseSummary:
         self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
 
     def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
-        """What the diagnosis asks for.
-
-        Args:
-            listing (Listing): The cases, and what is missing of them.
-            reader (str): nnU-Net's class that reads them.
-        """
+        """Return what the diagnosis asks for."""
         spec = self.spec
         by_kind: Dict[str, List[CaseFault]] = {}
         for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
@@ -142,11 +131,7 @@ class CasesScanned:
 
 
 class CaseSource:
-    """A raw data set of nnU-Net.
-
-    Args:
-        root (str): The folder that holds dataset.json.
-    """
+    """A raw data set of nnU-Net: the folder that holds dataset.json."""
 
     def __init__(self, root: str) -> None:
         self.name = root
@@ -177,13 +162,7 @@ class CaseSource:
     def scan(
         self, mapper: Mapper, journal: Optional[Journal] = None, on_files: Callable[[int], None] = lambda files: None
     ) -> CasesScanned:
-        """Reads all cases.
-
-        Args:
-            mapper (callable): Where they are read.
-            journal (Journal, optional): Where records go, and where those of unchanged cases come from.
-            on_files (callable): Called with the number of cases done since the last call.
-        """
+        """Read all cases; records go to the journal, and those of unchanged cases come from it."""
         settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
         summary = CaseSummary(self.spec, self.root)
         decoded = reused = 0
@@ -217,12 +196,7 @@ class CaseSource:
         return CasesScanned(summary.to_facts(self.listing, self.reader), decoded, reused)
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """The facts as they will be, after a scan, with other entries in dataset.json and other labels in the files.
-
-        Args:
-            dataset_json: (key, value) pairs.
-            changes: Of the label files, see :func:`relabelled`.
-        """
+        """Return the facts, after a scan, with other entries in dataset.json and with :func:`relabelled` files."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})

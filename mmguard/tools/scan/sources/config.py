@@ -9,9 +9,9 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from mmguard.config.classes import name_of
 from mmguard.findings.facts import LoaderFacts
 from mmguard.text.words import counted
+from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
-from mmguard.tools.scan.sources.base import MapSource
 from mmguard.tools.scan.sources.loader import ask_loader, spread
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import common_folder, without_secrets
@@ -94,10 +94,7 @@ def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
 class ConfigSource(MapSource):
     """A data set of an mmseg config: the files that its own class lists, with its own label map.
 
-    Args:
-        split (SplitSet): The data set.
-        num_classes (int, optional): Of the head. ``None``: as many as the data set has classes.
-        ignore_index (int): Of the head.
+    It has as many classes as the head, or without ``num_classes`` as it names.
 
     Raises:
         Exception: What the data set's class raises where it does not find its files.

@@ -6,12 +6,19 @@ import os
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
+from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import ARRAY_ENDING, is_array_name
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.folders import Folder, files_in, is_image_name, label_and_image_folders, walk
+from mmguard.tools.scan.sources.folders import (
+    TRAINED_ENDINGS,
+    Folder,
+    files_in,
+    is_image_name,
+    label_and_image_folders,
+    walk,
+)
 from mmguard.tools.scan.sources.loader import SAMPLE
 from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
 from mmguard.tools.storage.files import FILES
@@ -24,8 +31,6 @@ LABEL_TAILS = (
     '_masks', '_seg', '_gt', '_L', '-label', '-mask', '.label', '.mask',
 )  # fmt: skip
 IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat')
-#: Of data sets that keep several kinds of label files side by side: which one is trained on.
-TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
 
 
 def label_key(stem: str) -> str:
@@ -49,11 +54,7 @@ def _without(stem: str, tails: Tuple[str, ...]) -> str:
 
 
 class Partners:
-    """The images of one folder, to be found by the stems of labels.
-
-    Args:
-        names (list[str]): File names of the images.
-    """
+    """The images of one folder, to be found by the stems of labels."""
 
     def __init__(self, names: List[str]) -> None:
         self._by_stem: Dict[str, str] = {}
@@ -76,14 +77,10 @@ class Partners:
 
 
 class FolderSource(MapSource):
-    """Label maps in a folder and those in it.
+    """Label maps in a folder and those in it, or one file; ``images`` is laid out alike.
 
-    Args:
-        root (str): The folder, or one file.
-        settings (MapSettings): How they are loaded.
-        images (str, optional): Folder of their images, laid out alike.
-        suffix (str, optional): How the names of label maps end. ``None``: any image; where Cityscapes' files lie side
-            by side, ``_labelTrainIds.png`` before ``_labelIds.png``.
+    Without ``suffix`` any image is one, but where Cityscapes' files are together, ``_labelTrainIds.png`` comes before
+    ``_labelIds.png``.
 
     Raises:
         FileNotFoundError: ``root`` or ``images`` does not exist.

@@ -27,6 +27,8 @@ IMAGE_ENDINGS = (
     '.jp2',
 )
 
+#: Of data sets that keep several kinds of label files side by side: which one is trained on.
+TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
 #: A server may list a folder in itself; nobody lays out labels deeper than this.
 _DEEPEST = 32
 

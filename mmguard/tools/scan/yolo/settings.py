@@ -221,22 +221,14 @@ def _fault_by_pillow(file: Union[str, BinaryIO], whole: bool = True) -> str:
 
 
 class TextsRead(NamedTuple):
-    """What one task found.
+    """What one task found."""
 
-    Attributes:
-        items (int): How many it read.
-        columns (np.ndarray): The rows, see :mod:`mmguard.tools.scan.yolo.settings`.
-        refused (dict[str, Examples]), refused_in (set[int]): As in ``TextRows``.
-        faults (dict[str, Examples]): What is wrong with a file -> (its place, whether it is the image).
-        faulty (set): The same of every such file.
-    """
-
-    items: int
-    columns: np.ndarray
-    refused: Dict[str, Examples]
+    items: int  #: How many it read.
+    columns: np.ndarray  #: float64 (N, 9), the rows.
+    refused: Dict[str, Examples]  #: As in ``TextRows``.
     refused_in: Set[int]
-    faults: Dict[str, Examples]
-    faulty: Set[Tuple[int, bool]]
+    faults: Dict[str, Examples]  #: What is wrong with a file -> (its place, whether it is the image).
+    faulty: Set[Tuple[int, bool]]  #: The same of every such file.
 
 
 @dataclass(frozen=True)

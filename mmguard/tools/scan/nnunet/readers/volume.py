@@ -17,13 +17,7 @@ BLOCK = 1 << 16
 
 
 class CannotRead(Exception):
-    """Why a volume cannot be read.
-
-    Args:
-        fault (str): In two or three words, ``'truncated'``.
-        detail (str): The same with figures, or in the words of the reader.
-        missing (int): Bytes of voxels that are missing at the end.
-    """
+    """Why a volume cannot be read: in two or three words, with figures, and how many bytes of voxels are missing."""
 
     def __init__(self, fault: str, detail: str = '', missing: int = 0) -> None:
         super().__init__(detail or fault)
@@ -97,14 +91,10 @@ _AT_ONCE = 1 << 29
 
 
 class Content:
-    """The content of a file.
-
-    Args:
-        path (str): The file.
-        file (file object): The same, opened for reading bytes, at its beginning.
+    """The content of a file that was opened for reading bytes, at its beginning.
 
     Raises:
-        CannotRead: It is empty or no file.
+        CannotRead: It is empty or not a file.
     """
 
     def __init__(self, path: str, file: IO[bytes]) -> None:
@@ -133,7 +123,7 @@ class Content:
         return inflated
 
     def check(self, begin: int, length: int) -> None:
-        """Sees to it that all is there, gzip's checksum included.
+        """Check that all is there, gzip's checksum included.
 
         Raises:
             CannotRead: It is not.
@@ -144,12 +134,7 @@ class Content:
                 pass
 
     def blocks(self, begin: int, length: int, size: int) -> Iterator[memoryview]:
-        """The bytes from ``begin`` on, in blocks.
-
-        Args:
-            begin (int): First byte wanted.
-            length (int): Bytes wanted.
-            size (int): Bytes of a block; the last may be shorter.
+        """Yield ``length`` bytes from ``begin`` on, in blocks of ``size``; the last may be shorter.
 
         Raises:
             CannotRead: The file ends earlier, or is damaged.
