@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Tuple
 
 import numpy as np
 
@@ -49,6 +49,8 @@ _FORMS = {
     'I': 'gray32',
     'F': 'float',
 }
+#: Values of the EXIF tag of an image that is shown turned.
+_EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 #: Of TIFF, as pillow calls them.
 _PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
@@ -142,3 +144,10 @@ def form_of_array(values: np.ndarray) -> str:
     if 0 <= values.min() <= values.max() <= 255:
         return 'gray8'
     return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
+
+
+def shown_size(image: Any) -> Tuple[int, int]:
+    """Height and width of an open image of pillow, as loaders show it: turned, if its EXIF tag says so."""
+    width, height = image.size
+    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
+    return (width, height) if turned else (height, width)

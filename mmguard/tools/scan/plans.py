@@ -131,7 +131,7 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
 
 
 def _det_plan(read: ReadConfig, today: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> Plan:
-    from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
+    from mmguard.tools.scan.annotations.datasets import datasets_of_config, scan_detection_config
 
     plan = Plan([], facts, tree=read)
     for split in options.splits:
@@ -185,7 +185,7 @@ _BY_FOLDER = (
 
 
 def coco_plan(target: str, options: ScanOptions) -> Plan:
-    from mmguard.tools.scan.annotations import scan_coco
+    from mmguard.tools.scan.annotations.coco import scan_coco
 
     def read() -> LabelFacts:
         facts = scan_coco(
@@ -295,7 +295,7 @@ def _facts_of(options: ScanOptions) -> ConfigFacts:
 
 
 def voc_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.annotations import scan_voc
+    from mmguard.tools.scan.annotations.voc import scan_voc
 
     read = partial(scan_voc, target, options.num_classes, options.classes)
     return Plan([AnnotationSource(target, read)], ConfigFacts())

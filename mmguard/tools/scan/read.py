@@ -24,6 +24,7 @@ from mmguard.tools.scan.forms import (
     is_packed,
     read_array,
     scale_of,
+    shown_size,
 )
 from mmguard.tools.scan.record import HEAD, Fetched, MapItem, MapRecord, Stamp, fetch
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
@@ -101,8 +102,6 @@ MAX_COLOURS = 256
 FEW_FRACTIONS = 16
 #: Larger images are not copied to be counted.
 _MOST_PACKED = 1 << 26
-_EXIF_ORIENTATION = 0x0112
-_TURNED = (5, 6, 7, 8)
 _HEAD = 16
 #: TIFF and BigTIFF of either byte order.
 _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
@@ -221,9 +220,7 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
             with Image.open(file, formats=_known_formats()) as image:
                 record.image_form = form_of(image)
                 record.image_lossy = is_lossy(image, head)
-                width, height = image.size
-                turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
-                record.image_shape = (width, height) if turned else (height, width)
+                record.image_shape = shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
             record.image_form = 'other'  # of bands or numbers that other loaders take

@@ -31,7 +31,7 @@ from mmguard.tools.scan.annotations.coco_records import (
 )
 from mmguard.tools.scan.annotations.json_stream import Batch, JsonFault, Stream
 from mmguard.tools.scan.faults import Faults
-from mmguard.tools.scan.sources.folders import is_gray, is_image_name
+from mmguard.tools.scan.sources.folders import first_entries, is_gray, is_image_name
 from mmguard.tools.storage.files import FILES
 
 SPLITS = ('train', 'val', 'valid', 'validation', 'test')
@@ -84,11 +84,7 @@ def _files_in(root: str, place: str) -> Iterator[FoundFile]:
 
 
 def _names_in(folder: str) -> List[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in islice(entries, _NAMES))
-    except OSError:
-        return []
+    return sorted(entry.name for entry in first_entries(folder, _NAMES))
 
 
 def _head_of(path: str) -> bytes:

@@ -16,6 +16,7 @@ from mmguard.files.inside import OUTSIDE, OutsideError, find_inside, resolve_ins
 from mmguard.files.regular import open_regular
 from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.forms import shown_size
 from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.ahead import ahead
@@ -24,8 +25,6 @@ from mmguard.tools.storage.urls import is_followed, is_url
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
 LOOKED_AT = 200
-_EXIF_ORIENTATION = 0x0112
-_TURNED = (5, 6, 7, 8)
 Size = Tuple[int, int]
 
 
@@ -78,13 +77,6 @@ def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
         if head is not None and len(head.data) == HEAD:  # its size is further behind
             return _shown(path, FILES.content(path, head.stamp))
         return None
-
-
-def shown_size(image: Any) -> Size:
-    """Height and width of an open image of pillow, as loaders show it: turned, if its EXIF tag says so."""
-    width, height = image.size
-    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
-    return (width, height) if turned else (height, width)
 
 
 def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:

@@ -17,7 +17,7 @@ from mmguard.text.short import short
 from mmguard.tools.scan.annotations.labelme import listed
 from mmguard.tools.scan.annotations.table import EXAMPLES, merged
 from mmguard.tools.scan.faults import Faults
-from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.sources.folders import first_entries, is_folder, is_image_name
 
 
 class Labelled(NamedTuple):
@@ -213,11 +213,7 @@ def splits_of_classes(target: str) -> Dict[str, str]:
 
 
 def _folders(folder: str, hidden: bool = False) -> List[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(one.name for one in entries if one.is_dir() and (hidden or not one.name.startswith('.')))
-    except OSError:
-        return []
+    return sorted(one.name for one in first_entries(folder) if is_folder(one) and (hidden or one.name[0] != '.'))
 
 
 def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
@@ -230,13 +226,9 @@ def _is_of_classes(folder: str, names: Sequence[str]) -> bool:
 
 
 def _images(folder: str) -> List[str]:
-    """The first images of a folder."""
-    try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry, _ in zip(entries, range(_NAMES))]
-    except OSError:
-        return []
-    return [os.path.join(folder, name) for name in sorted(names) if is_image_name(name)]
+    """Return the first images of a folder."""
+    names = sorted(entry.name for entry in first_entries(folder, _NAMES))
+    return [os.path.join(folder, name) for name in names if is_image_name(name)]
 
 
 def _is_photo(path: str) -> bool:

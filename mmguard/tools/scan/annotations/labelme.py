@@ -12,7 +12,7 @@ import numpy as np
 from mmguard.files.inside import resolve_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
+from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
 from mmguard.tools.scan.annotations.labelme_json import (
     NO_AREA,
     NO_CORNERS,
@@ -24,6 +24,7 @@ from mmguard.tools.scan.annotations.labelme_json import (
 )
 from mmguard.tools.scan.annotations.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
 from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.forms import shown_size
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
 from mmguard.tools.storage.files import FILES
 

@@ -270,17 +270,9 @@ def _example(table: Table, place: int) -> str:
 
 #: What says how the data sets are read, not what is in them: the first one's holds.
 _SETTINGS = (
-    'num_classes',
-    'ignore_index',
-    'kind',
-    'class_names',
-    'format',
-    'labelled_by',
-    'min_label',
-    'min_size',
-    'maps',
+    'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'maps',
     'config',
-)
+)  # fmt: skip
 #: Names that no data set has, or annotates: only what all of them lack is lacking.
 _LACKING = ('unused', 'not_in_file')
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import os
 import re
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choos
 from mmguard.tools.scan.nnunet.readers.volume import gzip_decoder
 from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of, is_whole, relabelled
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
+from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
 
@@ -269,11 +269,6 @@ def raw_datasets(target: str) -> List[str]:
         return []
     if is_raw_dataset(target):
         return [target]
-    try:
-        with os.scandir(target) as entries:
-            # A folder of label maps may hold a million files.
-            some = [entry.name for entry in itertools.islice(entries, _LOOKED_AT)]
-    except OSError:
-        return []
-    names = sorted(filter(_DATASET.fullmatch, some))
+    # A folder of label maps may hold a million files.
+    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
     return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

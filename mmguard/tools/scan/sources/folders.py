@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import islice
 from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from mmguard.files.regular import open_regular
@@ -12,20 +13,8 @@ from mmguard.tools.storage.files import FILES
 
 #: Endings of files that can be label maps.
 IMAGE_ENDINGS = (
-    '.png',
-    '.bmp',
-    '.tif',
-    '.tiff',
-    '.jpg',
-    '.jpeg',
-    '.gif',
-    '.webp',
-    '.pgm',
-    '.ppm',
-    '.pnm',
-    '.tga',
-    '.jp2',
-)
+    '.png', '.bmp', '.tif', '.tiff', '.jpg', '.jpeg', '.gif', '.webp', '.pgm', '.ppm', '.pnm', '.tga', '.jp2',
+)  # fmt: skip
 
 #: Of data sets that keep several kinds of label files side by side: which one is trained on.
 TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
@@ -96,6 +85,15 @@ def files_in(folder: str) -> Folder:
         return Folder(folder, sorted(os.listdir(folder)))
     except OSError:
         return Folder(folder, [])
+
+
+def first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
+    """Return the first entries of a folder; none where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, most))
+    except (OSError, ValueError):
+        return []
 
 
 def is_image_name(name: str) -> bool:

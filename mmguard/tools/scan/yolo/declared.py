@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.text.short import short
 from mmguard.tools.scan.settings import SPLITS
+from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, joined
 
@@ -68,8 +68,7 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
 def _some_names(folder: str) -> List[str]:
     if FILES.is_far(folder):
         return sorted(FILES.names_in(folder))
-    with os.scandir(folder) as entries:  # a folder of label maps may hold a million files
-        return [entry.name for entry in islice(entries, _LOOKED_AT)]
+    return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # one of label maps may hold a million files
 
 
 def _data(path: str) -> Any:

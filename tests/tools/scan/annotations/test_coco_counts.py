@@ -18,7 +18,7 @@ from small_det_runs import faults_in, make_coco, make_panoptic
 
 from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.tools.scan.annotations import scan_coco
+from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.table import places
 
 

@@ -11,8 +11,9 @@ import pytest
 from mmguard.cli import main
 from mmguard.tools.report.html import page
 from mmguard.tools.report.page import Section
-from mmguard.tools.scan.annotations import scan_coco, scan_voc
+from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.table import merged
+from mmguard.tools.scan.annotations.voc import scan_voc
 
 #: Category ids of the annotations of each image: 7 twice in one, 9 in two, 30 in none.
 IDS = [[7, 7, 9], [9], [20], []]
