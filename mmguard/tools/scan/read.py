@@ -13,19 +13,8 @@ import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.space import value_counts
+from mmguard.tools.scan import forms
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
-from mmguard.tools.scan.forms import (
-    can_hold,
-    chunks_fit,
-    form_of,
-    form_of_array,
-    is_array_name,
-    is_lossy,
-    is_packed,
-    read_array,
-    scale_of,
-    shown_size,
-)
 from mmguard.tools.scan.record import HEAD, Fetched, MapItem, MapRecord, Stamp, fetch
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
 from mmguard.tools.storage.files import Content
@@ -140,8 +129,8 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
             with _opened(item.path, content) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
-                if is_array_name(os.path.basename(item.path)):
-                    stored = read_array(file, length)
+                if forms.is_array_name(os.path.basename(item.path)):
+                    stored = forms.read_array(file, length)
                     _store_array(record, stored)
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
@@ -163,12 +152,12 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
 
 def _check_header(image: Any, stored: int) -> None:
     """Refuses what never holds labels, and what the file is too small for, before memory is taken for it."""
-    if form_of(image) == 'other':
+    if forms.form_of(image) == 'other':
         raise NoLabels(f'colours ({image.mode})')
     width, height = image.size
     if 1 in image.size:
         raise NoLabels('one row or column')  # mmseg's loader drops that axis
-    if is_packed(image) and not can_hold(stored, width * height // 8):
+    if forms.is_packed(image) and not forms.can_hold(stored, width * height // 8):
         raise OSError(f'truncated: {stored:,} bytes cannot hold {width} x {height} pixels')
 
 
@@ -176,7 +165,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     """Counts what the loader's own decoder makes of a file, and returns that."""
     from mmcv import imfrombytes
 
-    if content.startswith(b'\x89PNG') and not chunks_fit(content):
+    if content.startswith(b'\x89PNG') and not forms.chunks_fit(content):
         raise OSError('truncated: a chunk promises more than the file holds')
     label = imfrombytes(content, flag='unchanged', backend=record.backend)
     if label is None:  # how OpenCV says that it cannot
@@ -218,9 +207,9 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
             head = file.read(_HEAD)
             file.seek(0)
             with Image.open(file, formats=_known_formats()) as image:
-                record.image_form = form_of(image)
-                record.image_lossy = is_lossy(image, head)
-                record.image_shape = shown_size(image)
+                record.image_form = forms.form_of(image)
+                record.image_lossy = forms.is_lossy(image, head)
+                record.image_shape = forms.shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
             record.image_form = 'other'  # of bands or numbers that other loaders take
@@ -232,10 +221,10 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
     """Counts what is stored, and what pillow makes of it; returns the array where one was made."""
-    record.form = form_of(image)
+    record.form = forms.form_of(image)
     record.shape = (image.size[1], image.size[0])
-    record.lossy = is_lossy(image, head)
-    scale = scale_of(image)
+    record.lossy = forms.is_lossy(image, head)
+    scale = forms.scale_of(image)
     image.load()
     if record.form in ('gray8', 'gray4', 'gray2', 'palette8'):
         counts = {value: count for value, count in enumerate(_histogram(image)) if count}
@@ -269,7 +258,7 @@ def _histogram(image: Any) -> List[int]:
 
 def _store_array(record: MapRecord, stored: np.ndarray) -> None:
     """Counts what numpy stored: whoever loads that makes no colours and no brightness of it."""
-    record.form, record.shape = form_of_array(stored), (stored.shape[0], stored.shape[1])
+    record.form, record.shape = forms.form_of_array(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = value_counts(stored.astype(np.uint8))
     else:

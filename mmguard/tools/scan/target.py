@@ -11,22 +11,10 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set
 from mmguard.config.detr_yaml import is_detr_yaml
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import ConfigFacts
+from mmguard.tools.scan import plans
 from mmguard.tools.scan.forms import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
-from mmguard.tools.scan.plans import (
-    CannotScan,
-    Plan,
-    class_folder_plan,
-    coco_folder_plan,
-    coco_plan,
-    config_plan,
-    detr_plan,
-    labelme_plan,
-    map_plan,
-    read,
-    voc_plan,
-    yolo_plan,
-)
+from mmguard.tools.scan.plans import CannotScan, Plan
 from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
@@ -128,7 +116,7 @@ def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = Mappi
         CannotScan: It is none of them, or does not exist.
     """
     forget_listings()
-    plan = detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options, copies)
+    plan = plans.detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options, copies)
     plan.target, plan.options = target, options
     return plan
 
@@ -139,7 +127,7 @@ def plan_again(
     """What would be scanned with another config, with other options, or with copies in place of files."""
     said = replace(plan.options, **options)
     if config is not None:
-        return config_plan(with_copies(config, copies) if copies else config, said)
+        return plans.config_plan(with_copies(config, copies) if copies else config, said)
     fresh = plan_of((copies or {}).get(plan.target, plan.target), said, copies or {})
     for source, known in zip(fresh.sources, plan.sources):
         source.name = known.name
@@ -148,7 +136,7 @@ def plan_again(
 
 def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
     if '::' in target and not is_url(target) and not os.path.exists(target):  # a config that ships with a framework
-        return config_plan(read(target, options.run_code), options)
+        return plans.config_plan(plans.read(target, options.run_code), options)
     if not FILES.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
     found = format_of(target, options.suffix)
@@ -161,7 +149,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
     if found:
         return _OF_FORMAT[found](target, options, copies)
     if FILES.is_folder(target):
-        return map_plan(target, options)
+        return plans.map_plan(target, options)
     return _file_plan(target, ending, options)
 
 
@@ -172,11 +160,11 @@ def _file_plan(target: str, ending: str, options: ScanOptions) -> Plan:
                 f'{target}: a config is code, and is read from a disk: copy it here, with the files that its _base_ '
                 f'names, and name the copy. The labels that it names may stay where they are'
             )
-        return config_plan(read(target, options.run_code), options)
+        return plans.config_plan(plans.read(target, options.run_code), options)
     if ending == '.json':
-        return coco_plan(target, options)
+        return plans.coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
-        return map_plan(target, options)
+        return plans.map_plan(target, options)
     raise CannotScan(
         f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a config '
         f'(.py), a folder of label maps, a COCO JSON or a VOC folder'
@@ -199,9 +187,9 @@ def _no_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
     NNUNET: _volume_plan,
     OTHER_PROGRAM: _no_plan,
-    VOC: voc_plan,
-    YOLO: yolo_plan,
-    LABELME: labelme_plan,
-    COCO_FOLDER: coco_folder_plan,
-    CLASS_FOLDERS: class_folder_plan,
+    VOC: plans.voc_plan,
+    YOLO: plans.yolo_plan,
+    LABELME: plans.labelme_plan,
+    COCO_FOLDER: plans.coco_folder_plan,
+    CLASS_FOLDERS: plans.class_folder_plan,
 }
