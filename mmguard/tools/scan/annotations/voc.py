@@ -18,7 +18,7 @@ from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, WRONG_S
 from mmguard.tools.scan.annotations.voc_xml import LARGEST, VocFile, read_voc
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.forms import shown_size
-from mmguard.tools.scan.sources.folders import first_entries, is_image_name
+from mmguard.tools.scan.sources.folders import first_entries, is_folder, is_image_name
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import joined
 
@@ -154,7 +154,7 @@ def is_voc(folder: str) -> bool:
 
 def _folders_in(folder: str, most: int = 20) -> List[str]:
     """Return the first folders in a folder: VOCdevkit has one for each year."""
-    return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if entry.is_dir())[:most]
+    return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if is_folder(entry))[:most]
 
 
 def _has_xml(folder: str) -> bool:
