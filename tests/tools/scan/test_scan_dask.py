@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import Any, Iterator
 
 import numpy as np
@@ -72,9 +71,3 @@ def test_a_scheduler_without_workers_is_not_waited_for(monkeypatch: pytest.Monke
         address = local.scheduler_address
         with pytest.raises(CannotRun, match=f'{address}.*dask worker {address}'):
             DaskCluster(address)
-
-
-def test_without_dask_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, 'distributed', None)
-    with pytest.raises(CannotRun, match=r"pip install 'mmguard\[dask\]'"):
-        DaskCluster('tcp://127.0.0.1:1')

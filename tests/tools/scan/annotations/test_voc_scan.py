@@ -12,12 +12,10 @@ from typing import Any, Dict, Sequence
 import numpy as np
 import pytest
 from PIL import Image
-from small_det_runs import faults_in_openimages, faults_in_voc, make_openimages, make_voc, voc_classes
 
 from mmguard.findings import diagnose
 from mmguard.findings.facts import LabelFacts
 from mmguard.tools.scan.annotations.datasets import scan_detection_config
-from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.annotations.voc import scan_voc
 
 NAMES = ['cat', 'dog', 'bird']
@@ -89,41 +87,6 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
     assert facts.annotations.unreadable == {}
     small = scan_split(root, bbox_min_size=30)
     assert small.histogram == trained_by_mmdet(root, NAMES, bbox_min_size=30)
-
-
-def test_the_data_of_the_training_tests(tmp_path: Path) -> None:
-    make_voc(str(tmp_path))
-    years = [voc(str(tmp_path / year), voc_classes(23), 'trainval') for year in ('VOC2007', 'VOC2012')]
-    joined = dict(type='ConcatDataset', datasets=years)
-    facts = scan_detection_config(dict(train_dataloader=dict(dataset=joined)), num_classes=20)
-    faults = faults_in_voc(str(tmp_path), 'trainval', 20)
-    labels = Counter(fault.label for fault in faults if fault.reason == 'label')
-    assert facts.values == dict(sorted(labels.items()))
-    assert facts.files == 8
-    assert sum(facts.reasons.values()) == len(faults)
-    assert facts.reasons['box_outside'] == 1  # where no Resize has clipped it yet
-    assert (facts.annotations.missing, facts.annotations.unreadable) == (0, {})
-
-
-def test_openimages_data_of_the_training_tests(tmp_path: Path) -> None:
-    make_openimages(str(tmp_path))
-    folder = tmp_path / 'annotations'
-    facts = scan_openimages(
-        str(folder / 'oidv6-train-annotations-bbox.csv'),
-        str(folder / 'class-descriptions-boxable.csv'),
-        num_classes=264,
-        images=str(tmp_path / 'OpenImages' / 'train'),
-    )
-    faults = faults_in_openimages(str(tmp_path), 'train', 264)
-    labels = Counter(fault.label for fault in faults if fault.reason == 'label')
-    assert facts.values == dict(sorted(labels.items()))
-    assert facts.reasons == {'label': sum(labels.values()), 'box_no_area': 1, 'box_outside': 1}
-    assert (facts.annotations.missing, facts.annotations.unreadable) == (0, {})
-    (folder / 'oidv6-train-annotations-bbox.csv').write_bytes(b'a,b\n1\n\xff\xfe' + b',' * 20)
-    damaged = scan_openimages(
-        str(folder / 'oidv6-train-annotations-bbox.csv'), str(folder / 'nowhere.csv'), num_classes=3
-    )
-    assert len(damaged.annotations.unreadable) >= 3
 
 
 def test_minus_one_makes_boxes_negative(tmp_path: Path) -> None:
