@@ -23,8 +23,8 @@ from PIL import Image
 from benchmarks.scan import street
 from benchmarks.timing import Row, interleaved
 from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.processes import PER_CORE, LocalProcesses, cores
+from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.storage.ahead import AT_ONCE

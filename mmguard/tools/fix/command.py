@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Dict, Sequence
 
 from mmguard.tools.arguments import class_names, label, label_map, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
-from mmguard.tools.scan.arguments import add_reading, add_split, options_of
+from mmguard.tools.scan.command import add_reading, add_split, options_of
 
 if TYPE_CHECKING:
     from mmguard.tools.fix.copies import Copies

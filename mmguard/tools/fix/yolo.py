@@ -12,7 +12,7 @@ from mmguard.text.words import counted
 from mmguard.tools.fix.label_files import Corrected, LabelFiles, ending_of, names_below, unchanged
 from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
 from mmguard.tools.scan.yolo.declared import is_data_yaml
-from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
+from mmguard.tools.scan.yolo.scan import YoloSet, yolo_sets
 from mmguard.tools.scan.yolo.settings import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.storage.urls import absolute
 

@@ -11,9 +11,8 @@ from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple
 import numpy as np
 
 from mmguard.findings.facts import LoaderFacts
-from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.read import read_map
-from mmguard.tools.scan.record import MapItem, fetched, is_far, stamped
+from mmguard.tools.scan.record import Journal, MapItem, fetched, is_far, stamped
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.summary import MapSummary
 

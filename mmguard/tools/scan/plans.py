@@ -209,7 +209,7 @@ def coco_plan(target: str, options: ScanOptions) -> Plan:
 
 
 def coco_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    """The COCO files of a folder.
+    """Plan the scan of the COCO files of a folder.
 
     Raises:
         CannotScan: They are of other splits than those that are asked for.
@@ -325,7 +325,7 @@ def class_folder_plan(target: str, options: ScanOptions, copies: Mapping[str, st
 
 
 def yolo_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
-    from mmguard.tools.scan.yolo.sets import yolo_sets
+    from mmguard.tools.scan.yolo.scan import yolo_sets
 
     plan = Plan([], ConfigFacts())
     for found in yolo_sets(target, options.splits, options.images):

@@ -176,16 +176,10 @@ _LOOK = 3.0
 
 
 class DaskCluster:
-    """Runs chunks on the workers of a cluster, which see the files under the same paths: of a shared disk, or URLs.
+    """Runner of chunks on the workers of a cluster, which see the files under the same paths: a shared disk, or URLs.
 
     What a killed worker had in work runs again elsewhere; a file that kills one worker after the other is reported as
     such. Results go to the client, whose journal is what a scan is resumed from.
-
-    Args:
-        address (str): Of the scheduler, ``'tcp://10.0.0.1:8786'``.
-
-    Attributes:
-        longer (int): So many times as long as on one machine are tasks.
 
     Raises:
         CannotRun: dask.distributed is not installed, or the scheduler has no worker.
@@ -206,6 +200,7 @@ class DaskCluster:
         except asyncio.TimeoutError as error:
             self.close()
             raise CannotRun(f'the scheduler {address} has no worker: dask worker {address}') from error
+        #: Tasks are so many times as long as on one machine.
         self.longer = max(FAR, self._threads() // _THREADS)
 
     def __call__(self, chunks: Iterable[List[MapItem]], settings: MapSettings) -> Iterator[ChunkResult]:

@@ -24,14 +24,11 @@ _FEW = 16
 
 
 def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
-    """Counts pixels of invalid values that have both a lower and a higher value among their eight neighbours.
+    """Count pixels of invalid values that have both a lower and a higher value among their eight neighbours.
 
     Args:
         label (np.ndarray): uint8 (H, W).
-        invalid (np.ndarray): bool (256,), which values are invalid.
-
-    Returns:
-        dict[int, int]: every invalid value that occurs -> such pixels, 0 included.
+        invalid (np.ndarray): bool (256,), which values are invalid; each that occurs is a key, of 0 pixels, too.
 
     Example:
         >>> invalid = np.arange(256) == 5

@@ -21,12 +21,11 @@ from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.converted import converted
 from mmguard.tools.scan.engine import Mapper, MapSource, Scanned, scan_maps
-from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.plans import AnnotationSource, Plan, Source
-from mmguard.tools.scan.record import MapItem
+from mmguard.tools.scan.record import Journal, MapItem
 from mmguard.tools.scan.settings import SPLITS
-from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.scan.sources.config import spread
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_again
 from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name

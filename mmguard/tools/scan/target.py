@@ -68,7 +68,7 @@ def _formats() -> List[_Format]:
     from mmguard.tools.scan.annotations.voc import is_voc
     from mmguard.tools.scan.nnunet.source import raw_datasets
     from mmguard.tools.scan.sources.other_files import words_of_program
-    from mmguard.tools.scan.yolo.sets import is_yolo
+    from mmguard.tools.scan.yolo.scan import is_yolo
 
     return [
         _Format(NNUNET, raw_datasets, beside_suffix=True),
@@ -82,8 +82,8 @@ def _formats() -> List[_Format]:
 
 
 def _far_format(url: str, suffix: Optional[str]) -> str:
-    """Return YOLO, or nothing: then it is a COCO JSON, or label maps. Text files of the images are other"""
-    from mmguard.tools.scan.yolo.sets import is_yolo
+    """Return YOLO, or nothing: then it is a COCO JSON, or label maps. Texts of the images are other formats."""
+    from mmguard.tools.scan.yolo.scan import is_yolo
 
     if is_yolo(url):
         return YOLO

@@ -22,9 +22,8 @@ from PIL import Image, ImageFile
 
 from mmguard.tools.scan.engine import MOST, WORK, TaskSize, in_chunks, scan_chunk, scan_maps
 from mmguard.tools.scan.faults import Examples
-from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.processes import LocalProcesses
-from mmguard.tools.scan.record import MapItem, MapRecord
+from mmguard.tools.scan.record import Journal, MapItem, MapRecord
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.summary import MapSummary

@@ -18,7 +18,7 @@ from mmguard.tools.scan.annotations.labelme import scan_labelme
 from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.nnunet.cases import list_cases
 from mmguard.tools.scan.nnunet.spec import read_spec
-from mmguard.tools.scan.yolo.sets import yolo_sets
+from mmguard.tools.scan.yolo.scan import yolo_sets
 from mmguard.tools.storage.files import Entry, Files
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.

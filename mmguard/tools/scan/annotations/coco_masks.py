@@ -91,14 +91,11 @@ def checked(value: Any) -> Any:
 
 
 def judged(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """The code of each mask's fault, beside its image.
+    """Return the code of each mask's fault in its image, int8 (N,), places in :data:`MASK_FAULTS`.
 
     Args:
         column (np.ndarray): (N,) as :func:`mask_column` makes it.
         extents (np.ndarray): (N, 2), height and width of each mask's image; infinite where they are not known.
-
-    Returns:
-        np.ndarray: int8 (N,), places in :data:`MASK_FAULTS`.
     """
     faults = column['fault'].copy()
     sound = faults == 0

@@ -18,7 +18,7 @@ from mmguard.tools.scan.annotations.table import merged
 from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
 from mmguard.tools.scan.faults import Faults
 from mmguard.tools.scan.settings import SPLITS
-from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.scan.sources.config import spread
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import entered, in_the_place, is_url
 

@@ -31,13 +31,9 @@ Size = Tuple[int, int]
 def other_sizes(
     root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]]]:
-    """Compares the size of images, spread evenly over the list, with that in the annotations.
+    """Compare the size of images, spread evenly over the list, with (M, 2) height and width in the annotations.
 
-    Args:
-        root (str): The folder that the names are relative to.
-        names (sequence of str): (M,) the files.
-        sizes (np.ndarray): (M, 2), height and width as they are stated; what is not above 0 is not known.
-        within (str): The folder that names must not leave. Default: ``root``.
+    What is not above 0 is not known; names must not leave ``within``, by default ``root``.
 
     Returns:
         tuple[int, list]: How many were compared (none without pillow), and (file, size on disk, size stated) of those

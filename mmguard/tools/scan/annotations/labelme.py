@@ -226,19 +226,11 @@ def scan_labelme(
     home: Optional[str] = None,
     look: bool = True,
 ) -> LabelFacts:
-    """Reads the JSON of a folder. Never raises for what the files hold.
+    """Read the JSON of a folder, or one. Never raise for what the files hold.
 
-    Labels are positions in ``class_names``; objects of other names are in ``annotations.left_out``. Shapes of one label
-    and ``group_id`` are one object, as in Labelme's own converters.
-
-    Args:
-        target (str): The folder, or one JSON.
-        num_classes (int, optional): Classes of the head. Default: as many as there are names.
-        class_names (sequence of str, optional): The classes; ``__ignore__`` and ``_background_`` are none. Default: the
-            names that occur, in the order of the alphabet.
-        images (str, optional): Folder of the images. Default: where ``imagePath`` leads.
-        home (str, optional): Where the files lay when they were no copies. Default: where they are.
-        look (bool): Whether images are looked for.
+    Labels are positions in ``class_names``, by default the names that occur, in order; objects of other
+    names are in ``annotations.left_out``. Shapes of one label and ``group_id`` are one object, as in Labelme's own
+    converters. Images are in ``images``, or where ``imagePath`` leads from ``home``, where copies lay before.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.

@@ -17,7 +17,7 @@ from mmguard.files.whole import temporary_folder
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.text.failures import words_of
 from mmguard.tools.scan.annotations.coco_file import CocoFile
-from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.scan.sources.config import spread
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.annotations.datasets import DetDataset

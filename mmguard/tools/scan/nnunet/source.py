@@ -12,13 +12,13 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.text.words import counted
 from mmguard.tools.scan.engine import Mapper, in_chunks
-from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
 from mmguard.tools.scan.nnunet.judge import Fault, Judge
 from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choose_reader
 from mmguard.tools.scan.nnunet.readers.volume import gzip_decoder
 from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of, is_whole, relabelled
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
+from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url

@@ -11,6 +11,7 @@ from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import ARRAY_ENDING, is_array_name
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.sources.config import SAMPLE
 from mmguard.tools.scan.sources.folders import (
     TRAINED_ENDINGS,
     Folder,
@@ -19,7 +20,6 @@ from mmguard.tools.scan.sources.folders import (
     label_and_image_folders,
     walk,
 )
-from mmguard.tools.scan.sources.loader import SAMPLE
 from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, below, in_the_place

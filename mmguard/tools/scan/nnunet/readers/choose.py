@@ -83,10 +83,7 @@ FLAT = ('.png', '.bmp')
 def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) -> Tuple[str, List[str]]:
     """Return nnU-Net's reader of a data set (empty: it has none for this ending), and what the user should know.
 
-    Args:
-        wanted (str, optional): ``overwrite_image_reader_writer``.
-        ending (str): ``file_ending``.
-        example (str, optional): The first image.
+    ``wanted`` is ``overwrite_image_reader_writer``, ``example`` the first image.
     """
     notes: List[str] = []
     if wanted == 'SimpleITKIOWithReorient':
