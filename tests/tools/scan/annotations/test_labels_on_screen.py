@@ -56,11 +56,6 @@ def rows(capsys: pytest.CaptureFixture, *words: Any) -> List[List[str]]:
     ]
 
 
-def test_files_of_a_coco_scan(coco: Path, capsys: pytest.CaptureFixture) -> None:
-    expected = [['0', 'cat', '2', '1'], ['1', 'dog', '2', '2'], ['2', 'horse', '1', '1'], ['3', 'sheep', '0', '']]
-    assert rows(capsys, coco) == expected
-
-
 def test_files_of_a_voc_scan(voc: Path, capsys: pytest.CaptureFixture) -> None:
     assert rows(capsys, voc) == [['0', 'cat', '2', '1'], ['1', 'dog', '2', '2'], ['2', 'horse', '1', '1']]
 

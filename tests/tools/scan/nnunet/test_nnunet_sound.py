@@ -282,17 +282,6 @@ def test_a_label_that_is_named_by_its_ending_alone(tmp_path: Path) -> None:
     assert found['facts']['volumes']['faults']['no image'][0]['file'] == 'labelsTr/.nii'
 
 
-def test_what_macos_leaves_is_no_case(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    root = make_set(tmp_path / 'set', cases=2, channels=1)
-    for name in ('imagesTr/._case_000_0000.nii.gz', 'labelsTr/._case_000.nii.gz', 'imagesTr/._.DS_Store'):
-        (root / name).write_bytes(b'\0\5\x16\7' + bytes(78))
-    assert main(['scan', str(root), '--journal', str(tmp_path / 'j')]) == 1
-    said = ' '.join(capsys.readouterr().out.split())
-    assert "find . -name '._*' -delete" in said
-    assert 'numTraining' not in said
-    assert '2 cases' in said
-
-
 @pytest.mark.parametrize(
     'labels',
     [
