@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence
 
 from mmguard.findings import LabelFacts
 from mmguard.findings.rules.labels.labels_fine import OF_PALETTES
 from mmguard.findings.views import has_config
-from mmguard.findings.volumes import CaseFault, VolumeFacts
+from mmguard.findings.volumes import VolumeFacts
 from mmguard.findings.wording import unpack
 from mmguard.text.console import Console, Table, Text
 from mmguard.text.words import counted
@@ -261,14 +261,11 @@ def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
             for file in result.worst
         ]
         if result.facts.volumes is not None:
-            faults = sorted((f for listed in result.facts.volumes.faults.values() for f in listed), key=_by_voxels)
+            faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
+            faults.sort(key=lambda fault: (-fault.voxels, fault.file))
             worst = [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
         sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
     write_scan_page(path, f'Labels of {target}', sections)
-
-
-def _by_voxels(fault: CaseFault) -> Tuple[int, str]:
-    return -fault.voxels, fault.file
 
 
 def _plain(value: Any) -> Any:

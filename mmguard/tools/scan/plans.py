@@ -117,7 +117,7 @@ def config_plan(read: ReadConfig, options: ScanOptions) -> Plan:
             else:
                 unlabelled.append(opened)
         except Exception as error:  # what a data set's class raises where its files are not
-            plan.failed.append(f'{split.name}: {_in_words(error)}')
+            plan.failed.append(f'{split.name}: the data set cannot be opened: {words_of(error)}')
     for bare in unlabelled:
         if plan.sources and bare.name == 'test':  # of a challenge nobody has the labels
             plan.sources[0].notes += bare.notes
@@ -170,10 +170,6 @@ def _image_plan(read: ReadConfig, options: ScanOptions, facts: ConfigFacts) -> P
 def _without_data_set(read: ReadConfig, options: ScanOptions) -> str:
     misplaced = f': {words_of_misplaced(read.misplaced)}' if read.misplaced else ''
     return f'{read.file} has no data set in {", ".join(options.splits)}{misplaced}'
-
-
-def _in_words(error: Any) -> str:
-    return f'the data set cannot be opened: {words_of(error)}'
 
 
 #: Of VOC and its like.

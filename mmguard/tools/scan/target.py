@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from mmguard.config.detr_yaml import is_detr_yaml
 from mmguard.config.read import ReadConfig
@@ -37,14 +37,6 @@ _FOLDERS = 8
 _TEXT_ENDINGS = ('.json', '.txt', '.csv')
 
 
-class _Format(NamedTuple):
-    """A format."""
-
-    name: str  #: One of the above.
-    is_one: Callable[[str], object]  #: Whether a target has it.
-    beside_suffix: bool = False  #: Whether it is looked for where the user says how the names of label maps end.
-
-
 def format_of(target: str, suffix: Optional[str] = None) -> str:
     """Return the format of a target, by its name and its first files.
 
@@ -56,12 +48,15 @@ def format_of(target: str, suffix: Optional[str] = None) -> str:
     """
     if is_url(target):
         return _far_format(target, suffix)
-    formats = [one for one in _formats() if one.beside_suffix or not suffix]
-    return next((one.name for one in formats if one.is_one(target)), '')
+    formats = [(name, is_one) for name, is_one, beside_suffix in _formats() if beside_suffix or not suffix]
+    return next((name for name, is_one in formats if is_one(target)), '')
 
 
-def _formats() -> List[_Format]:
-    """In the order in which they are looked for: the signs of one may stand beside those of a later one."""
+def _formats() -> List[Tuple[str, Callable[[str], object], bool]]:
+    """Return format, whether a target has it, and whether it is looked for where an ending of label maps is named.
+
+    They are in the order in which they are looked for: the signs of one may be among those of a later one.
+    """
     from mmguard.tools.scan.annotations.coco_file import coco_files
     from mmguard.tools.scan.annotations.image_labels import splits_of_classes
     from mmguard.tools.scan.annotations.labelme import is_labelme
@@ -71,13 +66,13 @@ def _formats() -> List[_Format]:
     from mmguard.tools.scan.yolo.scan import is_yolo
 
     return [
-        _Format(NNUNET, raw_datasets, beside_suffix=True),
-        _Format(OTHER_PROGRAM, words_of_program),
-        _Format(VOC, is_voc, beside_suffix=True),
-        _Format(YOLO, is_yolo, beside_suffix=True),
-        _Format(LABELME, is_labelme),
-        _Format(COCO_FOLDER, coco_files),
-        _Format(CLASS_FOLDERS, splits_of_classes),
+        (NNUNET, raw_datasets, True),
+        (OTHER_PROGRAM, words_of_program, False),
+        (VOC, is_voc, True),
+        (YOLO, is_yolo, True),
+        (LABELME, is_labelme, False),
+        (COCO_FOLDER, coco_files, False),
+        (CLASS_FOLDERS, splits_of_classes, False),
     ]
 
 

@@ -131,14 +131,15 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
     try:
         points = np.fromiter(chain.from_iterable(parts), float, int(lengths.sum())).reshape(-1, 2)
     except OverflowError:  # an int of hundreds of digits
-        points = np.array([_float(number) for part in parts for number in part]).reshape(-1, 2)
+        points = np.array([as_float(number) for part in parts for number in part]).reshape(-1, 2)
     starts = (np.concatenate([[0], np.cumsum(lengths)[:-1]]) // 2)[_firsts(owner)]
     owner = owner[_firsts(owner)]
     column['span'][owner, :2] = np.minimum.reduceat(points, starts)
     column['span'][owner, 2:] = np.maximum.reduceat(points, starts)
 
 
-def _float(number: Any) -> float:
+def as_float(number: Any) -> float:
+    """Return a number as a float; an int of hundreds of digits is infinite."""
     try:
         return float(number)
     except OverflowError:

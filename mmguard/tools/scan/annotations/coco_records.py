@@ -8,8 +8,18 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from mmguard.text.short import short
-from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, checked, mask_column
+from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, as_float, checked, mask_column
 from mmguard.tools.scan.faults import Faults
+
+#: The id of what has none.
+ABSENT = -(1 << 63)
+#: Ids that are no integers get codes from here on; nobody numbers by hand this far below zero.
+_FIRST_CODE = -(1 << 62)
+_LARGEST = 1 << 62
+#: A size, an area or a corner that is not there. JSON can say it (-1e999), but nobody does.
+NO_NUMBER = float('-inf')
+_NO_BOX = (NO_NUMBER,) * 4
+_URL = 'http://images.cocodataset.org/'
 
 try:
     from msgspec import Struct, to_builtins
@@ -17,27 +27,20 @@ except ImportError:
     TYPES: Dict[str, Any] = {}
     TYPES_WITH_MASKS: Dict[str, Any] = {}
 else:
-    _NONE = float('-inf')
-    _ABSENT = -(1 << 63)
 
     class Segment(Struct, gc=False, omit_defaults=True):
         """A segment of COCO panoptic."""
 
-        id: int = _ABSENT
-        category_id: int = _ABSENT
-        bbox: Tuple[float, float, float, float] = (_NONE, _NONE, _NONE, _NONE)
-        area: float = _NONE
+        id: int = ABSENT
+        category_id: int = ABSENT
+        bbox: Tuple[float, float, float, float] = (NO_NUMBER, NO_NUMBER, NO_NUMBER, NO_NUMBER)
+        area: float = NO_NUMBER
         iscrowd: Union[bool, int] = 0
 
-    class Annotation(Struct, gc=False, omit_defaults=True):
+    class Annotation(Segment, gc=False, omit_defaults=True):
         """An annotation; masks and all other keys are skipped without being built."""
 
-        id: int = _ABSENT
-        image_id: int = _ABSENT
-        category_id: int = _ABSENT
-        bbox: Tuple[float, float, float, float] = (_NONE, _NONE, _NONE, _NONE)
-        area: float = _NONE
-        iscrowd: Union[bool, int] = 0
+        image_id: int = ABSENT
         ignore: Union[bool, int] = 0
         segments_info: Optional[List[Segment]] = None
 
@@ -49,24 +52,14 @@ else:
     class Image(Struct, gc=False, omit_defaults=True):
         """An image. mmdet takes the file of LVIS 1.0 from ``coco_url``."""
 
-        id: int = _ABSENT
-        width: float = _NONE
-        height: float = _NONE
+        id: int = ABSENT
+        width: float = NO_NUMBER
+        height: float = NO_NUMBER
         file_name: str = ''
         coco_url: str = ''
 
     TYPES = {'annotations': Annotation, 'images': Image}
     TYPES_WITH_MASKS = {'annotations': MaskedAnnotation, 'images': Image}
-
-#: The id of what has none.
-ABSENT = -(1 << 63)
-#: Ids that are no integers get codes from here on; nobody numbers by hand this far below zero.
-_FIRST_CODE = -(1 << 62)
-_LARGEST = 1 << 62
-#: A size, an area or a corner that is not there. JSON can say it (-1e999), but nobody does.
-NO_NUMBER = float('-inf')
-_NO_BOX = (NO_NUMBER,) * 4
-_URL = 'http://images.cocodataset.org/'
 
 
 class Ids:
@@ -153,7 +146,7 @@ def are_panoptic(records: Sequence[Any]) -> bool:
 def segments_of(records: Sequence[Any]) -> List[Any]:
     """Typed annotations, one for each segment of panoptic ones."""
     return [
-        Annotation(segment.id, record.image_id, segment.category_id, segment.bbox, segment.area, segment.iscrowd)
+        Annotation(segment.id, segment.category_id, segment.bbox, segment.area, segment.iscrowd, record.image_id)
         for record in records
         for segment in record.segments_info or ()
     ]
@@ -191,7 +184,7 @@ def plain_columns(
 
     ``first`` is the number of the first record in the array.
     """
-    columns: Tuple[List[Any], ...] = ([], [], [], [], [], [], [], [])
+    rows: List[Tuple[Any, ...]] = []
     for number, record in enumerate(records, first):
         where = f'{source}: annotations[{number}]'
         if not isinstance(record, dict):
@@ -208,9 +201,8 @@ def plain_columns(
                 _flag(part, 'ignore', where, faults),
                 checked(part.get('segmentation')) if masks else None,
             )
-            for column, value in zip(columns, row):
-                column.append(value)
-    id_, image, category, box, area, crowd, ignore, mask = columns
+            rows.append(row)
+    id_, image, category, box, area, crowd, ignore, mask = zip(*rows) if rows else [()] * 8
     return AnnotationColumns(
         np.array(id_, np.int64),
         np.array(image, np.int64),
@@ -275,10 +267,7 @@ def _box(value: Any, where: str, faults: Faults) -> Tuple[float, ...]:
 def _float(value: Any) -> Optional[float]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    try:
-        return float(value)
-    except OverflowError:
-        return float('inf') if value > 0 else float('-inf')
+    return as_float(value)
 
 
 def add_typed_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool) -> None:

@@ -33,22 +33,8 @@ LABEL_TAILS = (
 IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat')
 
 
-def label_key(stem: str) -> str:
-    """The part of a label file's stem that it shares with its image.
-
-    Example:
-        >>> label_key('aachen_000000_000019_gtFine_labelIds')
-        'aachen_000000_000019'
-    """
-    return _without(stem, LABEL_TAILS)
-
-
-def image_key(stem: str) -> str:
-    """The same of an image."""
-    return _without(stem, IMAGE_TAILS)
-
-
 def _without(stem: str, tails: Tuple[str, ...]) -> str:
+    """Return the part of a stem that a label file shares with its image."""
     tail = next((tail for tail in tails if stem.endswith(tail) and len(stem) > len(tail)), '')
     return stem[: len(stem) - len(tail)]
 
@@ -62,12 +48,12 @@ class Partners:
         for name in names:
             stem = os.path.splitext(name)[0]
             self._by_stem.setdefault(stem, name)
-            self._by_key.setdefault(image_key(stem), name)
+            self._by_key.setdefault(_without(stem, IMAGE_TAILS), name)
         self._found = set()  # type: ignore[var-annotated]
 
     def of(self, label_stem: str) -> str:
         """The image of a label; ``''`` if there is none."""
-        name = self._by_stem.get(label_stem) or self._by_key.get(label_key(label_stem), '')
+        name = self._by_stem.get(label_stem) or self._by_key.get(_without(label_stem, LABEL_TAILS), '')
         self._found.add(name)
         return name
 
