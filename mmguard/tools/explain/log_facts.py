@@ -64,7 +64,7 @@ _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
 class Facts(NamedTuple):
-    """What a log says besides its error.
+    """Facts that a log holds besides its error.
 
     Attributes:
         pieces (list[Piece]): Facts, and the lines that they are taken from.

@@ -80,9 +80,13 @@ def values_of(edit: Edit) -> Dict[str, List[Any]]:
 
 
 def find_unwritten(edit: Edit, expected: Mapping[str, Any]) -> Dict[str, Any]:
-    """Find what an edit was to write, name -> value, and does not."""
+    """Find what an edit was to write, name -> value (``...``: any), and does not."""
     written = values_of(edit)
-    return {name: value for name, value in expected.items() if value not in written.get(name, [])}
+    return {
+        name: value
+        for name, value in expected.items()
+        if name not in written or (value is not ... and value not in written[name])
+    }
 
 
 def _add_values(found: Dict[str, List[Any]], pairs: Iterable[Any]) -> None:
