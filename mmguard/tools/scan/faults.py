@@ -7,8 +7,8 @@ import os
 from bisect import insort
 from typing import Any, Dict, List, Optional
 
-from mmguard.text.short import short
 from mmguard.text.visible import visible_name
+from mmguard.text.words import short
 
 MISSING = 'missing'
 EMPTY = 'empty'

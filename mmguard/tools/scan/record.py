@@ -15,9 +15,9 @@ import numpy as np
 
 from mmguard.files.typed_json import decoded
 from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.entries import Stamp
 from mmguard.tools.storage.files import Content
+from mmguard.tools.storage.requests import ahead
 from mmguard.tools.storage.urls import is_url
 
 Shape = Tuple[int, int]

@@ -10,8 +10,7 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 from mmguard.tools.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, judged
 from mmguard.tools.scan.annotations.coco_records import ABSENT, NO_NUMBER

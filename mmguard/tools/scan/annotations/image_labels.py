@@ -13,7 +13,7 @@ from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.text.failures import words_of
-from mmguard.text.short import short
+from mmguard.text.words import short
 from mmguard.tools.scan.annotations.labelme import listed
 from mmguard.tools.scan.annotations.table import EXAMPLES, merged
 from mmguard.tools.scan.faults import Faults
