@@ -67,7 +67,7 @@ class Scores:
 
     @property
     def sign(self) -> Optional[Sign]:
-        """What is wrong with the scores; ``None``: nothing that can be seen."""
+        """The sign that the scores give; ``None``: none."""
         signs = [sign for sign in map(self._sign_of, self.values) if sign is not None]
         # A kind that is well says that another is not what it seems.
         return signs[0] if signs and len(signs) == len(self.values) else None

@@ -12,8 +12,8 @@ from mmguard.findings.edits import Edit
 from mmguard.tools.fix.copies import MANIFEST, write_copies
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_of
 
 Build = Callable[[Path], Any]
@@ -79,9 +79,13 @@ def values_of(edit: Edit) -> Dict[str, List[Any]]:
 
 
 def find_unwritten(edit: Edit, expected: Mapping[str, Any]) -> Dict[str, Any]:
-    """Find what an edit was to write, name -> value, and does not."""
+    """Find what an edit was to write, name -> value (``...``: any), and does not."""
     written = values_of(edit)
-    return {name: value for name, value in expected.items() if value not in written.get(name, [])}
+    return {
+        name: value
+        for name, value in expected.items()
+        if name not in written or (value is not ... and value not in written[name])
+    }
 
 
 def _add_values(found: Dict[str, List[Any]], pairs: Iterable[Any]) -> None:

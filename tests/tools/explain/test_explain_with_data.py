@@ -82,6 +82,7 @@ def test_what_the_labels_refute_is_not_named(tmp_path: Path, log: str, capsys: p
 
 @pytest.mark.skipif(IS_ONEDL, reason="onedl's mmseg looks up no class weight of an ignored label")
 def test_what_the_config_confirms_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    pytest.importorskip('mmseg')
     log, config = tmp_path / 'train.log', tmp_path / 'config.py'
     log.write_text(format_traceback('RuntimeError: CUDA error: device-side assert triggered', CALL))
     config.write_text(CONFIG)
@@ -97,6 +98,7 @@ def test_what_cannot_be_read_leaves_the_explanation(
 ) -> None:
     beside = tmp_path / 'beside'
     if option == '--config':
+        pytest.importorskip('mmengine')
         beside.write_text('model = dict(\n')
     assert main(['explain', log, option, str(beside)]) == 1
     out = capsys.readouterr().out

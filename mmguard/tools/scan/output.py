@@ -1,0 +1,283 @@
+"""The scan on the screen, as JSON and as a page."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from typing import Any, Dict, List, Sequence
+
+from mmguard.findings import LabelFacts
+from mmguard.findings.views import has_config
+from mmguard.findings.volumes import VolumeFacts
+from mmguard.findings.wording import unpack
+from mmguard.text.console import Console, Table, Text
+from mmguard.text.words import counted
+from mmguard.tools.on_screen import finding_on_screen
+from mmguard.tools.scan.engine import MapSource
+from mmguard.tools.scan.faults import printable
+from mmguard.tools.scan.nnunet.source import CaseSource
+from mmguard.tools.scan.run import SetResult
+
+_SECONDS = 0.2
+
+
+class ScanProgress:
+    """A bar on the terminal; nothing if standard error is not one.
+
+    It draws itself when files are done, not in a thread: processes are forked while it is shown.
+    """
+
+    def __init__(self) -> None:
+        self._bar = _bar() if sys.stderr.isatty() else None
+        self._task: Any = None
+        self._drawn = 0.0
+        self._begun = 0.0
+        self._done = 0
+
+    def __enter__(self) -> ScanProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def start(self, source: Any) -> None:
+        """Begins with a source."""
+        if self._bar is None:
+            return
+        total = source.count() if isinstance(source, (MapSource, CaseSource)) else None
+        self._task = self._bar.add_task(printable(source.name), total=total, rate='')
+        self._begun, self._done = time.monotonic(), 0
+        self._bar.refresh()
+
+    def advance(self, files: int) -> None:
+        if self._bar is None or self._task is None:
+            return
+        self._done += files
+        now = time.monotonic()
+        rate = f'{self._done / max(now - self._begun, 1e-6):,.0f} files/s'
+        self._bar.update(self._task, advance=files, rate=rate)
+        if now - self._drawn > _SECONDS:
+            self._drawn = now
+            self._bar.refresh()
+
+
+def _bar() -> Any:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from mmguard.text.console import Console
+
+    return Progress(
+        TextColumn('{task.description}', markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn('{task.fields[rate]}', markup=False),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+
+
+#: Rows on the screen; the JSON holds all.
+_MOST_CASES = 60
+
+
+def show_cases(console: Console, volumes: VolumeFacts) -> None:
+    """Print what is wrong with each case: its file, voxels and slices."""
+    rows = sorted(
+        (fault.case, fault.file, kind, number, fault)
+        for kind in volumes.faults
+        for number, fault in enumerate(volumes.of(kind))
+    )
+    if not rows:
+        return
+    table = Table(title='cases', title_justify='left', show_edge=False, pad_edge=False)
+    for heading in ('case', 'file'):
+        table.add_column(heading, overflow='fold')
+    table.add_column('voxels', justify='right')
+    table.add_column('what', overflow='fold')
+    for case, file, kind, _number, fault in rows[:_MOST_CASES]:
+        number = f'{fault.voxels:,}' if fault.voxels else ''
+        cells = (case, file, number, f'{kind}: {fault.detail}')
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    console.print(table)
+    if len(rows) > _MOST_CASES:
+        console.print(Text(f'... and {len(rows) - _MOST_CASES:,} more: --json FILE lists all', style='dim'))
+
+
+#: What says how the files are to be read.
+_OF_READERS = {'MG121'}
+#: Shown for palette files whose reader is not known, whatever is found.
+_OF_PALETTES = (
+    "The files are palette PNGs: cv2.imread would read their colours, `.convert('L')` the brightness of these, "
+    '`np.array(Image.open(path))` reads labels.'
+)
+_MOST_ROWS = 40
+_MOST_FILES = 10
+_BAR = 24
+
+
+def show(console: Console, result: SetResult, verbose: bool = False) -> None:
+    """Prints what was found in one data set; ``verbose``: with all edits and notes."""
+    facts = result.facts
+    console.rule(Text(printable(result.name), style='bold'))
+    for note in result.notes:
+        console.print(Text(f'note: {printable(note)}', style='dim'))
+    console.print(Text(_seen(result)))
+    for finding in result.findings:
+        console.print(finding_on_screen(finding, '\n', verbose))
+    if result.findings:
+        if _hides_indices(result):
+            console.print(Text(f'\nnote: {_OF_PALETTES}', style='dim'))
+        console.print()
+    elif result.said_before:
+        console.print(Text(f'Nothing more: {", ".join(dict.fromkeys(result.said_before))} above.'))
+    else:
+        console.print(Text('Nothing found.', style='bold green'))
+    if facts.maps is not None:
+        for fault, files in facts.maps.unreadable.items():
+            number = facts.maps.counts.get(f'unreadable {fault}', len(files))
+            console.print(Text(f'{fault}: {counted(number, "file")}, first: {", ".join(files[:3])}', style='yellow'))
+    if facts.histogram:
+        console.print(_histogram(facts))
+    if facts.volumes is not None:
+        show_cases(console, facts.volumes)
+    elif result.worst:
+        console.print(_worst(result))
+
+
+def _hides_indices(result: SetResult) -> bool:
+    """Whether the files are palette PNGs, nobody knows what reads them, and no finding says so already."""
+    maps, said = result.facts.maps, {finding.code for finding in result.findings}
+    return maps is not None and 'palette8' in maps.forms and not has_config(result.facts) and not said & _OF_READERS
+
+
+def show_failed(console: Console, failed: Sequence[str]) -> None:
+    """Prints which data sets could not be opened, and why."""
+    for failure in failed:
+        console.print(Text(f'could not run: {printable(failure)}', style='bold red'))
+
+
+def _seen(result: SetResult) -> str:
+    facts = result.facts
+    known = f', {result.reused:,} of them unchanged since the last scan' if result.reused else ''
+    invalid = sum(facts.values.values()) + sum(n for reason, n in facts.reasons.items() if reason != 'label')
+    # Nobody said how many classes there are.
+    unknown = facts.num_classes == 256 and not facts.class_names
+    classes = f'any value below {facts.num_classes:,} is valid' if unknown else counted(facts.num_classes, 'class')
+    return (
+        f'{counted(facts.files, "file")}{known}; {facts.total:,} {facts.kind}, {invalid:,} of them invalid in '
+        f'{counted(facts.offending_files, "file")}; {classes}'
+    )
+
+
+def _histogram(facts: LabelFacts) -> Table:
+    seen = facts.maps or facts.volumes or facts.annotations
+    by_label = seen.files_with_class if seen is not None else {}
+    seen_otherwise = facts.loader is not None and facts.loader.differing
+    title = (
+        'labels as this scan counts them; training sees others' if seen_otherwise else 'labels as training sees them'
+    )
+    table = Table(title=title, title_justify='left', show_edge=False, pad_edge=False)
+    for heading in ('label', 'name'):
+        table.add_column(heading)
+    for heading in (facts.kind, 'share', 'files'):
+        table.add_column(heading, justify='right')
+    table.add_column('')
+    rows: Dict[int, int] = dict(sorted(facts.histogram.items()))
+    for missing in range(min(facts.num_classes, 256)) if len(facts.class_names) == facts.num_classes else ():
+        rows.setdefault(missing, 0)
+    whole, most = max(1, sum(rows.values())), max(rows.values())
+    # Invalid labels are never among those left out.
+    shown = sorted(rows, key=lambda label: (label not in facts.values, label))[:_MOST_ROWS]
+    for label in sorted(shown):
+        count = rows[label]
+        style = 'red' if label in facts.values else 'dim' if label == facts.ignore_index or not count else ''
+        cells: List[str] = [str(label), _name(label, facts), f'{count:,}', f'{100 * count / whole:.2f} %']
+        cells += [f'{by_label[label]:,}' if label in by_label else '', '█' * round(_BAR * count / most)]
+        table.add_row(*(Text(cell) for cell in cells), style=style)
+    if len(rows) > len(shown):
+        table.add_row(Text('...'), Text(f'{len(rows) - len(shown)} more'))
+    return table
+
+
+def _name(label: int, facts: LabelFacts) -> str:
+    name = printable(facts.name_of(label))
+    if label in facts.values:
+        return f'invalid: {name}' if name else 'invalid'
+    return 'ignored' if label == facts.ignore_index else name
+
+
+def _worst(result: SetResult) -> Table:
+    table = Table(title='worst files', title_justify='left', show_edge=False, pad_edge=False)
+    table.add_column('file', overflow='fold')
+    table.add_column('invalid', justify='right')
+    table.add_column('values in the file (times)')
+    for file in result.worst[:_MOST_FILES]:
+        # Of colour files nothing is known but what the loader makes of them.
+        values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
+        table.add_row(Text(file['file']), Text(f'{file["invalid"]:,}'), Text(values))
+    return table
+
+
+def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) -> Dict[str, Any]:
+    """The whole scan as one JSON object; what is empty is left out of the facts."""
+    sets = [
+        {
+            'name': result.name,
+            'clean': result.is_clean,
+            'findings': [unpack(finding) for finding in result.findings],
+            'facts': _plain(asdict(result.facts)),
+            'worst': result.worst,
+            'notes': result.notes,
+            'decoded': result.decoded,
+            'reused': result.reused,
+        }
+        for result in results
+    ]
+    return {'target': target, 'datasets': sets, 'failed': list(failed)}
+
+
+def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
+    """Writes the HTML page.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    from mmguard.tools.report.html import write_scan_page
+    from mmguard.tools.report.page import Section, WorstFile
+
+    sections: List[Section] = []
+    for result in results:
+        worst = [
+            WorstFile(
+                source=file['file'],
+                image_path=file['image'],
+                label_path=file['path'],
+                values={int(value): count for value, count in file['stored'].items()},
+                skipped=file['invalid'],
+                ignored=result.ignored,
+            )
+            for file in result.worst
+        ]
+        if result.facts.volumes is not None:
+            faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
+            faults.sort(key=lambda fault: (-fault.voxels, fault.file))
+            worst = [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
+        sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
+    write_scan_page(path, f'Labels of {target}', sections)
+
+
+def _plain(value: Any) -> Any:
+    """Dicts with text for keys, as JSON has them; a colour is ``'255,0,0'``."""
+    if isinstance(value, dict):
+        plain: Dict[str, Any] = {}
+        for key, item in value.items():
+            if item not in (None, '', 0, [], {}, ()):
+                plain[','.join(map(str, key)) if isinstance(key, tuple) else str(key)] = _plain(item)
+        return plain
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
