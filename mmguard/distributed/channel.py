@@ -13,7 +13,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 import torch
 import torch.distributed as dist
 
-from mmguard.distributed.absent import LINGER, Presence
+from mmguard.distributed.heartbeat import LINGER, Presence
 
 
 class Channel:

@@ -10,14 +10,12 @@ from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
 
-from mmguard.labels.images import ImageLabelRule
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.maps import packed_instances, packed_map
-from mmguard.labels.space import LabelRule, LabelSpace
+from mmguard.labels.samples import packed_instances, packed_map, source_of
+from mmguard.labels.space import ImageLabelRule, LabelRule, LabelSpace
 from mmguard.labels.spaces import Space, of_loss
+from mmguard.log.iteration_stats import ByKind, by_kind
 from mmguard.log.run_record import space_to_json
-from mmguard.log.source import source_of
-from mmguard.log.span import ByKind, by_kind
 from mmguard.losses.counting import CountsLabels
 
 #: A longer list, inside a transform, is data.

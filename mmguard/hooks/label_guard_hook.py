@@ -11,7 +11,7 @@ from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
-from mmguard.hooks.collated import keep_reports
+from mmguard.hooks.batches import evaluated_samples, keep_reports, trained_samples
 from mmguard.hooks.discovery import (
     built_train_loop,
     culprits,
@@ -26,21 +26,17 @@ from mmguard.hooks.discovery import (
     unwrapped,
     valid_labels,
 )
-from mmguard.hooks.first_offence import warnings_of
-from mmguard.hooks.labelled_samples import evaluated_samples, trained_samples
-from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
-from mmguard.hooks.start_warnings import start_warnings
+from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
+from mmguard.hooks.warnings import start_warnings, warnings_of
 from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.tally import LABEL_GUARD
-from mmguard.log.json_lines import MAX_MB, NAME
-from mmguard.log.run_log import RunLog
-from mmguard.log.source import source_of
-from mmguard.log.span import SCALARS, ByKind, Span, by_kind
-from mmguard.log.totals import KINDS, LossCount
+from mmguard.log.iteration_stats import KINDS, SCALARS, ByKind, IterationStats, LossCount, by_kind
+from mmguard.log.messages import closing, describe_place, offence_line, too_many_skipped
+from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.unreported import add_reporter
-from mmguard.log.wording import closing, describe_place, offence_line, too_many_skipped
 from mmguard.losses.counting import CountsLabels
 from mmguard.text.visible import visible
 
@@ -124,7 +120,7 @@ class LabelGuardHook(Hook):
         self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
         #: Mode -> what no line was about yet: its first and its last iteration, and what was found.
-        self._untold: Dict[str, Tuple[Dict[str, int], Dict[str, int], Span]] = {}
+        self._untold: Dict[str, Tuple[Dict[str, int], Dict[str, int], IterationStats]] = {}
         self._singles_left = SINGLES
         self._hinted: Set[str] = set()
         self._named: Set[str] = set()
@@ -272,7 +268,7 @@ class LabelGuardHook(Hook):
         if mode == 'train':
             return
         ledger = self._log.ledgers[mode]
-        seen = Span(
+        seen = IterationStats(
             pixels=ledger.kinds['pixels'], instances=ledger.kinds['instances'], empty_images=ledger.empty_images
         )
         ledger.add_everywhere(_sum_over_ranks(seen.vector()))
@@ -304,10 +300,10 @@ class LabelGuardHook(Hook):
         self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
 
-    def _say(self, runner: Any, mode: str, span: Span, begin: Dict[str, int], end: Dict[str, int]) -> None:
+    def _say(self, runner: Any, mode: str, span: IterationStats, begin: Dict[str, int], end: Dict[str, int]) -> None:
         """Take what was reported: a line at the first offences, and the likely cause at the very first."""
         warn_of_problems(runner)
-        begin, _, untold = self._untold.get(mode, (begin, end, Span()))
+        begin, _, untold = self._untold.get(mode, (begin, end, IterationStats()))
         untold.add(span)
         # Of one iteration the first image is named: its order stays.
         self._untold[mode] = (begin, end, untold.condensed() if span and untold.iterations > 1 else untold)
@@ -323,7 +319,7 @@ class LabelGuardHook(Hook):
 
     def _tell(self, runner: Any, mode: str) -> None:
         """Say in a line what was found since the last one; nothing where nothing was."""
-        begin, end, span = self._untold.pop(mode, ({}, {}, Span()))
+        begin, end, span = self._untold.pop(mode, ({}, {}, IterationStats()))
         if span:
             runner.logger.info(offence_line(f'guard: {describe_place(mode, begin, end)}', span))
 

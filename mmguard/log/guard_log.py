@@ -9,16 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
+from mmguard.labels.samples import path_of
 from mmguard.labels.tally import Tally
-from mmguard.log.line_reader import Unread
-from mmguard.log.lines import Line, read_logs
-from mmguard.log.logged_run import LoggedMode, LoggedRun, read_run
-from mmguard.log.mode_totals import ModeTotals, totals_of
+from mmguard.log.iteration_stats import KINDS, SCALARS, LoopTotals, LossCount
+from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, totals_of
+from mmguard.log.messages import files_table
 from mmguard.log.run_files import RunFiles, find_run
-from mmguard.log.source import path_of
-from mmguard.log.span import SCALARS
-from mmguard.log.totals import KINDS, LoopTotals, LossCount
-from mmguard.log.wording import files_table
+from mmguard.log.run_record import LoggedMode, LoggedRun, read_run
 from mmguard.text.visible import visible_name
 
 _MODES = ('train', 'val', 'test')

@@ -9,8 +9,7 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.images import NO_LABEL, ImageLabelRule
-from mmguard.labels.space import LabelMap
+from mmguard.labels.space import NO_LABEL, ImageLabelRule, LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.log.unreported import warn_unreported
 from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for

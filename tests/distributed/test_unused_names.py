@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from mmguard.distributed.unused import with_names
+from mmguard.distributed.unused_parameters import with_names
 from mmguard.findings.unused import unused_in
 
 SAID = 'Expected to have finished reduction\nParameter indices which did not receive grad for rank 1: 2 3'

@@ -13,7 +13,7 @@ from mmengine.optim import OptimWrapper
 from mmengine.registry import FUNCTIONS, OPTIM_WRAPPERS
 from small_runs import GUARD, LOAD, PACK, add_loop, tiny_config, train
 
-from mmguard.hooks.collated import KeepsReports
+from mmguard.hooks.batches import KeepsReports
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from mmrotate.structures.bbox import QuadriBoxes, RotatedBoxes
 
 from mmguard.labels.tally import tallies_of
 from mmguard.transforms import GuardInstanceLabels
-from mmguard.transforms.boxes import box_faults
+from mmguard.transforms.instance_fields import box_faults
 
 #: In an image of 100 x 100: inside; its centre outside but a part of it inside; wholly outside; no area; not finite.
 ROTATED = [

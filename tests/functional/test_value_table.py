@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmguard.functional.value_table import HIGHEST, LOWEST, count_values
+from mmguard.functional.class_target import HIGHEST, LOWEST, count_values
 
 VALUES = st.integers(-3, 30) | st.sampled_from([LOWEST - 1, LOWEST, HIGHEST, HIGHEST + 1, 2**62, -(2**62)])
 

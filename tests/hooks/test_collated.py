@@ -11,10 +11,9 @@ from mmengine.dataset import default_collate, pseudo_collate
 from mmengine.structures import BaseDataElement, InstanceData
 from torch.utils.data import DataLoader
 
-from mmguard.hooks.collated import KeepsReports, keep_reports
-from mmguard.hooks.labelled_samples import trained_samples
+from mmguard.hooks.batches import KeepsReports, keep_reports, trained_samples
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.span import Span
+from mmguard.log.iteration_stats import IterationStats
 from mmguard.transforms.record import leave_in_sample
 
 
@@ -43,10 +42,10 @@ def test_the_reports_travel_beside_the_tensors(workers: int) -> None:
     first, second = loader
     assert first['data_samples']['labels'].tolist() == [[1, 0]]
     assert second['data_samples']['labels'].tolist() == [[0, 0], [0, 2], [1, 0], [1, 2], [1, 4]]
-    span = Span.of(trained_samples(first))
+    span = IterationStats.of(trained_samples(first))
     assert [tally.source for tally in span.offending['instances']] == ['0.jpg', '1.jpg']
     assert (span.instances.skipped, span.instances.total, span.empty_images) == (2, 3, 1)
-    span = Span.of(trained_samples(second))
+    span = IterationStats.of(trained_samples(second))
     assert [tally.source for tally in span.offending['instances']] == ['2.jpg', '3.jpg']
     assert span.empty_images == 0
 

@@ -22,8 +22,8 @@ from mmguard.hooks.discovery import (
     samples_of,
     unwrapped,
 )
+from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.spaces import Space, of_loss
-from mmguard.log.source import relative_to, source_of
 
 
 class Head(nn.Module):

@@ -9,13 +9,13 @@ import pytest
 from torch import nn
 
 from mmguard import GuardInstanceLabels, GuardSegLabels, Tally
-from mmguard.hooks.first_offence import warnings_of
-from mmguard.log.span import Span, by_kind
+from mmguard.hooks.warnings import warnings_of
+from mmguard.log.iteration_stats import IterationStats, by_kind
 
 
 def said(kind: str, tally: Tally, guard: Any, mode: str = 'train') -> str:
     dataset = SimpleNamespace(pipeline=SimpleNamespace(transforms=[guard]))
-    span = Span(1, 1, 4, 1, offending=by_kind(**{kind: [tally]}))
+    span = IterationStats(1, 1, 4, 1, offending=by_kind(**{kind: [tally]}))
     text, *_ = warnings_of(mode, kind, span, nn.Linear(1, 1), dataset)
     return text
 

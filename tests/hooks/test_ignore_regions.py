@@ -8,7 +8,7 @@ from mmdet.utils import register_all_modules
 from small_det_runs import load, load_stock, shrink_model
 from torch import nn
 
-from mmguard.hooks.ignore_regions import assigners_of, ignored_as_background
+from mmguard.hooks.warnings import assigners_of, ignored_as_background
 
 
 def model_of(config: Any) -> nn.Module:

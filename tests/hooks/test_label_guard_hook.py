@@ -49,6 +49,6 @@ def test_stands_between_runtime_info_and_the_logger() -> None:
     ],
 )
 def test_every_rank_has_its_own_file(name: str, rank: int, expected: str) -> None:
-    from mmguard.log.json_lines import name_for_rank
+    from mmguard.log.run_log import name_for_rank
 
     assert name_for_rank(name, rank) == expected

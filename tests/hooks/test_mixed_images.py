@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, List
 
-from mmguard.hooks.mixed_images import mixed_images
+from mmguard.hooks.warnings import mixed_images
 
 
 class Mosaic:

@@ -8,7 +8,7 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from mmguard.hooks.run_within import put_back_run, run_within
+from mmguard.hooks.runs import put_back_run, run_within
 
 
 class Loop:

@@ -11,7 +11,7 @@ import pytest
 from mmengine.config import Config
 from small_runs import GUARD, LOAD, PACK, Run, add_loop, runner_of, tiny_config
 
-from mmguard.hooks.start_warnings import start_warnings
+from mmguard.hooks.warnings import start_warnings
 
 pytest.importorskip('mmdet')
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmguard.labels.tally import Tally
-from mmguard.log import files_seen
-from mmguard.log.files_seen import FilesSeen
+from mmguard.log import loop_stats
+from mmguard.log.loop_stats import PerFileStats
 
 FOUND = st.lists(
     st.tuples(
@@ -26,7 +26,7 @@ FOUND = st.lists(
 @given(FOUND, st.integers(1, 9))
 @settings(derandomize=True, deadline=None)
 def test_counts_and_order_are_those_of_a_plain_sum(found: List[Tuple[str, str, int, int]], number: int) -> None:
-    files = FilesSeen()
+    files = PerFileStats()
     files.see('clean')
     sums: Dict[str, Counter] = {'pixels': Counter(), 'instances': Counter()}
     for name, kind, skipped, remapped in found:
@@ -44,8 +44,8 @@ def test_counts_and_order_are_those_of_a_plain_sum(found: List[Tuple[str, str, i
 
 
 def test_the_values_of_files_far_from_the_worst_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files_seen, 'DETAILED', 5)
-    files = FilesSeen()
+    monkeypatch.setattr(loop_stats, 'DETAILED', 5)
+    files = PerFileStats()
     for number in range(100):
         files.add('pixels', Tally(9, number + 1, 0, {11: number + 1}, f'{number:03}'))
     files.add('pixels', Tally(9, 1000, 0, {12: 1000}, '000'))
@@ -57,7 +57,7 @@ def test_the_values_of_files_far_from_the_worst_are_forgotten_first(monkeypatch:
 
 
 def test_a_file_that_offends_again_in_the_same_way() -> None:
-    files = FilesSeen()
+    files = PerFileStats()
     asked = [
         ({11: 3}, {}, False),
         ({11: 3}, {}, True),
@@ -81,7 +81,7 @@ def test_a_file_that_offends_again_in_the_same_way() -> None:
 def test_ten_thousand_offending_files_take_less_than_4_mb() -> None:
     tracemalloc.start()
     try:
-        files = FilesSeen()
+        files = PerFileStats()
         for number in range(10_000):
             name = f'gtFine/train/aachen/aachen_{number:06d}_000019_gtFine_labelTrainIds.png'
             files.repeats('pixels', Tally(9, 2, 0, {11: 1, number: 1}, name))
@@ -93,7 +93,7 @@ def test_ten_thousand_offending_files_take_less_than_4_mb() -> None:
 
 
 def test_files_of_a_later_loop_count_once() -> None:
-    first, second = FilesSeen(), FilesSeen()
+    first, second = PerFileStats(), PerFileStats()
     first.see('clean')
     first.add('pixels', Tally(9, 1, 0, {7: 1}, 'a'))
     second.add('pixels', Tally(9, 1, 0, {7: 1}, 'a'))

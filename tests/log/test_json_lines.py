@@ -10,7 +10,7 @@ from typing import Any, List
 
 import pytest
 
-from mmguard.log.json_lines import JsonLines
+from mmguard.log.run_log import JsonLines
 
 
 def read(path: Path) -> List[Any]:

@@ -9,9 +9,8 @@ import torch
 from mmengine.structures import BaseDataElement, InstanceData
 
 from mmguard.labels.tally import LABEL_GUARD, Tally
-from mmguard.log.ledger import Ledger
-from mmguard.log.span import SCALARS, SEEN, Span, by_kind
-from mmguard.log.totals import KINDS, LossCount
+from mmguard.log.iteration_stats import KINDS, SCALARS, SEEN, IterationStats, LossCount, by_kind
+from mmguard.log.loop_stats import LoopStats
 
 
 def sample(path: str, pixels: Optional[Tally] = None, instances: Optional[Tally] = None) -> BaseDataElement:
@@ -31,8 +30,8 @@ def new(kind: str, tally: Tally) -> bool:
     return False
 
 
-def batch() -> Span:
-    return Span.of(
+def batch() -> IterationStats:
+    return IterationStats.of(
         [
             sample('a.png', tally('a.png', skipped=3)),
             sample('b.png', tally('b.png')),
@@ -52,7 +51,7 @@ def test_a_span_adds_up_what_the_samples_carry() -> None:
 
 
 def test_a_clean_span_is_false_and_no_offending_iteration() -> None:
-    span = Span.of([sample('b.png', tally('b.png')), sample('c.png')])
+    span = IterationStats.of([sample('b.png', tally('b.png')), sample('c.png')])
     assert not span
     assert span.offending_iterations == span.offending_samples == 0
     span.see_losses({'loss': LossCount(seen=10)}, by_kind())
@@ -67,7 +66,7 @@ def test_spans_add_up() -> None:
     later = batch()
     later.see_losses({'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}, by_kind(pixels=[tally('c.png', skipped=1)]))
     both.add(later)
-    both.add(Span(iterations=1, samples=4))
+    both.add(IterationStats(iterations=1, samples=4))
     assert (both.iterations, both.offending_iterations, both.samples, both.offending_samples) == (3, 2, 12, 4)
     assert both.vector() == [6, 4, 2, 0, 1, 2, 0, 0, 600, 10, 20]
     assert len(both.vector()) == len(SCALARS) + len(SEEN)
@@ -77,7 +76,7 @@ def test_spans_add_up() -> None:
 
 def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
     carried = tally('a.png', skipped=3)
-    ledger = Ledger()
+    ledger = LoopStats()
     for _ in range(2):
         ledger.add(ledger.see([sample('a.png', carried)]))
         ledger.take_pending()
@@ -86,7 +85,7 @@ def test_adding_leaves_the_tallies_of_the_samples_alone() -> None:
 
 
 def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
-    ledger = Ledger(roots=['/data'])
+    ledger = LoopStats(roots=['/data'])
     for _ in range(2):
         ledger.add(ledger.see([sample('/data/a.png', tally('/data/a.png', skipped=3)), sample('/data/b.png')]))
     assert ledger.kinds['pixels'].total == 0
@@ -101,7 +100,7 @@ def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
 
 
 def test_the_ratio_is_the_largest_of_the_three() -> None:
-    ledger = Ledger()
+    ledger = LoopStats()
     assert ledger.skipped_ratio() == 0
     ledger.add_everywhere([10, 5, 1, 0, 0, 0, 99, 9, 100, 4, 50])
     assert ledger.skipped_ratio() == pytest.approx(0.25)
@@ -112,7 +111,7 @@ def test_the_ratio_is_the_largest_of_the_three() -> None:
 
 
 def test_to_json_has_the_documented_fields() -> None:
-    span = Span.of([sample('r/a.png', tally('r/a.png', skipped=3)), sample('r/b.png', tally('r/b.png'))])
+    span = IterationStats.of([sample('r/a.png', tally('r/a.png', skipped=3)), sample('r/b.png', tally('r/b.png'))])
     span.see_losses({'decode_head.loss_decode.0': LossCount(200, 0, 0)}, by_kind())
     assert span.to_json(lambda source: source[2:], new) == {
         'skipped_pixels': 3,
@@ -127,7 +126,7 @@ def test_to_json_has_the_documented_fields() -> None:
 
 def test_to_json_bears_paths_that_are_no_strings_or_missing() -> None:
     tallies = [tally(PurePosixPath('r/a.png'), skipped=1), Tally(4, 1, 0, {7: 1})]  # type: ignore[arg-type]
-    span = Span(offending=by_kind(pixels=tallies))
+    span = IterationStats(offending=by_kind(pixels=tallies))
     record = json.loads(json.dumps(span.to_json(str.upper, new)))
     assert [sample['source'] for sample in record['samples']] == ['R/A.PNG', None]
 
@@ -141,7 +140,7 @@ def instances_sample(path: str, left: int, *tallies: Tally) -> BaseDataElement:
 def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() -> None:
     unannotated = sample('test.jpg')
     unannotated.gt_instances = InstanceData()
-    span = Span.of(
+    span = IterationStats.of(
         [
             instances_sample('a.jpg', 2, Tally(5, 3, 0, {80: 2}, 'a.jpg', {'label': 2, 'box_no_area': 1})),
             instances_sample('b.jpg', 0, Tally(1, 1, 0, {81: 1}, 'b.jpg', {'label': 1})),
@@ -152,7 +151,7 @@ def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() ->
     )
     assert span.empty_images == 2
     assert span.instances == Tally(6, 4, 0, reasons={'label': 3, 'box_no_area': 1})
-    span.add(Span(empty_images=1))
+    span.add(IterationStats(empty_images=1))
     record = span.to_json(str, new)
     assert record['total_instances'] == 6
     assert record['reasons'] == {'label': 3, 'box_no_area': 1}
@@ -179,19 +178,19 @@ def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() ->
 
 
 def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
-    ledger = Ledger()
-    ledger.pending = Span.of([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))])
+    ledger = LoopStats()
+    ledger.pending = IterationStats.of([sample('a.png', tally('a.png', skipped=9), tally('a.png', skipped=2))])
     ledger.take_pending()
     assert [tally.skipped for kind in KINDS for tally in ledger.worst(kind, 5)] == [9, 2]
     assert ledger.files.offending == 1
 
 
 def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
-    span = Span.of([sample('a.png', Tally(100, mapped=40, source='a.png'))])
+    span = IterationStats.of([sample('a.png', Tally(100, mapped=40, source='a.png'))])
     assert not span
     assert span.offending_iterations == span.offending_samples == 0
     assert span.vector()[SCALARS.index('mapped_pixels')] == 40
-    ledger = Ledger(pending=span)
+    ledger = LoopStats(pending=span)
     ledger.take_pending()
     totals = ledger.totals()
     assert not totals
@@ -201,11 +200,11 @@ def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
 
 
 def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None:
-    ledger = Ledger(roots=['/data'])
+    ledger = LoopStats(roots=['/data'])
     lines = []
     for values in ({11: 3}, {11: 5}, {12: 3}, {11: 3, 12: 1}, {11: 3, 12: 1}, {11: 2, 12: 2}):
         found = Tally(100, sum(values.values()), values=values, source='/data/a.png')
-        ledger.pending = Span.of([sample('/data/a.png', found)])
+        ledger.pending = IterationStats.of([sample('/data/a.png', found)])
         lines += ledger.pending.to_json(ledger.shorten, ledger.repeats)['samples']
         ledger.take_pending()
     said = [{'11': 3}, None, {'12': 3}, {'11': 3, '12': 1}, None, {'11': 2, '12': 2}]
@@ -214,7 +213,7 @@ def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None
 
 
 def test_sums_of_ranks_that_lacked_a_loss() -> None:
-    ledger = Ledger()
+    ledger = LoopStats()
     for rank, losses in ((1, ['loss_mask', 'loss_bbox']), (1, ['loss_mask']), (0, ['loss_mask'])):
         ledger.fill(rank, losses)
     assert ledger.totals().filled == {'loss_mask': {'1': 2, '0': 1}, 'loss_bbox': {'1': 1}}

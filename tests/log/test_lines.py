@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from mmguard.files.typed_json import decoded, parsed
 from mmguard.labels.tally import Tally
-from mmguard.log.line_reader import Unread
-from mmguard.log.lines import Line, read_logs
-from mmguard.log.mode_totals import totals_of
+from mmguard.log.lines import Line, Unread, read_logs, totals_of
 
 LINE = {
     'mode': 'train', 'iter': 3, 'skipped_pixels': 9, 'remapped_pixels': 1, 'skipped_instances': 0,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mmguard.labels.tally import Tally
-from mmguard.log.logged_run import read_run
-from mmguard.log.totals import LoopTotals, LossCount
+from mmguard.log.iteration_stats import LoopTotals, LossCount
+from mmguard.log.run_record import read_run
 
 TOTALS = LoopTotals(
     iterations=9, files=4, kinds={'pixels': Tally(90, 3), 'instances': Tally()}, losses={'h.loss': LossCount(9, 1)}

@@ -13,16 +13,15 @@ import pytest
 import mmguard
 from mmguard.errors import CannotRun
 from mmguard.labels.tally import Tally
+from mmguard.log.iteration_stats import IterationStats, LossCount, by_kind
 from mmguard.log.run_log import RunLog
-from mmguard.log.span import Span, by_kind
 from mmguard.log.tally_log import TallyLog
-from mmguard.log.totals import LossCount
 
 
-def span(*skipped: int) -> Span:
+def span(*skipped: int) -> IterationStats:
     """One iteration with an image per number."""
     tallies = [Tally(100, n, 0, {11: n}, f'/data/{place}.png') for place, n in enumerate(skipped) if n]
-    return Span(
+    return IterationStats(
         iterations=1,
         offending_iterations=int(any(skipped)),
         samples=len(skipped),
@@ -79,7 +78,7 @@ def test_files_are_ranked_and_can_be_opened(tmp_path: Path) -> None:
     log = RunLog(str(tmp_path / 'run'))
     log.begin('train', {'data_roots': [str(root)]}, [str(root)])
     offending = [Tally(9, n, 0, {11: n}, str(root / name)) for name, n in (('gone.png', 2), ('there.png', 5))]
-    log.see('train', {'iter': 1}, Span(1, 1, pixels=Tally(18, 7), offending=by_kind(pixels=offending)))
+    log.see('train', {'iter': 1}, IterationStats(1, 1, pixels=Tally(18, 7), offending=by_kind(pixels=offending)))
     log.end('train')
     read = mmguard.read_log(tmp_path)
     assert f'  {root}/there.png (11: 5)' in read._repr_html_()

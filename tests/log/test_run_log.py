@@ -11,15 +11,15 @@ import pytest
 from mmguard.cli import main
 from mmguard.distributed import RankLosses
 from mmguard.labels.tally import Tally
+from mmguard.log.iteration_stats import IterationStats, by_kind
 from mmguard.log.run_log import RunLog
-from mmguard.log.span import Span, by_kind
 
 FILLED = [RankLosses(1, ['loss_mask', 'loss_bbox'], ['img_0006.jpg'])]
 
 
-def offence(values: Any, source: str = 'a.png', total: int = 100) -> Span:
+def offence(values: Any, source: str = 'a.png', total: int = 100) -> IterationStats:
     tally = Tally(total, sum(values.values()), 0, values, source)
-    return Span(1, 1, 1, 1, Tally(total, tally.skipped), offending=by_kind(pixels=[tally]))
+    return IterationStats(1, 1, 1, 1, Tally(total, tally.skipped), offending=by_kind(pixels=[tally]))
 
 
 def report(folder: Path, code: int = 0) -> Any:
@@ -44,7 +44,7 @@ def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
     log = RunLog(str(tmp_path), 0, 2)
     log.begin('train')
     for iteration in range(1, 13):
-        log.see('train', {'iter': iteration}, Span(1, samples=1, empty_images=1))
+        log.see('train', {'iter': iteration}, IterationStats(1, samples=1, empty_images=1))
         log.fill('train', {'iter': iteration}, FILLED)
     log.end('train')
     lines = lines_of(log)

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
-from mmguard.log.ledger import Ledger
+from mmguard.log.iteration_stats import IterationStats, LoopTotals, LossCount, by_kind
+from mmguard.log.loop_stats import LoopStats
 from mmguard.log.run_record import RunRecord, record_name, space_to_json
-from mmguard.log.span import Span, by_kind
-from mmguard.log.totals import LoopTotals, LossCount
 
 COUNTS = st.integers(0, 10**12)
 TALLIES = st.builds(
@@ -70,12 +69,14 @@ def test_what_is_written_of_a_loop() -> None:
     }
 
 
-def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> Ledger:
+def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> LoopStats:
     """A loop of one iteration, of two files."""
-    made = Ledger()
+    made = LoopStats()
     made.see_files([file, 'clean.png'])
     found = [Tally(total, skipped, 0, {11: skipped}, file)] if skipped else []
-    made.pending = Span(1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=by_kind(pixels=found))
+    made.pending = IterationStats(
+        1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=by_kind(pixels=found)
+    )
     made.take_pending()
     return made
 
@@ -92,7 +93,7 @@ def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
         space_to_json('pixels', LabelRule(11, label_map={12: 3, 11: 255})),
         space_to_json('instances', InstanceRule(5, 'drop', min_label=1)),
     ]
-    RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', Ledger(), {'guards': guards})
+    RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', LoopStats(), {'guards': guards})
     (run,) = runs(path)
     assert (run['config'], run['rank'], run['world_size'], run['framework']) == ('configs/a.py', 1, 2, 'openmmlab')
     assert time.strptime(run['started'], '%Y-%m-%dT%H:%M:%S%z')
@@ -125,9 +126,9 @@ def test_a_running_loop_is_written_once_per_period(tmp_path: Path) -> None:
     path = tmp_path / 'label_guard.json'
     often, seldom = RunRecord(str(path), every=0), RunRecord(str(tmp_path / 'other.json'), every=1000)
     for record in (often, seldom):
-        running = Ledger()
+        running = LoopStats()
         record.begin('train', running, {})
-        running.pending = Span(1, pixels=Tally(50))
+        running.pending = IterationStats(1, pixels=Tally(50))
         running.take_pending()
         record.see('train', {'iter': 1})
     assert runs(path)[0]['modes']['train']['totals']['pixels']['total'] == 50
@@ -150,14 +151,14 @@ def test_a_run_in_the_same_folder_keeps_the_one_before(tmp_path: Path) -> None:
 def test_what_is_no_record_is_replaced(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / 'label_guard.json'
     path.write_bytes(content)
-    RunRecord(str(path)).begin('train', Ledger())
+    RunRecord(str(path)).begin('train', LoopStats())
     assert len(runs(path)) == 1
 
 
 def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
     record = RunRecord(str(tmp_path / 'file' / 'label_guard.json'), every=0)
-    record.begin('train', Ledger())
+    record.begin('train', LoopStats())
     record.see('train', {'iter': 1})
     record.end('train')
     assert isinstance(record.error, OSError)
@@ -170,7 +171,7 @@ def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) ->
 def test_names_of_any_bytes(tmp_path: Path) -> None:
     path = tmp_path / 'label_guard.json'
     name = os.fsdecode(b'stra\xdfe')
-    RunRecord(str(path)).begin('train', Ledger(), {'data_roots': [name]})
+    RunRecord(str(path)).begin('train', LoopStats(), {'data_roots': [name]})
     assert runs(path)[0]['modes']['train']['data_roots'] == [name]
 
 

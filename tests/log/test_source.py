@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from mmguard.labels.samples import path_of, relative_to
 from mmguard.labels.tally import Tally
+from mmguard.log.iteration_stats import IterationStats, by_kind
+from mmguard.log.messages import closing
 from mmguard.log.run_log import RunLog
-from mmguard.log.source import path_of, relative_to
-from mmguard.log.span import Span, by_kind
-from mmguard.log.wording import closing
 
 
 def test_a_path_is_that_of_the_one_root_that_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +39,7 @@ def test_tables_and_the_page_name_files_that_can_be_opened(
     log = RunLog('run')
     log.begin('train', {'data_roots': ['data']}, ['data'])
     found = Tally(9, 4, 0, {11: 4}, 'data/labels/a.png')
-    log.see('train', {'iter': 1}, Span(1, 1, 1, 1, Tally(9, 4), offending=by_kind(pixels=[found])))
+    log.see('train', {'iter': 1}, IterationStats(1, 1, 1, 1, Tally(9, 4), offending=by_kind(pixels=[found])))
     ledger = log.end('train')
     assert '"source": "labels/a.png"' in Path('run/label_guard.jsonl').read_text()
     assert '  data/labels/a.png (11: 4)' in closing('train', ledger, 5, None)

@@ -14,7 +14,7 @@ import torch
 from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, scores_and_labels
 
 from mmguard.losses import GuardedCrossEntropyLoss
-from mmguard.losses.class_weight import load_class_weight
+from mmguard.losses.cross_entropy import load_class_weight
 
 
 @pytest.mark.parametrize(

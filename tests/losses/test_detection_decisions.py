@@ -12,7 +12,7 @@ from detection_cases import BACKGROUND, CASES, batch, outcome
 from mmdet.registry import MODELS
 
 from mmguard.losses.guards import GUARDS
-from mmguard.losses.guards.dense import DenseGuard
+from mmguard.losses.guards.mmdet import DenseGuard
 from mmguard.losses.guards.refused import REASONS
 
 PAGE = Path(__file__).parents[2] / 'docs' / 'mmdet_losses.md'

@@ -16,8 +16,7 @@ from small_nnunet import IGNORING, IGNORING_REGIONS, PLAIN, REGIONS
 from torch import Tensor
 
 from mmguard.nnunet.label_space import MARK, label_rule
-from mmguard.nnunet.sample_tally import from_tensor
-from mmguard.nnunet.transforms import GuardedTransforms
+from mmguard.nnunet.transforms import GuardedTransforms, from_tensor
 
 SCALES = [[1.0, 1.0, 1.0], [0.5, 0.5, 0.5]]
 

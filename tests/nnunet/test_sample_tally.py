@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmguard.labels.tally import Tally
-from mmguard.nnunet.sample_tally import VALUES, append_tally, from_tensor, take_tallies, to_tensor
+from mmguard.nnunet.transforms import VALUES, append_tally, from_tensor, take_tallies, to_tensor
 
 counts = st.integers(1, 2**40)
 tallies = st.builds(

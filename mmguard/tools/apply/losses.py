@@ -43,7 +43,7 @@ def judge(loss: Dict[str, Any], scope: str) -> Verdict:
         loss (dict): Its config, with ``type``.
         scope (str): The scope that it is built in.
     """
-    from mmguard.losses.selection import select
+    from mmguard.losses.guard_model import select
 
     if is_guarded_type(name_of(loss['type'])):
         return Verdict(None)
@@ -101,7 +101,7 @@ def built(node: Any) -> Any:
 
 def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
     """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
-    from mmguard.losses.selection import WITHOUT_CLASSES
+    from mmguard.losses.guard_model import WITHOUT_CLASSES
 
     guards: List[Path] = []
     for path, node in walk(tree.get('model', {}), ('model',)):
@@ -139,7 +139,7 @@ def defaults_of(cls: Any) -> Dict[str, Any]:
 
 def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
     """Losses that a config leaves to the defaults of its heads: path and name of the head's argument, its default."""
-    from mmguard.losses.selection import WITHOUT_CLASSES
+    from mmguard.losses.guard_model import WITHOUT_CLASSES
 
     for path, node in walk(tree.get('model', {}), ('model',)):
         if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
@@ -158,7 +158,7 @@ def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
 
 
 def _is_without_loss(cls: Any) -> bool:
-    from mmguard.losses.selection import HEADS_WITHOUT_LOSS
+    from mmguard.losses.guard_model import HEADS_WITHOUT_LOSS
 
     return any(base.__name__ in HEADS_WITHOUT_LOSS for base in getattr(cls, '__mro__', ()))
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from mmguard.findings import Finding
 from mmguard.findings.wording import unpack
-from mmguard.labels.boxes import corner_faults
-from mmguard.labels.instances import BOX_REASONS, InstanceRule, describe_reasons
+from mmguard.labels.instances import BOX_REASONS, InstanceRule, corner_faults, describe_reasons
 from mmguard.labels.space import LabelRule, LabelSpace
 from mmguard.labels.tally import Tally
 from mmguard.tools.replay.forward import Raised

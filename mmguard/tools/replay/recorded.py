@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import List, Optional
 
 from mmguard.errors import CannotRun
-from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample, read_flight
-from mmguard.log.flight_record import NAME
-from mmguard.log.source import UNKNOWN
+from mmguard.labels.samples import UNKNOWN
+from mmguard.log.flight_record import NAME, Flight, FlightBatch, FlightSample, read_flight
 from mmguard.tools.paths import common_tail, parts_of
 
 

@@ -15,7 +15,7 @@ from mmguard.config.read import from_mmengine
 from mmguard.errors import CannotRun
 from mmguard.hooks.discovery import class_names_of
 from mmguard.labels.spaces import from_model
-from mmguard.log.flight_reader import Flight
+from mmguard.log.flight_record import Flight
 from mmguard.text.words import counted
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.tools.replay.network import build_model

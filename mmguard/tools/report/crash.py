@@ -10,7 +10,7 @@ from typing import List, Sequence, Set, Tuple
 
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
-from mmguard.log.flight_reader import KILLED, RUNNING, Flight, FlightBatch, read_flight
+from mmguard.log.flight_record import KILLED, RUNNING, Flight, FlightBatch, read_flight
 from mmguard.text.words import counted
 from mmguard.tools.explain.sources import config_of
 

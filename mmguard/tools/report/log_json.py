@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
 from mmguard.findings.wording import unpack
-from mmguard.log.totals import KINDS
+from mmguard.log.iteration_stats import KINDS
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.report.crash import Crash, RankCrash

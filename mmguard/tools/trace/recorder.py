@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, List, Optional, Tuple
 
-from mmguard.labels.origin import file_of
+from mmguard.labels.samples import file_of
 from mmguard.tools.trace.snapshot import Snapshot, of_annotations, take
 
 #: Transforms that run others on the same sample: their parts are steps of their own. (KeyMapper and

@@ -18,7 +18,7 @@ from mmguard.cli import main
 from mmguard.errors import CannotRun
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.spaces import from_model
-from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample
+from mmguard.log.flight_record import Flight, FlightBatch, FlightSample
 from mmguard.tools.paths import common_tail, parts_of
 from mmguard.tools.replay.forward import run_sample
 from mmguard.tools.replay.outcome import judge

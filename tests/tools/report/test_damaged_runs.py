@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mmguard.cli import main
-from mmguard.log.json_lines import name_for_rank
+from mmguard.log.run_log import name_for_rank
 
 NAME = 'label_guard.jsonl'
 FILLED = b'{"mode": "train", "iter": 3, "filled": [{"rank": 1, "losses": ["loss_mask"], "samples": []}]}\n'

@@ -9,8 +9,7 @@ from typing import Dict, List, Sequence, Tuple
 import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
-from mmguard.labels.boxes import NOT_FINITE, corner_faults
-from mmguard.labels.instances import BOX_REASONS, LABEL_REASON
+from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 
 #: So many examples are named of each kind.
 EXAMPLES = 8

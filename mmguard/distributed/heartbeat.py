@@ -1,4 +1,4 @@
-"""Says which rank did not come, where a collective only says that something went wrong."""
+"""Heartbeats of ranks: the name of the rank that is missing, where a collective only fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches that hold no samples: what the guards left in them travels beside the tensors that were made of them."""
+"""Samples of a batch: reports that travel with collated tensors, and the samples whose labels count."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from mmengine.dataset import default_collate, pseudo_collate
 from mmengine.structures import BaseDataElement, InstanceData
 
 from mmguard.hooks.discovery import samples_of
+from mmguard.labels.samples import source_of
 from mmguard.labels.tally import LABEL_GUARD
 
 #: They keep the samples.
@@ -60,3 +61,30 @@ def _reports(samples: List[BaseDataElement]) -> Iterator[BaseDataElement]:
         if instances is not None and instances.keys() and not len(instances):
             report.gt_instances = InstanceData(labels=[])
         yield report
+
+
+def trained_samples(data_batch: Any) -> List[Any]:
+    """Without those that have no labels by design: mmdet's semi-supervised detectors call them ``unsup_...``."""
+    samples = data_batch.get('data_samples') if isinstance(data_batch, dict) else None
+    if isinstance(samples, dict):
+        samples = [part for name, part in samples.items() if not str(name).startswith('unsup')]
+        return samples_of({'data_samples': samples})
+    return samples_of(data_batch)
+
+
+def evaluated_samples(data_batch: Any) -> List[Any]:
+    """Each sample once: test-time augmentation makes several views of it, with the same labels.
+
+    Several samples of one file (tiles of a large image) are several samples.
+    """
+    parts: Sequence[Any] = data_batch if isinstance(data_batch, (list, tuple)) else [data_batch]
+    if isinstance(data_batch, dict) and 'data_samples' in data_batch:
+        parts = [data_batch['data_samples']]
+    found: List[Any] = []
+    for part in parts:
+        if isinstance(part, (list, tuple)) and part and all(isinstance(view, (list, tuple)) for view in part):
+            for views in zip(*part):  # a list of all samples per view
+                found += {source_of(sample): sample for sample in samples_of(list(views[::-1]))}.values()
+        else:
+            found += samples_of(part)
+    return found

@@ -1,4 +1,4 @@
-"""What a dictionary of losses looks like: the part of it in which ranks may differ."""
+"""Structure of a dictionary of losses: the part of it in which ranks may differ."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 Loss = Union[Tensor, List[Tensor]]
+
 Losses = Dict[str, Loss]
 
 

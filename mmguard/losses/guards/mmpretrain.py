@@ -1,4 +1,4 @@
-"""The losses of mmpretrain: labels of images, or scores of them, averaged by the number of images."""
+"""Guards of mmpretrain's losses: labels of images, or scores of them, averaged by the number of images."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from mmguard.functional.binary_target import sanitize_binary_target
 from mmguard.functional.checks import check_dense_target, check_index_target
 from mmguard.functional.distributions import sanitize_distributions
 from mmguard.functional.reduction import AvgFactor, scale_avg_factor
-from mmguard.functional.sanitize import Sanitized, count, sanitize_target
-from mmguard.labels.images import NO_LABEL
+from mmguard.functional.sanitize import Sanitized, count, sanitize_binary_target, sanitize_target
+from mmguard.labels.space import NO_LABEL
 from mmguard.losses.guards.base import LossGuard
-from mmguard.losses.guards.detection import all_over_kept
-from mmguard.losses.guards.seesaw import SeesawGuard
+from mmguard.losses.guards.mmdet import SeesawGuard, all_over_kept
 
 
 class ClassificationGuard(LossGuard):

@@ -1,14 +1,48 @@
-"""What begins and ends with a training, however that ends."""
+"""The log that the hooks of a run share, and what begins and ends with a training."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, Callable, ContextManager, Dict
+from typing import Any, Callable, ContextManager, Dict, Optional
+from weakref import WeakKeyDictionary
 
+from mmengine import dist
 from mmengine.hooks import Hook
 
 from mmguard.hooks.discovery import built_train_loop
+from mmguard.log.run_log import MAX_MB, NAME, RunLog
+from mmguard.text.visible import visible
+
+_LOGS: WeakKeyDictionary[Any, RunLog] = WeakKeyDictionary()
+
+
+def run_log_of(runner: Any, out_file: Optional[str] = NAME, max_mb: float = MAX_MB) -> RunLog:
+    """The log of a run; who asks first says how its file is called and how large it may grow."""
+    if runner not in _LOGS:
+        _LOGS[runner] = RunLog(
+            runner.log_dir,
+            dist.get_rank(),
+            dist.get_world_size(),
+            config=runner.cfg.filename,
+            out_file=out_file,
+            max_mb=max_mb,
+        )
+    return _LOGS[runner]
+
+
+def warn_of_problems(runner: Any) -> None:
+    """Says what of the log cannot be written; each file once."""
+    for problem in _LOGS[runner].take_problems():
+        runner.logger.warning(f'guard: {visible(problem)}')
+
+
+def train_place(runner: Any, batch_idx: int) -> Dict[str, int]:
+    """The numbers that the console shows: of the loop, or of the epoch where logs go by epoch."""
+    loop = runner.train_loop
+    if runner.log_processor.by_epoch:
+        return {'iter': batch_idx + 1, 'epoch': loop.epoch + 1, 'step': loop.iter + 1}
+    return {'iter': loop.iter + 1}
 
 
 class HookAroundTraining(Hook):

@@ -1,16 +1,67 @@
-"""What valid class indices of a batch are worth saying: which there are, and where they teach next to nothing."""
+"""Messages about the class indices of one batch, in words of plain PyTorch: their likely cause, and what they teach."""
 
 from __future__ import annotations
 
 import warnings
-from typing import List
+from typing import Dict, List, Optional
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from mmguard.text.words import plural
 
+
+def likely_cause(
+    target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
+) -> Optional[str]:
+    """``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``.
+
+    Args:
+        target (Tensor): Class indices, any shape.
+        histogram (dict[int, int]): Value -> count of all of them, ignored ones left out.
+        values (dict[int, int]): Value -> count of the invalid ones.
+        num_classes (int): Number of classes.
+        ignore_index (int): The class index that takes no part.
+    """
+    # Not before something is wrong: training needs nothing of it.
+    from mmguard.findings import LabelFacts
+    from mmguard.findings.advice import OF_BATCHES, in_pytorch
+    from mmguard.findings.facts import MapFacts
+
+    at_edges = _share_between(target, values) if target.dim() == 3 else None
+    facts = LabelFacts(
+        values=values,
+        num_classes=num_classes,
+        ignore_index=ignore_index,
+        total=target.numel(),
+        histogram=histogram,
+        maps=None if at_edges is None else MapFacts(at_edges=at_edges),
+    )
+    found = in_pytorch(facts, OF_BATCHES)
+    return f'{found[0].code} {found[0].title} {found[0].next_step}' if found else None
+
+
+def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:
+    """Of the invalid pixels of (N, H, W) the share with a lower and a higher value among their eight neighbours.
+
+    The least and the greatest value of all can have no such neighbours (the 255 of a 0/255 mask), and are left out.
+    """
+    maps = target.unsqueeze(1).double()
+    least, greatest = int(target.min()), int(target.max())
+    inner = [value for value in values if least < value < greatest]
+    if len(inner) < 2:  # a single value in between may be a class of its own
+        return None
+    high = F.max_pool2d(maps, 3, stride=1, padding=1)
+    low = -F.max_pool2d(-maps, 3, stride=1, padding=1)
+    asked = torch.isin(maps, torch.tensor(inner, dtype=maps.dtype, device=maps.device))
+    between = (low < maps) & (maps < high) & asked
+    return int(between.count_nonzero()) / int(asked.count_nonzero())
+
+
 #: Of maps that are ignored to this share next to nothing is trained.
 NEARLY_ALL = 0.8
+
 VOID = 255
 
 

@@ -1,14 +1,14 @@
-"""Lines and tables of the hook for a reader."""
+"""Lines and tables of the log, and how often a line may come."""
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Optional, Sequence
+import time
+from typing import Container, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from mmguard.labels.instances import describe_boxes, describe_reasons
 from mmguard.labels.tally import Tally
-from mmguard.log.ledger import Ledger
-from mmguard.log.span import Span
-from mmguard.log.totals import KINDS, LoopTotals
+from mmguard.log.iteration_stats import KINDS, IterationStats, LoopTotals
+from mmguard.log.loop_stats import LoopStats
 from mmguard.text.visible import visible_name
 from mmguard.text.words import counted, plural
 
@@ -32,7 +32,7 @@ def describe_place(mode: str, begin: Dict[str, int], end: Dict[str, int]) -> str
     return f'{head}{last}iter{numbers}'
 
 
-def offence_line(where: str, span: Span) -> str:
+def offence_line(where: str, span: IterationStats) -> str:
     """Return the line for a reader about one iteration, or about several since the last line.
 
     ``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: data/camvid/trainannot/0001TP.png`` or
@@ -40,7 +40,7 @@ def offence_line(where: str, span: Span) -> str:
 
     Args:
         where (str): What the line begins with.
-        span (Span): What was found; of several iterations the images are named by the worst.
+        span (IterationStats): What was found; of several iterations the images are named by the worst.
     """
     by_loss = [tally for kind in KINDS for tally in span.loss_samples[kind]]
     boxes = describe_boxes(span.instances.reasons)
@@ -63,7 +63,7 @@ def offence_line(where: str, span: Span) -> str:
     return line
 
 
-def _amount(span: Span, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
+def _amount(span: IterationStats, tally: Tally, unit: str, details: List[str], by: str = '') -> str:
     """``2 of 9 instances skipped (value 600; 1 box without area)``, of several iterations with the share instead."""
     whole = '' if span.iterations > 1 else f'of {tally.total:,} '
     changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
@@ -81,7 +81,7 @@ def _list_values(tallies: List[Tally]) -> List[str]:
     return [f'{plural(len(values), "value")} {shown}'] if values else []
 
 
-def closing(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
+def closing(mode: str, ledger: LoopStats, top_k: int, out_file: Optional[str]) -> str:
     """What a loop came to: a table where there was anything to report; empty where no label was seen."""
     totals = ledger.totals()
     if totals or totals.filled:
@@ -89,7 +89,7 @@ def closing(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> s
     return all_valid(mode, totals)
 
 
-def closing_table(mode: str, ledger: Ledger, top_k: int, out_file: Optional[str]) -> str:
+def closing_table(mode: str, ledger: LoopStats, top_k: int, out_file: Optional[str]) -> str:
     """The totals, and for each kind a table of the ``top_k`` files with the most skipped or remapped elements."""
     lines = []
     for kind in KINDS:
@@ -204,3 +204,85 @@ def too_many_skipped(ratio: float, limit: float, worst: Sequence[Tally]) -> str:
 
 def percent(part: int, whole: int) -> str:
     return f'{100 * part / whole:.3g} %' if whole else '0 %'
+
+
+#: Rank, names of losses, samples.
+OneRank = Tuple[int, Sequence[str], Sequence[str]]
+
+
+def describe_filled(filled: Sequence[OneRank]) -> str:
+    """``rank 1 had no loss_bbox (samples: a.jpg); filled with zeros, ...``."""
+    lacks = [f'rank {rank} had no {", ".join(losses)} (samples: {listed(files)})' for rank, losses, files in filled]
+    return (
+        f'{listed(lacks, "; ")}; filled with zeros, so that the ranks stay in step. Most often a batch without targets'
+    )
+
+
+def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -> str:
+    """Which rank lacks which loss, and which samples it had.
+
+    Args:
+        lacks (sequence of OneRank): Losses that a rank does not have, or has without a graph; of all ranks.
+        has (sequence of containers): The names of those that it has.
+    """
+    lines = []
+    for (rank, losses, files), present in zip(lacks, has):
+        missing = [loss for loss in losses if loss not in present]
+        constant = [loss for loss in losses if loss in present]
+        parts = [f'lacks {", ".join(missing)}'] if missing else []
+        parts += [f'has no gradient for {", ".join(constant)}'] if constant else []
+        if parts:
+            lines.append(f'rank {rank} {"; ".join(parts)} (samples: {listed(files)})')
+    return (
+        f'ranks differ in their losses: {". ".join(lines)}. A head that skips a branch, most often because a batch has '
+        f"no targets: DistributedDataParallel would wait for ever. on_mismatch='fill' trains on with zeros"
+    )
+
+
+def describe_nonfinite(reports: Sequence[OneRank]) -> str:
+    """``rank 1: loss_bbox (samples: a.jpg, b.jpg)``."""
+    return '; '.join(f'rank {rank}: {", ".join(losses)} (samples: {listed(files)})' for rank, losses, files in reports)
+
+
+def describe_unreached(names: Sequence[str]) -> str:
+    """Which parameters get no gradient, and what to do."""
+    return (
+        f'no loss of any rank reaches {counted(len(names), "parameter")}: {listed(names)}. With a first batch without '
+        f'targets that is to be expected. A branch that is never used (frozen, dropped) needs requires_grad=False, or '
+        f'DistributedDataParallel find_unused_parameters=True'
+    )
+
+
+def listed(items: Sequence[str], between: str = ', ') -> str:
+    """The first eight."""
+    more = [f'and {len(items) - 8:,} more'] if len(items) > 8 else []
+    return between.join([*map(visible_name, items[:8]), *more]) or 'unknown'
+
+
+class RateLimiter:
+    """Lets the first lines through, then one per period, which says how many iterations had one since.
+
+    Args:
+        first (int): Lines that always pass.
+        seconds (float): Least time between later lines, seconds.
+    """
+
+    def __init__(self, first: int = 20, seconds: float = 10.0) -> None:
+        self._left = first
+        self._seconds = seconds
+        self._last = float('-inf')
+        self._held_back = 0
+
+    def allow(self) -> bool:
+        now = time.monotonic()
+        if self._left > 0 or now - self._last >= self._seconds:
+            self._left -= 1
+            self._last = now
+            return True
+        self._held_back += 1
+        return False
+
+    def since_last(self) -> str:
+        """What a line that passes ends with: `` (and 3 such iterations since the last line)``, or nothing."""
+        held_back, self._held_back = self._held_back, 0
+        return f' (and {counted(held_back, "such iteration")} since the last line)' if held_back else ''
