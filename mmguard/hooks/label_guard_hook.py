@@ -199,7 +199,7 @@ class LabelGuardHook(Hook):
     def _report(self, runner: Any) -> None:
         span = self._log.report('train', self._place)
         self._say(runner, 'train', span, self._begin, self._place)
-        self._since = [a + b for a, b in zip(self._since or repeat(0), span.vector())]
+        self._since = [a + b for a, b in zip(self._since or repeat(0), span.totals().vector())]
 
     def _add_up(self, runner: Any) -> None:
         """Adds up over all ranks what was reported since the last time."""
@@ -268,10 +268,7 @@ class LabelGuardHook(Hook):
         if mode == 'train':
             return
         ledger = self._log.ledgers[mode]
-        seen = IterationStats(
-            pixels=ledger.kinds['pixels'], instances=ledger.kinds['instances'], empty_images=ledger.empty_images
-        )
-        ledger.add_everywhere(_sum_over_ranks(seen.vector()))
+        ledger.add_everywhere(_sum_over_ranks(ledger.sums.vector()))
         _write_scalars(runner, mode, ledger.everywhere)
         self._close(runner, mode)
         for shown in ('train', mode):

@@ -80,6 +80,16 @@ class LoopTotals:
         """Whether anything was skipped or remapped."""
         return any(self.kinds.values()) or any(self.losses.values())
 
+    def fill(self, rank: int, losses: Iterable[str]) -> None:
+        """Count an iteration in which a rank lacked these losses, and trained with zeros in their place."""
+        self.filled = _added_by_rank(self.filled, {name: {str(rank): 1} for name in losses})
+
+    def vector(self) -> List[int]:
+        """Return the numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
+        pixels, instances, loss = self.kinds['pixels'], self.kinds['instances'], sum(self.losses.values(), LossCount())
+        changed = [count for one in (pixels, instances, loss) for count in (one.skipped, one.remapped)]
+        return [*changed, pixels.mapped, self.empty_images, pixels.total, instances.total, loss.seen]
+
     @property
     def counted(self) -> bool:
         """Whether any label was seen: by a guard, or by a guarded loss; an image without any counts, too."""
@@ -236,22 +246,16 @@ class IterationStats:
             loss_samples={kind: _worst_and_others(found) for kind, found in self.loss_samples.items()},
         )
 
-    def vector(self) -> List[int]:
-        """The numbers that ranks add up: ``SCALARS``, then ``SEEN``."""
-        loss = sum(self.losses.values(), LossCount())
-        return [
-            self.pixels.skipped,
-            self.pixels.remapped,
-            self.instances.skipped,
-            self.instances.remapped,
-            loss.skipped,
-            loss.remapped,
-            self.pixels.mapped,
-            self.empty_images,
-            self.pixels.total,
-            self.instances.total,
-            loss.seen,
-        ]
+    def totals(self) -> LoopTotals:
+        """Return the sums, without files."""
+        kinds = {'pixels': self.pixels, 'instances': self.instances}
+        return LoopTotals(
+            self.iterations,
+            self.offending_iterations,
+            kinds=kinds,
+            losses=self.losses,
+            empty_images=self.empty_images,
+        )
 
     def to_json(self, shorten: Callable[[str], str], known: Callable[[str, Tally], bool]) -> Dict[str, Any]:
         """The fields of a line of the log.

@@ -132,15 +132,13 @@ class Line:
         """The iteration since the start of the training; of a test, the iteration."""
         return self.iter if self.step is None else self.step
 
-    @property
-    def kinds(self) -> Dict[str, Tally]:
-        """Kind -> the sum over the images."""
-        return {
-            'pixels': Tally(self.total, self.skipped_pixels, self.remapped_pixels),
-            'instances': Tally(
-                self.total_instances, self.skipped_instances, self.remapped_instances, reasons=self.reasons
-            ),
-        }
+    def totals(self) -> LoopTotals:
+        """Return the sums over the images."""
+        pixels = Tally(self.total, self.skipped_pixels, self.remapped_pixels)
+        skipped, remapped = self.skipped_instances, self.remapped_instances
+        instances = Tally(self.total_instances, skipped, remapped, reasons=self.reasons)
+        kinds = {'pixels': pixels, 'instances': instances}
+        return LoopTotals(kinds=kinds, losses=self.losses, empty_images=self.empty_images)
 
     def found(self, kind: str) -> List[FoundIn]:
         """In single files."""
@@ -164,20 +162,14 @@ class ModeTotals:
     Args:
         times (Counter): Place, iteration and log -> lines. A log holds iterations with something skipped or remapped
             alone; those of several runs stand in it one after the other.
-        kinds (dict[str, Tally]): Kind -> sum over those iterations.
+        sums (LoopTotals): Of those iterations.
         files (dict[str, dict[str, Tally]]): Kind -> file -> its counts, over all times that it was seen.
-        losses (dict[str, LossCount]): Guarded loss -> its counts.
-        empty_images (int): Images seen without any instance.
-        filled (dict[str, dict[str, int]]): Loss -> rank -> iterations in which it was filled with zeros.
         first_filled (dict[int, tuple]): Rank -> where that was first, and its samples there.
     """
 
     times: Counter = field(default_factory=Counter)
-    kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
+    sums: LoopTotals = field(default_factory=LoopTotals)
     files: Dict[str, Dict[str, Tally]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
-    losses: Dict[str, LossCount] = field(default_factory=dict)
-    empty_images: int = 0
-    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
     first_filled: Dict[int, Tuple[int, List[str]]] = field(default_factory=dict)
     _said: Dict[Tuple[str, str], Tally] = field(default_factory=dict, repr=False)
 
@@ -192,41 +184,27 @@ class ModeTotals:
     def add(self, line: Line, log: int = 0) -> None:
         """Adds an iteration of one rank, from the log of that number."""
         for filled in line.filled:
-            self._fill(line.place, filled)
+            self.first_filled.setdefault(filled.rank, (line.place, filled.samples))
+            self.sums.fill(filled.rank, filled.losses)
         if line.filled:
             return
         self.times[line.place, line.iter, log] += 1
-        self.empty_images += line.empty_images
-        for kind, tally in line.kinds.items():
-            self.kinds[kind] = self.kinds[kind] + tally
+        self.sums += line.totals()
+        for kind in KINDS:
             for logged in line.found(kind):
                 source = str(logged.source)
                 found = self._said[kind, source] = _as_said(logged, self._said.get((kind, source)))
                 seen = self.files[kind].get(source)
                 self.files[kind][source] = found if seen is None else seen + found
-        for name, count in line.losses.items():
-            self.losses[name] = self.losses.get(name, LossCount()) + count
-
-    def _fill(self, place: int, filled: FilledRank) -> None:
-        self.first_filled.setdefault(filled.rank, (place, filled.samples))
-        for name in filled.losses:
-            by_rank = self.filled.setdefault(name, {})
-            by_rank[str(filled.rank)] = by_rank.get(str(filled.rank), 0) + 1
 
     def worst(self, kind: str) -> List[Tally]:
         """Its files, the one with the most skipped or remapped elements first."""
         return worst_first(self.files[kind].values())
 
     def totals(self) -> LoopTotals:
-        """The sums of what the lines say; how many iterations and files there were in all they do not say."""
-        return LoopTotals(
-            offending_iterations=self.iterations,
-            offending_files=len({source for files in self.files.values() for source in files}),
-            kinds=dict(self.kinds),
-            losses=dict(self.losses),
-            empty_images=self.empty_images,
-            filled=self.filled,
-        )
+        """Return the sums of what the lines say, which is not how many iterations and files there were."""
+        offending = {source for files in self.files.values() for source in files}
+        return replace(self.sums, offending_iterations=self.iterations, offending_files=len(offending))
 
     def over_all_files(self, kind: str) -> Tally:
         # Not sum(): adding copies the values, at every file anew.

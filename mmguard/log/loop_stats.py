@@ -12,7 +12,7 @@ import numpy as np
 from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.samples import UNKNOWN, path_of, relative_to, source_of
 from mmguard.labels.tally import Tally
-from mmguard.log.iteration_stats import KINDS, SCALARS, SEEN, IterationStats, LoopTotals, LossCount, added
+from mmguard.log.iteration_stats import KINDS, SCALARS, SEEN, IterationStats, LoopTotals
 
 if TYPE_CHECKING:
     from mmengine.structures import BaseDataElement
@@ -166,14 +166,10 @@ class LoopStats:
 
     roots: List[str] = field(default_factory=list)
     pending: Optional[IterationStats] = None
-    iterations: int = 0
-    offending_iterations: int = 0
-    kinds: Dict[str, Tally] = field(default_factory=lambda: {kind: Tally() for kind in KINDS})
-    empty_images: int = 0
+    #: What was reported so far, without the number of files.
+    sums: LoopTotals = field(default_factory=LoopTotals)
     files: PerFileStats = field(default_factory=PerFileStats)
-    losses: Dict[str, LossCount] = field(default_factory=dict)
-    filled: Dict[str, Dict[str, int]] = field(default_factory=dict)
-    #: The running sums over all ranks, in the order of ``IterationStats.vector``.
+    #: The running sums over all ranks, in the order of ``LoopTotals.vector``.
     everywhere: List[int] = field(default_factory=lambda: [0] * (len(SCALARS) + len(SEEN)))
 
     def see(self, samples: Iterable[BaseDataElement]) -> IterationStats:
@@ -194,29 +190,17 @@ class LoopStats:
             self.pending.add(span)
 
     def take_pending(self) -> IterationStats:
-        """Moves what is pending into the totals, and returns it."""
+        """Move what is pending into the sums, and return it."""
         span, self.pending = IterationStats() if self.pending is None else self.pending, None
-        self.iterations += span.iterations
-        self.offending_iterations += span.offending_iterations
-        self.empty_images += span.empty_images
-        self.losses = added(self.losses, span.losses)
-        for kind, total in (('pixels', span.pixels), ('instances', span.instances)):
-            if total.total:
-                self.kinds[kind] = self.kinds[kind] + total
+        self.sums += span.totals()
+        for kind in KINDS:
             for tally in span.offending[kind] + span.loss_samples[kind]:
                 self.files.add(kind, self.named(tally))
-                found = Tally(values=tally.values, other_values=tally.other_values)
-                self.kinds[kind] = self.kinds[kind] + found
+                self.sums.kinds[kind] += Tally(values=tally.values, other_values=tally.other_values)
         return span
 
-    def fill(self, rank: int, losses: Iterable[str]) -> None:
-        """A rank lacked these losses, and trained with zeros in their place."""
-        for name in losses:
-            by_rank = self.filled.setdefault(name, {})
-            by_rank[str(rank)] = by_rank.get(str(rank), 0) + 1
-
     def add_everywhere(self, numbers: Sequence[int]) -> None:
-        """Add the sums over all ranks of an ``IterationStats.vector``; skip one of another version's checkpoint."""
+        """Add the sums over all ranks of a ``LoopTotals.vector``; skip one of another version's checkpoint."""
         if len(numbers) == len(self.everywhere):
             self.everywhere = [a + b for a, b in zip(self.everywhere, numbers)]
 
@@ -237,17 +221,8 @@ class LoopStats:
         return [replace(tally, source=path_of(str(tally.source), self.roots)) for tally in found]
 
     def totals(self) -> LoopTotals:
-        """The sums of what was reported so far."""
-        return LoopTotals(
-            self.iterations,
-            self.offending_iterations,
-            len(self.files),
-            self.files.offending,
-            dict(self.kinds),
-            dict(self.losses),
-            self.empty_images,
-            {name: dict(by_rank) for name, by_rank in self.filled.items()},
-        )
+        """Return the sums of what was reported so far."""
+        return replace(self.sums, files=len(self.files), offending_files=self.files.offending)
 
     def skipped_ratio(self) -> float:
         """The larger of the share of skipped pixels, instances and loss elements, over all ranks."""

@@ -98,7 +98,7 @@ def closing_table(mode: str, ledger: LoopStats, top_k: int, out_file: Optional[s
             worst = ledger.worst(kind, top_k)
             lines += files_table(f'mmguard: {mode}, {kind}', worst, number - len(worst))
     lines += amounts(ledger.totals())
-    lines += reasons_by_kind(ledger.kinds)
+    lines += reasons_by_kind(ledger.sums.kinds)
     if out_file:
         lines.append(f'every iteration: {out_file}')
     return '\n'.join(lines)

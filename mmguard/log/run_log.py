@@ -182,7 +182,7 @@ class RunLog:
         if mode not in self.ledgers:
             self.begin(mode)
         for rank, losses, _ in filled:
-            self.ledgers[mode].fill(rank, losses)
+            self.ledgers[mode].sums.fill(rank, losses)
         ranks = [{'rank': rank, 'losses': list(losses), 'samples': list(samples)} for rank, losses, samples in filled]
         self._write({'mode': mode, **place, 'filled': ranks})
         if self._record is not None:

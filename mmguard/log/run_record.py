@@ -140,7 +140,7 @@ class _Mode:
     def loops(self) -> Dict[str, int]:
         """Return where each loop was at its end (of a validation, the training iteration) -> its iterations."""
         place = self._said.get('step', self._said.get('iter'))
-        running = 0 if self._running is None else self._running.iterations
+        running = 0 if self._running is None else self._running.sums.iterations
         return {**self._loops, **({str(place): running} if running else {})}
 
     def totals(self) -> LoopTotals:

@@ -119,8 +119,9 @@ class CaseLog:
         """Tells the sums of the training and its worst cases."""
         for mode, ledger in self._log.ledgers.items():
             self._log.end(mode)
-            if not ledger.offending_iterations:
-                self._tell(f'guard: {mode}: all labels valid ({counted(ledger.kinds["pixels"].total, "voxel")})')
+            sums = ledger.sums
+            if not sums.offending_iterations:
+                self._tell(f'guard: {mode}: all labels valid ({counted(sums.kinds["pixels"].total, "voxel")})')
                 continue
             number = ledger.files.number('pixels')
             rows = [
@@ -130,11 +131,11 @@ class CaseLog:
             if number > WORST:
                 rows.append(f'  ... and {counted(number - WORST, "more case")}')
             self._tell(
-                f'guard: {mode}: {counted(number, "case")} with invalid labels, in {ledger.offending_iterations:,} of '
-                f'{counted(ledger.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
+                f'guard: {mode}: {counted(number, "case")} with invalid labels, in {sums.offending_iterations:,} of '
+                f'{counted(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
                 + '\n'.join(rows)
             )
-        if any(ledger.offending_iterations for ledger in self._log.ledgers.values()):
+        if any(ledger.sums.offending_iterations for ledger in self._log.ledgers.values()):
             self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
         self._log.close()
 

@@ -68,8 +68,8 @@ def test_spans_add_up() -> None:
     both.add(later)
     both.add(IterationStats(iterations=1, samples=4))
     assert (both.iterations, both.offending_iterations, both.samples, both.offending_samples) == (3, 2, 12, 4)
-    assert both.vector() == [6, 4, 2, 0, 1, 2, 0, 0, 600, 10, 20]
-    assert len(both.vector()) == len(SCALARS) + len(SEEN)
+    assert both.totals().vector() == [6, 4, 2, 0, 1, 2, 0, 0, 600, 10, 20]
+    assert len(both.totals().vector()) == len(SCALARS) + len(SEEN)
     assert both.losses == {'x': LossCount(10, 1, 0), 'y': LossCount(10, 0, 2)}
     assert [t.source for t in both.loss_samples['pixels']] == ['c.png']
 
@@ -88,13 +88,13 @@ def test_a_ledger_moves_what_is_pending_into_its_totals() -> None:
     ledger = LoopStats(roots=['/data'])
     for _ in range(2):
         ledger.add(ledger.see([sample('/data/a.png', tally('/data/a.png', skipped=3)), sample('/data/b.png')]))
-    assert ledger.kinds['pixels'].total == 0
+    assert ledger.sums.kinds['pixels'].total == 0
     span = ledger.take_pending()
     assert span.iterations == 2
     assert not ledger.pending
     assert ledger.take_pending().iterations == 0
-    assert (ledger.iterations, ledger.offending_iterations) == (2, 2)
-    assert ledger.kinds['pixels'] == Tally(200, 6, 0, {11: 6})
+    assert (ledger.sums.iterations, ledger.sums.offending_iterations) == (2, 2)
+    assert ledger.sums.kinds['pixels'] == Tally(200, 6, 0, {11: 6})
     assert (len(ledger.files), ledger.files.offending) == (2, 1)
     assert ledger.shorten('/data/a.png') == 'a.png'
 
@@ -174,7 +174,7 @@ def test_instances_are_reported_by_reason_and_images_left_empty_are_counted() ->
             'kind': 'instances',
         },
     ]
-    assert span.vector()[SCALARS.index('empty_images')] == 3
+    assert span.totals().vector()[SCALARS.index('empty_images')] == 3
 
 
 def test_files_of_pixels_and_of_instances_are_not_added_up() -> None:
@@ -189,13 +189,13 @@ def test_what_a_label_map_did_is_summed_and_is_no_offence() -> None:
     span = IterationStats.of([sample('a.png', Tally(100, mapped=40, source='a.png'))])
     assert not span
     assert span.offending_iterations == span.offending_samples == 0
-    assert span.vector()[SCALARS.index('mapped_pixels')] == 40
+    assert span.totals().vector()[SCALARS.index('mapped_pixels')] == 40
     ledger = LoopStats(pending=span)
     ledger.take_pending()
     totals = ledger.totals()
     assert not totals
     assert (totals.kinds['pixels'].mapped, totals.offending_files) == (40, 0)
-    ledger.add_everywhere(span.vector())
+    ledger.add_everywhere(span.totals().vector())
     assert ledger.skipped_ratio() == 0
 
 
@@ -215,6 +215,6 @@ def test_a_file_that_offends_as_before_is_logged_with_its_counts_alone() -> None
 def test_sums_of_ranks_that_lacked_a_loss() -> None:
     ledger = LoopStats()
     for rank, losses in ((1, ['loss_mask', 'loss_bbox']), (1, ['loss_mask']), (0, ['loss_mask'])):
-        ledger.fill(rank, losses)
+        ledger.sums.fill(rank, losses)
     assert ledger.totals().filled == {'loss_mask': {'1': 2, '0': 1}, 'loss_bbox': {'1': 1}}
     assert not ledger.totals()

@@ -37,7 +37,7 @@ def parse_line(text: bytes) -> Line:
 def test_a_line_is_read_whole() -> None:
     line = parse_line(json.dumps(LINE).encode())
     assert (line.mode, line.place) == ('train', 3)
-    assert line.kinds['pixels'] == Tally(64, 9, 1)
+    assert line.totals().kinds['pixels'] == Tally(64, 9, 1)
     (found,) = line.found('pixels')
     assert found + Tally() == Tally(0, 9, 1, {11: 9, -1: 1}, 'a.png')
     assert line.losses['head.loss'].skipped == 2
@@ -45,7 +45,7 @@ def test_a_line_is_read_whole() -> None:
 
 def test_another_version_may_say_more_and_less() -> None:
     line = parse_line(json.dumps({'mode': 'train', 'iter': 1, 'new': [1], 'samples': [{'kind': 'keypoints'}]}).encode())
-    assert (line.kinds, line.losses) == ({'pixels': Tally(), 'instances': Tally()}, {})
+    assert (line.totals().kinds, line.losses) == ({'pixels': Tally(), 'instances': Tally()}, {})
     assert (line.found('pixels'), line.found('instances')) == ([], [])
 
 
@@ -130,7 +130,7 @@ def test_ranks_add_up_in_any_order(found: List[Any], data: Any) -> None:
     one, other = totals_of(*([line] for line in lines)), totals_of(*([line] for line in shuffled))
     assert one.keys() == other.keys()
     if one:
-        assert one['train'].kinds == other['train'].kinds
+        assert one['train'].sums.kinds == other['train'].sums.kinds
         assert one['train'].files == other['train'].files
-        assert one['train'].kinds['pixels'].skipped == sum(n for *_, n in found)
+        assert one['train'].sums.kinds['pixels'].skipped == sum(n for *_, n in found)
         assert one['train'].iterations == len({place for _, place, _ in found})

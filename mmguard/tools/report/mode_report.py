@@ -44,7 +44,7 @@ class ModeReport:
         if self.logged is None:
             return self.lines.totals()
         # The record is up to a minute old where a training died; the lines end where their file reached its limit.
-        filled = max(self.logged.totals.filled, self.lines.filled, key=_iterations)
+        filled = max(self.logged.totals.filled, self.lines.sums.filled, key=_iterations)
         return replace(self.logged.totals, filled=filled)
 
     @property
