@@ -81,11 +81,6 @@ def other_size(targets: Sequence[Target], sizes: Optional[List[Tuple[int, int]]]
     """The first masks of another size than their image, in words; empty where there are none.
 
     Shapes alone are compared, so it costs no synchronisation. Masks that are smaller by a whole number are meant so.
-
-    Args:
-        targets (list[dict]): Checked ones.
-        sizes (list[tuple[int, int]], optional): Height and width of each image.
-        padded (bool): Images were put into one tensor: they may be larger than their masks.
     """
     for place, (target, size) in enumerate(zip(targets, sizes or ())):
         masks = _drawn(target)

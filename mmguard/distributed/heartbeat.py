@@ -83,12 +83,7 @@ class Presence:
             self.store.add(f'{call}', 1)
 
     def missing_at(self, call: int, waited: float) -> AbsentRankError:
-        """The error of a collective that failed; this rank has answered.
-
-        Args:
-            call (int): Its number.
-            waited (float): Seconds that it took.
-        """
+        """The error of a collective that failed; this rank has answered."""
         try:
             who, ranks = self._judged(self._stories_of_silent(call), call)
         except Exception:  # torch raises several kinds when the other side of a socket is gone

@@ -77,12 +77,7 @@ def explained(error: Exception, model: Any) -> str:
 
 
 def with_names(message: str, module: Any) -> str:
-    """A message of DistributedDataParallel, with the names of the parameters that it numbers.
-
-    Args:
-        message (str): Of an exception; any other is returned as it is.
-        module (nn.Module): The model.
-    """
+    """A message of DistributedDataParallel, with the names of the parameters that it numbers."""
     from mmguard.findings.unused import unused_in  # only a run that has failed needs it
 
     said = unused_in([message])

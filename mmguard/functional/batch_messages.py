@@ -15,15 +15,7 @@ from mmguard.text.words import plural
 def likely_cause(
     target: Tensor, histogram: Dict[int, int], values: Dict[int, int], num_classes: int, ignore_index: int
 ) -> Optional[str]:
-    """``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``.
-
-    Args:
-        target (Tensor): Class indices, any shape.
-        histogram (dict[int, int]): Value -> count of all of them, ignored ones left out.
-        values (dict[int, int]): Value -> count of the invalid ones.
-        num_classes (int): Number of classes.
-        ignore_index (int): The class index that takes no part.
-    """
+    """Return ``'MG115 The labels count from 1: ... Subtract one: target = target - 1.'``, or ``None``."""
     # Not before something is wrong: training needs nothing of it.
     from mmguard.findings import LabelFacts
     from mmguard.findings.advice import OF_BATCHES, in_pytorch

@@ -14,12 +14,7 @@ from mmguard.functional.sanitize import certain_where_absent, sanitize_target
 
 
 def mask_cross_entropy(
-    logits: Tensor,
-    target: Tensor,
-    label: Tensor,
-    *,
-    class_weight: Optional[Tensor] = None,
-    on_invalid: str = 'ignore',
+    logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor] = None, on_invalid: str = 'ignore'
 ) -> Tuple[Tensor, Tensor]:
     r"""Mean binary cross entropy between the mask of each instance's class and its target mask.
 

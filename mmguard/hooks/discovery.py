@@ -62,13 +62,7 @@ def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 
 
 def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
-    """The samples whose labels a loss has to sanitize.
-
-    Args:
-        samples (list[BaseDataElement]): Of a batch.
-        spaces (dict[str, Space]): Kind -> what the loss takes.
-        on_invalid (str): Of the loss.
-    """
+    """The samples whose labels a loss has to sanitize."""
     rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
     found = by_kind()
     for sample in samples:
@@ -159,13 +153,7 @@ def _is_transform(item: Any) -> bool:
 
 
 def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
-    """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses.
-
-    Args:
-        model (nn.Module): With the losses.
-        dataset: Of the loop.
-        with_losses (bool): Whether the loop computes any: a training.
-    """
+    """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses."""
     model = unwrapped(model)
     losses = guarded_losses(model) if with_losses else ()
     return {

@@ -9,12 +9,7 @@ from mmengine import dist
 from torch import nn
 
 from mmguard.compat.torch_names import not_compiled
-from mmguard.distributed.agreement import (
-    TIMEOUT,
-    LossAgreement,
-    RankLosses,
-    check_arguments,
-)
+from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses, check_arguments
 from mmguard.distributed.loss_structure import not_finite
 from mmguard.distributed.unused_parameters import explained
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrapped

@@ -27,10 +27,9 @@ CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
 
 
 def start_warnings(runner: Any) -> List[str]:
-    """Where the guards of a run do not fit its model or its data, one line each with every place to change.
+    """Return a line for each misfit between the guards of a run and its model or data, with every place to change.
 
-    Args:
-        runner (Runner): Its config is read; one that was built from objects alone has none, and nothing is said.
+    A run that was built from objects only has no config, and gets none.
     """
     # What only a start needs; the command line and this hook give one config one opinion.
     from mmguard.config.read import ReadConfig
@@ -45,15 +44,7 @@ def start_warnings(runner: Any) -> List[str]:
 
 
 def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset: Any) -> List[str]:
-    """What to tell the reader; nothing where the values say nothing.
-
-    Args:
-        mode (str): ``'train'``, ``'val'`` or ``'test'``.
-        kind (str): ``'pixels'`` or ``'instances'``.
-        span (IterationStats): What was found.
-        model (nn.Module): With the losses that found it, where no guard in the pipeline did.
-        dataset: Of the loop: its classes, and the guards in its pipelines.
-    """
+    """Return the messages for the first offence of a kind; none if the values say nothing."""
     offending = span.offending[kind] or span.loss_samples[kind]
     if not offending:
         return []
@@ -180,11 +171,7 @@ MIXING = (
 
 
 def mixed_images(dataset: Any) -> Optional[str]:
-    """What to tell a user who will look for the labels in the files that the log names; ``None`` where they are there.
-
-    Args:
-        dataset: Of the loop, wrappers included.
-    """
+    """Return the warning that files named by the log may not hold the labels, as images are mixed; else ``None``."""
     steps = (type(step).__name__ for pipeline in pipelines_of(dataset) for step in pipeline)
     found = sorted({name for name in steps if name in MIXING})
     if not found:

@@ -20,11 +20,7 @@ LABEL_REASON = 'label'
 #: Up to so many instances a loop in Python is faster than several passes of numpy. Most images have fewer.
 FEW = 32
 
-_IN_WORDS = {
-    'box_not_finite': 'not finite',
-    'box_no_area': 'without area',
-    'box_outside': 'outside the image',
-}
+_IN_WORDS = {'box_not_finite': 'not finite', 'box_no_area': 'without area', 'box_outside': 'outside the image'}
 
 
 class SanitizedInstances(NamedTuple):
@@ -71,11 +67,7 @@ class InstanceRule(LabelSpace):
     valid_box: ClassVar[str] = 'finite corners, an area and a part inside the image'
 
     def __init__(
-        self,
-        num_classes: int,
-        on_invalid: str = 'ignore',
-        label_map: Optional[LabelMap] = None,
-        min_label: int = 0,
+        self, num_classes: int, on_invalid: str = 'ignore', label_map: Optional[LabelMap] = None, min_label: int = 0
     ) -> None:
         self.min_label = check_int('min_label', min_label)
         super().__init__(num_classes, None, on_invalid, label_map)

@@ -250,11 +250,7 @@ class IterationStats:
         """Return the sums, without files."""
         kinds = {'pixels': self.pixels, 'instances': self.instances}
         return LoopTotals(
-            self.iterations,
-            self.offending_iterations,
-            kinds=kinds,
-            losses=self.losses,
-            empty_images=self.empty_images,
+            self.iterations, self.offending_iterations, kinds=kinds, losses=self.losses, empty_images=self.empty_images
         )
 
     def to_json(self, shorten: Callable[[str], str], known: Callable[[str, Tally], bool]) -> Dict[str, Any]:

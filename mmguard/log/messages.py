@@ -37,10 +37,6 @@ def offence_line(where: str, span: IterationStats) -> str:
 
     ``iter 37: 2,503 of 196,608 px skipped (value 11) in 3 of 4 images, first: data/camvid/trainannot/0001TP.png`` or
     ``iters 11-50: 31,204 px skipped (0.8 %, value 11) in 57 of 80 images, worst: data/camvid/trainannot/0016E5.png``.
-
-    Args:
-        where (str): What the line begins with.
-        span (IterationStats): What was found; of several iterations the images are named by the worst.
     """
     by_loss = [tally for kind in KINDS for tally in span.loss_samples[kind]]
     boxes = describe_boxes(span.instances.reasons)
@@ -110,13 +106,7 @@ def worst_first(tallies: Iterable[Tally]) -> List[Tally]:
 
 
 def files_table(title: str, worst: Sequence[Tally], more: int) -> List[str]:
-    """Return the rows of a table of files, a line each: a log has no width, and a name is there to be copied.
-
-    Args:
-        title (str): Above it.
-        worst (list[Tally]): Of single files, the worst first.
-        more (int): Files that are not shown.
-    """
+    """Return the rows of a table of files, a line each: a log has no width, and a name is there to be copied."""
     rows = [title, f'{"skipped":>12}{"remapped":>12}  file (values)']
     for tally in worst:
         name = visible_name(str(tally.source))
@@ -219,12 +209,7 @@ def describe_filled(filled: Sequence[OneRank]) -> str:
 
 
 def describe_mismatch(lacks: Sequence[OneRank], has: Sequence[Container[str]]) -> str:
-    """Which rank lacks which loss, and which samples it had.
-
-    Args:
-        lacks (sequence of OneRank): Losses that a rank does not have, or has without a graph; of all ranks.
-        has (sequence of containers): The names of those that it has.
-    """
+    """Which rank lacks which loss, and which samples it had."""
     lines = []
     for (rank, losses, files), present in zip(lacks, has):
         missing = [loss for loss in losses if loss not in present]

@@ -158,12 +158,7 @@ class RunLog:
         self.report(mode, place)
 
     def report(self, mode: str, place: Dict[str, int]) -> IterationStats:
-        """Writes what is pending, one line where there is an offence.
-
-        Args:
-            mode (str): Of the loop.
-            place (dict[str, int]): ``iter``, and ``epoch`` and ``step`` where they are known.
-        """
+        """Writes what is pending, one line where there is an offence."""
         ledger = self.ledgers[mode]
         if ledger.pending:
             self._write({'mode': mode, **place, **ledger.pending.to_json(ledger.shorten, ledger.repeats)})
@@ -173,12 +168,7 @@ class RunLog:
         return span
 
     def fill(self, mode: str, place: Dict[str, int], filled: Sequence[Any]) -> None:
-        """Ranks lacked losses in this iteration, and trained with zeros in their place.
-
-        Args:
-            mode, place: As there.
-            filled (sequence of RankLosses): Rank, names of its losses, its samples.
-        """
+        """Ranks lacked losses in this iteration, and trained with zeros in their place."""
         if mode not in self.ledgers:
             self.begin(mode)
         for rank, losses, _ in filled:

@@ -66,13 +66,7 @@ class RunRecord:
         self._written = 0.0
 
     def begin(self, mode: str, ledger: LoopStats, valid: Optional[Dict[str, Any]] = None) -> None:
-        """A loop begins.
-
-        Args:
-            mode (str): ``'train'``, ``'val'`` or ``'test'``.
-            ledger (LoopStats): Where it is counted.
-            valid (dict, optional): What is valid in it, see :func:`valid_labels`; kept from its first time.
-        """
+        """A loop begins."""
         first = mode not in self._modes
         said = self._run['modes'].setdefault(mode, dict(valid or {}))
         state = self._modes.setdefault(mode, _Mode(said))

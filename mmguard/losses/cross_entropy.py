@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -213,47 +213,25 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
             return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)
+        shared: Dict[str, Any] = {
+            'class_weight': class_weight,
+            'reduction': reduction,
+            'avg_factor': avg_factor,
+            'avg_non_ignore': self.avg_non_ignore,
+            'on_invalid': self.on_invalid,
+        }
         if self.use_soft:
-            return soft_cross_entropy(
-                cls_score,
-                label,
-                weight,
-                class_weight=class_weight,
-                reduction=reduction,
-                avg_factor=avg_factor,
-                ignore_index=ignore_index,
-                avg_non_ignore=self.avg_non_ignore,
-                on_invalid=self.on_invalid,
-            )
-        ignore_index = -100 if ignore_index is None else ignore_index
+            return soft_cross_entropy(cls_score, label, weight, ignore_index=ignore_index, **shared)
+        shared['ignore_index'] = -100 if ignore_index is None else ignore_index
         if self.use_sigmoid:
             if self.squeeze_one_channel and label.dim() == cls_score.dim() - 1 and cls_score.shape[1] == 1:
                 check_one_channel_target(cls_score, label)
                 check_class_weight(class_weight, 1)
                 cls_score = cls_score.squeeze(1)
-            return sigmoid_cross_entropy(
-                cls_score,
-                label,
-                weight,
-                class_weight=class_weight,
-                reduction=reduction,
-                avg_factor=avg_factor,
-                ignore_index=ignore_index,
-                avg_non_ignore=self.avg_non_ignore,
-                background=self.background,
-                on_invalid=self.on_invalid,
-            )
+            return sigmoid_cross_entropy(cls_score, label, weight, background=self.background, **shared)
+        shared['avg_non_ignore'] = self.avg_non_ignore or not (class_weight is None or self.ignored_labels_weigh)
         return softmax_cross_entropy(
-            cls_score,
-            label,
-            weight,
-            class_weight=class_weight,
-            reduction=reduction,
-            avg_factor=avg_factor,
-            ignore_index=ignore_index,
-            avg_non_ignore=self.avg_non_ignore or not (class_weight is None or self.ignored_labels_weigh),
-            average_by_class_weight=self.average_by_class_weight,
-            on_invalid=self.on_invalid,
+            cls_score, label, weight, average_by_class_weight=self.average_by_class_weight, **shared
         )
 
     def _weights_beside(self, cls_score: Tensor) -> Optional[Tensor]:

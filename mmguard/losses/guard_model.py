@@ -93,9 +93,6 @@ def guard_model(model: nn.Module) -> GuardedModel:
     The selection is that of ``mmguard apply``. A CrossEntropyLoss (exactly that type) is rebuilt as
     GuardedCrossEntropyLoss from its attributes, any other loss gets a GuardedLoss around it. A loss that several places
     share stays one. Guarded losses stay as they are, so a second call changes nothing.
-
-    Args:
-        model (nn.Module): Out of wrappers such as DDP.
     """
     changed: List[str] = []
     left: List[str] = []

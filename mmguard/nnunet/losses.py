@@ -168,12 +168,7 @@ class GuardedRegionLoss(nn.Module):
     """
 
     def __init__(
-        self,
-        bce: Optional[nn.BCEWithLogitsLoss],
-        dc: nn.Module,
-        weight_ce: float,
-        weight_dice: float,
-        per_voxel: bool,
+        self, bce: Optional[nn.BCEWithLogitsLoss], dc: nn.Module, weight_ce: float, weight_dice: float, per_voxel: bool
     ) -> None:
         super().__init__()
         self.ce = bce

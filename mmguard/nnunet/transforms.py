@@ -110,11 +110,7 @@ except ImportError:  # as it was spelt before
     from batchgeneratorsv2.transforms.utils.remove_label import RemoveLabelTansform as RemoveLabelTransform
 
 #: What makes targets of labels: the guard must look before them.
-_MAKE_TARGETS = (
-    MoveSegAsOneHotToDataTransform,
-    ConvertSegmentationToRegionsTransform,
-    DownsampleSegForDSTransform,
-)
+_MAKE_TARGETS = (MoveSegAsOneHotToDataTransform, ConvertSegmentationToRegionsTransform, DownsampleSegForDSTransform)
 
 
 class GuardedTransforms(BasicTransform):

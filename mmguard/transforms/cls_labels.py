@@ -72,14 +72,7 @@ class GuardClsLabels(BaseTransform):
         self.to_onehot = to_onehot
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitizes the label and leaves a :class:`~mmguard.labels.tally.Tally` of it.
-
-        Args:
-            results (dict): The sample, packed or not.
-
-        Returns:
-            dict: The same dict.
-        """
+        """Sanitize the label of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally` of it."""
         packed = results.get('data_samples')
         sample = results if packed is None else packed
         label, score = sample.get('gt_label'), sample.get('gt_score')

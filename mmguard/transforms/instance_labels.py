@@ -89,14 +89,7 @@ class GuardInstanceLabels(BaseTransform):
         self.keep_ignored = keep_ignored
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitizes the instances and leaves a :class:`~mmguard.labels.tally.Tally` of them.
-
-        Args:
-            results (dict): The sample, packed or not.
-
-        Returns:
-            dict: The same dict.
-        """
+        """Sanitize the instances of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally`."""
         if 'data_samples' not in results:
             guard = self._for(results)
             objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))

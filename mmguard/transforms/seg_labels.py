@@ -57,14 +57,7 @@ class GuardSegLabels(BaseTransform):
         self.rule = LabelRule(num_classes, ignore_index, on_invalid, label_map)
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitizes the label map and leaves a :class:`~mmguard.labels.tally.Tally` of it.
-
-        Args:
-            results (dict): The sample, packed or not.
-
-        Returns:
-            dict: The same dict.
-        """
+        """Sanitize the label map of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally` of it."""
         if 'data_samples' in results:
             self._sanitize_packed(results['data_samples'])
             return results
@@ -158,14 +151,7 @@ class GuardedPointSegClassMapping(BaseTransform):
         }
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Maps the labels of the points and leaves a :class:`~mmguard.labels.tally.Tally` of what was not in the table.
-
-        Args:
-            results (dict): The sample, not packed yet.
-
-        Returns:
-            dict: The same dict.
-        """
+        """Map the labels of the points, and leave a :class:`~mmguard.labels.tally.Tally` of those not in the table."""
         table, raw = np.asarray(results['seg_label_mapping']), np.asarray(results[POINTS])
         mapped = np.isin(raw, list(self.label_map))
         invalid = ((raw < 0) | (raw >= len(table))) & ~mapped

@@ -81,7 +81,7 @@ def test_no_synchronisation_in_any_mode() -> None:
 def test_losses_of_mmdet_that_wait_for_nothing_themselves(
     loss: str, arguments: Dict[str, Any], channels: int, weight: Any, avg_factor: Any, on_invalid: str
 ) -> None:
-    """FocalLoss waits off CUDA, in one_hot; tests/losses/test_fake_tensors.py shows that its guard does not."""
+    """FocalLoss waits off CUDA, in one_hot; tests/losses/test_traced_losses.py shows that its guard does not."""
     pytest.importorskip('mmdet')
     from mmguard.losses.mmdet import GuardedLoss
 

@@ -146,13 +146,7 @@ def spaces_of_head(head: Head) -> Iterator[Space]:
 
 
 def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
-    """What is valid in a model.
-
-    Args:
-        heads (iterable): All of its heads.
-        names (sequence[str]): What the data set calls the classes.
-        named_at (str): Where it does.
-    """
+    """What is valid in a model."""
     heads = list(heads)
     found = tuple(space for head in heads for space in spaces_of_head(head))
     instances = _leading(found, 'instances')

@@ -255,12 +255,7 @@ class CrossEntropyCustomGuard(DetectionGuard):
 class DenseGuard(LossGuard):
     """Hands everything through."""
 
-    serves = (
-        'mmdet.VarifocalLoss',
-        'mmdet.DiceLoss',
-        'mmdet.GaussianFocalLoss',
-        'mmdet.MultiPosCrossEntropyLoss',
-    )
+    serves = ('mmdet.VarifocalLoss', 'mmdet.DiceLoss', 'mmdet.GaussianFocalLoss', 'mmdet.MultiPosCrossEntropyLoss')
 
     def is_dense(self, pred: Tensor, target: Any) -> bool:
         return True

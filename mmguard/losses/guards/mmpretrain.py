@@ -70,12 +70,7 @@ class ClassificationGuard(LossGuard):
             factor = scale_avg_factor(avg_factor, (counted & keep).sum(), counted.sum())
         zeroed = keep.float() if weight is None else weight.masked_fill(~keep, 0)
         loss = self.loss(
-            pred,
-            sanitized.target,
-            weight=zeroed,
-            avg_factor=factor,
-            reduction_override=reduction_override,
-            **kwargs,
+            pred, sanitized.target, weight=zeroed, avg_factor=factor, reduction_override=reduction_override, **kwargs
         )
         return loss * all_over_kept(sanitized) if is_mean and avg_factor is None else loss
 
