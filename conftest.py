@@ -22,7 +22,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'losses',
     ),
     'mmcv': (
-        'hooks/test_batches.py',
         'hooks/test_discovery.py',
         'registration.py',
         'test_registration.py',
@@ -121,12 +120,10 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'examples/test_example_mlperf_retinanet.py',
         'nnunet/test_nnunet_cli.py',
         'peers/test_torchvision_detectors.py',
-        'peers/torchvision_models.py',
     ),
     'transformers': (
         'examples/test_example_rtdetr.py',
         'peers/test_transformers.py',
-        'peers/transformers_models.py',
     ),
 }
 
@@ -175,14 +172,11 @@ SAME_EVERYWHERE = (
     'config/test_merged.py',
     'files',
     'text',
-    'log/test_lines.py',
-    'log/test_run_files.py',
+    'log/test_log_reader.py',
     'log/test_messages.py',
     'examples/test_examples_table.py',
     'test_packaging.py',
-    'test_snapshots.py',
     'tools/storage',
-    'stacks/test_compiled.py',
     'stacks/test_matrix.py',
     'docs/test_pages.py',
     'docs/test_site.py',

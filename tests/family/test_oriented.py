@@ -1,4 +1,4 @@
-"""A config of each folder of mmrotate and mmdet3d; `every_oriented_config.py` has all."""
+"""A config of each folder of mmrotate and mmdet3d; `every_config.py` has all."""
 
 from __future__ import annotations
 

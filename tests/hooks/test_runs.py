@@ -112,20 +112,6 @@ def test_stands_between_runtime_info_and_the_logger() -> None:
 
 
 @pytest.mark.parametrize(
-    ('name', 'rank', 'expected'),
-    [
-        ('label_guard.jsonl', 0, 'label_guard.jsonl'),
-        ('label_guard.jsonl', 1, 'label_guard.rank1.jsonl'),
-        ('log', 12, 'log.rank12'),
-    ],
-)
-def test_every_rank_has_its_own_file(name: str, rank: int, expected: str) -> None:
-    from mmguard.log.run_log import name_for_rank
-
-    assert name_for_rank(name, rank) == expected
-
-
-@pytest.mark.parametrize(
     ('name', 'value', 'error'),
     [
         ('on_mismatch', 'pad', ValueError),

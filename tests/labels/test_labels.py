@@ -1,4 +1,4 @@
-"""The rule of instances against a rule written out element by element."""
+"""Rules of label maps and of instances, against rules written out element by element."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.instances import BOX_REASONS, InstanceRule, describe_reasons
-from mmguard.labels.space import LabelRule, describe_values, mapped_by, value_counts
+from mmguard.labels.instances import BOX_REASONS, InstanceRule
+from mmguard.labels.space import LabelRule, describe_values, value_counts
 from mmguard.labels.tally import Tally
 
 DTYPES = [np.uint8, np.uint16, np.int8, np.int16, np.int32, np.int64, np.uint32, np.uint64]
@@ -116,12 +116,6 @@ def test_any_memory_layout(layout: Any) -> None:
     assert tally.skipped == (label >= 20).sum()
 
 
-def test_bool_maps_are_classes_0_and_1() -> None:
-    sanitized, tally = LabelRule(2).sanitize(np.array([[True, False]]))
-    assert (sanitized.tolist(), sanitized.dtype) == ([[1, 0]], np.uint8)
-    assert not tally
-
-
 def test_raise_names_file_values_counts_positions_and_the_way_out(refuses: Any) -> None:
     label = np.zeros((4, 5), np.uint8)
     label[2, 3] = label[3, 0] = 19
@@ -158,15 +152,6 @@ def test_raise_applies_the_label_map_first() -> None:
 def test_arguments_that_cannot_be_used_are_named(name: str, value: Any, error: type, refuses: Any) -> None:
     with refuses(error, match=f'^{name}'):
         LabelRule(**{'num_classes': 2, name: value})
-
-
-def test_all_other_values_may_be_mapped() -> None:
-    rule = LabelRule(3, label_map={'*': 2, 7: 0})
-    assert (rule.others, rule.label_map) == (2, {7: 0})
-    sanitized, tally = rule.sanitize(np.array([[7, 9, 255, 2]]))
-    assert (sanitized.tolist(), tally.mapped, tally.skipped) == ([[0, 2, 255, 2]], 2, 0)
-    assert mapped_by({'*': 1, 4: 2}, 255, ignore_index=255) == 255
-    assert [mapped_by({'*': 1, 4: 2}, value, ignore_index=255) for value in (4, 5)] == [2, 1]
 
 
 def test_the_least_and_the_greatest_label_may_be_ignored() -> None:
@@ -301,7 +286,3 @@ def test_the_label_of_an_ignored_instance_is_not_looked_at() -> None:
 def test_misuse_is_reported(name: str, value: Any, error: type, refuses: Any) -> None:
     with refuses(error, match=f'^{name}'):
         InstanceRule(**{'num_classes': 2, name: value})
-
-
-def test_no_reason_has_no_text() -> None:
-    assert describe_reasons(Tally()) == ''

@@ -17,7 +17,7 @@ from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
 from mmguard.log.iteration_stats import IterationStats, LoopTotals, LossCount, by_kind
 from mmguard.log.loop_stats import LoopStats
-from mmguard.log.run_record import RunRecord, read_run, record_name, space_to_json
+from mmguard.log.run_record import RunRecord, read_run, space_to_json
 
 COUNTS = st.integers(0, 10**12)
 TALLIES = st.builds(
@@ -50,23 +50,6 @@ def test_totals_add_up_in_any_order_and_survive_json(a: LoopTotals, b: LoopTotal
     assert a + b == b + a
     assert a + LoopTotals() == a
     assert LoopTotals.from_json(json.loads(json.dumps(a.to_json()))) == a
-
-
-def test_what_is_written_of_a_loop() -> None:
-    totals = LoopTotals(3, 1, losses={'loss': LossCount(9, 2, 1)}, filled={'loss': {'1': 4}})
-    none = Tally().to_json()
-    del none['source']
-    assert totals.to_json() == {
-        'iterations': 3,
-        'offending_iterations': 1,
-        'files': 0,
-        'offending_files': 0,
-        'pixels': none,
-        'instances': none,
-        'losses': {'loss': {'seen': 9, 'skipped': 2, 'remapped': 1}},
-        'empty_images': 0,
-        'filled': {'loss': {'1': 4}},
-    }
 
 
 def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> LoopStats:
@@ -173,12 +156,6 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
     name = os.fsdecode(b'stra\xdfe')
     RunRecord(str(path)).begin('train', LoopStats(), {'data_roots': [name]})
     assert runs(path)[0]['modes']['train']['data_roots'] == [name]
-
-
-@pytest.mark.parametrize('out_file', ['label_guard.jsonl', 'guard.json', 'log', 'a.b.jsonl'])
-def test_it_never_takes_the_name_of_the_log(out_file: str) -> None:
-    assert record_name(out_file) != out_file
-    assert record_name(out_file).endswith('.json')
 
 
 LOGGED = LoopTotals(

@@ -8,8 +8,8 @@ from typing import Any, Dict, Optional, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
-from gradients import value_and_grad
 from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, EPS, SHAPES, assert_equal, scores_and_labels, weights_like
+from loss_checks import value_and_grad
 from mmengine.registry import MODELS
 from torch import Tensor
 

@@ -8,7 +8,6 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import pytest
 import torch
-from gradients import value_and_grad
 from loss_cases import (
     CLASS_WEIGHT,
     CROSS_ENTROPY,
@@ -19,6 +18,7 @@ from loss_cases import (
     softmax_by_hand,
     weights_like,
 )
+from loss_checks import value_and_grad
 from this_stack import IS_ONEDL, weighted_cases_that_fail
 from torch import Tensor
 
@@ -170,19 +170,6 @@ def test_sigmoid_with_one_channel_in_mmdet() -> None:
     assert_equal(value_and_grad(guarded, scores, label), value_and_grad(stock, scores, label))
     flat = scores.squeeze(1)  # labels of the shape of the scores are dense targets, instead
     assert_equal(value_and_grad(guarded, flat, label), value_and_grad(stock, flat, label))
-
-
-def test_sigmoid_weights_that_broadcast() -> None:
-    """GLIP and the like weigh (B, N, C) targets with (B, N, 1)."""
-    scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
-    label = (scores > 0.3).float()
-    weight = torch.tensor([1.0, 0, 2, 1, 1, 0.5]).view(2, 3, 1)
-    stock, guarded = (cls(use_sigmoid=True) for cls in CROSS_ENTROPY['mmdet'])
-    for avg_factor in (None, 5):
-        assert_equal(
-            value_and_grad(guarded, scores, label, weight, avg_factor),
-            value_and_grad(stock, scores, label, weight, avg_factor),
-        )
 
 
 def test_sigmoid_column_of_weights_in_mmdet() -> None:

@@ -6,7 +6,6 @@ from typing import Any, Dict, List, NamedTuple
 
 import pytest
 import torch
-from factors import factor_left
 from head_cases import (
     ANCHORS,
     CLASSES,
@@ -25,6 +24,7 @@ from head_cases import (
     trained,
     wrapped,
 )
+from loss_checks import factor_left
 from mmdet.models.losses import QualityFocalLoss
 from mmdet.registry import MODELS
 from mmdet.structures import DetDataSample

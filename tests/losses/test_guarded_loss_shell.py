@@ -12,8 +12,8 @@ import mmengine.registry
 import mmseg.registry
 import pytest
 import torch
-from gradients import value_and_grad
 from loss_cases import assert_equal
+from loss_checks import value_and_grad
 from mmengine.registry import DefaultScope
 from mmseg.models.losses import FocalLoss, OhemCrossEntropy
 from mmseg.models.losses.kldiv_loss import KLDivLoss

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from gradients import value_and_grad
 from loss_cases import assert_equal
+from loss_checks import value_and_grad
 from mmseg.models.losses import DiceLoss, FocalLoss, LovaszLoss, OhemCrossEntropy
 from wrapped_cases import batch, one_hot
 

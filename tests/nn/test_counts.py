@@ -62,14 +62,6 @@ def test_multi_label_targets_are_counted_once(use_reentrant: bool) -> None:
     assert head.criterion.counts.tolist() == [12, 1, 0]
 
 
-def test_the_next_step_on_the_same_labels_counts() -> None:
-    head = Head(CrossEntropyLoss())
-    features, target = torch.randn(4, 5), torch.tensor([0, 7, 2, -1])
-    head(features, target).backward()
-    head(features, target).backward()
-    assert head.criterion.counts.tolist() == [8, 4, 0]
-
-
 class Labelled(torch.Tensor):
     """As libraries subclass tensors: it refuses to be added to a plain one."""
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
-from gradients import value_and_grad
+from loss_checks import value_and_grad
 from torch import Tensor
 from torch_cases import assert_same, logits_and_target
 from warm import run_beside_torch

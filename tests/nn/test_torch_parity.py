@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
-from gradients import value_and_grad
+from loss_checks import value_and_grad
 from this_torch import skip_without_autocast, skip_without_half_precision
 from torch import Tensor
 from torch_cases import CLASSES, INTEGERS, SHAPES, assert_same, distributions, elements, logits_and_target

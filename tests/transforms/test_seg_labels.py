@@ -1,4 +1,4 @@
-"""Labels of points, before their classes are made and behind the Pack transform."""
+"""Guards of label maps and of the labels of points, before and after the Pack transform."""
 
 from __future__ import annotations
 
@@ -65,12 +65,6 @@ def test_the_report_travels_through_the_pack_transform_and_on_to_the_hook(label:
     sample = pickle.loads(pickle.dumps(results['data_samples']))
     assert tallies_of(sample)['pixels'].skipped == 4
     assert tallies_of(sample.to('cpu'))['pixels'].skipped == 4
-
-
-def test_two_guards_in_one_pipeline_count_every_pixel_once(label: np.ndarray) -> None:
-    guard = GuardSegLabels(19)
-    both = guard(PackSegInputs(meta_keys=META_KEYS)(guard(sample_of(label))))['data_samples']
-    assert tallies_of(both) == {'pixels': Tally(24, 4, 0, {19: 3, 200: 1}, 'a.png')}
 
 
 def test_a_second_guard_adds_what_came_in_between(label: np.ndarray) -> None:

@@ -1,9 +1,11 @@
-"""Operators that wait for a GPU."""
+"""A loss with its gradient, the rule for an explicit ``avg_factor`` in numbers, and operators that wait for a GPU."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Optional, Tuple
 
+import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 #: They wait, or have a shape that depends on the data.
@@ -11,6 +13,28 @@ WAITING = (
     'aten._local_scalar_dense', 'aten.item', 'aten.is_nonzero', 'aten.nonzero', 'aten.masked_select', 'aten.unique',
     'aten._unique', 'aten.equal', 'aten.bincount', 'aten.repeat_interleave.Tensor',
 )  # fmt: skip
+
+
+def value_and_grad(loss: Any, scores: Tensor, *args: Any, **kwargs: Any) -> Tuple[Tensor, Tensor]:
+    """Return the loss and the gradient of the scores; element-wise losses are summed with unequal factors."""
+    leaf = scores.detach().clone().requires_grad_()
+    value = loss(leaf, *args, **kwargs)
+    assert value.requires_grad, 'the loss does not hang on the graph'
+    factors = torch.arange(1, value.numel() + 1, dtype=value.dtype).view(value.shape)
+    (value * factors).sum().backward()
+    assert leaf.grad is not None
+    return value.detach(), leaf.grad
+
+
+def factor_left(factor: float, kept: float, counted: float) -> float:
+    """What is left of a factor where ``kept`` of the ``counted`` elements of a call are valid."""
+    if factor == kept:  # counted without the invalid ones
+        left = factor
+    elif factor >= counted:  # counted over several calls
+        left = factor - (counted - kept)
+    else:  # averaged, or chosen by hand
+        left = factor * kept / counted
+    return max(left, min(factor, 1.0))
 
 
 class NoWait(TorchDispatchMode):
