@@ -314,7 +314,6 @@ class EnvironmentRule(Rule):
 
     blames_labels = False
     looks_at = ('environment',)
-    otherwise = 'No single change puts this right: make a new environment with versions that docs/stacks.md lists.'
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         """What is wrong with the installation in this way."""
@@ -357,5 +356,6 @@ def common_words(facts: LabelFacts) -> Dict[str, Any]:
         'void': 255 if facts.ignore_index is None else facts.ignore_index,
         'values': ', '.join(map(str, sorted(facts.values)[:8])),
         'classes': len(facts.class_names),
+        'beyond': max(facts.values, default=0) + 1,
         'extra': ', '.join(facts.class_names[facts.num_classes :][:8]),
     }

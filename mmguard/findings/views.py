@@ -18,7 +18,7 @@ ENOUGH_FILES = 20
 #: Pairs of names whose spelling is compared, at most: that takes some seconds.
 COMPARED = 100_000
 
-#: Of what is invalid: a cause of so much is the only one, or the main one.
+#: Of what is invalid: a cause of so much is the only one; of more than so much, the main one.
 NEARLY_ALL, MOST = 0.9, 0.5
 
 #: Form of a label file -> what is wrong with it.
@@ -93,7 +93,7 @@ def certainty_of_share(part: float) -> Optional[str]:
     """Return how certain a cause is that accounts for a share of what is invalid: nearly all, most, some or none."""
     if part <= 0:
         return None
-    return PROVEN if part >= NEARLY_ALL else LIKELY if part >= MOST else POSSIBLE
+    return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
 
 
 def label_share(facts: LabelFacts) -> float:

@@ -5,25 +5,20 @@ from __future__ import annotations
 from typing import Iterator, List, Tuple, Type
 
 import pytest
+from example_facts import EXAMPLES
+from volume_facts import voxels
 
 from mmguard.findings import RULES, LabelFacts, diagnose
-from mmguard.findings.examples import EXAMPLES
 from mmguard.findings.facts import MapFacts
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.order import ORDER, SUPERSEDES, VERDICTS, sort_key
 from mmguard.findings.rule import Facts, Rule, Verdict
 from mmguard.findings.search import search
 from mmguard.findings.signatures import read_signatures
-from mmguard.findings.volume_examples import voxels
 
 CODES = [rule.code for rule in RULES]
 #: (cause, what follows from it), of rules.
 PAIRS = [(cause, code) for cause, codes in SUPERSEDES.items() for code in codes if code in CODES]
-
-
-def test_the_rest_is_reported_where_nothing_supersedes_it() -> None:
-    assert [finding.code for finding in diagnose(LabelFacts({200: 3}, 19, 255))] == ['MG107']
-    assert [finding.code for finding in diagnose(LabelFacts({11: 3}, 11, 255))] == ['MG102']
 
 
 def stub_rule(name: str, sure: str) -> Type[Rule]:
@@ -86,11 +81,6 @@ def test_the_surest_comes_first_and_what_is_only_said_last() -> None:
         Finding('MG152', '', '', '', LIKELY, severity=WARNING),
     ]
     assert [finding.code for finding in sorted(findings, key=sort_key)] == ['MG152', 'MG999', 'MG109', 'MG138', 'MG100']
-
-
-def test_a_doubtful_cause_supersedes_nothing() -> None:
-    facts = LabelFacts({2: 1}, 2, reasons={'label': 1, 'box_outside': 9}, kind='instances')
-    assert [finding.code for finding in diagnose(facts)] == ['MG109', 'MG102', 'MG107']
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_codes() -> int:
-    from mmguard.findings.catalogue import entries
+    from mmguard.findings.rules import RULES
     from mmguard.findings.signatures import read_signatures
 
-    lines = [(entry.code, entry.summary) for entry in entries()]
+    lines = [(rule.code, rule.summary) for rule in RULES]
     lines += [(signature.code, signature.title) for signature in read_signatures()]
     for code, summary in sorted(lines):
         print(f'{code}  {summary}')
@@ -70,7 +70,8 @@ def _list_codes() -> int:
 
 
 def _explain_code(what: str) -> int:
-    from mmguard.findings.catalogue import RETIRED, entries
+    from mmguard.findings.catalogue import RETIRED, describe, find_rule
+    from mmguard.findings.rules import RULES
     from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
@@ -82,19 +83,14 @@ def _explain_code(what: str) -> int:
     if code in RETIRED:
         print(f'{code} is retired: mmguard no longer looks for this.')
         return CLEAN
-    known = entries()
-    found = [entry for entry in known if code in (entry.code, *entry.aliases)]
-    if not found:
-        if not _CODE.fullmatch(what):
-            raise CannotRun(f'{what}: there is no such file or folder, and it is no code (MG102)')
-        codes = sorted([*(entry.code for entry in known), *(signature.code for signature in read_signatures())])
-        raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}')
-    entry = found[0]
-    joined = f'{code} is now {entry.code}.\n\n' if code != entry.code else ''
-    seen = f'For example: {entry.seen}.\n\n' if entry.seen else ''
-    print(
-        f'{joined}{entry.code}  {entry.summary}\n\nWhy it matters: {entry.why}\n\n{seen}What to write: {entry.advice}'
-    )
+    if not _CODE.fullmatch(what):
+        raise CannotRun(f'{what}: there is no such file or folder, and it is not a code such as MG102')
+    try:
+        rule = find_rule(code)
+    except LookupError:
+        codes = sorted([*(rule.code for rule in RULES), *(signature.code for signature in read_signatures())])
+        raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}') from None
+    print(f'{code} is now {rule.code}.\n\n{describe(rule)}' if code != rule.code else describe(rule))
     return CLEAN
 
 

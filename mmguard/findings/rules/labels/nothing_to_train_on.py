@@ -8,7 +8,7 @@ from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.usual_edits import guarded
+from mmguard.findings.usual_edits import guard_losses
 from mmguard.findings.views import (
     VOID,
     config_of,
@@ -77,7 +77,7 @@ class NothingToTrainOn(DataRule):
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
             title = 'Guard the losses until these files are labelled or left out: an empty batch gives an attached 0.'
-            yield guarded(facts.config, [loss.path for loss in bare], title)
+            yield guard_losses(facts.config, [loss.path for loss in bare], title)
 
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self._nothing_at_all(facts) else 'warning'

@@ -8,7 +8,7 @@ from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
 from mmguard.findings.map_edits import more_classes, renumbered, shifted
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.rules.labels.yolo.base import without_labels
+from mmguard.findings.rules.labels.yolo.base import drop_rows
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.findings.views import certainty_of_share, is_whole, label_share, maps_of, share, trained
 
@@ -74,7 +74,7 @@ class OneTooMany(DataRule):
             yield set_num_classes(facts, beyond + 1, SAFE)
         elif labels.kind != 'pixels' or beyond == 1:
             yield more_classes(facts, beyond + 1, lacks)
-            yield from without_labels(self, facts)
+            yield from drop_rows(self, facts)
         else:
             yield from self._of_pixels(facts, labels, more_classes(facts, beyond + 1, lacks))
 

@@ -9,7 +9,7 @@ from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import converted_files, more_classes, renumbered, splits_of, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.rules.labels.yolo.base import without_labels
+from mmguard.findings.rules.labels.yolo.base import drop_rows
 from mmguard.findings.views import (
     VOID,
     as_map,
@@ -72,7 +72,7 @@ class OutOfRange(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None or labels.kind != 'pixels':
-            yield from without_labels(self, facts)
+            yield from drop_rows(self, facts)
             return
         if self._known(labels)[0]:
             return  # which class a number is, only the table of both lists says

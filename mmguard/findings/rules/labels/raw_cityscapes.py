@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, LIKELY, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS
 from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
@@ -62,7 +62,7 @@ class RawCityscapesIds(DataRule):
         if share < MOSTLY:
             return None
         if facts.num_classes == 19:
-            return certainty_of_share(share) if len(raw) >= 2 else LIKELY
+            return certainty_of_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
         ids = ids_of(trained(facts))
         full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
         return certainty_of_share(share) if full else None

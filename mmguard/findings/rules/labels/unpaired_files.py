@@ -42,7 +42,7 @@ class UnpairedFiles(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._none(facts.labels):
-            yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, beside=False)
+            yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, elsewhere=False)
 
     def severity_of(self, facts: LabelFacts) -> str:
         # An image without its label file ends a training; a label file too many does not.

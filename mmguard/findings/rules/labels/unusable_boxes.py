@@ -50,8 +50,7 @@ class UnusableBoxes(DataRule):
 
     def advise(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        many = self.many if are_many(sum(self._boxes(facts).values()), found) else self.advice
-        return describe_format(found) or many
+        return self.many if are_many(sum(self._boxes(facts).values()), found) else self.advice
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None:
@@ -71,7 +70,8 @@ class UnusableBoxes(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         boxes = self.files(facts)
-        return facts.evidence + (f', e.g. {listing(boxes, 3)}' if boxes else '')
+        seen = facts.evidence + (f', e.g. {listing(boxes, 3)}' if boxes else '')
+        return '; '.join(filter(None, (seen, describe_format(annotations_of(facts)))))
 
     def _boxes(self, facts: LabelFacts) -> Dict[str, int]:
         return {reason: count for reason, count in facts.reasons.items() if reason != LABEL_REASON and count > 0}

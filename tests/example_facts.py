@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, Optional
 
+from volume_facts import VOLUME_EXAMPLES
+
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, LoaderFacts, MapFacts
-from mmguard.findings.volume_examples import VOLUME_EXAMPLES
 from mmguard.findings.yolo import YoloFacts
 
 FILES = 200

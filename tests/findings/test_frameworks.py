@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Dict, List
 
 import pytest
+from example_facts import EXAMPLES
 
 from mmguard.findings import LabelFacts
-from mmguard.findings.advice import FRAMEWORKS, diagnose_for
+from mmguard.findings.frameworks import FRAMEWORKS, diagnose_for
+from mmguard.findings.rules import RULES
 
 CASES: Dict[str, Dict[str, object]] = {
     'MG101': dict(values={24: 9, 33: 5, 28: 1}, num_classes=19),
@@ -46,6 +48,13 @@ def test_a_framework_changes_no_order(code: str, kind: str) -> None:
 def test_boxes_are_known_in_every_framework(framework: str) -> None:
     facts = facts_of(dict(kind='instances', values={}, reasons={'box_no_area': 9}))
     assert codes(framework, facts) == ['MG109']
+
+
+@pytest.mark.parametrize('code', sorted(rule.code for rule in RULES if rule.pytorch and rule.code in EXAMPLES))
+def test_the_words_of_every_advice_are_filled_in(code: str) -> None:
+    found = [finding for finding in diagnose_for('pytorch', EXAMPLES[code]()) if finding.code == code]
+    assert [finding.code for finding in found] == [code]
+    assert '{' not in found[0].advice.replace('label_map={', '')
 
 
 def test_an_unknown_framework_is_taken_for_openmmlab() -> None:
