@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product, repeat
+from itertools import repeat
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 import numpy as np
@@ -19,20 +19,17 @@ from mmguard.hooks.discovery import (
     guarded_losses,
     loaders_of,
     naming_roots_of,
-    pipelines_of,
-    rules_in,
     rules_of,
     samples_of,
     unwrapped,
     valid_labels,
 )
 from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
-from mmguard.hooks.warnings import start_warnings, warnings_of
+from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.spaces import of_loss
-from mmguard.labels.tally import LABEL_GUARD
 from mmguard.log.iteration_stats import KINDS, SCALARS, ByKind, IterationStats, LossCount, by_kind
 from mmguard.log.messages import closing, describe_place, offence_line, too_many_skipped
 from mmguard.log.run_log import MAX_MB, NAME, RunLog
@@ -292,7 +289,7 @@ class LabelGuardHook(Hook):
         for loader in loaders_of(runner, mode):  # a second training has another
             keep_reports(loader)
         if first:
-            _check_reports_arrive(runner.logger, dataset)
+            check_reports_arrive(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
         self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
@@ -394,30 +391,3 @@ def _show_loss_counts_as_they_are(log_processor: Any) -> None:
     for name in ('guard/loss_skipped', 'guard/loss_remapped'):
         if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
-
-
-def _check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample.
-
-    Raises:
-        LabelGuardError: A guard after it would apply the same ``label_map`` again.
-    """
-    for pipeline in pipelines_of(dataset):
-        packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
-        guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
-        if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
-            continue
-        pack = type(pipeline[packs[-1]]).__name__
-        for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
-            if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
-                raise LabelGuardError(
-                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
-                    f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
-                    f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
-                )
-        if max(guards) < packs[-1]:
-            guard = type(pipeline[guards[0]]).__name__
-            logger.warning(
-                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: its counts do not arrive. '
-                f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
-            )

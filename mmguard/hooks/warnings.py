@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Set
 
 from torch import nn
 
-from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_of, unwrapped
+from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrapped
+from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import ImageLabelRule, LabelSpace
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.spaces.heads import names_in
-from mmguard.labels.tally import Tally
+from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.iteration_stats import IterationStats
 from mmguard.text.failures import words_of
 
@@ -38,6 +40,33 @@ def start_warnings(runner: Any) -> List[str]:
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [f'the config could not be checked: {words_of(error)}']
     return [f'{finding.code} {finding.evidence}: {finding.title} {finding.next_step}' for finding in found]
+
+
+def check_reports_arrive(logger: Any, dataset: Any) -> None:
+    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample.
+
+    Raises:
+        LabelGuardError: A guard after it would apply the same ``label_map`` again.
+    """
+    for pipeline in pipelines_of(dataset):
+        packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
+        guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
+        if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
+            continue
+        pack = type(pipeline[packs[-1]]).__name__
+        for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
+            if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
+                raise LabelGuardError(
+                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
+                    f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
+                    f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
+                )
+        if max(guards) < packs[-1]:
+            guard = type(pipeline[guards[0]]).__name__
+            logger.warning(
+                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: its counts do not arrive. '
+                f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
+            )
 
 
 def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset: Any) -> List[str]:
