@@ -15,7 +15,7 @@ from mmengine.optim import AmpOptimWrapper
 from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 from ranks import run_ranks
 from small_runs import Run, read_lines, tiny_config
-from this_torch import skip_where_torch_fails
+from this_stack import skip_where_torch_fails
 
 from mmguard import LabelGuardError
 

@@ -13,7 +13,7 @@ from batches import STABLE, Batch, batches
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from loss_checks import factor_left
-from this_torch import skip_where_torch_fails, skip_without_half_precision
+from this_stack import skip_where_torch_fails, skip_without_half_precision
 from torch import Tensor
 
 from mmguard.functional import (

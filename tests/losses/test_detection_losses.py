@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from loss_cases import assert_equal
 from loss_checks import factor_left, value_and_grad
-from this_torch import skip_where_stock_fails
+from this_stack import skip_where_stock_fails
 
 from mmguard import LabelGuardError
 from mmguard.losses.mmdet import GuardedLoss

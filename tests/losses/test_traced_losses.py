@@ -11,7 +11,7 @@ from detection_cases import CASES
 from detection_cases import batch as batch_of
 from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels
 from loss_checks import value_and_grad
-from this_torch import skip_where_one_hot_waits, skip_where_torch_fails
+from this_stack import skip_where_one_hot_waits, skip_where_torch_fails
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from wrapped_cases import ALL, batch, build

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from this_torch import skip_where_torch_fails
+from this_stack import skip_where_torch_fails
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from warm import run

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from loss_checks import NoWait, value_and_grad
-from this_torch import compiles_named_tuples, skip_where_torch_fails
+from this_stack import compiles_named_tuples, skip_where_torch_fails
 from torch import Tensor
 from torch_cases import assert_same
 

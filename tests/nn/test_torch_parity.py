@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from loss_checks import value_and_grad
-from this_torch import skip_without_autocast, skip_without_half_precision
+from this_stack import skip_without_autocast, skip_without_half_precision
 from torch import Tensor
 from torch_cases import CLASSES, INTEGERS, SHAPES, assert_same, distributions, elements, logits_and_target
 
