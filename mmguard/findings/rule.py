@@ -237,7 +237,7 @@ def _united(one: Edit, other: Edit) -> Edit:
 class DataRule(Rule):
     """A mistake that labels show. A subclass states it in words and says how certain the facts make it.
 
-    Texts are templates: ``{num_classes}`` is filled in with what :meth:`words` says, so a brace is written twice.
+    Texts are templates: ``{num_classes}`` is filled in with what :meth:`describe` says, so a brace is written twice.
     """
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
@@ -260,7 +260,7 @@ class DataRule(Rule):
         certainty = self.certainty(labels)
         if certainty is None:
             return
-        words = {**common_words(labels), **self.words(labels)}
+        words = {**common_words(labels), **self.describe(labels)}
         yield Finding(
             code=self.code,
             title=self.summarise(labels).format(**words),
@@ -270,12 +270,12 @@ class DataRule(Rule):
             severity=self.severity_of(labels),
             files=tuple(self.files(labels)[:NAMED]),
             values=self.values(labels),
-            supersedes=tuple(self.superseded(labels)),
+            supersedes=tuple(self.find_superseded(labels)),
         )
 
     # ---- what a subclass may say differently from case to case
 
-    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         """Return those of ``SUPERSEDES`` that follow from it with these facts."""
         return SUPERSEDES.get(self.code, ())
 
@@ -285,8 +285,8 @@ class DataRule(Rule):
     def advise(self, facts: LabelFacts) -> str:
         return self.advice
 
-    def words(self, facts: LabelFacts) -> Dict[str, Any]:
-        """More words for the templates."""
+    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
+        """Return more words for the templates."""
         return {}
 
     def evidence(self, facts: LabelFacts) -> str:

@@ -5,7 +5,7 @@ from typing import Iterator, Optional
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import shifted
+from mmguard.findings.map_edits import shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, ids_of, maps_of, subtracts_one
 
@@ -32,7 +32,7 @@ class AdeNotReduced(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         known = facts.labels is not None and tuple(facts.labels.class_names[:3]) == ADE
         question = '' if known else 'Is 0 "other" in these files (1 is the first class)?'
-        yield from shifted(facts, SAFE if known else ASKS, question, (0,))
+        yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
 
     def evidence(self, facts: LabelFacts) -> str:
         stored = ids_of(maps_of(facts).raw)

@@ -6,7 +6,7 @@ from typing import Dict, Iterator, Optional
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import renumbered
+from mmguard.findings.map_edits import renumber
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label, set_num_classes
 from mmguard.findings.views import (
@@ -79,14 +79,14 @@ class BinaryMask(DataRule):
         two = facts._replace(labels=replace(labels, num_classes=2)) if uncounted or not knows_classes(labels) else facts
         if self._may_be_subtracted(labels):
             question = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
-            for edit in renumbered(two, {0: 1, VOID: 0}, ASKS, question):
+            for edit in renumber(two, {0: 1, VOID: 0}, ASKS, question):
                 if uncounted:
                     edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
                 yield edit
         # Unlabelled pixels are 255, too, and where they are many, or other classes are known, only a look decides.
         clear = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
         question = '' if clear else 'Is 255 the object in these files?'
-        for edit in renumbered(two, {VOID: 1}, SAFE if clear else ASKS, question):
+        for edit in renumber(two, {VOID: 1}, SAFE if clear else ASKS, question):
             if uncounted:
                 edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
             if subtracts_one(labels):

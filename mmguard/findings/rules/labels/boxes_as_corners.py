@@ -65,7 +65,7 @@ class BoxesAsCorners(DataRule):
         fit = [name for name in ORDERS if share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL]
         return max(fit, key=lambda name: found.inside_as[name], default='')
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'corners': ORDERS[self._order(facts) or 'corners']}
 
     def files(self, facts: LabelFacts) -> List[str]:

@@ -56,7 +56,7 @@ class BoxesBeyondImage(DataRule):
             boxes = found.negative_boxes + found.over_edge
             yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         found = annotations_of(facts)
         texts: List[str] = []
         if found.negative_boxes:
@@ -67,7 +67,7 @@ class BoxesBeyondImage(DataRule):
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        seen = f'{self.words(facts)["which"]}, of {counted(found.annotations, "annotation")}'
+        seen = f'{self.describe(facts)["which"]}, of {counted(found.annotations, "annotation")}'
         return '; '.join(filter(None, (seen, describe_format(found))))
 
     def files(self, facts: LabelFacts) -> List[str]:

@@ -51,7 +51,7 @@ class CategoriesLeftOut(DataRule):
             edit = learn(facts, self._all(facts.labels), ASKS, question)
             yield replace(edit, notes=(*edit.notes, 'If not, nothing needs to change.'))
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:

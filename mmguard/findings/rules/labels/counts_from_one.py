@@ -8,7 +8,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import renumbered, shifted, stored_in_all
+from mmguard.findings.map_edits import list_stored_values, renumber, shift_down
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.yolo.base import subtract_one
 from mmguard.findings.views import VOID, annotations_of, ids_of, is_whole, trained
@@ -55,21 +55,21 @@ class CountsFromOne(DataRule):
         question = '' if clear else f'Are 1 to {labels.num_classes} the classes, in the order of your list?'
         if most > labels.num_classes:  # values above the last class have none
             void = VOID if labels.ignore_index is None else labels.ignore_index
-            ids = ids_of(trained(labels)) | ids_of(dict.fromkeys(stored_in_all(facts), 1))
+            ids = ids_of(trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
             question = f'Are only 1 to {labels.num_classes} classes, and all values above them void?'
-            yield from renumbered(facts, table, ASKS, question)
+            yield from renumber(facts, table, ASKS, question)
         elif facts.config is None:
-            ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
+            ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}
-            for edit in renumbered(facts, table, SAFE if clear else ASKS, question):
+            for edit in renumber(facts, table, SAFE if clear else ASKS, question):
                 note = 'In an mmseg config reduce_zero_label=True does the same.'
                 yield replace(edit, notes=(*edit.notes, note))
         else:
-            yield from shifted(facts, SAFE if clear else ASKS, question)
+            yield from shift_down(facts, SAFE if clear else ASKS, question)
             # Where the config must say the same of all splits.
             table = {value: value - 1 for value in ids_of(trained(labels)) if value}
-            yield from renumbered(facts, table, SAFE if clear else ASKS, question)
+            yield from renumber(facts, table, SAFE if clear else ASKS, question)
 
     def _drop_first(self, facts: Facts) -> Iterator[Edit]:
         """Leave out a category 0 without annotations, or count it, where category ids are labels."""
@@ -89,6 +89,6 @@ class CountsFromOne(DataRule):
             lines=(f'num_classes={enough}',),
         )
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         ids = ids_of(trained(facts)) or {1}
         return {'least': min(ids), 'most': max(ids), 'enough': max(ids) + 1}

@@ -6,7 +6,7 @@ from typing import Iterable, Iterator, List, Optional
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import converted_files
+from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import listing, maps_of
 
@@ -41,11 +41,11 @@ class Fractions(DataRule):
         if _are_of_255(fractions):
             question = 'Were the numbers of the classes divided by 255?'
             note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
-            for edit in converted_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
+            for edit in convert_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
                 yield replace(edit, notes=(*edit.notes, note))
         if labels is not None and labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
             question = 'Is each value the probability of the object?'
-            yield from converted_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
 
     def files(self, facts: LabelFacts) -> List[str]:
         return maps_of(facts).form_examples.get('float', [])

@@ -6,7 +6,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import VOID_BEHIND
-from mmguard.findings.map_edits import renumbered, splits_of
+from mmguard.findings.map_edits import renumber, splits_of
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import as_map, ids_of, is_rare, is_whole, listing, trained
 
@@ -55,9 +55,9 @@ class GapsInIds(DataRule):
         ids = sorted({value for split in splits_of(facts) for value in self._ids(split)})
         if len(ids) == labels.num_classes:
             table = {value: label for label, value in enumerate(ids) if value != label}
-            yield from renumbered(facts, table, ASKS, f'Are the classes, in the order of your list, {listing(ids)}?')
+            yield from renumber(facts, table, ASKS, f'Are the classes, in the order of your list, {listing(ids)}?')
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         ids = self._ids(facts)
         moved = {value: label for label, value in enumerate(ids) if value != label}
         most = ids[-1] if ids else 0

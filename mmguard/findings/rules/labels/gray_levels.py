@@ -6,7 +6,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.known_sets import set_of_numbers
-from mmguard.findings.map_edits import converted_files
+from mmguard.findings.map_edits import convert_files
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import ids_of, is_whole, knows_classes, trained
 
@@ -47,7 +47,7 @@ class GrayLevels(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and facts.labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
-            yield from converted_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
 
     def _are_ids(self, facts: LabelFacts) -> bool:
         """Return True if the values are 0..N without a gap, and void: classes that go on after the last."""
@@ -59,7 +59,7 @@ class GrayLevels(DataRule):
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or trained(facts)
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'values': ', '.join(map(str, sorted(self.values(facts))[:8]))}
 
     def evidence(self, facts: LabelFacts) -> str:

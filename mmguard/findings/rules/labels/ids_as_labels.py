@@ -110,7 +110,7 @@ class IdsAsLabels(DataRule):
             notes = () if first else (_OWN_IDS,)
             yield Edit(title, ASKS if asked else SAFE, asked, options=options, lines=lines, notes=notes)
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         ids = self._ids(facts)
         return {
             'ids': listing(ids),

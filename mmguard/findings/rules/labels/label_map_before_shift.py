@@ -43,7 +43,7 @@ class LabelMapBeforeShift(DataRule):
         lines = (f'label_map={as_map(dict(shifted))}',)
         yield Edit('Write the map for the shifted values.', SAFE, options=(('label_map', shifted),), lines=lines)
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         label_map = config_of(facts).label_map
         return {'shifted': as_map({key - 1: label for key, label in label_map.items() if key > 0}, 8)}
 

@@ -39,8 +39,8 @@ class NoFractions(YoloRule):
         if not self._are_pixels(facts.labels):
             yield from rewrite(self, facts, 'Clip the boxes to the image.', SAFE)
 
-    def superseded(self, facts: LabelFacts) -> Sequence[str]:
-        return super().superseded(facts) if self._are_pixels(facts) else ()
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
+        return super().find_superseded(facts) if self._are_pixels(facts) else ()
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.title_pixels if self._are_pixels(facts) else self.summary

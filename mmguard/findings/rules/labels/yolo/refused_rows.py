@@ -37,7 +37,7 @@ class RefusedRows(YoloRule):
             self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
         )
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(yolo_of(facts).reasons, 4)}
 
     def evidence(self, facts: LabelFacts) -> str:

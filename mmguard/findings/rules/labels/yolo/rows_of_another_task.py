@@ -26,6 +26,6 @@ class RowsOfAnotherTask(YoloRule):
         '`max(xs) - min(xs)`, `max(ys) - min(ys)`), or draw the outlines of these objects, too.'
     )
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         task = yolo_of(facts).task
         return {'task': task, 'other': 'outlines' if task == BOXES else BOXES}
