@@ -12,14 +12,14 @@ from mmengine import fileio
 from torch import Tensor, nn
 
 from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
-from mmguard.files.weight_files import parse_weights
+from mmguard.files.plain_data import parse_weights
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, soft_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_on_invalid
 from mmguard.losses.counting import CountsLabels
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 NUMBER = (int, float, np.integer, np.floating)
 

@@ -27,10 +27,10 @@ def stub_rule(name: str, sure: str) -> Type[Rule]:
     class Stub(Rule):
         code = name
         looks_at = ('labels',)
-        advice = 'Look.'
+        summary, advice = 'Wrong.', 'Look.'
 
         def find(self, facts: Facts) -> Iterator[Finding]:
-            yield self.found('Wrong.', 'seen', certainty=sure)
+            yield self.report('seen', certainty=sure)
 
     return Stub
 

@@ -111,6 +111,7 @@ def test_a_missing_label_file_is_not_called_unreadable() -> None:
         (pixels(even(0, 1, 2, 4), 3), 'MG118'),
         (pixels(even(7, 11, 23), 3, maps={'examples': {23: ['a/x_gtFine_labelIds.png']}}), 'MG101'),
         (pixels(even(0, 24000, 26003), 19, maps={'examples': {24000: ['x_gtFine_instanceIds.png']}}), 'MG137'),
+        (pixels({0: 10**6, 1: 10**6, 2: 5}, 2, offending_files=1), 'MG127'),
         # masks
         (pixels({0: 900, 255: 100}, 19), 'MG103'),
         (pixels({0: 900, 255: 100}, 1), 'MG103'),
@@ -120,6 +121,7 @@ def test_a_missing_label_file_is_not_called_unreadable() -> None:
         (LabelFacts({1: 9}, 1, 255), 'MG215'),
         (pixels(even(0, 1), 2, maps={'forms': {'rgba': 200}}), 'MG120'),
         (pixels(even(0, 1), 2, maps={'forms': {'gray_alpha': 200}}), 'MG120'),
+        (pixels(even(0, 1, 2), 12, trained=even(0, 128, 64), maps={'forms': {'palette8': 200}}), 'MG121'),
         (pixels(even(0, 1), 2, trained=even(0), maps={'forms': {'gray16': 200}}, config=segmentation(2)), 'MG122'),
         (pixels(even(0), 3, maps={'forms': {'float': 200}}), 'MG123'),
         (pixels(even(0, 1), 2, maps={'lossy': 3}), 'MG136'),

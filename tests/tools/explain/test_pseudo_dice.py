@@ -72,10 +72,6 @@ def test_now_and_then_it_is_harmless(text: str, words: str) -> None:
     assert words in Reader().read([text.encode()]).dice.words
 
 
-def test_a_clean_log_says_nothing_of_it() -> None:
-    assert Reader().read([log(50, lambda epoch: []).encode()]).dice.words == ''
-
-
 @pytest.mark.parametrize('pasted', ['Pseudo dice [nan, 0.91]', v1(3, '0.8, nan')])
 def test_of_one_line_alone_both_are_said_the_harmless_one_first(pasted: str) -> None:
     found = explain_log(pasted)
@@ -98,11 +94,7 @@ def test_labels_that_have_the_class_nowhere_confirm_it() -> None:
 
 @pytest.mark.parametrize(
     ('text', 'code', 'note'),
-    [
-        (ALWAYS[0][0], 1, False),
-        (NOW_AND_THEN[0][0], 0, True),
-        (log(4, lambda epoch: []), 0, False),
-    ],
+    [(ALWAYS[0][0], 1, False), (NOW_AND_THEN[0][0], 0, True), (log(4, lambda epoch: []), 0, False)],
 )
 def test_the_command_says_which(text: str, code: int, note: bool, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / 'training_log_2026_1_1_12_00_00.txt').write_text(text)

@@ -6,12 +6,10 @@ import json
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 from explained_logs import explain_log, find_code
-from warm import run
 
 from mmguard.cli import main
 from mmguard.tools.explain.explained import explain_text
@@ -241,23 +239,3 @@ def test_memory_and_time_do_not_grow_with_the_log() -> None:
     reader = Reader().read([LOG.encode()] * 200 + [CROSS_ENTROPY.encode()] * 3000)
     assert len(reader.troubles) <= 200
     assert reader.lines == 200 * 400 + 3000 * CROSS_ENTROPY.count('\n')
-
-
-def test_a_real_program_is_explain_log(tmp_path: Path) -> None:
-    script = tmp_path / 'train.py'
-    script.write_text(
-        textwrap.dedent(
-            """
-            import torch
-            import torch.nn.functional as F
-
-            for step in range(3):
-                print('step', step, 'loss', 0.5)
-            F.cross_entropy(torch.rand(2, 3), torch.tensor([0, 3]))
-            """
-        )
-    )
-    found = explain_log(run(script.read_text(), name=str(script)).output)
-    assert found.signature is not None
-    assert found.signature.code == 'MG413'
-    assert str(found.own_place) == f'{script}:7 in <module>'

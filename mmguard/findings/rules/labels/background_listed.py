@@ -13,8 +13,7 @@ from mmguard.findings.finding import Finding, shown
 from mmguard.findings.rule import Example, Facts, Rule
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, has_config, listing
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 
 class BackgroundListed(Rule):

@@ -93,7 +93,7 @@ class BinaryMask(DataRule):
                 edit = both(edit, reduce_zero_label(facts, False), f'{edit.title} Unset reduce_zero_label.')
             yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_either if self._may_be_subtracted(facts) else self.summary
 
     def _may_be_subtracted(self, facts: LabelFacts) -> bool:

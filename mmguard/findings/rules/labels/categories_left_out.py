@@ -10,8 +10,7 @@ from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 
 class CategoriesLeftOut(DataRule):

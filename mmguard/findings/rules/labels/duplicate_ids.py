@@ -55,7 +55,7 @@ class DuplicateIds(DataRule):
         else:
             yield from rewrite(self, facts, 'Renumber the annotations.', SAFE)
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
         if found.duplicate_names and len(self._parts(facts)) == 1:
             return self.title_names

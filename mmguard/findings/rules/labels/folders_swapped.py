@@ -45,7 +45,7 @@ class FoldersSwapped(DataRule):
             return PROVEN if self._strangers(facts) else None
         return PROVEN if self._is_swapped(facts) or self._is_photographed(facts) else None
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if self._strangers(facts):
             return self.title_mixed
         return self.title_swapped if self._is_swapped(facts) else self.summary

@@ -68,7 +68,7 @@ class IdsAsLabels(DataRule):
         """Return no error where it depends on the framework, which is not known."""
         return 'error' if facts.values and annotations_of(facts).labelled_by != 'unknown' else 'info'
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if annotations_of(facts).labelled_by == 'unknown':
             return self.title_unknown
         if self._is_background(facts):

@@ -71,7 +71,7 @@ class ImagesWithoutTarget(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return INFO if self._survives(facts) else self.severity
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if self._survives(facts):
             return self.title_harmless
         return self.title_crowds if _is_filtered(facts) else self.summary

@@ -44,7 +44,7 @@ class LabelsFine(Verdict):
         read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
         return PROVEN if read and not facts.values and not facts.reasons else None
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if not knows_classes(facts):
             return self.title_not_judged
         return self.title_not_asked if facts.loader is not None and facts.loader.unknown else self.summary

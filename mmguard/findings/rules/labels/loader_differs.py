@@ -39,7 +39,7 @@ class LoaderDiffers(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if self._loader(facts).differing else LIKELY if self._loader(facts).failed else None
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title if self._loader(facts).differing else self.title_stops
 
     def describe(self, facts: LabelFacts) -> Dict[str, Any]:

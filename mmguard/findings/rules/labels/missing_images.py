@@ -41,7 +41,7 @@ class MissingImages(DataRule):
         'nothing. Remove the entries of images that do not exist any more.'
     )
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         is_outside = any(name.endswith(f'({OUTSIDE})') for name in annotations_of(facts).missing_files)
         return self.title_outside if is_outside else self.title
 

@@ -10,7 +10,7 @@ from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, class_lists, config_of, folded, is_trained_on, listing, nearest
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 FORMATS = ('coco', 'voc')
 
@@ -52,7 +52,7 @@ class NamesNotInFile(DataRule):
         others = super().find_superseded(facts)
         return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_string if self._spelt(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:

@@ -82,7 +82,7 @@ class NothingToTrainOn(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self._nothing_at_all(facts) else 'warning'
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if self._nothing_at_all(facts):
             return self.title_all
         return self.title_nearly if self._hardly_anything(facts) else self.title

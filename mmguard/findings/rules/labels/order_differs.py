@@ -10,7 +10,7 @@ from mmguard.findings.finding import POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_classes
 from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 
 class OrderDiffers(DataRule):
@@ -57,7 +57,7 @@ class OrderDiffers(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return self.severity if self._find_displaced(facts) else WARNING
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.summary if self._find_displaced(facts) else self.title_texts
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:

@@ -58,7 +58,7 @@ class OutOfRange(DataRule):
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if self._find_known_set(facts)[0] else POSSIBLE
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_known if self._find_known_set(facts)[0] else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, object]:

@@ -99,7 +99,7 @@ class PaletteReadAsColours(DataRule):
                 table[0] = VOID
             yield from renumber(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
             return self.title_black
         if self._is_batch(facts):

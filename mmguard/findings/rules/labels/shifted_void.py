@@ -82,7 +82,7 @@ class ShiftedVoid(DataRule):
             return None
         return PROVEN if not is_whole(facts) or 255 not in trained(facts) else POSSIBLE
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_wrapped if self._is_wrapped(facts) else self.title
 
     def severity_of(self, facts: LabelFacts) -> str:

@@ -38,7 +38,7 @@ class SizeMismatch(DataRule):
         # One or two may be slips of the list; they spoil as many images.
         return LIKELY if maps_of(facts).size_mismatches else PROVEN if self._mismatches(facts) else None
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if facts.annotations is not None:
             return self.title_boxes
         turned = all(tuple(label) == tuple(image)[::-1] for _, label, image in self._mismatches(facts))

@@ -8,8 +8,7 @@ from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing, share
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 #: From this share of the annotations on it is the list of categories that is wrong.
 MANY = 0.2

@@ -63,7 +63,7 @@ class UnpairedFiles(DataRule):
         labels = sum(maps.forms.values())
         return bool(labels) and number_of(maps, 'missing_images') == labels
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_none if self._has_no_pair(facts) else self.title
 
     def describe(self, facts: LabelFacts) -> Dict[str, str]:

@@ -26,7 +26,7 @@ class ImagesAsLabels(VolumeCause):
         'save one channel without loss.'
     )
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_gray if self._may_be_masks(facts) else self.summary
 
     def _may_be_masks(self, facts: LabelFacts) -> bool:

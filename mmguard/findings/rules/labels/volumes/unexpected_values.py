@@ -19,8 +19,7 @@ from mmguard.findings.rules.labels.volumes.base import (
 )
 from mmguard.findings.views import listing, share
 from mmguard.findings.volumes import UNEXPECTED
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 #: Up to this share of the voxels a value is a slip rather than a class.
 RARE = 1e-4

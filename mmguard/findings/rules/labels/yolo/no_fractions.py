@@ -42,7 +42,7 @@ class NoFractions(YoloRule):
     def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         return super().find_superseded(facts) if self._are_pixels(facts) else ()
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         return self.title_pixels if self._are_pixels(facts) else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
