@@ -1,3 +1,5 @@
+"""What mmguard asks of an environment, and sections of snapshots that no test compares."""
+
 from __future__ import annotations
 
 import ast
@@ -7,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from snapshot_files import FOLDER, read_sections, write_sections
 
 ROOT = Path(__file__).parent.parent
 
@@ -31,3 +34,22 @@ def test_hard_dependencies_are_torch_and_numpy_with_lower_bounds() -> None:
     (line,) = [line for line in (ROOT / 'pyproject.toml').read_text().splitlines() if line.startswith('dependencies')]
     wanted = ast.literal_eval(line.partition('=')[2].strip())
     assert [re.fullmatch(r'(\w+)>=[\d.]+', one).group(1) for one in wanted] == ['torch', 'numpy']
+
+
+def is_named(name: str, code: str) -> bool:
+    """Return True if a section is written out in the code, or begins with ``file::test`` of a test there."""
+    of_test = re.match(r'\w+::(\w+)', name)
+    return f'def {of_test[1]}(' in code if of_test else f"'{name}'" in code
+
+
+def test_every_section_is_named_in_a_test_or_a_rule(pytestconfig):
+    """A name is written out in a test (or is the code of a rule); ``--update-snapshots`` drops the others."""
+    files = [path for part in ('tests', 'mmguard') for path in Path(ROOT, part).rglob('*.py')]
+    code = '\n'.join(path.read_text(encoding='utf-8') for path in files)
+    for path in sorted(FOLDER.glob('*.txt')):
+        sections = read_sections(path)
+        stale = [name for name in sections if not is_named(name, code)]
+        if pytestconfig.getoption('--update-snapshots'):
+            write_sections(path, {name: text for name, text in sections.items() if name not in stale})
+        else:
+            assert stale == [], path.name

@@ -1,9 +1,13 @@
-"""In what the two OpenMMLab stacks differ for the tests: which one is here, and what its stock code does."""
+"""What the tests ask of this environment: which stack and which torch are here, and what their stock code does."""
 
 from __future__ import annotations
 
 from importlib import metadata
-from typing import Tuple
+from typing import Callable, NamedTuple, Tuple
+
+import pytest
+import torch
+import torch.nn.functional as F
 
 from mmguard.compat.stack import ONEDL, base_source, stacks_among
 
@@ -32,3 +36,61 @@ def base_line(name: str) -> str:
 def is_here(codes: Tuple[str, ...]) -> bool:
     """Whether a report with one of these codes as its cause can be of this stack: MG214 is F1."""
     return not (IS_ONEDL and 'MG214' in codes)
+
+
+def skip_where_torch_fails(call: Callable[[], object]) -> None:
+    """Skips the test that asks it where PyTorch's own call, the same without mmguard, fails."""
+    skip_where_stock_fails(call, stock=f'torch {torch.__version__}')
+
+
+def skip_where_stock_fails(call: Callable[[], object], stock: str = 'the stock loss') -> None:
+    try:
+        call()
+    except Exception as error:  # whatever stock raises
+        pytest.skip(f'{stock} itself fails: {(str(error).splitlines() or [type(error).__name__])[0]}')
+
+
+class _Pair(NamedTuple):
+    left: torch.Tensor
+    right: torch.Tensor
+
+    def added(self) -> torch.Tensor:
+        return self.left + self.right
+
+
+def compiles_named_tuples() -> bool:
+    """torch 2.0 compiles no method of a named tuple: the graph breaks there, and the rest is compiled."""
+    try:
+        torch.compile(lambda x: _Pair(x, x).added(), fullgraph=True, backend='eager')(torch.ones(1))
+        return True
+    except Exception:
+        return False
+
+
+def skip_without_half_precision(dtype: torch.dtype) -> None:
+    """torch < 2.2 has no softmax of float16 on a CPU."""
+    skip_where_torch_fails(lambda: F.cross_entropy(torch.zeros(2, 3, dtype=dtype), torch.zeros(2, dtype=torch.long)))
+    zeros = torch.zeros(2, 3, dtype=dtype)
+    skip_where_torch_fails(lambda: F.binary_cross_entropy_with_logits(zeros, zeros))
+
+
+def skip_without_autocast(dtype: torch.dtype) -> None:
+    """torch < 2.2 has no autocast to float16 on a CPU."""
+
+    def call() -> None:
+        with torch.autocast('cpu', dtype=dtype):
+            F.cross_entropy(torch.zeros(2, 3), torch.zeros(2, dtype=torch.long))
+
+    skip_where_torch_fails(call)
+
+
+def skip_where_one_hot_waits() -> None:
+    """``F.one_hot`` of torch < 2.2, which some stock losses call, looks at the labels: no compiler gets past it."""
+
+    def call() -> None:
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        with FakeTensorMode() as mode:
+            F.one_hot(mode.from_tensor(torch.tensor([0, 4])), num_classes=5)
+
+    skip_where_torch_fails(call)

@@ -11,12 +11,7 @@ from typing import Any, Callable, Optional, Tuple
 
 
 def call_after_import(modules: Tuple[str, ...], call: Callable[[], None]) -> None:
-    """Calls ``call`` once, behind the import of the first of ``modules``.
-
-    Args:
-        modules (tuple[str]): Full names of modules that are not imported yet.
-        call (callable): Takes and returns nothing.
-    """
+    """Calls ``call`` once, behind the import of the first of ``modules``."""
     sys.meta_path.insert(0, _Waiting(modules, call))
 
 

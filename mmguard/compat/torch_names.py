@@ -1,6 +1,6 @@
 """The one place for what PyTorch has no public name for, on some release or on all.
 
-Each name has a fallback for a release without it; ``tests/compat/test_torch_names.py`` takes the names away.
+Each name has a fallback for a release without it; ``tests/compat/test_compat.py`` takes the names away.
 """
 
 from __future__ import annotations

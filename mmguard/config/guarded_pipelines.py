@@ -9,7 +9,7 @@ from mmguard.config.ignored_instances import heeds_nothing, of_classifier, on_in
 from mmguard.config.parts import Part, image_labels_are_classes
 from mmguard.config.read import ReadConfig
 from mmguard.config.tree import Path, argument, by_name, dotted, is_text, scope_at, walk
-from mmguard.labels.maps import POINTS
+from mmguard.labels.samples import POINTS
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.tally import LABEL_GUARD
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.detection.faults import read_on_host
+from mmguard.detection.faults import count_empty_masks, other_size, read_on_host
 from mmguard.detection.fields import Target, check_targets, length_of, per_instance_keys, take
-from mmguard.detection.masks import count_empty_masks, other_size
 from mmguard.detection.warning import warn_of, warn_of_empty_masks, warn_of_sizes
 from mmguard.labels.instances import InstanceRule, SanitizedInstances
 from mmguard.labels.space import LabelMap
@@ -34,13 +33,6 @@ class TargetRule(InstanceRule):
                 "write 'drop', and guard_batch() for images in which nothing valid is left"
             )
         super().__init__(num_classes, on_invalid, label_map, min_label)
-
-
-class _Guarded(NamedTuple):
-    """The targets (the same object where nothing was to do), and one tally per image (none: nothing to tell)."""
-
-    targets: Sequence[Target]
-    tallies: List[Tally]
 
 
 def guard_targets(
@@ -111,9 +103,9 @@ def guard_targets(
     rule = TargetRule(num_classes, on_invalid, label_map, min_label)
     check_targets(targets, label_key, box_format, instance_keys)
     found = read_on_host(targets, label_key, check_boxes, box_format)
-    guarded = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
-    _look_at_masks(guarded.targets)
-    return guarded if return_tally else guarded.targets
+    guarded, tallies = _guarded(targets, rule, found, label_key, instance_keys, sources, return_tally)
+    _look_at_masks(guarded)
+    return (guarded, tallies) if return_tally else guarded
 
 
 def guard_batch(
@@ -194,18 +186,19 @@ def _guarded(
     instance_keys: Optional[Sequence[str]],
     sources: Optional[Sequence[str]],
     return_tally: bool,
-) -> _Guarded:
+) -> Tuple[Sequence[Target], List[Tally]]:
+    """Return the targets, themselves where nothing was to do, and one tally per image (none: nothing to tell)."""
     if sources is not None and len(sources) != len(targets):
         raise ValueError(f'there are {len(sources)} sources, but {len(targets)} targets')
     labels, faults = found
     valid = (labels >= rule.min_label) & (labels < rule.num_classes) & (faults == 0)
     all_valid = not rule.label_map and bool(valid.all())
     if all_valid and not return_tally:
-        return _Guarded(targets, [])
+        return targets, []
     counts = [len(target[label_key]) for target in targets]
     names = [_source_of(target) for target in targets] if sources is None else list(sources)
     if all_valid:
-        return _Guarded(targets, [Tally(count, source=name) for count, name in zip(counts, names)])
+        return targets, [Tally(count, source=name) for count, name in zip(counts, names)]
     keys = per_instance_keys(targets, label_key, instance_keys)
     guarded: List[Target] = []
     tallies: List[Tally] = []
@@ -222,7 +215,7 @@ def _guarded(
     if not return_tally and any(tally.reasons for tally in tallies):  # what label_map does is meant
         warn_of(tallies, stacklevel=3)
     same = all(new is old for new, old in zip(guarded, targets))
-    return _Guarded(targets if same else guarded, tallies)
+    return targets if same else guarded, tallies
 
 
 def _look_at_masks(targets: Sequence[Target]) -> None:

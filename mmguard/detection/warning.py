@@ -16,12 +16,7 @@ _batches: Dict[str, int] = {}
 
 
 def warn_of(tallies: List[Tally], stacklevel: int) -> None:
-    """Warns of a batch with invalid instances: the first one of this process, the second, the fourth, the eighth, ...
-
-    Args:
-        tallies (list[Tally]): One per image.
-        stacklevel (int): As in ``warnings.warn``, seen from here.
-    """
+    """Warn of a batch with invalid instances: the first of this process, the second, the fourth, the eighth, ..."""
     global _offending_batches
     _offending_batches += 1
     if _offending_batches & (_offending_batches - 1):  # no power of two
@@ -41,13 +36,7 @@ def warn_of(tallies: List[Tally], stacklevel: int) -> None:
 
 
 def warn_of_empty_masks(empty: int, total: int, source: str, stacklevel: int) -> None:
-    """Warns of masks without a pixel, as often as :func:`warn_of` does.
-
-    Args:
-        empty, total (int): Masks of the batch.
-        source (str): Of the first image with one.
-        stacklevel (int): As in ``warnings.warn``, seen from here.
-    """
+    """Warn of masks without a pixel, as often as :func:`warn_of` does."""
     _warn_now_and_then(
         f'{empty:,} of {total:,} masks hold no pixel, first: {visible_name(source)}',
         'A crop or a resize leaves such masks where it keeps the box of an object that it cut away: leave them out '
@@ -58,7 +47,7 @@ def warn_of_empty_masks(empty: int, total: int, source: str, stacklevel: int) ->
 
 
 def warn_of_sizes(differing: str, stacklevel: int) -> None:
-    """Warns of masks of another size than their image, as often as :func:`warn_of` does."""
+    """Warn of masks of another size than their image, as often as :func:`warn_of` does."""
     _warn_now_and_then(
         differing,
         'A resize or crop changed one without the other, or height and width are swapped: the masks teach other pixels',

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from mmguard.distributed.channel import Channel, channel_of, world
-from mmguard.distributed.layout import (
+from mmguard.distributed.loss_structure import (
     Entry,
     Layout,
     Losses,
@@ -22,10 +22,9 @@ from mmguard.distributed.layout import (
     tensors_of,
     union,
 )
-from mmguard.distributed.reach import trainable, unreached, zero_of
+from mmguard.distributed.unused_parameters import trainable, unreached, zero_of
 from mmguard.labels.errors import LabelGuardError
-from mmguard.log.pace import Pace
-from mmguard.log.rank_wording import describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
+from mmguard.log.messages import RateLimiter, describe_filled, describe_mismatch, describe_nonfinite, describe_unreached
 
 ON_MISMATCH = ('fill', 'raise')
 ON_NONFINITE = ('keep', 'skip', 'raise')
@@ -128,7 +127,7 @@ class LossAgreement:
         self._channel = channel_of(group, timeout)
         self._known: Layout = dict.fromkeys(expected, Entry(is_list=False, graph=True))
         self._warn = warn
-        self._pace = Pace()
+        self._limiter = RateLimiter()
         #: Digest of a layout -> parameters out of its reach on this rank.
         self._unreached: Dict[int, List[str]] = {}
         #: The items of a layout with which there was nothing to do, in their order, and its digest.
@@ -165,8 +164,8 @@ class LossAgreement:
     def report(self, line: str) -> None:
         """Says a line on the first rank, unless there were many of late."""
         is_first = self._channel is None or self._channel.rank == self._channel.ranks[0]
-        if is_first and self._pace.lets_pass():
-            self._warn(line + self._pace.since_last())
+        if is_first and self._limiter.allow():
+            self._warn(line + self._limiter.since_last())
 
     def leave(self, why: str) -> None:
         """Says that this rank comes no more, and why: those that wait for it notice at once."""

@@ -13,7 +13,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 import torch
 import torch.distributed as dist
 
-from mmguard.distributed.absent import LINGER, Presence
+from mmguard.distributed.heartbeat import LINGER, Presence
 
 
 class Channel:
@@ -50,12 +50,7 @@ class Channel:
         self._group = self._tried(lambda: self._connect(timeout))
 
     def compared(self, digest: int, flag: bool) -> Tuple[bool, bool]:
-        """Whether all ranks gave the same digest, and whether any raised its flag.
-
-        Args:
-            digest (int): In ``[0, 2**63)``.
-            flag (bool): This rank's.
-        """
+        """Whether all ranks gave the same digest, and whether any raised its flag."""
         # The largest digest and (negated) the smallest are the same where all are.
         vector = torch.tensor([digest, -digest, int(flag)], dtype=torch.int64)
         self._call(lambda group: group.allreduce([vector], dist.ReduceOp.MAX), vector)

@@ -1,6 +1,6 @@
 """The arithmetic: pure functions of tensors, asynchronous, without a registry.
 
-Imports :mod:`mmguard.labels` and what is below it, no framework; ``batch_cause`` imports findings when a label is
+Imports :mod:`mmguard.labels` and what is below it, no framework; ``batch_messages`` imports findings when a label is
 invalid.
 """
 

@@ -8,7 +8,7 @@ from typing import Literal, Optional, Tuple, Union, overload
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.class_target import sanitize_class_target
+from mmguard.functional.class_target import HIGHEST, LOWEST, sanitize_class_target
 from mmguard.functional.distributions import sanitize_distributions
 from mmguard.functional.reduction import HALF, legacy_reduction, sum_float32
 from mmguard.functional.soft import soft_elements
@@ -23,7 +23,6 @@ from mmguard.functional.target_checks import (
     holds_probabilities,
     number_of_classes,
 )
-from mmguard.functional.value_table import HIGHEST, LOWEST
 from mmguard.labels.space import check_int, check_on_invalid
 
 
@@ -133,7 +132,7 @@ def cross_entropy_and_counts(
     on_invalid: str,
     counted: bool = True,
 ) -> Tuple[Tensor, Optional[Tensor]]:
-    """:func:`cross_entropy`; the counts are those of :func:`~mmguard.functional.value_table.read_tally`."""
+    """:func:`cross_entropy`; the counts are those of :func:`~mmguard.functional.class_target.read_tally`."""
     check_reduction(reduction)
     check_on_invalid(on_invalid)
     check_int('ignore_index', ignore_index)

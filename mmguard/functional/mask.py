@@ -8,19 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.binary_target import certain_where_absent
 from mmguard.functional.checks import check_class_weight, check_scores, shape_of
 from mmguard.functional.reduction import EPS, sum_float32
-from mmguard.functional.sanitize import sanitize_target
+from mmguard.functional.sanitize import certain_where_absent, sanitize_target
 
 
 def mask_cross_entropy(
-    logits: Tensor,
-    target: Tensor,
-    label: Tensor,
-    *,
-    class_weight: Optional[Tensor] = None,
-    on_invalid: str = 'ignore',
+    logits: Tensor, target: Tensor, label: Tensor, *, class_weight: Optional[Tensor] = None, on_invalid: str = 'ignore'
 ) -> Tuple[Tensor, Tensor]:
     r"""Mean binary cross entropy between the mask of each instance's class and its target mask.
 

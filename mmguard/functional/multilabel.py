@@ -7,14 +7,9 @@ from typing import Literal, Optional, Tuple, Union, overload
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.binary_target import certain_where_absent, sanitize_binary_target
 from mmguard.functional.reduction import legacy_reduction, sum_float32
-from mmguard.functional.target_checks import (
-    check_multilabel_target,
-    check_pos_weight,
-    check_reduction,
-    check_tensors,
-)
+from mmguard.functional.sanitize import certain_where_absent, sanitize_binary_target
+from mmguard.functional.target_checks import check_multilabel_target, check_pos_weight, check_reduction, check_tensors
 from mmguard.labels.space import check_on_invalid
 
 

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from mmguard.functional.binary_target import BinaryTarget, certain_where_absent, sanitize_binary_target
 from mmguard.functional.checks import (
     check_class_weight,
     check_dense_target,
@@ -17,7 +16,13 @@ from mmguard.functional.checks import (
     check_weight,
 )
 from mmguard.functional.reduction import AvgFactor, reduce_loss, scale_avg_factor
-from mmguard.functional.sanitize import kept_and_counted, sanitize_target
+from mmguard.functional.sanitize import (
+    BinaryTarget,
+    certain_where_absent,
+    kept_and_counted,
+    sanitize_binary_target,
+    sanitize_target,
+)
 
 
 def sigmoid_cross_entropy(

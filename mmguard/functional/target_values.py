@@ -7,9 +7,9 @@ from typing import Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from mmguard.functional.batch_cause import likely_cause
-from mmguard.functional.binary_target import sanitize_binary_target
+from mmguard.functional.batch_messages import likely_cause
 from mmguard.functional.distributions import sanitize_distributions
+from mmguard.functional.sanitize import sanitize_binary_target
 from mmguard.functional.target_checks import (
     TargetShapeError,
     TargetTypeError,

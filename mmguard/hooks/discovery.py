@@ -10,14 +10,12 @@ from mmengine.model import is_model_wrapper
 from mmengine.structures import BaseDataElement
 from torch import Tensor, nn
 
-from mmguard.labels.images import ImageLabelRule
 from mmguard.labels.instances import InstanceRule
-from mmguard.labels.maps import packed_instances, packed_map
-from mmguard.labels.space import LabelRule, LabelSpace
+from mmguard.labels.samples import packed_instances, packed_map, source_of
+from mmguard.labels.space import ImageLabelRule, LabelRule, LabelSpace
 from mmguard.labels.spaces import Space, of_loss
+from mmguard.log.iteration_stats import ByKind, by_kind
 from mmguard.log.run_record import space_to_json
-from mmguard.log.source import source_of
-from mmguard.log.span import ByKind, by_kind
 from mmguard.losses.counting import CountsLabels
 
 #: A longer list, inside a transform, is data.
@@ -64,13 +62,7 @@ def guarded_losses(model: nn.Module) -> Dict[str, CountsLabels]:
 
 
 def culprits(samples: List[BaseDataElement], spaces: Mapping[str, Space], on_invalid: str = 'ignore') -> ByKind:
-    """The samples whose labels a loss has to sanitize.
-
-    Args:
-        samples (list[BaseDataElement]): Of a batch.
-        spaces (dict[str, Space]): Kind -> what the loss takes.
-        on_invalid (str): Of the loss.
-    """
+    """The samples whose labels a loss has to sanitize."""
     rules = {kind: space.rule(on_invalid) for kind, space in spaces.items()}
     found = by_kind()
     for sample in samples:
@@ -161,13 +153,7 @@ def _is_transform(item: Any) -> bool:
 
 
 def valid_labels(model: nn.Module, dataset: Any, with_losses: bool) -> Dict[str, Any]:
-    """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses.
-
-    Args:
-        model (nn.Module): With the losses.
-        dataset: Of the loop.
-        with_losses (bool): Whether the loop computes any: a training.
-    """
+    """Which labels are valid in a loop, for ``label_guard.json``: to its guards, and to the guarded losses."""
     model = unwrapped(model)
     losses = guarded_losses(model) if with_losses else ()
     return {

@@ -13,14 +13,14 @@ from typing import Any, Dict, Iterator, List, Optional
 
 from mmengine import dist
 
-from mmguard.distributed.unused import with_names
+from mmguard.distributed.unused_parameters import with_names
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of
-from mmguard.hooks.run_within import HookAroundTraining
+from mmguard.hooks.runs import HookAroundTraining
+from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import tallies_of
 from mmguard.log.flight_record import NAME, FlightRecord
-from mmguard.log.json_lines import name_for_rank
-from mmguard.log.source import relative_to, source_of
+from mmguard.log.run_log import name_for_rank
 from mmguard.text.visible import visible
 
 

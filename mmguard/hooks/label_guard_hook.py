@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product, repeat
+from itertools import repeat
 from typing import Any, Dict, List, Optional, Set, Tuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from mmengine import dist
 from mmengine.hooks import Hook, LoggerHook
 from mmengine.logging import HistoryBuffer
 
-from mmguard.hooks.collated import keep_reports
+from mmguard.hooks.batches import evaluated_samples, keep_reports, trained_samples
 from mmguard.hooks.discovery import (
     built_train_loop,
     culprits,
@@ -19,28 +19,21 @@ from mmguard.hooks.discovery import (
     guarded_losses,
     loaders_of,
     naming_roots_of,
-    pipelines_of,
-    rules_in,
     rules_of,
     samples_of,
     unwrapped,
     valid_labels,
 )
-from mmguard.hooks.first_offence import warnings_of
-from mmguard.hooks.labelled_samples import evaluated_samples, trained_samples
-from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
-from mmguard.hooks.start_warnings import start_warnings
+from mmguard.hooks.runs import run_log_of, train_place, warn_of_problems
+from mmguard.hooks.warnings import check_reports_arrive, start_warnings, warnings_of
 from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.samples import source_of
 from mmguard.labels.space import check_int
 from mmguard.labels.spaces import of_loss
-from mmguard.labels.tally import LABEL_GUARD
-from mmguard.log.json_lines import MAX_MB, NAME
-from mmguard.log.run_log import RunLog
-from mmguard.log.source import source_of
-from mmguard.log.span import SCALARS, ByKind, Span, by_kind
-from mmguard.log.totals import KINDS, LossCount
+from mmguard.log.iteration_stats import KINDS, SCALARS, ByKind, IterationStats, LossCount, by_kind
+from mmguard.log.messages import closing, describe_place, offence_line, too_many_skipped
+from mmguard.log.run_log import MAX_MB, NAME, RunLog
 from mmguard.log.unreported import add_reporter
-from mmguard.log.wording import closing, describe_place, offence_line, too_many_skipped
 from mmguard.losses.counting import CountsLabels
 from mmguard.text.visible import visible
 
@@ -124,7 +117,7 @@ class LabelGuardHook(Hook):
         self._loggers: List[LoggerHook] = []
         self._epoch_length = 0
         #: Mode -> what no line was about yet: its first and its last iteration, and what was found.
-        self._untold: Dict[str, Tuple[Dict[str, int], Dict[str, int], Span]] = {}
+        self._untold: Dict[str, Tuple[Dict[str, int], Dict[str, int], IterationStats]] = {}
         self._singles_left = SINGLES
         self._hinted: Set[str] = set()
         self._named: Set[str] = set()
@@ -203,7 +196,7 @@ class LabelGuardHook(Hook):
     def _report(self, runner: Any) -> None:
         span = self._log.report('train', self._place)
         self._say(runner, 'train', span, self._begin, self._place)
-        self._since = [a + b for a, b in zip(self._since or repeat(0), span.vector())]
+        self._since = [a + b for a, b in zip(self._since or repeat(0), span.totals().vector())]
 
     def _add_up(self, runner: Any) -> None:
         """Adds up over all ranks what was reported since the last time."""
@@ -272,10 +265,7 @@ class LabelGuardHook(Hook):
         if mode == 'train':
             return
         ledger = self._log.ledgers[mode]
-        seen = Span(
-            pixels=ledger.kinds['pixels'], instances=ledger.kinds['instances'], empty_images=ledger.empty_images
-        )
-        ledger.add_everywhere(_sum_over_ranks(seen.vector()))
+        ledger.add_everywhere(_sum_over_ranks(ledger.sums.vector()))
         _write_scalars(runner, mode, ledger.everywhere)
         self._close(runner, mode)
         for shown in ('train', mode):
@@ -299,15 +289,15 @@ class LabelGuardHook(Hook):
         for loader in loaders_of(runner, mode):  # a second training has another
             keep_reports(loader)
         if first:
-            _check_reports_arrive(runner.logger, dataset)
+            check_reports_arrive(runner.logger, dataset)
         valid = valid_labels(runner.model, dataset, with_losses=mode == 'train') if first else None
         self._log.begin(mode, valid, naming_roots_of(dataset))
         warn_of_problems(runner)
 
-    def _say(self, runner: Any, mode: str, span: Span, begin: Dict[str, int], end: Dict[str, int]) -> None:
+    def _say(self, runner: Any, mode: str, span: IterationStats, begin: Dict[str, int], end: Dict[str, int]) -> None:
         """Take what was reported: a line at the first offences, and the likely cause at the very first."""
         warn_of_problems(runner)
-        begin, _, untold = self._untold.get(mode, (begin, end, Span()))
+        begin, _, untold = self._untold.get(mode, (begin, end, IterationStats()))
         untold.add(span)
         # Of one iteration the first image is named: its order stays.
         self._untold[mode] = (begin, end, untold.condensed() if span and untold.iterations > 1 else untold)
@@ -323,7 +313,7 @@ class LabelGuardHook(Hook):
 
     def _tell(self, runner: Any, mode: str) -> None:
         """Say in a line what was found since the last one; nothing where nothing was."""
-        begin, end, span = self._untold.pop(mode, ({}, {}, Span()))
+        begin, end, span = self._untold.pop(mode, ({}, {}, IterationStats()))
         if span:
             runner.logger.info(offence_line(f'guard: {describe_place(mode, begin, end)}', span))
 
@@ -401,30 +391,3 @@ def _show_loss_counts_as_they_are(log_processor: Any) -> None:
     for name in ('guard/loss_skipped', 'guard/loss_remapped'):
         if all(entry['data_src'] != name for entry in log_processor.custom_cfg):
             log_processor.custom_cfg.append(dict(data_src=name, method_name='current'))
-
-
-def _check_reports_arrive(logger: Any, dataset: Any) -> None:
-    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample.
-
-    Raises:
-        LabelGuardError: A guard after it would apply the same ``label_map`` again.
-    """
-    for pipeline in pipelines_of(dataset):
-        packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
-        guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
-        if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
-            continue
-        pack = type(pipeline[packs[-1]]).__name__
-        for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
-            if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
-                raise LabelGuardError(
-                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
-                    f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
-                    f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
-                )
-        if max(guards) < packs[-1]:
-            guard = type(pipeline[guards[0]]).__name__
-            logger.warning(
-                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: its counts do not arrive. '
-                f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
-            )

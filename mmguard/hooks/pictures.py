@@ -8,7 +8,7 @@ import numpy as np
 from mmengine import dist
 
 from mmguard.hooks.discovery import dataset_of, wrapped_datasets
-from mmguard.labels.origin import file_of
+from mmguard.labels.samples import file_of
 from mmguard.labels.tally import Tally
 from mmguard.text.failures import words_of
 from mmguard.text.visible import visible

@@ -9,21 +9,15 @@ from mmengine import dist
 from torch import nn
 
 from mmguard.compat.torch_names import not_compiled
-from mmguard.distributed.agreement import (
-    TIMEOUT,
-    LossAgreement,
-    RankLosses,
-    check_arguments,
-)
-from mmguard.distributed.layout import not_finite
-from mmguard.distributed.reach import explained
+from mmguard.distributed.agreement import TIMEOUT, LossAgreement, RankLosses, check_arguments
+from mmguard.distributed.loss_structure import not_finite
+from mmguard.distributed.unused_parameters import explained
 from mmguard.hooks.discovery import dataset_of, naming_roots_of, samples_of, unwrapped
-from mmguard.hooks.run_logs import run_log_of, train_place, warn_of_problems
-from mmguard.hooks.run_within import HookAroundTraining
+from mmguard.hooks.runs import HookAroundTraining, run_log_of, train_place, warn_of_problems
 from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.samples import relative_to, source_of
 from mmguard.labels.space import check_int
-from mmguard.log.rank_wording import describe_filled, describe_nonfinite, listed
-from mmguard.log.source import relative_to, source_of
+from mmguard.log.messages import describe_filled, describe_nonfinite, listed
 from mmguard.text.words import counted
 
 

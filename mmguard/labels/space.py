@@ -1,4 +1,4 @@
-"""What a valid label is, and how an array that holds others is sanitized (numpy; torch: ``functional.sanitize``)."""
+"""Valid labels, and how an array that holds others is sanitized (numpy; torch: ``functional.sanitize``)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mmguard.labels.tally import Tally
 from mmguard.text.words import counted, plural, short
 
 Rule = TypeVar('Rule', bound='LabelSpace')
+
 LabelMap = Mapping[Union[int, str], Union[int, str]]
 
 ON_INVALID = ('ignore', 'clip', 'raise')
@@ -297,3 +298,27 @@ def _dtype_holding(value: int, dtype: Any) -> Any:
         return dtype
     wider: Tuple[Any, ...] = (np.int16, np.int32, np.int64)
     return next(np.dtype(t) for t in wider if np.can_cast(dtype, t) and np.iinfo(t).min <= value <= np.iinfo(t).max)
+
+
+#: What marks an image without a valid label among class indices; PyTorch's cross entropy leaves it out by itself.
+NO_LABEL = -100
+
+
+class ImageLabelRule(LabelRule):
+    """:class:`LabelRule` of the labels of an image, which count as its instances.
+
+    Args:
+        num_classes, on_invalid, label_map: As there.
+        ignore_index (int): The label that is not trained on.
+    """
+
+    kind: ClassVar[str] = 'instances'
+
+    def __init__(
+        self,
+        num_classes: int,
+        ignore_index: int = NO_LABEL,
+        on_invalid: str = 'ignore',
+        label_map: Optional[LabelMap] = None,
+    ) -> None:
+        super().__init__(num_classes, ignore_index, on_invalid, label_map)

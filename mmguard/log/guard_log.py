@@ -9,16 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, List, Tuple, Union
 
+from mmguard.labels.samples import path_of
 from mmguard.labels.tally import Tally
-from mmguard.log.line_reader import Unread
-from mmguard.log.lines import Line, read_logs
-from mmguard.log.logged_run import LoggedMode, LoggedRun, read_run
-from mmguard.log.mode_totals import ModeTotals, totals_of
+from mmguard.log.iteration_stats import KINDS, SCALARS, LoopTotals
+from mmguard.log.lines import Line, ModeTotals, Unread, read_logs, totals_of
+from mmguard.log.messages import files_table
 from mmguard.log.run_files import RunFiles, find_run
-from mmguard.log.source import path_of
-from mmguard.log.span import SCALARS
-from mmguard.log.totals import KINDS, LoopTotals, LossCount
-from mmguard.log.wording import files_table
+from mmguard.log.run_record import LoggedMode, LoggedRun, read_run
 from mmguard.text.visible import visible_name
 
 _MODES = ('train', 'val', 'test')
@@ -131,7 +128,7 @@ class GuardLog:
                     place = _place(line.mode, line.place, line.iter)
                     times[place] += 1
                     known = rows.get((*place, times[place]), [0] * len(COUNTERS))
-                    rows[(*place, times[place])] = [a + b for a, b in zip(known, _counts(line))]
+                    rows[(*place, times[place])] = [a + b for a, b in zip(known, _counts(line.totals()))]
         times = Counter()
         loops = [(mode, *loop) for mode, run in self._run.modes.items() for one in run.loops for loop in one.items()]
         for mode, end, iterations in loops:
@@ -171,9 +168,8 @@ def _place(mode: str, step: int, number: int) -> Tuple[str, int, int]:
     return (mode, step, number) if mode == 'val' else (mode, *((step,) * 2 if mode == 'train' else (number,) * 2))
 
 
-def _counts(held: Union[Line, LoopTotals]) -> List[int]:
-    counts: List[Any] = [*held.kinds.values(), sum(held.losses.values(), LossCount())]
-    return [number for count in counts for number in (count.skipped, count.remapped)]
+def _counts(totals: LoopTotals) -> List[int]:
+    return totals.vector()[: len(COUNTERS)]
 
 
 def _checked(iterations: int) -> int:

@@ -11,7 +11,7 @@ from mmguard.errors import CannotRun
 from mmguard.files.regular import open_regular
 from mmguard.files.typed_json import parsed
 from mmguard.log.flight_record import NAME as FLIGHT
-from mmguard.log.json_lines import NAME
+from mmguard.log.run_log import NAME
 from mmguard.log.run_record import record_name
 
 #: What flight records were called before.

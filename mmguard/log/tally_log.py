@@ -12,10 +12,8 @@ import torch.distributed as dist
 
 from mmguard.labels.space import check_int
 from mmguard.labels.tally import Tally
-from mmguard.log.json_lines import MAX_MB
-from mmguard.log.run_log import RunLog
-from mmguard.log.span import Span
-from mmguard.log.totals import KINDS
+from mmguard.log.iteration_stats import KINDS, IterationStats
+from mmguard.log.run_log import MAX_MB, RunLog
 from mmguard.text.visible import visible
 
 
@@ -122,9 +120,9 @@ class TallyLog:
             warnings.warn(f'mmguard: {visible(problem)}', stacklevel=3)
 
 
-def _span(tallies: Sequence[Tally], kind: str) -> Span:
+def _span(tallies: Sequence[Tally], kind: str) -> IterationStats:
     offending = [tally for tally in tallies if tally]
-    span = Span(iterations=1, samples=len(tallies), offending_samples=len(offending))
+    span = IterationStats(iterations=1, samples=len(tallies), offending_samples=len(offending))
     # The values stand with the files.
     setattr(span, kind, replace(sum(tallies, Tally()), values={}, other_values=0, source=None))
     span.offending[kind] = offending

@@ -22,11 +22,7 @@ def add_reporter(hook: Any) -> None:
 
 
 def warn_unreported(guard: str) -> None:
-    """Warn once in a run of mmengine's Runner if no hook reports what a guard does.
-
-    Args:
-        guard (str): Type of the guard: a loss at its first call, or a transform that is built.
-    """
+    """Warn once in a run of mmengine's Runner if no hook reports what a guard does."""
     if _HOOKS:
         return
     run = MessageHub.get_current_instance().instance_name

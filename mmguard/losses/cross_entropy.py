@@ -1,20 +1,82 @@
-"""What the guarded cross entropies of both scopes share."""
+"""Base of the guarded cross entropies of both scopes."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Tuple
+import math
+import os
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
+import numpy as np
 import torch
+from mmengine import fileio
 from torch import Tensor, nn
 
 from mmguard.compat.torch_names import is_compiling, is_fake, outlives_call
+from mmguard.files.plain_data import parse_weights
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, soft_cross_entropy, softmax_cross_entropy
 from mmguard.functional.checks import check_class_weight, check_one_channel_target
 from mmguard.functional.reduction import AvgFactor
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_on_invalid
-from mmguard.losses.class_weight import ClassWeight, load_class_weight
 from mmguard.losses.counting import CountsLabels
+from mmguard.text.words import short
+
+NUMBER = (int, float, np.integer, np.floating)
+
+ClassWeight = Union[Sequence[float], np.ndarray, torch.Tensor, str, 'os.PathLike[str]']
+
+
+def load_class_weight(class_weight: Optional[ClassWeight]) -> Optional[List[float]]:
+    """Returns the weights as a list of floats, one per class.
+
+    Args:
+        class_weight: A list, array or tensor of numbers, or the path of a ``.npy``, ``.json`` or ``.yaml`` file that
+            holds one (any mmengine file backend).
+
+    Raises:
+        ValueError: An unknown or refused file type, or content that is not a flat list of finite numbers.
+        TypeError: Something else than the above.
+    """
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, (str, os.PathLike)):
+        path = os.fspath(class_weight)
+        return _checked(_read(path), f'class_weight file {path}')
+    return _checked(class_weight, 'class_weight')
+
+
+def _read(path: str) -> Any:
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix in ('.pkl', '.pickle'):
+        raise ValueError(
+            f'class_weight file {path}: a pickle can run code when it is read. Save the weights as .json or .npy, '
+            f'e.g. json.dump(weights, open("class_weight.json", "w"))'
+        )
+    if suffix not in ('.npy', '.json', '.yaml', '.yml'):
+        raise ValueError(f'class_weight file {path}: unknown type {suffix!r}; use .npy, .json or .yaml')
+    content = fileio.get(path)
+    try:
+        return parse_weights(content, suffix)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f'class_weight file {path} cannot be read as {suffix}: {error}') from error
+
+
+def _checked(weights: Any, name: str) -> List[float]:
+    if isinstance(weights, (torch.Tensor, np.ndarray)):
+        weights = weights.tolist()
+    if not isinstance(weights, (list, tuple)):
+        raise TypeError(
+            f'{name} must be a list with one number per class, got {type(weights).__name__}: {short(weights)}'
+        )
+    wrong = {
+        index: weight
+        for index, weight in enumerate(weights)
+        if isinstance(weight, bool) or not isinstance(weight, NUMBER) or not math.isfinite(weight)
+    }
+    if wrong:
+        raise ValueError(f'{name} must be a flat list of finite numbers, one per class; wrong at {short(wrong, 200)}')
+    # Not a copy: who holds the list may change it, as with the stock losses.
+    return weights if isinstance(weights, list) else [float(weight) for weight in weights]
 
 
 class CrossEntropyBase(CountsLabels, nn.Module):
@@ -151,47 +213,25 @@ class CrossEntropyBase(CountsLabels, nn.Module):
             if weight is None:
                 raise ValueError('mask mode needs the class of each instance as its third argument, shape (N,)')
             return mask_cross_entropy(cls_score, label, weight, class_weight=class_weight, on_invalid=self.on_invalid)
+        shared: Dict[str, Any] = {
+            'class_weight': class_weight,
+            'reduction': reduction,
+            'avg_factor': avg_factor,
+            'avg_non_ignore': self.avg_non_ignore,
+            'on_invalid': self.on_invalid,
+        }
         if self.use_soft:
-            return soft_cross_entropy(
-                cls_score,
-                label,
-                weight,
-                class_weight=class_weight,
-                reduction=reduction,
-                avg_factor=avg_factor,
-                ignore_index=ignore_index,
-                avg_non_ignore=self.avg_non_ignore,
-                on_invalid=self.on_invalid,
-            )
-        ignore_index = -100 if ignore_index is None else ignore_index
+            return soft_cross_entropy(cls_score, label, weight, ignore_index=ignore_index, **shared)
+        shared['ignore_index'] = -100 if ignore_index is None else ignore_index
         if self.use_sigmoid:
             if self.squeeze_one_channel and label.dim() == cls_score.dim() - 1 and cls_score.shape[1] == 1:
                 check_one_channel_target(cls_score, label)
                 check_class_weight(class_weight, 1)
                 cls_score = cls_score.squeeze(1)
-            return sigmoid_cross_entropy(
-                cls_score,
-                label,
-                weight,
-                class_weight=class_weight,
-                reduction=reduction,
-                avg_factor=avg_factor,
-                ignore_index=ignore_index,
-                avg_non_ignore=self.avg_non_ignore,
-                background=self.background,
-                on_invalid=self.on_invalid,
-            )
+            return sigmoid_cross_entropy(cls_score, label, weight, background=self.background, **shared)
+        shared['avg_non_ignore'] = self.avg_non_ignore or not (class_weight is None or self.ignored_labels_weigh)
         return softmax_cross_entropy(
-            cls_score,
-            label,
-            weight,
-            class_weight=class_weight,
-            reduction=reduction,
-            avg_factor=avg_factor,
-            ignore_index=ignore_index,
-            avg_non_ignore=self.avg_non_ignore or not (class_weight is None or self.ignored_labels_weigh),
-            average_by_class_weight=self.average_by_class_weight,
-            on_invalid=self.on_invalid,
+            cls_score, label, weight, average_by_class_weight=self.average_by_class_weight, **shared
         )
 
     def _weights_beside(self, cls_score: Tensor) -> Optional[Tensor]:

@@ -1,9 +1,9 @@
-"""A wrapper that sanitizes the labels in front of any loss."""
+"""Wrapper that sanitizes the labels of any loss, and ``GuardedX`` for every stock loss X."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, ClassVar, Dict, Optional, Tuple, Type, Union
+from typing import Any, Callable, ClassVar, Dict, NoReturn, Optional, Tuple, Type, Union
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,8 @@ from mmguard.functional.checks import shape_of
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
-from mmguard.losses.guards import guard_for
+from mmguard.losses.guards import GUARD_BY_NAME, REASONS, guard_for
+from mmguard.losses.guards.refused import USE_OWN_CLASS
 from mmguard.text.words import short
 
 #: Some losses come in parts, a dict of them.
@@ -278,3 +279,52 @@ GuardedLossBase.__init__.__qualname__ = 'GuardedLoss.__init__'
 
 class RootGuardedLoss(GuardedLossBase):
     """:class:`GuardedLossBase`, building the inner loss in the default scope of the run."""
+
+
+def named_losses(scope: str, base: Type[GuardedLossBase], module: str) -> Dict[str, type]:
+    """Build a class ``GuardedX`` for each loss X of a framework; the framework itself is not imported.
+
+    ``GuardedX(**arguments)`` is ``base('X', **arguments)``: it takes the arguments of X, and ``num_classes``,
+    ``ignore_index`` and ``on_invalid`` of the guard. The class of a loss that cannot be guarded says why when it is
+    built.
+
+    Args:
+        scope (str): ``'mmseg'``, ``'mmdet'`` or ``'mmpretrain'``.
+        base (type): The ``GuardedLoss`` of that scope.
+        module (str): Where the classes are found again by ``pickle``: ``__name__`` of the module that keeps them.
+
+    Returns:
+        dict: Name -> class. Losses that have a guarded class of their own are left out.
+    """
+    found: Dict[str, type] = {}
+    for full_name in (*GUARD_BY_NAME, *REASONS):
+        package, _, stock = full_name.partition('.')
+        reason = REASONS.get(full_name)
+        if package != scope or reason is USE_OWN_CLASS:
+            continue
+        make = _guarded(stock, base) if reason is None else _refused(stock, reason)
+        doc = f"{scope}'s {stock}, safe against any label; see :class:`GuardedLoss`." if reason is None else reason
+        made = type(f'Guarded{stock}', (make,), {'__module__': module, '__doc__': doc})
+        found[made.__name__] = made
+    return found
+
+
+def _guarded(stock: str, base: Type[GuardedLossBase]) -> type:
+    class Guarded(base):  # type: ignore[valid-type, misc]
+        def __init__(self, **arguments: Any) -> None:
+            try:
+                super().__init__(stock, **arguments)
+            except (TypeError, ValueError, AssertionError) as error:
+                if str(error).startswith(f'Guarded{stock}'):
+                    raise
+                raise type(error)(f'Guarded{stock}: {error}') from error
+
+    return Guarded
+
+
+def _refused(stock: str, reason: str) -> type:
+    class Refused(nn.Module):
+        def __init__(self, **arguments: Any) -> NoReturn:
+            raise TypeError(f'Guarded{stock}: {reason}')
+
+    return Refused

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mmguard.losses.guarded_loss import GuardedLossBase
-from mmguard.losses.named import named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
 
 
 class GuardedLoss(GuardedLossBase):

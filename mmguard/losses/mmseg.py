@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.losses.cross_entropy import CrossEntropyBase
-from mmguard.losses.guarded_loss import GuardedLossBase
-from mmguard.losses.named import named_losses
+from mmguard.losses.guarded_loss import GuardedLossBase, named_losses
 
 
 class GuardedCrossEntropyLoss(CrossEntropyBase):

@@ -64,13 +64,7 @@ class CrossEntropyLoss(KeepsTally, torch.nn.CrossEntropyLoss):
             LabelGuardError: An invalid target, with ``on_invalid='raise'``.
         """
         loss, counts = cross_entropy_and_counts(
-            input,
-            target,
-            self.weight,
-            self.ignore_index,
-            self.reduction,
-            self.label_smoothing,
-            self.on_invalid,
+            input, target, self.weight, self.ignore_index, self.reduction, self.label_smoothing, self.on_invalid
         )
         assert counts is not None
         self._record(counts)

@@ -8,11 +8,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from mmguard.labels.space import LabelRule, describe_values
 from mmguard.labels.tally import Tally
-from mmguard.log.pace import Pace
+from mmguard.log.iteration_stats import IterationStats
+from mmguard.log.messages import RateLimiter, percent
 from mmguard.log.run_log import RunLog
 from mmguard.log.run_record import space_to_json
-from mmguard.log.span import Span
-from mmguard.log.wording import percent
 from mmguard.nnunet.label_space import MARK
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
@@ -30,7 +29,7 @@ class _Sums:
     iterations: int = 0
     offending: int = 0
 
-    def add(self, span: Span) -> None:
+    def add(self, span: IterationStats) -> None:
         counted = _counted(span)
         self.counted += Tally(counted.total, counted.skipped, counted.remapped)
         self.iterations += 1
@@ -69,7 +68,7 @@ class CaseLog:
         self._tell = lambda text: tell(visible(text))
         self._raw_folder = raw_folder
         self._epoch: Dict[str, _Sums] = {}
-        self._pace = Pace()
+        self._limiter = RateLimiter()
         self._hinted = False
 
     def start_anew(self) -> None:
@@ -81,14 +80,14 @@ class CaseLog:
             except OSError as error:
                 self._tell(f'guard: {path} of an earlier training cannot be renamed: {error}')
 
-    def see(self, mode: str, place: Dict[str, int], span: Span, cases: Sequence[str] = ()) -> None:
+    def see(self, mode: str, place: Dict[str, int], span: IterationStats, cases: Sequence[str] = ()) -> None:
         """Takes an iteration.
 
         Args:
             mode (str): ``'train'`` or ``'val'``.
             place (dict[str, int]): ``iter`` in the epoch, counted from 1, ``epoch`` as nnU-Net counts, and ``step``,
                 the training iterations so far.
-            span (Span): What was found.
+            span (IterationStats): What was found.
             cases (sequence of str): Those of the batch.
         """
         if mode not in self._log.ledgers:
@@ -99,8 +98,8 @@ class CaseLog:
             self._tell(f'guard: {problem}')
         if not span:
             return
-        if self._pace.lets_pass():
-            self._tell(_iteration_line(mode, place, span) + self._pace.since_last())
+        if self._limiter.allow():
+            self._tell(_iteration_line(mode, place, span) + self._limiter.since_last())
         if not self._hinted:
             self._hinted = True
             self._hint(span)
@@ -120,8 +119,9 @@ class CaseLog:
         """Tells the sums of the training and its worst cases."""
         for mode, ledger in self._log.ledgers.items():
             self._log.end(mode)
-            if not ledger.offending_iterations:
-                self._tell(f'guard: {mode}: all labels valid ({counted(ledger.kinds["pixels"].total, "voxel")})')
+            sums = ledger.sums
+            if not sums.offending_iterations:
+                self._tell(f'guard: {mode}: all labels valid ({counted(sums.kinds["pixels"].total, "voxel")})')
                 continue
             number = ledger.files.number('pixels')
             rows = [
@@ -131,11 +131,11 @@ class CaseLog:
             if number > WORST:
                 rows.append(f'  ... and {counted(number - WORST, "more case")}')
             self._tell(
-                f'guard: {mode}: {counted(number, "case")} with invalid labels, in {ledger.offending_iterations:,} of '
-                f'{counted(ledger.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
+                f'guard: {mode}: {counted(number, "case")} with invalid labels, in {sums.offending_iterations:,} of '
+                f'{counted(sums.iterations, "iteration")}; a voxel counts each time that a patch holds it:\n'
                 + '\n'.join(rows)
             )
-        if any(ledger.offending_iterations for ledger in self._log.ledgers.values()):
+        if any(ledger.sums.offending_iterations for ledger in self._log.ledgers.values()):
             self._tell(f'guard: every iteration: {self._log.path} (mmguard report reads it)')
         self._log.close()
 
@@ -147,7 +147,7 @@ class CaseLog:
     def _ignored(self) -> Optional[int]:
         return None if self._rule.ignore_index == MARK else self._rule.ignore_index
 
-    def _hint(self, span: Span) -> None:
+    def _hint(self, span: IterationStats) -> None:
         from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
         from mmguard.findings.frameworks import in_nnunet
 
@@ -168,7 +168,7 @@ class CaseLog:
         )
 
 
-def _iteration_line(mode: str, place: Dict[str, int], span: Span) -> str:
+def _iteration_line(mode: str, place: Dict[str, int], span: IterationStats) -> str:
     """``guard: train epoch 0 iter 3: 120 of 27,648 voxels skipped (value 7 (120 times)) in 1 of 2 cases: case_002``."""
     found = span.offending['pixels'] or span.loss_samples['pixels']
     line = f'guard: {mode} epoch {place["epoch"]} iter {place["iter"]}: {_amount(_counted(span))}'
@@ -184,7 +184,7 @@ def _iteration_line(mode: str, place: Dict[str, int], span: Span) -> str:
     return line
 
 
-def _counted(span: Span) -> Tally:
+def _counted(span: IterationStats) -> Tally:
     """What the transforms found, or what only the loss saw."""
     if span.pixels.skipped or span.pixels.remapped or not span.losses:
         return span.pixels
@@ -201,7 +201,7 @@ def _changed(tally: Tally) -> int:
     return tally.skipped + tally.remapped
 
 
-def _fate(span: Span) -> str:
+def _fate(span: IterationStats) -> str:
     return 'with them clamped to a class' if _counted(span).remapped else 'without these voxels'
 
 

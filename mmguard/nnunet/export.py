@@ -36,10 +36,6 @@ SHELLS: Dict[str, Callable[[str], str]] = {
 def export_line(shell: str = 'sh', present: Optional[str] = None) -> str:
     """The line that adds the guarded trainer to those that nnU-Net finds.
 
-    Args:
-        shell (str): A key of :data:`SHELLS`.
-        present (str, optional): What the variable holds; kept in front.
-
     Example:
         >>> export_line(present='/lab/trainers').startswith('export nnUNet_extTrainer=/lab/trainers:')
         True

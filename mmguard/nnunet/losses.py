@@ -1,19 +1,85 @@
-"""nnU-Net's losses, over valid voxels alone: each shell keeps the stock parts and tells them what to leave out."""
+"""nnU-Net's losses, over valid voxels only: each shell keeps the stock parts and tells them what to leave out."""
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Any, List, Optional
 
+import torch
+import torch.nn.functional as F
 from nnunetv2.training.loss.compound_losses import DC_and_BCE_loss, DC_and_CE_loss, DC_and_topk_loss
 from nnunetv2.training.loss.deep_supervision import DeepSupervisionWrapper
 from nnunetv2.training.loss.dice import MemoryEfficientSoftDiceLoss, SoftDiceLoss
 from nnunetv2.training.loss.robust_ce_loss import RobustCrossEntropyLoss, TopKLoss
 from torch import Tensor, nn
 
-from mmguard.functional import sanitize_target
+from mmguard.functional import Sanitized, sanitize_target
 from mmguard.functional.checks import shape_of
-from mmguard.functional.sanitize import Sanitized
-from mmguard.nnunet.voxel_terms import binary_cross_entropy, cross_entropy, top_k_cross_entropy
+
+
+def cross_entropy(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized) -> Tensor:
+    """``RobustCrossEntropyLoss``: the mean over kept voxels (by class weight, where there are weights).
+
+    Args:
+        stock (RobustCrossEntropyLoss): nnU-Net's; its weight, ignore_index and label_smoothing hold.
+        logits (Tensor): Shape (B, C, *), floating point.
+        sanitized (Sanitized): Of labels of shape (B, *).
+    """
+    total = _per_voxel(stock, logits, sanitized, 'sum')
+    if stock.weight is None:
+        return total / sanitized.keep.sum().clamp(min=1)
+    weights = (stock.weight[sanitized.target] * sanitized.keep).sum()
+    return total / torch.where(weights > 0, weights, torch.ones_like(weights))
+
+
+def top_k_cross_entropy(stock: Any, logits: Tensor, sanitized: Sanitized) -> Tensor:
+    """``TopKLoss``: the mean over the k % of the voxels with the largest loss.
+
+    nnU-Net takes k % of all voxels, declared ignored ones included; here of all but the invalid ones.
+
+    Args:
+        stock (TopKLoss): nnU-Net's.
+        logits (Tensor): Shape (B, C, *), floating point.
+        sanitized (Sanitized): Of labels of shape (B, *).
+    """
+    loss = _per_voxel(stock, logits, sanitized, 'none').flatten()
+    # Sorted: how many of them count is known to the device alone.
+    hardest, _ = torch.topk(loss, int(loss.numel() * stock.k / 100), sorted=True)
+    number = ((loss.numel() - sanitized.invalid.sum()) * stock.k / 100).long()
+    taken = torch.arange(hardest.numel(), device=loss.device) < number
+    return torch.where(taken, hardest, 0.0).sum() / number.clamp(min=1)
+
+
+def binary_cross_entropy(
+    stock: nn.BCEWithLogitsLoss, logits: Tensor, regions: Tensor, keep: Tensor, per_voxel: bool
+) -> Tensor:
+    """The BCE of regions.
+
+    Args:
+        stock (BCEWithLogitsLoss): nnU-Net's; its weight and pos_weight hold.
+        logits (Tensor): Shape (B, R, *), floating point.
+        regions (Tensor): The same shape: 0 or 1.
+        keep (Tensor): Bool, shape (B, 1, *).
+        per_voxel (bool): Divide by the number of kept voxels, as nnU-Net does with a declared ignore label; else by
+            kept voxels times regions, as it does without (the mean).
+    """
+    weight = keep.to(logits.dtype) if stock.weight is None else keep * stock.weight
+    total = F.binary_cross_entropy_with_logits(
+        logits, regions.to(logits.dtype), weight=weight, pos_weight=stock.pos_weight, reduction='sum'
+    )
+    return total / (keep.sum() * (1 if per_voxel else logits.shape[1])).clamp(min=1)
+
+
+def _per_voxel(stock: nn.CrossEntropyLoss, logits: Tensor, sanitized: Sanitized, reduction: str) -> Tensor:
+    """What nnU-Net's loss says of the kept voxels, none of them averaged."""
+    return F.cross_entropy(
+        logits,
+        torch.where(sanitized.keep, sanitized.target, stock.ignore_index),
+        weight=stock.weight,
+        ignore_index=stock.ignore_index,
+        reduction=reduction,
+        label_smoothing=stock.label_smoothing,
+    )
+
 
 _DICE = (MemoryEfficientSoftDiceLoss, SoftDiceLoss)
 
@@ -102,12 +168,7 @@ class GuardedRegionLoss(nn.Module):
     """
 
     def __init__(
-        self,
-        bce: Optional[nn.BCEWithLogitsLoss],
-        dc: nn.Module,
-        weight_ce: float,
-        weight_dice: float,
-        per_voxel: bool,
+        self, bce: Optional[nn.BCEWithLogitsLoss], dc: nn.Module, weight_ce: float, weight_dice: float, per_voxel: bool
     ) -> None:
         super().__init__()
         self.ce = bce

@@ -13,8 +13,7 @@ from torch import nn
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule, check_on_invalid, describe_values
 from mmguard.labels.tally import Tally
-from mmguard.log.span import Span, by_kind
-from mmguard.log.totals import LossCount
+from mmguard.log.iteration_stats import IterationStats, LossCount, by_kind
 from mmguard.nnunet.case_log import CaseLog, raw_folder_of
 from mmguard.nnunet.label_space import (
     WithIgnoreLabel,
@@ -25,8 +24,7 @@ from mmguard.nnunet.label_space import (
     valid_labels,
 )
 from mmguard.nnunet.losses import GuardedLabelLoss, guard_loss
-from mmguard.nnunet.sample_tally import case_names, sanitize_batch, take_tallies
-from mmguard.nnunet.transforms import GuardedTransforms
+from mmguard.nnunet.transforms import GuardedTransforms, case_names, sanitize_batch, take_tallies
 from mmguard.text.words import counted
 
 #: Overrides :attr:`GuardsLabels.on_invalid`.
@@ -159,7 +157,7 @@ class GuardsLabels:
 
     def _report(self, mode: str, batch: dict, tallies: Optional[List[Tally]]) -> None:
         self._iteration += 1
-        span = Span(iterations=1, samples=len(batch['data']))
+        span = IterationStats(iterations=1, samples=len(batch['data']))
         for tally in tallies or ():
             span.pixels += Tally(tally.total, tally.skipped, tally.remapped)
             if tally:

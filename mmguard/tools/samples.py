@@ -16,7 +16,7 @@ from mmguard.config.load import load_config as load_file
 from mmguard.config.read import ReadConfig
 from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
-from mmguard.labels.maps import POINTS
+from mmguard.labels.samples import POINTS
 from mmguard.text.failures import words_of
 
 _PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')

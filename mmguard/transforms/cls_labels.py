@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Optional, Tuple
 
 import numpy as np
 import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.errors import LabelGuardError
-from mmguard.labels.images import NO_LABEL, ImageLabelRule
-from mmguard.labels.space import LabelMap
+from mmguard.labels.space import NO_LABEL, ImageLabelRule, LabelMap
 from mmguard.labels.tally import Tally
 from mmguard.log.unreported import warn_unreported
 from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A row of probabilities may miss the sum 1 by this much, as in the guarded losses.
 _TOLERANCE = 0.1
-
-
-class _Sanitized(NamedTuple):
-    """Label and score of an image, each ``None`` where it has none, and what was counted."""
-
-    label: Optional[np.ndarray]
-    score: Optional[np.ndarray]
-    tally: Tally
 
 
 class GuardClsLabels(BaseTransform):
@@ -73,36 +64,30 @@ class GuardClsLabels(BaseTransform):
         self.to_onehot = to_onehot
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitizes the label and leaves a :class:`~mmguard.labels.tally.Tally` of it.
-
-        Args:
-            results (dict): The sample, packed or not.
-
-        Returns:
-            dict: The same dict.
-        """
+        """Sanitize the label of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally` of it."""
         packed = results.get('data_samples')
         sample = results if packed is None else packed
         label, score = sample.get('gt_label'), sample.get('gt_score')
         if label is None and score is None:
             return results
-        sanitized = self._sanitized(label, score, _source_of(sample), rule_for(self.rule, sample))
+        label, score, tally = self._sanitized(label, score, _source_of(sample), rule_for(self.rule, sample))
         if packed is None:
-            found = {'gt_label': sanitized.label, 'gt_score': sanitized.score}
+            found = {'gt_label': label, 'gt_score': score}
             results.update({key: value for key, value in found.items() if value is not None})
-            leave_in_results(results, 'instances', sanitized.tally, self.rule.whole_map)
+            leave_in_results(results, 'instances', tally, self.rule.whole_map)
             return results
-        if sanitized.label is not None:
-            packed.set_gt_label(torch.from_numpy(sanitized.label))
-        if sanitized.score is not None:
-            packed.set_gt_score(torch.from_numpy(sanitized.score))
-        leave_in_sample(packed, 'instances', sanitized.tally, self.rule.whole_map)
+        if label is not None:
+            packed.set_gt_label(torch.from_numpy(label))
+        if score is not None:
+            packed.set_gt_score(torch.from_numpy(score))
+        leave_in_sample(packed, 'instances', tally, self.rule.whole_map)
         return results
 
-    def _sanitized(self, label: Any, score: Any, source: Optional[str], rule: ImageLabelRule) -> _Sanitized:
+    def _sanitized(self, label: Any, score: Any, source: Optional[str], rule: ImageLabelRule) -> Tuple[Any, Any, Tally]:
+        """Return label and score of an image, each ``None`` where it has none, and what was counted."""
         if score is not None:  # the losses look at it alone
             score, tally = self._score(np.asarray(score, dtype=np.float32), source)
-            return _Sanitized(None, score, tally)
+            return None, score, tally
         labels = np.atleast_1d(np.asarray(label))
         if labels.dtype.kind not in 'biu' and labels.size:
             raise TypeError(f'{source}: gt_label is {labels.dtype}, wanted are integers: the index of a class')
@@ -114,7 +99,7 @@ class GuardClsLabels(BaseTransform):
         labels, tally = rule.sanitize(labels.astype(np.int64), source)
         classes = labels[labels != rule.ignore_index]
         left = classes if self.multi_label else labels
-        return _Sanitized(left, self._one_hot(classes, of=labels.size) if self.to_onehot else None, tally)
+        return left, self._one_hot(classes, of=labels.size) if self.to_onehot else None, tally
 
     def _one_hot(self, classes: np.ndarray, of: int) -> np.ndarray:
         if of and not classes.size:

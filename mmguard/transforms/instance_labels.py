@@ -10,14 +10,24 @@ import torch
 from mmcv.transforms import BaseTransform
 
 from mmguard.labels.instances import FEW, InstanceRule, SanitizedInstances
-from mmguard.labels.origin import file_of
+from mmguard.labels.samples import file_of
 from mmguard.labels.space import LabelMap
 from mmguard.labels.tally import LABEL_GUARD, Tally
 from mmguard.log.unreported import warn_unreported
-from mmguard.transforms.boxes import are_few_and_good, box_faults
+from mmguard.transforms.instance_fields import (
+    IN_IMAGE,
+    IN_SPACE,
+    appended,
+    are_few_and_good,
+    box_faults,
+    check_lengths,
+    keys_of,
+    renumber_packed,
+    renumber_unpacked,
+    take,
+    taken,
+)
 from mmguard.transforms.objects_3d import SanitizedObjects, sanitize_objects, sanitize_projected
-from mmguard.transforms.overlap import renumber_packed, renumber_unpacked
-from mmguard.transforms.per_instance import IN_IMAGE, IN_SPACE, appended, check_lengths, keys_of, take, taken
 from mmguard.transforms.record import leave_in_results, leave_in_sample, rule_for
 
 #: A set, because comparing a dtype of numpy with one of torch is an error.
@@ -79,14 +89,7 @@ class GuardInstanceLabels(BaseTransform):
         self.keep_ignored = keep_ignored
 
     def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-        """Sanitizes the instances and leaves a :class:`~mmguard.labels.tally.Tally` of them.
-
-        Args:
-            results (dict): The sample, packed or not.
-
-        Returns:
-            dict: The same dict.
-        """
+        """Sanitize the instances of a sample, packed or not, and leave a :class:`~mmguard.labels.tally.Tally`."""
         if 'data_samples' not in results:
             guard = self._for(results)
             objects = _counted(results.get('gt_labels_3d'), results.get('gt_bboxes_3d'))

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import numpy as np
 import torch
 
-from mmguard.labels.boxes import NO_AREA, NOT_FINITE
-from mmguard.labels.instances import InstanceRule
+from mmguard.labels.instances import NO_AREA, NOT_FINITE, InstanceRule
 from mmguard.labels.tally import Tally
 
 #: What mmdet3d's data sets write for a category that the class list leaves out; ``ObjectNameFilter`` removes it.

@@ -19,8 +19,8 @@ from torch.utils.checkpoint import checkpoint
 
 from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
-from mmguard.distributed.layout import Entry, digest, lacking, layout_of, union
-from mmguard.distributed.reach import _reached, zero_of
+from mmguard.distributed.loss_structure import Entry, digest, lacking, layout_of, union
+from mmguard.distributed.unused_parameters import _reached, zero_of
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 

@@ -9,15 +9,16 @@ import pytest
 from doc_pages import blocks_of
 
 from mmguard.labels.tally import Tally
+from mmguard.log.iteration_stats import IterationStats, LossCount, by_kind
 from mmguard.log.run_log import RunLog
-from mmguard.log.span import Span, by_kind
-from mmguard.log.totals import LossCount
 
 
-def iteration(skipped: int, by_loss: int = 0) -> Span:
+def iteration(skipped: int, by_loss: int = 0) -> IterationStats:
     tally = Tally(100, skipped, 0, {11: skipped}, 'a.png')
     losses = {'head.loss': LossCount(50, by_loss)} if by_loss else {}
-    return Span(1, pixels=Tally(100, skipped), offending=by_kind(pixels=[tally] if skipped else []), losses=losses)
+    return IterationStats(
+        1, pixels=Tally(100, skipped), offending=by_kind(pixels=[tally] if skipped else []), losses=losses
+    )
 
 
 def write_run(folder: Path) -> None:

@@ -26,7 +26,7 @@ from mmguard.log.tally_log import TallyLog
 PYTHON = blocks('python')
 #: How a block of Python begins that another test runs, where its packages are.
 RUN_ELSEWHERE = (
-    'targets = guard_targets(',  # tests/peers/test_transformers_detectors.py
+    'targets = guard_targets(',  # tests/peers/test_transformers.py
     "targets = [{'class_labels': c,",
     'from nnunetv2.training',  # tests/nnunet/test_example_nnunet.py
     'import torch.nn.functional as F\nfrom nnunetv2',

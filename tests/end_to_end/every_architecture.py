@@ -27,7 +27,7 @@ NOT_TRAINED = {
     'mmdet/lad/': ('sklearn', 'needs scikit-learn'),
     'mmdet/paa/': ('sklearn', 'needs scikit-learn'),
     'mmdet/misc/d2_': ('', 'needs detectron2'),
-    'mmdet/soft_teacher/': ('', 'trains on unlabelled images, too: test_det_semi_supervised.py'),
+    'mmdet/soft_teacher/': ('', 'trains on unlabelled images, too: test_det_trainings.py'),
 }
 
 #: Its convolutions begin with whatever the memory held, so no two trainings have the same losses.

@@ -75,19 +75,6 @@ def test_log_equals_an_independent_count_file_by_file(loader: Dict[str, Any], ci
     assert sum(line['skipped_pixels'] for line in lines) > 0
 
 
-def test_start_method_of_the_environment_may_be_spawn(cityscapes: str, work_dir: str) -> None:
-    import torch.multiprocessing as mp
-
-    before = mp.get_start_method()
-    config = tiny_config(cityscapes, work_dir)
-    config.env_cfg.mp_cfg.mp_start_method = 'spawn'
-    config.train_dataloader.num_workers = 1
-    try:
-        assert train(config).lines() == expected_lines(cityscapes, 4)
-    finally:
-        mp.set_start_method(before, force=True)
-
-
 @pytest.mark.parametrize('loader', [dict(num_workers=0), dict(num_workers=2, persistent_workers=True)])
 def test_by_epoch_the_lines_carry_the_numbers_of_the_console(
     loader: Dict[str, Any], cityscapes: str, work_dir: str

@@ -22,7 +22,7 @@ from small_runs import LOAD, PACK, Run, add_loop, expected_samples, make_citysca
 from warm import Program, run_all
 
 from mmguard.cli import main
-from mmguard.log.flight_reader import KILLED, RUNNING, Flight, FlightBatch, read_flight
+from mmguard.log.flight_record import KILLED, RUNNING, Flight, FlightBatch, read_flight
 
 pytestmark = pytest.mark.slow
 

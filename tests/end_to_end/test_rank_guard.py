@@ -15,7 +15,7 @@ from mmengine.optim import AmpOptimWrapper
 from mmengine.registry import HOOKS, OPTIM_WRAPPERS
 from ranks import run_ranks
 from small_runs import Run, read_lines, tiny_config
-from this_torch import skip_where_torch_fails
+from this_stack import skip_where_torch_fails
 
 from mmguard import LabelGuardError
 
@@ -120,13 +120,6 @@ def test_a_skipped_iteration_leaves_no_trace(clean_cityscapes: str, work_dir: st
     assert re.search(r'guard: iter 2 .*decode\.loss_ce.*aachen_000002_000019_gtFine_labelTrainIds\.png', skipped.log)
     counted = skipped.runner.message_hub.get_scalar('train/guard/skipped_iterations').data[0].tolist()
     assert counted == [0, 1, 2, 2, 2, 2]
-
-
-def test_without_it_the_weights_are_gone(clean_cityscapes: str, work_dir: str) -> None:
-    config = config_of(clean_cityscapes, work_dir)
-    config.custom_hooks.append(dict(type='PoisonHook', iterations=(2,)))
-    state = state_of(Run(config).train())
-    assert any(value.isnan().any() for value in state.values())
 
 
 def test_clean_data_trains_as_without_the_hook(clean_cityscapes: str, work_dir: str) -> None:

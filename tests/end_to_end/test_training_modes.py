@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List
 
@@ -11,12 +13,14 @@ from mmengine.config import Config
 from mmengine.dataset import pseudo_collate
 from mmengine.optim import OptimWrapper
 from mmengine.registry import FUNCTIONS, OPTIM_WRAPPERS
-from small_runs import GUARD, LOAD, PACK, add_loop, tiny_config, train
+from small_runs import GUARD, LOAD, PACK, Run, add_loop, dataset_config, expected_samples, shrink, tiny_config, train
+from this_stack import IS_ONEDL
 
-from mmguard.hooks.collated import KeepsReports
+from mmguard import LabelGuardError
+from mmguard.compat.stack import config_file
+from mmguard.hooks.batches import KeepsReports
 
 pytestmark = pytest.mark.slow
-
 SKIPPED = [77, 252, 63, 161]
 LOSS = 'decode_head.loss_decode'
 
@@ -94,3 +98,132 @@ def test_a_second_training_of_a_runner_is_counted_as_the_first(cityscapes: str, 
     run.train()
     assert [line['skipped_pixels'] for line in run.lines()] == [*SKIPPED, *SKIPPED]
     assert isinstance(run.runner.train_dataloader.collate_fn, KeepsReports)
+
+
+STOCK = 'mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py'
+
+
+def stock_pidnet(root: str, work_dir: str) -> Config:
+    config = shrink(Config.fromfile(config_file(STOCK)), root, work_dir, iters=4)
+    config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
+    return config
+
+
+def test_stock_pidnet_with_its_class_weights_dies_of_an_ignored_pixel(clean_cityscapes: str, work_dir: str) -> None:
+    """F1, F3."""
+    config = stock_pidnet(clean_cityscapes, work_dir)
+    config.model.decode_head.loss_decode[0].avg_non_ignore = IS_ONEDL
+    with pytest.raises((IndexError, RuntimeError)):
+        train(config)
+
+
+def test_three_lines_and_guarded_losses_keep_the_same_run_alive(cityscapes: str, work_dir: str) -> None:
+    """No guard in the pipeline: GuardedCrossEntropyLoss and GuardedLoss alone."""
+    config = stock_pidnet(cityscapes, work_dir)
+    config.custom_hooks = [dict(type='LabelGuardHook')]
+    losses = config.model.decode_head.loss_decode
+    losses[0].type = 'GuardedCrossEntropyLoss'
+    losses[1:] = [dict(type='GuardedLoss', loss=loss) for loss in losses[1:]]
+    run = train(config)
+    assert all(math.isfinite(line['loss']) for line in run.scalars)
+    expected = [s for s in expected_samples(cityscapes, 'gtFine/train') if s['skipped']]
+    assert [sample for line in run.lines() for sample in line['loss_samples']] == expected
+    for line in run.lines():
+        skipped = sum(sample['skipped'] for sample in line['loss_samples'])
+        counts = {name[-1]: loss['skipped'] for name, loss in line['losses'].items()}
+        assert counts['0'] == counts['1'] == skipped
+        assert counts['2'] == 0  # the edge map holds 0 and 1 alone
+        assert counts['3'] <= skipped  # it sees the labels near the predicted edges
+
+
+def test_the_guard_before_generate_edge_draws_no_edges_around_invalid_pixels(cityscapes: str) -> None:
+    from mmseg.registry import DATASETS
+    from small_runs import GUARD, LOAD, PACK
+
+    def edges(*steps: dict) -> int:
+        pipeline = [*LOAD, *steps, PACK]
+        dataset = DATASETS.build(dict(dataset_config(cityscapes, 'train', pipeline), _scope_='mmseg'))
+        return int(dataset[3]['data_samples'].gt_edge_map.data.sum())
+
+    edge = dict(type='GenerateEdge', edge_width=4)
+    assert edges(GUARD, edge) < edges(edge)
+
+
+#: Share of skipped pixels after each of the first four iterations: 77, 252, 63 and 161 of 8192 each.
+RATIOS = [77 / 8192, 329 / 16384, 392 / 24576, 553 / 32768]
+
+
+def test_training_stops_once_the_running_ratio_exceeds_the_limit(cityscapes: str, work_dir: str) -> None:
+    assert RATIOS[0] < 0.02 < RATIOS[1]
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].max_skipped_ratio = 0.02
+    run = Run(config)
+    with pytest.raises(LabelGuardError, match=r'2\.01 %.*max_skipped_ratio=0\.02.*/gtFine/train/') as error:
+        run.train()
+    assert run.runner.iter == 1  # in the second iteration
+    assert [line['iter'] for line in run.lines()] == [1, 2]
+    assert {tally.skipped for tally in error.value.tallies} == {77, 42, 210}
+    assert '329 of 16,384' in run.log  # the table is there, too
+
+
+def test_training_goes_on_at_the_limit(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].max_skipped_ratio = RATIOS[1]
+    assert len(train(config).lines()) == 4
+
+
+def test_the_ratio_is_that_of_the_whole_run_also_after_a_resume(
+    cityscapes: str, work_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    config = tiny_config(cityscapes, work_dir, iters=2)
+    config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=2)
+    train(config)
+    resumed = tiny_config(cityscapes, work_dir)
+    resumed.resume = True
+    resumed.custom_hooks[0].max_skipped_ratio = 0.015
+    assert RATIOS[2] > 0.015 > 63 / 8192  # the third iteration alone would not exceed it
+    run = Run(resumed)
+    with pytest.raises(LabelGuardError, match=r'\b1\.6 %'):
+        run.train()
+    assert run.runner.iter == 2
+
+
+def test_the_limit_also_holds_for_the_losses_alone(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])
+    config.custom_hooks[0].max_skipped_ratio = 0.02
+    run = Run(config)
+    with pytest.raises(LabelGuardError, match='max_skipped_ratio'):
+        run.train()
+    assert [line['iter'] for line in run.lines()] == [1, 2]
+
+
+@pytest.mark.parametrize('workers', [0, 1])
+@pytest.mark.parametrize('place', ['before', 'after'])
+def test_raise_in_the_transform_names_the_file(place: str, workers: int, cityscapes: str, work_dir: str) -> None:
+    guard = dict(GUARD, on_invalid='raise')
+    pipeline = [*LOAD, guard, PACK] if place == 'before' else [*LOAD, PACK, guard]
+    config = tiny_config(cityscapes, work_dir, pipeline=pipeline)
+    config.train_dataloader.update(num_workers=workers)
+    config.train_dataloader.dataset.indices = [1, 4, 5]  # the third holds the label 19
+    with pytest.raises(LabelGuardError) as error:
+        train(config)
+    message = str(error.value)
+    assert 'gtFine/train/aachen/aachen_000005_000019_gtFine_labelTrainIds.png' in message
+    assert re.search(r'63 of 4,096.*\b19\b', message)
+    assert '10, 0)' in message
+
+
+@pytest.mark.parametrize('wrapped', [False, True])
+def test_raise_in_the_loss_names_the_file(wrapped: bool, cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])
+    loss = dict(type='GuardedCrossEntropyLoss')
+    if wrapped:
+        loss = dict(type='GuardedLoss', loss=dict(type='TverskyLoss'))
+    config.model.decode_head.loss_decode = dict(loss, on_invalid='raise')
+    config.train_dataloader.dataset.indices = [1, 4, 7, 5]
+    with pytest.raises(LabelGuardError) as error:
+        train(config)
+    named = 'gtFine/train/aachen/aachen_000005_000019_gtFine_labelTrainIds.png'
+    assert str(error.value).startswith(f'{cityscapes}/{named}: ')
+    assert error.value.positions[0] == (1, 10, 0)

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import copy
+import glob
+import json
+import os
+import os.path as osp
+import re
+import signal
+import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict, List
 
+import numpy as np
 import pytest
 from architectures import Architecture, count_instances
 from architectures import small_config as small_architecture
 from guarded_twice import both_trained, counts_of, losses_of, named_apart
 from mmengine.config import Config
+from PIL import Image
 from small_det_runs import MAKERS, small_config
-from small_runs import LOAD, PACK, Run, add_loop, by_epoch, expected_samples, make_cityscapes, shrink, tiny_config
+from small_runs import (
+    LOAD,
+    PACK,
+    Run,
+    add_loop,
+    by_epoch,
+    expected_samples,
+    make_cityscapes,
+    read_lines,
+    shrink,
+    tiny_config,
+    train,
+)
+from warm import run as run_program
 
+import mmguard
 from mmguard.compat.stack import config_file
 from mmguard.losses.mmseg import GuardedCrossEntropyLoss
 
@@ -163,3 +187,189 @@ def test_averaged_models_work_before_and_after_the_guard(root: str, tmp_path: Pa
     stock = Run(named_apart(stock_config(root, tmp_path / 'stock'), tmp_path / 'stock')).runner.model
     assert list(run.runner.model.state_dict()) == list(stock.state_dict())
     assert counts_of(run, 'val') != []
+
+
+INVALID = 44
+
+
+@pytest.fixture
+def half_invalid(tmp_path: Path) -> Dict[str, str]:
+    """The same data set twice: the lower half of its label maps is invalid, or is 255 by hand."""
+    roots = {}
+    for name, value in (('invalid', INVALID), ('by_hand', 255)):
+        roots[name] = make_cityscapes(str(tmp_path / name), planted={})
+        for path in glob.glob(f'{roots[name]}/gtFine/train/*/*.png'):
+            with Image.open(path) as image:
+                label = np.array(image)
+            label[label.shape[0] // 2 :] = value
+            Image.fromarray(label).save(path)
+    return roots
+
+
+def first_loss(config: Config) -> float:
+    return float(train(config).scalars[0]['loss'])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
+@pytest.mark.parametrize('avg_non_ignore', [False, True])
+def test_invalid_pixels_average_as_ignored_ones(
+    avg_non_ignore: bool, half_invalid: Dict[str, str], tmp_path: Path
+) -> None:
+    def config(root: str, loss: str = 'CrossEntropyLoss') -> Config:
+        made = tiny_config(half_invalid[root], str(tmp_path / uuid.uuid4().hex), iters=1, pipeline=[*LOAD, PACK])
+        made.model.decode_head.loss_decode = dict(type=loss, avg_non_ignore=avg_non_ignore)
+        return made
+
+    by_hand = first_loss(config('by_hand'))
+    written = mmguard.guard_config(config('invalid'))
+    assert [step['type'] for step in written.train_dataloader.dataset.pipeline][-1] == 'GuardSegLabels'
+    assert first_loss(written) == pytest.approx(by_hand, rel=1e-6)
+    # What reaches the loss as invalid is deleted: neither sum nor denominator know it.
+    deleted = first_loss(config('invalid', 'GuardedCrossEntropyLoss'))
+    all_average: Any = copy.deepcopy(config('by_hand'))
+    all_average.model.decode_head.loss_decode.avg_non_ignore = True
+    share = 0.5 if not avg_non_ignore else 1.0
+    assert by_hand == pytest.approx(share * first_loss(all_average), rel=0.05)
+    assert deleted > by_hand * (1.9 if not avg_non_ignore else 0.99)
+
+
+#: Skipped pixels of the first four batches of two.
+SKIPPED = [77, 252, 63, 161]
+
+
+@pytest.mark.slow
+def test_scalars_reach_console_and_scalars_json(cityscapes: str, work_dir: str) -> None:
+    """As integers, and only those that were ever more than 0."""
+    run = train(tiny_config(cityscapes, work_dir))
+    shown = [{name: value for name, value in line.items() if name.startswith('guard/')} for line in run.scalars]
+    assert shown == [{'guard/skipped_pixels': skipped} for skipped in SKIPPED]
+    assert [line['step'] for line in run.scalars] == [1, 2, 3, 4]
+    printed = [re.findall(r'(guard/\S+): (\S+)', line) for line in run.log.splitlines() if 'Iter(train)' in line]
+    assert printed == [[('guard/skipped_pixels', str(skipped))] for skipped in SKIPPED]
+    history, _ = run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data
+    assert history.tolist() == SKIPPED
+
+
+@pytest.mark.slow
+def test_loss_counts_are_printed_as_they_are_not_as_a_mean(cityscapes: str, work_dir: str) -> None:
+    """mmengine averages whatever has 'loss' in its name."""
+    run = train(tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK]))
+    assert [line['guard/loss_skipped'] for line in run.scalars] == SKIPPED
+    losses = run.runner.message_hub.get_scalar('train/loss').data[0]
+    assert run.scalars[-1]['loss'] == pytest.approx(losses.mean(), rel=1e-5)  # the loss itself still is
+
+
+@pytest.mark.slow
+def test_validation_scalars_sum_over_the_loop(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.train_cfg.val_interval = 4
+    add_loop(config, 'val')
+    run = train(config)
+    assert run.scalars[-1]['guard/val/skipped_pixels'] == 91
+    assert 'mIoU' in run.scalars[-1]
+
+
+@pytest.mark.slow
+def test_human_line_hint_and_table(cityscapes: str, work_dir: str, snapshot: Any) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].top_k = 2
+    run = train(config)
+    assert len(run.guard_lines) == 4
+    (warning,) = run.warnings
+    assert 'MG101' in warning
+    table = run.log[run.log.index('guard: summary') :]
+    assert osp.join(run.log_dir, 'label_guard.jsonl') in table
+    shown = '\n'.join([run.guard_lines[0], warning, table])
+    snapshot('log', 'training', shown.replace(run.log_dir, 'LOG').replace(cityscapes, 'DATA'))
+
+
+@pytest.mark.slow
+def test_no_file_where_none_is_wanted(cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.custom_hooks[0].out_file = None
+    run = train(config)
+    assert not glob.glob(osp.join(run.log_dir, '*.jsonl'))
+    assert len(run.guard_lines) == 4
+
+
+@pytest.mark.slow
+def test_a_run_without_any_guard_is_reported_so(clean_cityscapes: str, work_dir: str, snapshot: Any) -> None:
+    config = tiny_config(clean_cityscapes, work_dir, pipeline=[*LOAD, PACK], iters=1)
+    config.model.decode_head.loss_decode = dict(type='CrossEntropyLoss')
+    (warning,) = train(config).warnings
+    snapshot('log', 'training without a guard', warning)
+
+
+@pytest.mark.slow
+def test_a_resumed_run_appends(cityscapes: str, work_dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # mmengine 0.10.7 saves more than weights and loads with torch's default, which refuses that since 2.6.
+    monkeypatch.setenv('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')
+    config = tiny_config(cityscapes, work_dir, iters=4)
+    config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=2)
+    stopped = config.copy()
+    stopped.custom_hooks = [*config.custom_hooks, dict(type='StopAt', iteration=3)]
+    first = Run(stopped)
+    with pytest.raises(FloatingPointError):
+        first.train()
+    assert [line['iter'] for line in first.lines()] == [1, 2, 3]
+
+    resumed = tiny_config(cityscapes, work_dir, iters=4)
+    resumed.resume = True
+    # The same folder, as with a fixed timestamp: what was logged must stay, half a last line included.
+    run = Run(resumed)
+    run.runner._log_dir = first.log_dir
+    path = osp.join(first.log_dir, 'label_guard.jsonl')
+    before = Path(path).read_text()
+    with open(path, 'a') as file:
+        file.write('{"mode": "train", "it')
+    run.train()
+    text = Path(path).read_text()
+    assert text.startswith(before + '{"mode": "train", "it\n')
+    lines = [json.loads(line) for line in text[len(before) :].splitlines()[1:]]
+    assert [(line['iter'], line['skipped_pixels']) for line in lines] == [(3, 63), (4, 161)]
+    history = run.runner.message_hub.get_scalar('train/guard/skipped_pixels').data[0]
+    assert history.tolist() == SKIPPED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('workers', [0, 2])
+def test_an_exception_loses_no_line(workers: int, cityscapes: str, work_dir: str) -> None:
+    config = tiny_config(cityscapes, work_dir)
+    config.train_dataloader.num_workers = workers
+    config.custom_hooks.append(dict(type='StopAt', iteration=3))
+    run = Run(config)
+    with pytest.raises(FloatingPointError, match='planted'):
+        run.train()
+    assert [line['skipped_pixels'] for line in run.lines()] == SKIPPED[:3]
+
+
+CHILD = """
+import sys
+from small_runs import tiny_config, train
+config = tiny_config(sys.argv[1], sys.argv[2], iters=8)
+config.custom_hooks.append(dict(type='StopAt', iteration=3, by='kill'))
+train(config)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_process_loses_no_line(cityscapes: str, work_dir: str) -> None:
+    tests = osp.dirname(osp.dirname(__file__))
+    paths: List[str] = [tests, osp.dirname(tests)]
+    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join(paths)}
+    done = run_program(CHILD, cityscapes, work_dir, environment=environment)
+    assert done.returncode == -signal.SIGKILL, done.output
+    (path,) = glob.glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
+    assert [line['skipped_pixels'] for line in read_lines(path)] == SKIPPED[:3]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not osp.exists('/dev/full'), reason='needs /dev/full')
+def test_a_full_disk_is_reported_once_and_training_goes_on(cityscapes: str, work_dir: str) -> None:
+    run = Run(tiny_config(cityscapes, work_dir))
+    os.symlink('/dev/full', osp.join(run.log_dir, 'label_guard.jsonl'))
+    run.train()
+    assert sum('label_guard.jsonl' in text for text in run.warnings) == 1
+    assert len(run.scalars) == 4
+    assert len(run.guard_lines) == 4

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os.path as osp
 from glob import glob
 
+import numpy as np
 import pytest
+from PIL import Image
 from ranks import run_ranks
-from small_runs import expected_samples, read_lines
+from small_det_runs import LAYOUTS, MAKERS, faults_in
+from small_det_runs import expected_samples as expected_instances
+from small_runs import expected_samples, make_cityscapes, read_lines
+
+from mmguard.cli import main
+from mmguard.compat.stack import config_file
 
 pytestmark = pytest.mark.slow
-
 CHILD = """
 from small_runs import tiny_config, Run
 config = distributed(tiny_config(sys.argv[1], sys.argv[2], iters=3))
@@ -70,3 +77,192 @@ def test_what_is_shown_adds_up_to_the_lines_of_all_ranks(cityscapes: str, work_d
         assert rank.said('NAMES') == ["['train/guard/skipped_pixels', 'val/guard/val/skipped_pixels']"]
     written = read_lines(glob(osp.join(work_dir, '*', 'vis_data', 'scalars.json'))[0])
     assert [line['guard/skipped_pixels'] for line in written if 'guard/skipped_pixels' in line] == shown
+
+
+CONFIG = osp.join(osp.dirname(__file__), '..', '..', 'configs', 'pidnet', 'pidnet-s_cityscapes_guarded.py')
+STOCK = config_file('mmseg::pidnet/pidnet-s_2xb6-120k_1024x1024-cityscapes.py')
+OHEM_CHILD = """
+from mmengine.config import Config
+from small_runs import Run, shrink
+config = distributed(shrink(Config.fromfile(sys.argv[3]), sys.argv[1], sys.argv[2], iters=4))
+config.update(val_dataloader=None, val_cfg=None, val_evaluator=None)
+if not sys.argv[3].endswith('_guarded.py'):
+    config.model.decode_head.loss_decode[0].class_weight = None  # or it dies of F1 before F6 shows
+config.custom_hooks = [dict(type=name) for name in sys.argv[4:]]
+run = Run(config).train()
+say_parameters(run.runner.model)
+leave()
+"""
+
+
+@pytest.fixture(scope='module')
+def half_ignored(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Images are dealt out in turns: every one of rank 1 is ignored throughout."""
+    root = make_cityscapes(str(tmp_path_factory.mktemp('half_ignored')), planted={})
+    for path in sorted(glob(osp.join(root, 'gtFine', 'train', '*', '*.png')))[1::2]:
+        with Image.open(path) as image:
+            label = np.array(image)
+        Image.fromarray(np.full_like(label, 255)).save(path)
+    return root
+
+
+def test_stock_dies_of_the_constant_loss(half_ignored: str, work_dir: str) -> None:
+    ranks = run_ranks(OHEM_CHILD, half_ignored, work_dir, STOCK)
+    assert all(rank.returncode for rank in ranks)
+
+
+def test_guarded_trains_on_and_the_ranks_stay_equal(half_ignored: str, work_dir: str) -> None:
+    ranks = run_ranks(OHEM_CHILD, half_ignored, work_dir, CONFIG, 'LabelGuardHook')
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+
+def test_stock_losses_train_on_with_the_hook_alone(half_ignored: str, work_dir: str) -> None:
+    ranks = run_ranks(OHEM_CHILD, half_ignored, work_dir, STOCK, 'RankGuardHook')
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+
+NAMES = ('skipped_instances', 'remapped_instances', 'empty_images', 'loss_skipped')
+DET_CHILD = """
+from small_runs import Run
+from small_det_runs import small_config
+family, root, work_dir, indices = sys.argv[1:5]
+config = distributed(small_config(family, root, work_dir))
+config.train_cfg = dict(type='IterBasedTrainLoop', max_iters=3, val_interval=100)
+config.train_dataloader.update(batch_size=2, sampler=dict(type='InfiniteSampler', shuffle=False), batch_sampler=None)
+config.log_processor = dict(by_epoch=False)
+config.default_hooks.logger.log_metric_by_epoch = False
+config.param_scheduler = []
+config.train_dataloader.dataset.indices = eval(indices)
+run = Run(config).train()
+say_parameters(run.runner.model)
+for name in sys.argv[5].split(','):
+    history = run.runner.message_hub.log_scalars.get(f'train/guard/{name}')
+    print(name, None if history is None else history.data[0].tolist(), flush=True)
+leave()
+"""
+
+
+@pytest.mark.parametrize('family', ['retinanet', 'mask_rcnn', 'dino'])
+def test_a_rank_without_an_instance_holds_up_nobody(
+    family: str, work_dir: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    layout = LAYOUTS[family]
+    root = MAKERS[family](str(tmp_path_factory.mktemp(family)), layout.num_classes, layout.data_classes)
+    # Images are dealt out in turns, two per rank and iteration. Rank 1 has the one whose every label is invalid, and
+    # only once, in the end, another: one label of it is invalid.
+    indices = [0, 4, 5, 4, 0, 4, 5, 4, 0, 4, 5, 1]
+    ranks = run_ranks(DET_CHILD, family, root, work_dir, str(indices), ','.join(NAMES))
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+    invalid = {sample['source']: sample for sample in expected_instances(faults_in(family, root))}
+    sources = sorted(invalid)
+    (hopeless,) = [source for source in sources if '4.' in osp.basename(source)]
+    (spoilt,) = [source for source in sources if '1.' in osp.basename(source)]
+    every, some = invalid[hopeless]['skipped'], invalid[spoilt]['skipped']
+    assert (every, some) == (2, 1)
+    expected = {
+        'skipped_instances': [2 * every, 2 * every, every + some],
+        'remapped_instances': None,  # 0 all along
+        'empty_images': [2, 2, 1],
+        'loss_skipped': None,
+    }
+    for rank in ranks:
+        assert {name: rank.said(name) for name in NAMES} == {name: [str(counts)] for name, counts in expected.items()}
+    # Each rank logs its own files: the clean one nothing.
+    assert not any(glob(osp.join(work_dir, '*', 'label_guard.jsonl')))
+    (path,) = glob(osp.join(work_dir, '*', 'label_guard.rank1.jsonl'))
+    lines = read_lines(path)
+    assert [line['empty_images'] for line in lines] == expected['empty_images']
+    assert [line['samples'] for line in lines] == [
+        [invalid[hopeless]] * 2,
+        [invalid[hopeless]] * 2,
+        [invalid[hopeless], invalid[spoilt]],
+    ]
+
+
+HOOK_ALONE = '''
+from mmcv.transforms import BaseTransform
+from mmdet.registry import TRANSFORMS
+from small_runs import Run
+from small_det_runs import leaf_datasets, small_config
+family, root, work_dir = sys.argv[1:4]
+
+@TRANSFORMS.register_module()
+class NoTargets(BaseTransform):
+    """From the image of this number on."""
+    def __init__(self, first):
+        self.left = first
+    def transform(self, results):
+        self.left -= 1
+        if self.left >= 0:
+            return results
+        results['instances'] = []
+        print('EMPTIED', results['img_path'])
+        return results
+
+config = distributed(small_config(family, root, work_dir, stock=True))
+config.custom_hooks = [dict(type='RankGuardHook')]
+config.train_cfg = dict(type='IterBasedTrainLoop', max_iters=4, val_interval=100)
+config.train_dataloader.update(batch_size=2, sampler=dict(type='InfiniteSampler', shuffle=False), batch_sampler=None)
+config.log_processor = dict(by_epoch=False)
+config.default_hooks.logger.log_metric_by_epoch = False
+config.param_scheduler = []
+first = eval(sys.argv[4])[rank]
+for dataset in leaf_datasets(config.train_dataloader.dataset):
+    dataset.pipeline.insert(0, dict(type='NoTargets', first=first))
+model = Run(config).train().runner.model
+say_parameters(model)
+print('GUARDED', [name for name, module in model.named_modules() if type(module).__module__.startswith('mmguard')])
+leave()
+'''
+
+
+@pytest.mark.parametrize('family', ['faster_rcnn', 'mask_rcnn', 'dino'])
+def test_the_rank_hook_alone_does_not_hold_them_up_either(
+    family: str, work_dir: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Stock losses, clean labels; rank 1 has no target in four iterations in a row."""
+    root = MAKERS[family](str(tmp_path_factory.mktemp(family)), faults=())
+    ranks = run_ranks(HOOK_ALONE, family, root, work_dir, '[99, 0]')
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+        assert rank.said('GUARDED') == ['[]']
+    assert [len(rank.said('EMPTIED')) >= 8 for rank in ranks] == [False, True]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+
+
+def test_what_a_rank_lacked_is_on_the_console_in_the_lines_and_in_the_report(
+    work_dir: str, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture
+) -> None:
+    """Rank 1 has no target from the first iteration on, rank 0 none from the third on."""
+    root = MAKERS['dino'](str(tmp_path_factory.mktemp('dino')), faults=())
+    ranks = run_ranks(HOOK_ALONE, 'dino', root, work_dir, '[4, 0]')
+    for rank in ranks:
+        assert rank.returncode == 0, rank.output[-3000:]
+    assert ranks[0].said('PARAMETERS') == ranks[1].said('PARAMETERS') != []
+    emptied = [{path.split('/')[-1] for path in rank.said('EMPTIED')} for rank in ranks]
+    (path,) = glob(osp.join(work_dir, '*', 'label_guard.jsonl'))
+    with open(path, encoding='utf-8') as file:
+        lines = [json.loads(line) for line in file]
+    assert [(line['iter'], [one['rank'] for one in line['filled']]) for line in lines] == [
+        (1, [1]),
+        (2, [1]),
+        (3, [0, 1]),
+        (4, [0, 1]),
+    ]
+    for line in lines:
+        for one in line['filled']:
+            assert 'dn_loss_cls' in one['losses']
+            assert {osp.basename(sample) for sample in one['samples']} <= emptied[one['rank']]
+    sample = lines[0]['filled'][0]['samples'][0]
+    assert sample in ranks[0].output
+    capsys.readouterr()
+    main(['report', osp.dirname(path), '--json', '-'])
+    train = json.loads(capsys.readouterr().out)['modes']['train']
+    assert (train['ended'], train['filled']['dn_loss_cls']) == (True, {'1': 4, '0': 2})

@@ -6,9 +6,9 @@ import json
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from annotation_kinds import coco, panoptic, picture
+from argument_kinds import labelme
 from config_kinds import segmentation_data
 from label_kinds import BLOCKS, image, nnunet_files
-from shape_kinds import labelme
 
 
 class Seen(NamedTuple):

@@ -1,14 +1,23 @@
+"""Names in a log are below the data root; on a screen they are paths that can be opened."""
+
 from __future__ import annotations
 
 import functools
 import operator
 import pickle
 import random
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmguard.labels.samples import path_of, relative_to
 from mmguard.labels.tally import SEVERAL, VALUES, Tally
+from mmguard.log.iteration_stats import IterationStats, by_kind
+from mmguard.log.messages import closing
+from mmguard.log.run_log import RunLog
 
 counts = st.integers(0, 10**9)
 tallies = st.builds(
@@ -102,3 +111,41 @@ def test_only_the_most_frequent_values_are_counted_one_by_one(several: list) -> 
     assert [len(values) for values in several] == before  # what was handed in is not written to
     for tally, values in zip(made, several):
         assert sorted(tally.values.values()) == sorted(values.values())[-VALUES:]
+
+
+def test_a_path_is_that_of_the_one_root_that_has_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for root in ('first', 'second', 'third'):
+        (tmp_path / root).mkdir()
+    for file in ('first/a.png', 'first/b.png', 'second/b.png', 'here.png'):
+        (tmp_path / file).write_bytes(b'')
+    monkeypatch.chdir(tmp_path)
+    roots = ['first', str(tmp_path / 'second'), 'first/../first/']
+    assert path_of('a.png', roots) in ('first/a.png', 'first/../first/a.png')
+    assert path_of('b.png', roots) == 'b.png'  # of two files, neither
+    assert path_of('b.png', ['third', roots[1]]) == str(tmp_path / 'second/b.png')
+    assert path_of('here.png', roots) == 'here.png'
+    assert path_of('gone.png', roots) == 'gone.png'
+    assert path_of(str(tmp_path / 'first/a.png'), roots) == str(tmp_path / 'first/a.png')
+    assert relative_to('first/a.png', ['first']) == 'a.png'
+
+
+def test_tables_and_the_page_name_files_that_can_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path('data/labels').mkdir(parents=True)
+    Path('data/labels/a.png').write_bytes(b'')
+    log = RunLog('run')
+    log.begin('train', {'data_roots': ['data']}, ['data'])
+    found = Tally(9, 4, 0, {11: 4}, 'data/labels/a.png')
+    log.see('train', {'iter': 1}, IterationStats(1, 1, 1, 1, Tally(9, 4), offending=by_kind(pixels=[found])))
+    ledger = log.end('train')
+    assert '"source": "labels/a.png"' in Path('run/label_guard.jsonl').read_text()
+    assert '  data/labels/a.png (11: 4)' in closing('train', ledger, 5, None)
+    pytest.importorskip('rich')
+    pytest.importorskip('jinja2')
+    from mmguard.cli import main
+
+    assert main(['report', 'run', '--html', 'page.html']) == 1
+    assert '  data/labels/a.png (11: 4)' in capsys.readouterr().out
+    assert '>data/labels/a.png<' in Path('page.html').read_text().replace('\n', '').replace('  ', '')

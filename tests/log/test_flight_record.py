@@ -9,8 +9,7 @@ from typing import Any, Dict, List, Optional
 import pytest
 
 from mmguard import FlightRecorderHook
-from mmguard.log.flight_reader import KILLED, Flight, read_flight
-from mmguard.log.flight_record import FORMAT, FlightRecord
+from mmguard.log.flight_record import FORMAT, KILLED, Flight, FlightRecord, read_flight
 
 
 def batch(number: int, name: str = 'a.png') -> Dict[str, Any]:

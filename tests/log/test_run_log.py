@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import signal
+import warnings
 from pathlib import Path
 from typing import Any, List
 
 import pytest
+import torch
+from warm import run as run_program
 
 from mmguard.cli import main
+from mmguard.detection import guard_batch
 from mmguard.distributed import RankLosses
 from mmguard.labels.tally import Tally
-from mmguard.log.run_log import RunLog
-from mmguard.log.span import Span, by_kind
+from mmguard.log.iteration_stats import IterationStats, by_kind
+from mmguard.log.run_log import JsonLines, RunLog
+from mmguard.log.tally_log import TallyLog
 
 FILLED = [RankLosses(1, ['loss_mask', 'loss_bbox'], ['img_0006.jpg'])]
 
 
-def offence(values: Any, source: str = 'a.png', total: int = 100) -> Span:
+def offence(values: Any, source: str = 'a.png', total: int = 100) -> IterationStats:
     tally = Tally(total, sum(values.values()), 0, values, source)
-    return Span(1, 1, 1, 1, Tally(total, tally.skipped), offending=by_kind(pixels=[tally]))
+    return IterationStats(1, 1, 1, 1, Tally(total, tally.skipped), offending=by_kind(pixels=[tally]))
 
 
 def report(folder: Path, code: int = 0) -> Any:
@@ -33,18 +41,11 @@ def lines_of(log: RunLog) -> List[Any]:
     return [json.loads(line) for line in Path(log.path or '').read_text().splitlines()]
 
 
-def test_the_framework_is_that_of_the_hooks_where_nothing_is_said(tmp_path: Path) -> None:
-    for said, expected in (({}, 'openmmlab'), ({'framework': 'nnunet'}, 'nnunet')):
-        RunLog(str(tmp_path / expected), **said).begin('train')
-        record = json.loads((tmp_path / expected / 'label_guard.json').read_text())
-        assert record['runs'][0]['framework'] == expected
-
-
 def test_what_ranks_lacked_is_in_lines_sums_and_report(tmp_path: Path) -> None:
     log = RunLog(str(tmp_path), 0, 2)
     log.begin('train')
     for iteration in range(1, 13):
-        log.see('train', {'iter': iteration}, Span(1, samples=1, empty_images=1))
+        log.see('train', {'iter': iteration}, IterationStats(1, samples=1, empty_images=1))
         log.fill('train', {'iter': iteration}, FILLED)
     log.end('train')
     lines = lines_of(log)
@@ -95,3 +96,228 @@ def test_names_that_are_no_utf_8_and_hold_control_characters(tmp_path: Path, cap
     log.end('train')
     report(tmp_path, code=1)
     assert 'stra\\xdfe\\n\\x1b[31m.png' in capsys.readouterr().out
+
+
+def read(path: Path) -> List[Any]:
+    return [json.loads(line) for line in path.read_text(encoding='utf-8').splitlines()]
+
+
+def test_each_line_is_on_disk_at_once(tmp_path: Path) -> None:
+    path = tmp_path / 'new' / 'log.jsonl'
+    lines = JsonLines(str(path))
+    for number in range(3):
+        assert lines.write({'number': number})
+        assert read(path) == [{'number': n} for n in range(number + 1)]
+
+
+def test_appends_also_after_close(tmp_path: Path) -> None:
+    path = tmp_path / 'log.jsonl'
+    path.write_text('{"number": 0}\n')
+    lines = JsonLines(str(path))
+    lines.write({'number': 1})
+    lines.close()
+    lines.write({'number': 2})
+    assert read(path) == [{'number': n} for n in range(3)]
+
+
+def test_a_half_written_last_line_is_ended_first(tmp_path: Path) -> None:
+    path = tmp_path / 'log.jsonl'
+    path.write_text('{"number": 0}\n{"num')
+    JsonLines(str(path)).write({'number': 1})
+    assert path.read_text() == '{"number": 0}\n{"num\n{"number": 1}\n'
+
+
+def test_file_names_of_any_bytes_can_be_logged(tmp_path: Path) -> None:
+    path = tmp_path / 'log.jsonl'
+    name = os.fsdecode(b'stra\xdfe.png')  # Latin-1, so no UTF-8
+    assert JsonLines(str(path)).write({'source': name, 'other': 'straße.png'})
+    (line,) = read(path)
+    assert line == {'source': name, 'other': 'straße.png'}
+    assert 'straße' in path.read_text(encoding='utf-8')  # readable where it can be
+
+
+def test_a_disk_that_fills_up_within_a_line_leaves_the_lines_before(tmp_path: Path) -> None:
+    path = tmp_path / 'log.jsonl'
+    lines = JsonLines(str(path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, before[1]))
+        written = [lines.write({'number': number}) for number in range(4)]  # 14 bytes each
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert written == [True, True, False, False]
+    # Once there is room again, the next line ends the torn one and goes on.
+    assert lines.error is not None
+    assert lines.write({'number': 9})
+    assert lines.error is None
+    assert [line for line in path.read_text().splitlines() if line.endswith('}')] == [
+        '{"number": 0}',
+        '{"number": 1}',
+        '{"number": 9}',
+    ]
+
+
+def test_it_stops_growing_at_its_limit_and_says_so_once(tmp_path: Path) -> None:
+    path = tmp_path / 'log.jsonl'
+    lines = JsonLines(str(path), max_mb=1000 / 2**20)
+    written = [lines.write({'number': number}) for number in range(200)]
+    assert path.stat().st_size < 1000 + 100
+    *counted, note = read(path)
+    assert [line['number'] for line in counted] == list(range(sum(written)))
+    assert 0 < sum(written) < 75
+    assert note.keys() == {'note'}
+    assert lines.is_full
+    lines.close()
+    # What stands there already counts, too.
+    other = JsonLines(str(path), max_mb=1000 / 2**20)
+    assert not other.write({'number': 1})
+
+
+def batch(*labels: list, first: int = 0) -> Any:
+    images = [torch.zeros(3, 8, 8)] * len(labels)
+    return images, [
+        {'labels': torch.tensor(one, dtype=torch.int64), 'image_id': torch.tensor([first + place])}
+        for place, one in enumerate(labels)
+    ]
+
+
+def test_report_tells_what_the_loop_met(tmp_path: Path) -> None:
+    log = TallyLog(str(tmp_path / 'run'))
+    for iteration, labels in enumerate(([[1, 2], [3]], [[1, 264], [264, 264], [], [264, 3]], [[264], [5]]), start=1):
+        _, _, tallies = guard_batch(*batch(*labels), 264, return_tally=True)
+        log.write(iteration, tallies)
+    lines = [json.loads(line) for line in Path(log.path).read_text().splitlines()]
+    assert [line['iter'] for line in lines] == [2, 3]
+    assert lines[0] == {
+        'mode': 'train',
+        'iter': 2,
+        'skipped_pixels': 0,
+        'remapped_pixels': 0,
+        'skipped_instances': 4,
+        'remapped_instances': 0,
+        'total': 0,
+        'samples': [
+            dict(source='image_id 0', skipped=1, remapped=0, values={'264': 1}, reasons={'label': 1}, kind='instances'),
+            dict(source='image_id 1', skipped=2, remapped=0, values={'264': 2}, reasons={'label': 2}, kind='instances'),
+            dict(source='image_id 3', skipped=1, remapped=0, values={'264': 1}, reasons={'label': 1}, kind='instances'),
+        ],
+        'losses': {},
+        'total_instances': 6,
+        'reasons': {'label': 4},
+        'empty_images': 2,
+    }
+    instances = report(tmp_path / 'run', code=1)
+    worst = instances['modes']['train']['instances']['files'][0]
+    assert (worst['skipped'], worst['values'].keys()) == (2, {'264'})
+
+
+@pytest.mark.parametrize('kind', ['instances', 'pixels'])
+def test_report_knows_that_the_loop_is_one_of_pytorch(tmp_path: Path, kind: str) -> None:
+    with TallyLog(str(tmp_path), num_classes=264) as log:
+        for iteration in range(1, 4):
+            log.write(iteration, [Tally(9, 3, values={264: 3}, source='a.png', reasons={'label': 3})], kind)
+    assert json.loads((tmp_path / 'label_guard.json').read_text())['runs'][0]['framework'] == 'pytorch'
+    said = report(tmp_path, code=1)
+    (finding,) = said['modes']['train'][kind]['findings']
+    assert (finding['code'], finding['values'], finding['edits']) == ('MG102', {'264': 9}, [])
+
+
+def test_pixels_ranks_and_modes(tmp_path: Path) -> None:
+    log = TallyLog(str(tmp_path), rank=2)
+    log.write(7, [Tally(16, 3, 1, {11: 4}, 'a.png'), Tally(16)], kind='pixels', mode='val')
+    (line,) = map(json.loads, (tmp_path / 'label_guard.rank2.jsonl').read_text().splitlines())
+    assert (line['mode'], line['iter'], line['total']) == ('val', 7, 32)
+    assert (line['skipped_pixels'], line['remapped_pixels']) == (3, 1)
+    assert 'total_instances' not in line
+
+
+def test_what_cannot_be_written_is_reported_once_and_hurts_nobody(tmp_path: Path) -> None:
+    (tmp_path / 'run').write_text('a file where the folder should be')
+    log = TallyLog(str(tmp_path / 'run'))
+    with pytest.warns(UserWarning, match=r'run/label_guard\.jsonl'):
+        log.write(1, [Tally(4, 1)])
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        log.write(2, [Tally(4, 1)])
+
+
+def test_wrong_arguments_are_reported(tmp_path: Path) -> None:
+    log = TallyLog(str(tmp_path))
+    with pytest.raises(ValueError, match="'boxes'"):
+        log.write(1, [], kind='boxes')
+    with pytest.raises(TypeError, match='iteration'):
+        log.write('1', [])  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_clean_run_is_reported_to_be_clean(tmp_path: Path) -> None:
+    with TallyLog(str(tmp_path), num_classes=264) as log:
+        for iteration in (1, 2, 3):
+            _, _, tallies = guard_batch(*batch([1, 2], [3], first=2 * iteration), 264, return_tally=True)
+            log.write(iteration, tallies)
+    assert not Path(log.path).exists()
+    said = report(tmp_path)
+    assert said['modes']['train']['instances']['total'] == 9
+    assert said['modes']['train']['ended']
+
+
+def test_sums_over_all_iterations(tmp_path: Path) -> None:
+    with TallyLog(str(tmp_path), num_classes=19, ignore_index=255) as log:
+        log.write(1, [Tally(100, source='a.png')], kind='pixels')
+        log.write(2, [Tally(100, 7, 0, {31: 7}, 'b.png')], kind='pixels')
+        log.write(1, [Tally(50, source='c.png')], kind='pixels', mode='val')
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    train, val = run['modes']['train'], run['modes']['val']
+    assert (train['ended'], train['iter'], val['ended']) == (True, 2, True)
+    assert train['guards'] == [{'kind': 'pixels', 'num_classes': 19, 'ignore_index': 255}]
+    totals = train['totals']
+    assert (totals['iterations'], totals['offending_iterations'], totals['files']) == (2, 1, 2)
+    pixels = report(tmp_path, code=1)['modes']['train']['pixels']
+    assert (pixels['skipped'], pixels['total']) == (7, 200)
+
+
+LOOP = """
+import os, sys
+from mmguard import Tally
+from mmguard.log.tally_log import TallyLog
+log = TallyLog(sys.argv[1])
+log.write(1, [Tally(4)])
+log.write(2, [Tally(4)])
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ('end', 'iterations', 'ended'),
+    [('', 2, True), ('raise SystemExit(3)', 2, True), ('raise KeyError', 2, True), ('os._exit(0)', 0, False)],
+    ids=['to its end', 'exit', 'exception', 'killed'],
+)
+def test_nobody_has_to_close_it(tmp_path: Path, end: str, iterations: int, ended: bool) -> None:
+    """What was written is counted however the program ends; one that is killed says so."""
+    run_program(LOOP.format(end=end), str(tmp_path))
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    assert run['modes']['train']['ended'] is ended
+    # Killed, it has what stood there at the start of the loop: the file is written once a minute.
+    assert run['modes']['train']['totals']['iterations'] == iterations
+
+
+def test_a_folder_that_was_taken_away_is_not_made_again(tmp_path: Path) -> None:
+    end = 'import shutil; shutil.rmtree(sys.argv[1])'
+    assert run_program(LOOP.format(end=end), str(tmp_path / 'run')).returncode == 0
+    assert not (tmp_path / 'run').exists()
+
+
+def test_after_closing_it_goes_on(tmp_path: Path) -> None:
+    log = TallyLog(str(tmp_path))
+    for iteration in (1, 2):
+        log.write(iteration, [Tally(10, iteration, 0, {7: iteration}, 'a.png')], kind='pixels')
+        log.close()
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    assert run['modes']['train']['totals']['iterations'] == 2
+    assert len(Path(log.path).read_text().splitlines()) == 2
+    log.write(3, [Tally(10)], kind='pixels')
+    log._log.write()
+    (run,) = json.loads((tmp_path / 'label_guard.json').read_text())['runs']
+    assert run['modes']['train']['ended'] is False

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
-from mmguard.log.ledger import Ledger
-from mmguard.log.run_record import RunRecord, record_name, space_to_json
-from mmguard.log.span import Span, by_kind
-from mmguard.log.totals import LoopTotals, LossCount
+from mmguard.log.iteration_stats import IterationStats, LoopTotals, LossCount, by_kind
+from mmguard.log.loop_stats import LoopStats
+from mmguard.log.run_record import RunRecord, read_run, space_to_json
 
 COUNTS = st.integers(0, 10**12)
 TALLIES = st.builds(
@@ -53,29 +52,14 @@ def test_totals_add_up_in_any_order_and_survive_json(a: LoopTotals, b: LoopTotal
     assert LoopTotals.from_json(json.loads(json.dumps(a.to_json()))) == a
 
 
-def test_what_is_written_of_a_loop() -> None:
-    totals = LoopTotals(3, 1, losses={'loss': LossCount(9, 2, 1)}, filled={'loss': {'1': 4}})
-    none = Tally().to_json()
-    del none['source']
-    assert totals.to_json() == {
-        'iterations': 3,
-        'offending_iterations': 1,
-        'files': 0,
-        'offending_files': 0,
-        'pixels': none,
-        'instances': none,
-        'losses': {'loss': {'seen': 9, 'skipped': 2, 'remapped': 1}},
-        'empty_images': 0,
-        'filled': {'loss': {'1': 4}},
-    }
-
-
-def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> Ledger:
+def ledger(skipped: int, total: int = 100, file: str = 'a.png') -> LoopStats:
     """A loop of one iteration, of two files."""
-    made = Ledger()
+    made = LoopStats()
     made.see_files([file, 'clean.png'])
     found = [Tally(total, skipped, 0, {11: skipped}, file)] if skipped else []
-    made.pending = Span(1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=by_kind(pixels=found))
+    made.pending = IterationStats(
+        1, int(bool(found)), 2, len(found), Tally(2 * total, skipped), offending=by_kind(pixels=found)
+    )
     made.take_pending()
     return made
 
@@ -92,7 +76,7 @@ def test_what_is_valid_is_there_from_the_start(tmp_path: Path) -> None:
         space_to_json('pixels', LabelRule(11, label_map={12: 3, 11: 255})),
         space_to_json('instances', InstanceRule(5, 'drop', min_label=1)),
     ]
-    RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', Ledger(), {'guards': guards})
+    RunRecord(str(path), 'configs/a.py', rank=1, world_size=2).begin('train', LoopStats(), {'guards': guards})
     (run,) = runs(path)
     assert (run['config'], run['rank'], run['world_size'], run['framework']) == ('configs/a.py', 1, 2, 'openmmlab')
     assert time.strptime(run['started'], '%Y-%m-%dT%H:%M:%S%z')
@@ -125,9 +109,9 @@ def test_a_running_loop_is_written_once_per_period(tmp_path: Path) -> None:
     path = tmp_path / 'label_guard.json'
     often, seldom = RunRecord(str(path), every=0), RunRecord(str(tmp_path / 'other.json'), every=1000)
     for record in (often, seldom):
-        running = Ledger()
+        running = LoopStats()
         record.begin('train', running, {})
-        running.pending = Span(1, pixels=Tally(50))
+        running.pending = IterationStats(1, pixels=Tally(50))
         running.take_pending()
         record.see('train', {'iter': 1})
     assert runs(path)[0]['modes']['train']['totals']['pixels']['total'] == 50
@@ -150,14 +134,14 @@ def test_a_run_in_the_same_folder_keeps_the_one_before(tmp_path: Path) -> None:
 def test_what_is_no_record_is_replaced(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / 'label_guard.json'
     path.write_bytes(content)
-    RunRecord(str(path)).begin('train', Ledger())
+    RunRecord(str(path)).begin('train', LoopStats())
     assert len(runs(path)) == 1
 
 
 def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) -> None:
     (tmp_path / 'file').write_text('')
     record = RunRecord(str(tmp_path / 'file' / 'label_guard.json'), every=0)
-    record.begin('train', Ledger())
+    record.begin('train', LoopStats())
     record.see('train', {'iter': 1})
     record.end('train')
     assert isinstance(record.error, OSError)
@@ -170,11 +154,99 @@ def test_a_disk_that_cannot_be_written_is_reported_not_raised(tmp_path: Path) ->
 def test_names_of_any_bytes(tmp_path: Path) -> None:
     path = tmp_path / 'label_guard.json'
     name = os.fsdecode(b'stra\xdfe')
-    RunRecord(str(path)).begin('train', Ledger(), {'data_roots': [name]})
+    RunRecord(str(path)).begin('train', LoopStats(), {'data_roots': [name]})
     assert runs(path)[0]['modes']['train']['data_roots'] == [name]
 
 
-@pytest.mark.parametrize('out_file', ['label_guard.jsonl', 'guard.json', 'log', 'a.b.jsonl'])
-def test_it_never_takes_the_name_of_the_log(out_file: str) -> None:
-    assert record_name(out_file) != out_file
-    assert record_name(out_file).endswith('.json')
+LOGGED = LoopTotals(
+    iterations=9, files=4, kinds={'pixels': Tally(90, 3), 'instances': Tally()}, losses={'h.loss': LossCount(9, 1)}
+)
+GUARD = dict(kind='pixels', num_classes=5, ignore_index=250, on_invalid='ignore', label_map={'7': 0})
+
+
+def mode(**more: Any) -> Any:
+    said = dict(
+        guards=[GUARD], losses={'h.loss': dict(num_classes=3, ignore_index=255)}, classes=['a'], data_roots=['/d'],
+        ended=True, iter=9, totals=LOGGED.to_json(),
+    )  # fmt: skip
+    return {**said, **more}
+
+
+def read(path: Path, *runs: Any) -> Any:
+    path.write_text(json.dumps(dict(format=1, runs=list(runs))))
+    return read_run([path])
+
+
+def run(**modes: Any) -> Any:
+    return dict(world_size=2, modes=modes)
+
+
+def test_the_guard_says_what_is_valid(tmp_path: Path) -> None:
+    train = read(tmp_path / 'r.json', run(train=mode())).modes['train']
+    space = train.spaces.pixels
+    assert (space.num_classes, space.ignore_index, space.label_map) == (5, 250, {7: 0})
+    assert (train.spaces.names, train.data_roots) == (('a',), ['/d'])
+
+
+def test_without_a_guard_of_the_kind_the_loss_that_met_others_does(tmp_path: Path) -> None:
+    train = read(tmp_path / 'r.json', run(train=mode())).modes['train']
+    assert train.spaces.instances.num_classes == 3
+    train.totals.losses['h.loss'] = LossCount(9)
+    assert train.spaces.instances is None
+
+
+@pytest.mark.parametrize(('kind', 'pixels', 'instances'), [('pixels', 133, None), ('instances', None, 133)])
+def test_a_loss_says_which_kind_it_is_about(tmp_path: Path, kind: str, pixels: int, instances: int) -> None:
+    losses = {'h.loss': [dict(kind=kind, num_classes=133, ignore_index=None)]}
+    train = read(tmp_path / 'r.json', run(train=mode(guards=[], losses=losses))).modes['train']
+    found = (train.spaces.pixels, train.spaces.instances)
+    assert tuple(space and space.num_classes for space in found) == (pixels, instances)
+
+
+def test_runs_in_one_folder_add_up(tmp_path: Path) -> None:
+    read_twice = read(tmp_path / 'r.json', run(train=mode()), run(train=mode(), val=mode(step=40)))
+    assert read_twice.modes['train'].totals.kinds['pixels'] == Tally(180, 6)
+    assert read_twice.modes['val'].place == 40
+    assert (read_twice.ranks, read_twice.world_size) == (1, 2)
+
+
+def test_of_several_ranks_nobody_knows_how_many_files_there_were(tmp_path: Path) -> None:
+    paths = [tmp_path / 'r.json', tmp_path / 'r.rank1.json']
+    for path in paths:
+        read(path, run(train=mode()))
+    both = read_run(paths)
+    assert (both.ranks, both.modes['train'].totals.iterations, both.modes['train'].totals.files) == (2, 18, 0)
+
+
+@pytest.mark.parametrize(
+    ('damaged', 'place'),
+    [
+        (run(train=mode(), val=dict(mode(), totals=3)), 'totals: 3'),
+        (run(train=dict(mode(), totals={**LOGGED.to_json(), 'pixels': None})), 'pixels: null'),
+        (run(train=mode(iter=-1)), 'iter: -1'),
+        (run(train=mode(ended='no')), 'ended: "no"'),
+        (run(train=mode(totals={**LOGGED.to_json(), 'filled': {'loss': {'1': -1}}})), 'filled: loss: 1: -1'),
+        (dict(run(), world_size=10**9), 'world_size: 1000000000'),
+        (dict(run(), modes=[]), 'modes: '),
+        (3, '3'),
+    ],
+)
+def test_a_damaged_run_is_named_and_hides_no_other(tmp_path: Path, damaged: Any, place: str) -> None:
+    found = read(tmp_path / 'r.json', damaged, run(train=mode()))
+    assert found.modes['train'].totals == LOGGED
+    (problem,) = found.problems
+    assert 'r.json: runs[0]' in problem
+    assert place in problem
+
+
+@pytest.mark.parametrize('junk', [5, {'a': 0}, {'7': None}])
+def test_a_label_map_that_is_none_is_empty(tmp_path: Path, junk: Any) -> None:
+    found = read(tmp_path / 'r.json', run(train=mode(guards=[dict(GUARD, label_map=junk)])))
+    assert not found.modes['train'].spaces.pixels.label_map
+
+
+@pytest.mark.parametrize('text', ['{"format": 1', '[' * 100_000, '{"format": 9, "runs": []}', '{"format": 1}'])
+def test_what_is_no_record_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / 'r.json').write_text(text)
+    (problem,) = read_run([tmp_path / 'r.json']).problems
+    assert str(tmp_path / 'r.json') in problem

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
-from gradients import value_and_grad
 from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal, scores_and_labels
-from this_torch import skip_without_autocast, skip_without_half_precision
+from loss_checks import value_and_grad
+from this_stack import skip_without_autocast, skip_without_half_precision
 
 from mmguard import LabelGuardError
 from mmguard.labels.tally import SEVERAL

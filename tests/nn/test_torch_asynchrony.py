@@ -9,9 +9,8 @@ from typing import Any, Callable, Iterator
 import pytest
 import torch
 import torch.nn.functional as F
-from gradients import value_and_grad
-from no_wait import NoWait
-from this_torch import compiles_named_tuples, skip_where_torch_fails
+from loss_checks import NoWait, value_and_grad
+from this_stack import compiles_named_tuples, skip_where_torch_fails
 from torch import Tensor
 from torch_cases import assert_same
 

@@ -9,9 +9,9 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
-from gradients import value_and_grad
 from hypothesis import given
 from hypothesis import strategies as st
+from loss_checks import value_and_grad
 from torch import Tensor
 from torch_cases import STABLE
 

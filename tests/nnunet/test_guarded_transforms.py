@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from typing import Any, List, Optional
 
+import numpy as np
 import pytest
-
-pytest.importorskip('nnunetv2')
-
 import torch
 from batchgeneratorsv2.transforms.utils.compose import ComposeTransforms
+from hypothesis import given
+from hypothesis import strategies as st
 from nnunetv2.training.nnUNetTrainer.nnUNetTrainer import nnUNetTrainer
 from nnunetv2.utilities.label_handling.label_handling import LabelManager
 from small_nnunet import IGNORING, IGNORING_REGIONS, PLAIN, REGIONS
 from torch import Tensor
 
-from mmguard.nnunet.label_space import MARK, label_rule
-from mmguard.nnunet.sample_tally import from_tensor
-from mmguard.nnunet.transforms import GuardedTransforms
+from mmguard.labels.tally import Tally
+from mmguard.nnunet.label_space import (
+    MARK,
+    WithIgnoreLabel,
+    ignored_label,
+    label_rule,
+    labels_without_output,
+    valid_labels,
+)
+from mmguard.nnunet.transforms import VALUES, GuardedTransforms, append_tally, from_tensor, take_tallies, to_tensor
+
+pytest.importorskip('nnunetv2')
 
 SCALES = [[1.0, 1.0, 1.0], [0.5, 0.5, 0.5]]
 
@@ -108,3 +117,99 @@ def test_without_the_stock_transforms_it_looks_at_the_end() -> None:
     full, counts = apply(transforms, segmentation())['segmentation']
     assert set(full.unique().tolist()) == {-1, 0, 1, 2}
     assert from_tensor(counts, None).values == {7: 40, 3: 9}
+
+
+counts = st.integers(1, 2**40)
+tallies = st.builds(
+    Tally,
+    total=st.integers(0, 2**45),
+    skipped=st.integers(0, 2**45),
+    remapped=st.integers(0, 2**45),
+    values=st.dictionaries(st.integers(-(2**15), 2**15 - 1), counts, max_size=VALUES),
+)
+
+
+@given(tallies)
+def test_a_tally_comes_back_whole(tally: Tally) -> None:
+    # Each voxel that was skipped or remapped had one value.
+    tally.other_values = tally.skipped + tally.remapped - sum(tally.values.values())
+    assert from_tensor(to_tensor(tally), None) == tally
+
+
+def test_of_many_values_the_most_frequent_are_reported_and_the_sum_holds_all() -> None:
+    values = {value: value for value in range(1, 101)}
+    back = from_tensor(to_tensor(Tally(skipped=sum(values.values()), values=values)), None)
+    assert back.skipped == 5050
+    assert back.values == {value: value for value in range(100 - VALUES + 1, 101)}
+
+
+@pytest.mark.parametrize('several', [False, True])
+def test_a_batch_is_parted_as_nnunet_knows_it(several: bool) -> None:
+    found = [Tally(total=8, skipped=3, values={7: 3}), Tally(total=8)]
+    label = torch.zeros(1, 2, 2, 2, dtype=torch.int16)
+    samples = [append_tally([label, label[..., :1]] if several else label, tally) for tally in found]
+    target = [torch.stack(parts) for parts in zip(*samples)]  # as nnU-Net's data loader collates
+    batch = {'data': torch.zeros(2, 1, 2, 2, 2), 'target': target, 'keys': ['case_001', 'case_002']}
+    parted, tallies = take_tallies(batch)
+    assert tallies is not None
+    assert [(t.source, t.skipped, t.values) for t in tallies] == [('case_001', 3, {7: 3}), ('case_002', 0, {})]
+    if several:
+        assert [tuple(part.shape) for part in parted['target']] == [(2, 1, 2, 2, 2), (2, 1, 2, 2, 1)]
+    else:
+        assert tuple(parted['target'].shape) == (2, 1, 2, 2, 2)
+    assert len(batch['target']) == 2 + several  # the loader's own batch is left as it was
+
+
+def test_a_batch_that_carries_none_is_left_alone() -> None:
+    batch = {'data': torch.zeros(1, 1, 2, 2), 'target': [torch.zeros(1, 1, 2, 2, dtype=torch.int64)]}
+    assert take_tallies(batch) == (batch, None)
+    assert take_tallies({**batch, 'target': batch['target'][0]})[1] is None
+
+
+def manager(labels: Any) -> LabelManager:
+    return LabelManager(labels, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ('labels', 'valid', 'ignored'),
+    [
+        (PLAIN, [0, 1, 2], MARK),
+        (IGNORING, [0, 1, 2], 3),
+        (REGIONS, [0, 1, 2], MARK),
+        (IGNORING_REGIONS, [0, 1, 2], 3),
+        # Labels with a gap: three outputs, so that 5 has none, and 2 would train an output that nobody declared.
+        ({'background': 0, 'a': 1, 'b': 5}, [0, 1], MARK),
+        # Regions may leave a gap, as BraTS' own labels do: outputs are regions there.
+        ({'background': 0, 'whole': [1, 2, 4], 'core': [1, 4]}, [0, 1, 2, 4], MARK),
+    ],
+)
+def test_valid_are_the_labels_that_can_be_trained(labels: Any, valid: list, ignored: int) -> None:
+    described = manager(labels)
+    assert valid_labels(described) == valid
+    assert ignored_label(described) == ignored
+    volume = np.array([*range(-3, 9), 255, 32767], dtype=np.int16)
+    sanitized, tally = label_rule(described).sanitize(volume)
+    wanted = [v if v in valid or v == ignored else ignored for v in volume.tolist()]
+    assert sanitized.tolist() == wanted
+    assert tally.values == {v: 1 for v in volume.tolist() if v not in valid and v != ignored}
+    assert tally.skipped == len(tally.values)
+
+
+def test_labels_above_a_gap_have_no_output() -> None:
+    assert labels_without_output(manager({'background': 0, 'a': 1, 'b': 5, 'c': 7})) == [5, 7]
+    assert labels_without_output(manager(IGNORING)) == []
+    assert labels_without_output(manager({'background': 0, 'whole': [1, 2, 4], 'core': [1, 4]})) == []
+
+
+def test_clip_leads_into_the_declared_labels() -> None:
+    sanitized, tally = label_rule(manager(PLAIN), 'clip').sanitize(np.array([0, 7, -9, 2], dtype=np.int16))
+    assert sanitized.tolist() == [0, 2, 0, 2]
+    assert (tally.skipped, tally.remapped) == (0, 2)
+
+
+def test_a_manager_with_an_ignore_label_is_otherwise_the_same() -> None:
+    plain = manager(PLAIN)
+    ignoring = WithIgnoreLabel(plain, MARK)
+    assert (ignoring.has_ignore_label, ignoring.ignore_label) == (True, MARK)
+    assert ignoring.num_segmentation_heads == plain.num_segmentation_heads == 3
+    assert not plain.has_ignore_label

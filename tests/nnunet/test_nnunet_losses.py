@@ -17,7 +17,7 @@ from nnunetv2.training.loss.deep_supervision import DeepSupervisionWrapper
 from nnunetv2.training.loss.dice import MemoryEfficientSoftDiceLoss, SoftDiceLoss
 from nnunetv2.training.loss.robust_ce_loss import RobustCrossEntropyLoss, TopKLoss
 from nnunetv2.utilities.helpers import softmax_helper_dim1
-from this_torch import skip_where_torch_fails
+from this_stack import skip_where_torch_fails
 from torch import Tensor, nn
 
 from mmguard.nnunet.label_space import MARK

@@ -18,15 +18,17 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
         ['mmguard/functional/*'],
         [
             'tests/functional',
-            *[f'tests/nn/test_{name}.py' for name in ('check_target', 'check_target_loss', 'torch_messages')],
-            *[f'tests/nn/test_{name}.py' for name in ('torch_modules', 'torch_deletion', 'invalid_values')],
-            *[f'tests/losses/test_{name}.py' for name in ('use_soft', 'cross_entropy_module', 'scores_not_finite')],
+            *[f'tests/nn/test_{name}.py' for name in ('check_target', 'counts', 'torch_modules', 'torch_deletion')],
+            *[
+                f'tests/losses/test_{name}.py'
+                for name in ('cross_entropy_modes', 'cross_entropy_module', 'guarded_loss')
+            ],
         ],
     ),
     'labels': (
         ['mmguard/labels/*'],
         [
-            *[f'tests/labels/test_{name}.py' for name in ('instances', 'labels', 'spaces', 'tally')],
+            *[f'tests/labels/test_{name}.py' for name in ('labels', 'spaces', 'tally')],
             'tests/detection/test_guard_targets.py',
             'tests/transforms/test_instance_labels.py',
         ],
@@ -36,7 +38,6 @@ PACKAGES: Dict[str, Tuple[List[str], List[str]]] = {
         [
             'tests/log',
             'tests/hooks/test_discovery.py',
-            *[f'tests/tools/report/test_{name}.py' for name in ('logged_run', 'log_lines')],
         ],
     ),
     'findings': (

@@ -4,8 +4,7 @@ That of a config tree is :func:`mmguard.config.label_spaces.from_config`. How he
 once; a part of a config and a module of a model are read alike. Nothing here needs mmengine or torch.
 """
 
-from mmguard.labels.spaces.model import from_model, of_loss
-from mmguard.labels.spaces.record import from_record
-from mmguard.labels.spaces.space import LabelSpaces, Space, from_options
+from mmguard.labels.spaces.heads import from_model, of_loss
+from mmguard.labels.spaces.space import LabelSpaces, Space, from_options, from_record
 
 __all__ = ['LabelSpaces', 'Space', 'from_model', 'from_options', 'from_record', 'of_loss']

@@ -1,4 +1,6 @@
-"""How heads take labels, by what their losses do with them. A part of a config and a built head are read alike.
+"""Valid labels of heads, by what their losses do with them, and of a built model.
+
+A part of a config and a built head are read alike.
 
 - Pixel heads of mmseg index their scores by the label of a map, and ignore ``ignore_index``. A head of one sigmoid
   channel tells 0 from 1.
@@ -16,9 +18,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple
+from dataclasses import replace
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple
 
-from mmguard.labels.spaces.space import VOID, LabelSpaces, Space
+from mmguard.labels.spaces.space import KINDS, VOID, LabelSpaces, Space
 
 #: Heads by the name that they stand under, the most telling first; the others have to agree with it.
 GROUPS = {
@@ -62,6 +65,7 @@ OTHER_COUNTS = (
 #: The heads of mmpretrain that take any number of labels of an image, and those that take one. Others make their
 #: targets themselves. All stand under ``head``.
 MULTI_LABEL = ('MultiLabelClsHead', 'MultiLabelLinearClsHead', 'CSRAClsHead')
+
 CLASSIFIERS = (
     'ClsHead',
     'LinearClsHead',
@@ -142,13 +146,7 @@ def spaces_of_head(head: Head) -> Iterator[Space]:
 
 
 def label_spaces(heads: Iterable[Head], names: Sequence[str] = (), named_at: str = '') -> LabelSpaces:
-    """What is valid in a model.
-
-    Args:
-        heads (iterable): All of its heads.
-        names (sequence[str]): What the data set calls the classes.
-        named_at (str): Where it does.
-    """
+    """What is valid in a model."""
     heads = list(heads)
     found = tuple(space for head in heads for space in spaces_of_head(head))
     instances = _leading(found, 'instances')
@@ -208,3 +206,71 @@ def ignored_by(loss: Any) -> int:
 
 def _int(value: Any) -> Optional[int]:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+class _Built:
+    """A module, read as a part of a config is."""
+
+    def __init__(self, path: str, module: Any) -> None:
+        self.path = path
+        self.module = module
+
+    def get(self, key: str, otherwise: Any = None) -> Any:
+        return getattr(self.module, key, otherwise)
+
+    def is_a(self, *names: str) -> bool:
+        return any(base.__name__ in names for base in type(self.module).__mro__)
+
+
+def from_model(model: Any, names: Sequence[str] = ()) -> LabelSpaces:
+    """Which labels are valid for the heads of a model.
+
+    Args:
+        model (nn.Module): Out of wrappers such as DDP.
+        names (sequence[str]): The classes of the data set: as many are valid where no head tells classes apart.
+    """
+    heads = (_Built(name, module) for name, module in model.named_modules())
+    ends = (head for head in heads if (names_in(head.path) or [''])[-1].endswith('_head') or is_classifier(head))
+    return label_spaces(ends, names, 'the classes of the data set')
+
+
+def of_loss(model: Any, loss_name: str) -> Dict[str, Space]:
+    """Kind -> the labels, as files have them, that a loss can be trained on: those of the head that owns it.
+
+    A ``num_classes`` of the loss itself goes before that of its head. What stands in no head that is known may be about
+    either kind. Empty where nothing counts classes: region proposals see no label.
+
+    Args:
+        model (nn.Module): Out of wrappers such as DDP.
+        loss_name (str): Of the loss in it, ``'decode_head.loss_decode.0'``.
+    """
+    loss, *owners = _upwards(model, loss_name)
+    own = _first_int([loss.module], 'num_classes')
+    for owner in owners:
+        found = {space.kind: space for space in spaces_of_head(owner)}
+        if found:
+            if own is not None and owner.get(THINGS) is None:
+                place = f'{loss_name}.num_classes'
+                found = {kind: replace(space, num_classes=own, place=place) for kind, space in found.items()}
+            return found
+    if any(not takes_labels(owner) for owner in owners):
+        return {}
+    number = _first_int([loss.module, *(owner.module for owner in owners)], 'num_classes')
+    if number is None:
+        return {}
+    ignored = _first_int([owner.module for owner in owners], 'ignore_index')
+    ignored = ignored_by(loss.module) if ignored is None else ignored
+    return {kind: Space(kind, number, loss_name, ignored if kind == 'pixels' else None) for kind in KINDS}
+
+
+def _upwards(model: Any, name: str) -> Iterator[_Built]:
+    """A module, and those around it, the model last."""
+    parts = name.split('.')
+    for depth in range(len(parts), -1, -1):
+        path = '.'.join(parts[:depth])
+        yield _Built(path, model.get_submodule(path))
+
+
+def _first_int(owners: Sequence[Any], name: str) -> Optional[int]:
+    values = (getattr(owner, name, None) for owner in owners)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)

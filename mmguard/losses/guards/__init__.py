@@ -10,21 +10,18 @@ from typing import Dict, List, Type
 from torch import nn
 
 from mmguard.losses.guards.base import LossGuard
-from mmguard.losses.guards.boundary import BoundaryGuard
-from mmguard.losses.guards.classification import ClassificationGuard, ClassificationSeesawGuard
-from mmguard.losses.guards.cross_entropy_custom import CrossEntropyCustomGuard
-from mmguard.losses.guards.dense import DenseGuard
-from mmguard.losses.guards.dice import DiceGuard
-from mmguard.losses.guards.eqlv2 import EQLV2Guard
-from mmguard.losses.guards.focal import FocalGuard
-from mmguard.losses.guards.focal_detection import FocalDetectionGuard
-from mmguard.losses.guards.ghm import GHMGuard
-from mmguard.losses.guards.lovasz import LovaszGuard
-from mmguard.losses.guards.ohem import OhemGuard
-from mmguard.losses.guards.own_ignore import OwnIgnoreGuard
-from mmguard.losses.guards.quality_focal import QualityFocalGuard
+from mmguard.losses.guards.mmdet import (
+    CrossEntropyCustomGuard,
+    DenseGuard,
+    EQLV2Guard,
+    FocalDetectionGuard,
+    GHMGuard,
+    QualityFocalGuard,
+    SeesawGuard,
+)
+from mmguard.losses.guards.mmpretrain import ClassificationGuard, ClassificationSeesawGuard
+from mmguard.losses.guards.mmseg import BoundaryGuard, DiceGuard, FocalGuard, LovaszGuard, OhemGuard, OwnIgnoreGuard
 from mmguard.losses.guards.refused import REASONS
-from mmguard.losses.guards.seesaw import SeesawGuard
 
 GUARDS: List[Type[LossGuard]] = [
     # mmseg's

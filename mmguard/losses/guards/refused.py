@@ -56,13 +56,7 @@ _OF_OTHERS = {
 }
 
 #: Those of mmpretrain that compare images or features with each other.
-_OF_MMPRETRAIN = (
-    'CAELoss',
-    'CosineSimilarityLoss',
-    'CrossCorrelationLoss',
-    'PixelReconstructionLoss',
-    'SwAVLoss',
-)
+_OF_MMPRETRAIN = ('CAELoss', 'CosineSimilarityLoss', 'CrossCorrelationLoss', 'PixelReconstructionLoss', 'SwAVLoss')
 
 REASONS = {
     'mmseg.CrossEntropyLoss': USE_OWN_CLASS,

@@ -21,7 +21,7 @@ from mmguard.config.tree import Path, by_name, dotted, is_text, key_of, map_leav
 from mmguard.config.types import words_of_misplaced
 from mmguard.labels.spaces import LabelSpaces
 from mmguard.labels.spaces.heads import ARCFACE
-from mmguard.losses.selection import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
+from mmguard.losses.guard_model import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
 
 if TYPE_CHECKING:
     from mmengine.config import Config

@@ -55,7 +55,7 @@ def logs_of(folder: Path) -> List[Path]:
 
 
 def _of_flight_record(path: Path) -> Iterator[bytes]:
-    from mmguard.log.flight_reader import read_flight
+    from mmguard.log.flight_record import read_flight
 
     try:
         flight = read_flight(str(path))

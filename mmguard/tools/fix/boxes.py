@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Optional, Tuple
 
-from mmguard.labels.boxes import NO_AREA, NOT_FINITE, OUTSIDE
+from mmguard.labels.instances import NO_AREA, NOT_FINITE, OUTSIDE
 
 Corners = Tuple[float, float, float, float]
 

@@ -25,7 +25,7 @@ from mmguard.findings.rules.config.own_line_fails import OwnLineFails
 from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels.space import LabelSpace
 from mmguard.labels.spaces import from_model
-from mmguard.log.flight_reader import Flight
+from mmguard.log.flight_record import Flight
 from mmguard.text.words import counted
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 from mmguard.tools.replay.network import build_model, raised_of, run_sample

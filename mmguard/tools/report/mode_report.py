@@ -8,12 +8,12 @@ from typing import Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding, LabelFacts
 from mmguard.findings.frameworks import diagnose_for
+from mmguard.labels.samples import path_of
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.labels.tally import Tally
-from mmguard.log.logged_run import LoggedMode, LoggedRun
-from mmguard.log.mode_totals import ModeTotals, values_of
-from mmguard.log.source import path_of
-from mmguard.log.totals import KINDS, LoopTotals
+from mmguard.log.iteration_stats import KINDS, LoopTotals
+from mmguard.log.lines import ModeTotals, values_of
+from mmguard.log.run_record import LoggedMode, LoggedRun
 from mmguard.text.words import counted
 from mmguard.tools.report.page import Section, WorstFile
 
@@ -44,7 +44,7 @@ class ModeReport:
         if self.logged is None:
             return self.lines.totals()
         # The record is up to a minute old where a training died; the lines end where their file reached its limit.
-        filled = max(self.logged.totals.filled, self.lines.filled, key=_iterations)
+        filled = max(self.logged.totals.filled, self.lines.sums.filled, key=_iterations)
         return replace(self.logged.totals, filled=filled)
 
     @property

@@ -8,10 +8,10 @@ from typing import Any, Dict, List, Optional, Sequence
 from mmguard.findings import Finding
 from mmguard.findings.unused import unused_in
 from mmguard.findings.wording import unpack
-from mmguard.log.mode_totals import values_of
-from mmguard.log.source import path_of
-from mmguard.log.totals import KINDS
-from mmguard.log.wording import all_valid, amounts, files_table, reasons_by_kind
+from mmguard.labels.samples import path_of
+from mmguard.log.iteration_stats import KINDS
+from mmguard.log.lines import values_of
+from mmguard.log.messages import all_valid, amounts, files_table, reasons_by_kind
 from mmguard.text.console import Table, Text
 from mmguard.text.visible import visible
 from mmguard.text.words import counted

@@ -15,13 +15,11 @@ from mmguard.findings.rules.run import RUN_RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.labels.instances import describe_reasons
 from mmguard.labels.tally import Tally
-from mmguard.log.flight_reader import KILLED as WAS_KILLED
-from mmguard.log.flight_reader import RUNNING, Flight, FlightBatch, read_flight
-from mmguard.log.line_reader import Unread
-from mmguard.log.lines import read_logs
-from mmguard.log.logged_run import LoggedRun, read_run
-from mmguard.log.mode_totals import totals_of
+from mmguard.log.flight_record import KILLED as WAS_KILLED
+from mmguard.log.flight_record import RUNNING, Flight, FlightBatch, read_flight
+from mmguard.log.lines import Unread, read_logs, totals_of
 from mmguard.log.run_files import NotALog, find_run
+from mmguard.log.run_record import LoggedRun, read_run
 from mmguard.text.words import counted, first_of
 from mmguard.tools.explain.sources import config_of
 from mmguard.tools.report.mode_report import ModeReport, mode_reports

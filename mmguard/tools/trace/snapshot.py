@@ -8,9 +8,8 @@ from typing import Any, Dict, List, Optional, Tuple
 import numpy as np
 
 from mmguard.files.regular import open_regular
-from mmguard.labels.images import NO_LABEL
-from mmguard.labels.origin import file_of
-from mmguard.labels.space import value_counts
+from mmguard.labels.samples import file_of
+from mmguard.labels.space import NO_LABEL, value_counts
 from mmguard.labels.tally import Tally, tallies_of
 from mmguard.text.words import counted
 

@@ -15,7 +15,7 @@ from torch import nn
 from mmguard.errors import CannotRun
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.spaces import from_model
-from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample
+from mmguard.log.flight_record import Flight, FlightBatch, FlightSample
 from mmguard.tools.replay.network import run_sample
 from mmguard.tools.replay.outcome import chosen, judge, recorded_batches
 from mmguard.tools.samples import Samples, common_tail, parts_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mmguard.cli import main
-from mmguard.log.json_lines import name_for_rank
+from mmguard.log.run_log import name_for_rank
 from mmguard.tools.report.run_report import read_config
 
 NAME = 'label_guard.jsonl'

@@ -13,7 +13,7 @@ import pytest
 from small_runs import add_loop, expected_samples, tiny_config, train
 
 from mmguard.cli import main
-from mmguard.log.totals import LoopTotals
+from mmguard.log.iteration_stats import LoopTotals
 
 pytestmark = pytest.mark.slow  # trains a small model
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.findings.yolo import YoloFacts
-from mmguard.labels.boxes import NOT_FINITE, corner_faults
-from mmguard.labels.instances import BOX_REASONS, LABEL_REASON
+from mmguard.labels.instances import BOX_REASONS, LABEL_REASON, NOT_FINITE, corner_faults
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 
 #: So many examples are named of each kind.

@@ -1,0 +1,105 @@
+"""Structure of a dictionary of losses: the part of it in which ranks may differ."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple, Union
+
+import torch
+from torch import Tensor
+
+Loss = Union[Tensor, List[Tensor]]
+
+Losses = Dict[str, Loss]
+
+
+class Entry(NamedTuple):
+    """One item of a dictionary of losses.
+
+    Attributes:
+        is_list (bool): Whether it is a list of tensors. How many may differ: heads make one per image or level.
+        graph (bool): Whether it carries a graph, so that backward reaches parameters through it.
+    """
+
+    is_list: bool
+    graph: bool
+
+
+Layout = Dict[str, Entry]
+
+
+def layout_of(losses: Mapping[str, Any]) -> Layout:
+    """Key -> entry.
+
+    Raises:
+        TypeError: A value that is neither a tensor nor a list of tensors.
+    """
+    layout = {}
+    for key, value in losses.items():
+        if isinstance(value, Tensor):  # as most are, and this runs in every iteration
+            layout[key] = Entry(False, value.requires_grad)
+        else:
+            tensors = tensors_of(key, value)
+            layout[key] = Entry(True, bool(tensors) and all(tensor.requires_grad for tensor in tensors))
+    return layout
+
+
+def tensors_of(key: str, value: Any) -> Sequence[Tensor]:
+    """The tensors of one loss."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)) and all(isinstance(part, Tensor) for part in value):
+        return value
+    raise TypeError(f'{key!r} in the dictionary of losses must be a tensor or a list of tensors, got {value!r:.200}')
+
+
+def digest(layout: Layout) -> int:
+    """Return a number of 63 bits that differs where layouts do, but for one chance in ``2**63``.
+
+    The order of the keys counts: loops reduce losses entry by entry. Whether one is a list does not: backward sees no
+    difference.
+    """
+    text = repr([(key, entry.graph) for key, entry in layout.items()])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), 'big') >> 1
+
+
+def union(layouts: Sequence[Layout]) -> Layout:
+    """Return every key of any layout, with a graph where any of them has one.
+
+    Keys are in the order of the layout with the most keys. A key that it lacks follows the one that it follows in
+    another layout.
+
+    Example:
+        >>> entry = Entry(is_list=False, graph=True)
+        >>> list(union([dict.fromkeys('ac', entry), dict.fromkeys('ab', entry), dict.fromkeys('bcd', entry)]))
+        ['a', 'b', 'c', 'd']
+    """
+    joined: Layout = {}
+    order: List[str] = []
+    for layout in sorted(layouts, key=len, reverse=True):  # of equal length the first
+        place = 0
+        for key, entry in layout.items():
+            known = joined.get(key, entry)
+            if key not in joined:
+                order.insert(place, key)
+            joined[key] = Entry(known.is_list, known.graph or entry.graph)
+            place = order.index(key) + 1
+    return {key: joined[key] for key in order}
+
+
+def lacking(layout: Layout, whole: Layout) -> List[str]:
+    """The keys of ``whole`` that are not in ``layout``, or are there without the graph that they should have."""
+    return [k for k, e in whole.items() if k not in layout or (e.graph and not layout[k].graph)]
+
+
+def nonfinite_losses(losses: Losses) -> List[str]:
+    """Names of the losses that are trained on and not finite."""
+    parts = [(k, part.detach()) for k, value in losses.items() if 'loss' in k for part in tensors_of(k, value)]
+    return list(dict.fromkeys(not_finite(parts)))
+
+
+def not_finite(named: Sequence[Tuple[str, Tensor]]) -> List[str]:
+    """Names of the tensors that hold a number that is not finite; one wait for the device."""
+    flags = [tensor.isfinite().all().to(named[0][1].device) for _, tensor in named]
+    found = torch.stack(flags).tolist() if flags else []
+    return [name for (name, _), finite in zip(named, found) if not finite]

@@ -1,0 +1,190 @@
+"""Warnings of the hooks: before the first iteration, and at the first invalid label of a kind."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, Iterator, List, Optional, Sequence, Set
+
+from torch import nn
+
+from mmguard.hooks.discovery import class_names_of, pipelines_of, rules_in, rules_of, unwrapped
+from mmguard.labels.errors import LabelGuardError
+from mmguard.labels.space import ImageLabelRule, LabelSpace
+from mmguard.labels.spaces import of_loss
+from mmguard.labels.spaces.heads import names_in
+from mmguard.labels.tally import LABEL_GUARD, Tally
+from mmguard.log.iteration_stats import IterationStats
+from mmguard.text.failures import words_of
+
+if TYPE_CHECKING:
+    from mmguard.findings import Finding
+
+
+#: A guard and its head, head and data set, and what is ignored do not agree; a guard meets no labels; evaluation is not
+#: guarded; hooks of the base config are replaced.
+CODES = ('MG225', 'MG251', 'MG201', 'MG208', 'MG230', 'MG253')
+
+
+def start_warnings(runner: Any) -> List[str]:
+    """Return a line for each misfit between the guards of a run and its model or data, with every place to change.
+
+    A run that was built from objects only has no config, and gets none.
+    """
+    # What only a start needs; the command line and this hook give one config one opinion.
+    from mmguard.config.read import ReadConfig
+    from mmguard.findings.engine import chosen_rules, diagnose
+
+    try:
+        config = ReadConfig(runner.cfg.to_dict(), runner.cfg.filename or '<config>')
+        found = diagnose(config=config, rules=chosen_rules(CODES))
+    except Exception as error:  # a config may hold anything, and a warning must not end a training
+        return [f'the config could not be checked: {words_of(error)}']
+    return [f'{finding.code} {finding.evidence}: {finding.title} {finding.next_step}' for finding in found]
+
+
+def check_reports_arrive(logger: Any, dataset: Any) -> None:
+    """Warn if a guard stands before a Pack transform whose meta_keys keep its report out of the sample.
+
+    Raises:
+        LabelGuardError: A guard after it would apply the same ``label_map`` again.
+    """
+    for pipeline in pipelines_of(dataset):
+        packs = [i for i, t in enumerate(pipeline) if type(t).__name__.startswith('Pack')]
+        guards = [i for i, t in enumerate(pipeline) if any(rules_in([t]))]
+        if not packs or not guards or LABEL_GUARD in getattr(pipeline[packs[-1]], 'meta_keys', ()):
+            continue
+        pack = type(pipeline[packs[-1]]).__name__
+        for first, second in product(rules_in(pipeline[: packs[-1]]), rules_in(pipeline[packs[-1] :])):
+            if first.kind == second.kind and first.whole_map == second.whole_map and not first.maps_once_for_all:
+                raise LabelGuardError(
+                    f'label_map={first.whole_map} would be applied twice, before {pack} and behind it: its meta_keys '
+                    f'lack {LABEL_GUARD!r}, so the second guard cannot see that labels are mapped. Add '
+                    f'{LABEL_GUARD!r} to meta_keys of {pack}, or write label_map only in the first guard'
+                )
+        if max(guards) < packs[-1]:
+            guard = type(pipeline[guards[0]]).__name__
+            logger.warning(
+                f'guard: {guard} stands before {pack}, whose meta_keys lack {LABEL_GUARD!r}: its counts do not arrive. '
+                f'Put the guard right after {pack}, or add {LABEL_GUARD!r} to its meta_keys'
+            )
+
+
+def warnings_of(mode: str, kind: str, span: IterationStats, model: Any, dataset: Any) -> List[str]:
+    """Return the messages for the first offence of a kind; none if the values say nothing."""
+    offending = span.offending[kind] or span.loss_samples[kind]
+    if not offending:
+        return []
+    rules = [rule for rule in rules_of(dataset) if rule.kind == kind]
+    findings = _likely_causes(kind, span, offending, model, dataset, rules)
+    if not findings:
+        return []
+    codes = [finding.code for finding in findings[:2]]
+    what = 'labels' if kind == 'pixels' else 'instances'
+    reported = [
+        f'First invalid {what}. {"Training" if mode == "train" else "The run"} continues '
+        f'{"without them" if any(t.skipped for t in offending) else "with them clamped to a class"}, but check your '
+        f'data: other labels may be wrong yet in range.\n'
+        f'  likely cause: {codes[0]} {findings[0].title}\n  seen: {findings[0].evidence}\n'
+        f'  do: {findings[0].advice}\n'
+        f'  more: {" or ".join(f"`mmguard explain {code}`" for code in codes)}'
+    ]
+    if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
+        background = ignored_as_background(unwrapped(model))
+        reported += [background] if background else []
+    mixed = mixed_images(dataset)
+    return [*reported, mixed] if mixed else reported
+
+
+def _likely_causes(
+    kind: str, span: IterationStats, offending: List[Tally], model: Any, dataset: Any, rules: Sequence[LabelSpace]
+) -> List[Finding]:
+    from mmguard.findings import LabelFacts, diagnose
+
+    found = sum(offending, Tally())
+    facts = LabelFacts(
+        values=found.values,
+        kind=kind,
+        reasons=found.reasons,
+        class_names=class_names_of(dataset),
+        total=found.total,
+        files=span.samples,
+        offending_files=len(offending),
+        of_images=any(isinstance(rule, ImageLabelRule) for rule in rules),
+    )
+    if span.offending[kind] and rules:
+        facts.num_classes, facts.ignore_index = rules[0].num_classes, rules[0].ignore_index
+    else:
+        of_losses = (of_loss(unwrapped(model), name).get(kind) for name, count in span.losses.items() if count)
+        space = next((space for space in of_losses if space is not None), None)
+        if space is None:
+            return []
+        facts.num_classes, facts.ignore_index = space.num_classes, space.ignore_index
+        facts.of_images = facts.of_images or 'head' in names_in(space.place)  # as classifiers call theirs
+    return diagnose(facts)
+
+
+#: Assigners that leave the ignored regions out without an argument.
+_ALWAYS = ('CenterRegionAssigner',)
+
+
+def assigners_of(model: nn.Module) -> Iterator[Any]:
+    """The assigners of all heads of a model."""
+    for module in model.modules():
+        for name, value in vars(module).items():
+            if 'assigner' in name:
+                yield from (a for a in (value if isinstance(value, (list, tuple)) else [value]) if a is not None)
+
+
+def ignored_as_background(model: nn.Module) -> Optional[str]:
+    """What to tell a user whose ignored instances are trained as background; ``None`` where they are not."""
+    blind: Set[str] = set()
+    deaf: Set[str] = set()
+    for assigner in assigners_of(model):
+        name = type(assigner).__name__
+        threshold = getattr(assigner, 'ignore_iof_thr', None)
+        if name in _ALWAYS or (threshold is not None and threshold > 0):
+            continue
+        (deaf if threshold is None else blind).add(name)
+    if blind:
+        return (
+            f'instances with an invalid label were moved to the ignored ones, but {_listed(blind)} takes no notice of '
+            f'them (ignore_iof_thr=-1): their regions are trained as background. Set ignore_iof_thr=0.5 in every '
+            f"assigner of the model's train_cfg"
+        )
+    if deaf:
+        return (
+            f'instances with an invalid label were moved to the ignored ones, but {_listed(deaf)} knows no ignored '
+            f"instances: they are trained as background. on_invalid='drop' in GuardInstanceLabels says so; only "
+            f'correct labels can change it'
+        )
+    return None
+
+
+def _listed(names: Set[str]) -> str:
+    return ', '.join(sorted(names))
+
+
+#: Of mmdet, mmyolo and mmseg.
+MIXING = (
+    'CachedMixUp',
+    'CachedMosaic',
+    'CopyPaste',
+    'MixUp',
+    'Mosaic',
+    'Mosaic9',
+    'RandomMosaic',
+    'YOLOXMixUp',
+    'YOLOv5MixUp',
+)
+
+
+def mixed_images(dataset: Any) -> Optional[str]:
+    """Return the warning that files named by the log may not hold the labels, as images are mixed; else ``None``."""
+    steps = (type(step).__name__ for pipeline in pipelines_of(dataset) for step in pipeline)
+    found = sorted({name for name in steps if name in MIXING})
+    if not found:
+        return None
+    return (
+        f'the pipeline mixes images ({", ".join(found)}): counts are exact, but a file that is named is the first of '
+        f'those mixed, and an invalid label may stand in another. `mmguard scan CONFIG` names the files that hold them'
+    )

@@ -1,0 +1,81 @@
+"""Labels in a sample: the fields that hold them, and the file that they come from."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+
+if TYPE_CHECKING:
+    from mmengine.structures import BaseDataElement
+
+
+#: What mmdet3d calls the labels of points, packed or not.
+POINTS = 'pts_semantic_mask'
+#: What holds them -> their names there: mmseg's, mmdet's, mmdet3d's.
+_PLACES = {'gt_sem_seg': ('data', 'sem_seg'), 'gt_pts_seg': (POINTS,)}
+#: What holds instances -> the name of their labels.
+_INSTANCES = {'gt_instances': 'labels', 'gt_instances_3d': 'labels_3d'}
+
+
+def packed_map(sample: Any) -> Optional[Tuple[Any, str]]:
+    """What holds the labels, and the name of the field; ``None`` where a sample has none."""
+    for place, fields in _PLACES.items():
+        holder = sample.get(place)
+        for field in fields:
+            if holder is not None and field in holder:
+                return holder, field
+    return None
+
+
+def packed_instances(sample: Any) -> Optional[Tuple[Any, str]]:
+    """What holds the instances, and the name of their labels; ``None`` where a sample has none, or no annotations."""
+    for place, field in _INSTANCES.items():
+        holder = sample.get(place)
+        if holder is not None and holder.keys():  # without annotations it has no field at all
+            return holder, field
+    return None
+
+
+#: Where a sample says it: the file of the labels, else that of the points or the image.
+_KEYS = ('seg_map_path', 'pts_semantic_mask_path', 'lidar_path', 'img_path')
+
+
+def file_of(sample: Any) -> Optional[str]:
+    """The file of a sample, packed or not; ``None`` where it does not say. Of several cameras the first.
+
+    Example:
+        >>> file_of({'img_path': ['front.jpg', 'left.jpg']}), file_of({})
+        ('front.jpg', None)
+    """
+    for key in _KEYS:
+        found = sample.get(key)
+        if isinstance(found, (list, tuple)):
+            found = next(iter(found), None)
+        if found:
+            return str(found)
+    return None
+
+
+#: The name of what has none.
+UNKNOWN = '<unknown>'
+
+
+def source_of(sample: BaseDataElement) -> str:
+    """The file that a sample's labels came from."""
+    return file_of(sample) or UNKNOWN
+
+
+def relative_to(source: str, roots: List[str]) -> str:
+    """``source`` relative to the data root that holds it."""
+    for root in roots:
+        prefix = root.rstrip('/\\')
+        if source.startswith(prefix) and source[len(prefix) : len(prefix) + 1] in ('/', os.sep):
+            return source[len(prefix) + 1 :]
+    return source
+
+
+def path_of(name: str, roots: Sequence[str]) -> str:
+    """Return a path that an editor can open, of a file that a log names; the name if no file or several are found."""
+    paths = (os.path.join(root, name) for root in (*roots, ''))
+    found = {os.path.realpath(path): path for path in paths if os.path.isfile(path)}
+    return next(iter(found.values())) if len(found) == 1 else name  # two roots may have a file of this name

@@ -1,0 +1,261 @@
+"""Guards of mmdet's losses: a background label, no ignored one, weights and factors of the caller."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Dict, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from mmguard.functional import sigmoid_cross_entropy, softmax_cross_entropy
+from mmguard.functional.checks import check_index_target, shape_of
+from mmguard.functional.reduction import AvgFactor, scale_avg_factor
+from mmguard.functional.sanitize import CERTAIN, Sanitized
+from mmguard.losses.guards.base import LossGuard, mark, skipped_of
+
+
+class DetectionGuard(LossGuard):
+    """Classes are ``[0, num_classes)``, the label ``num_classes`` is the background, nothing is ignored.
+
+    Where ``GuardedLoss`` is given an ``ignore_index`` of its own, what carries it counts as absent.
+    """
+
+    background = True
+
+    @property
+    def ignore_index(self) -> Optional[int]:  # type: ignore[override]
+        return None
+
+
+def weigh(weight: Optional[Tensor], keep: Tensor, pred: Tensor) -> Tensor:
+    """Weights (N,), (N, C) or flat (N * C,), with zeros where an element takes no part."""
+    if weight is None:
+        return keep.to(pred.dtype)
+    return rows_of(weight, pred).masked_fill(~keep.unsqueeze(1), 0).view(weight.shape)
+
+
+def rows_of(weight: Tensor, pred: Tensor) -> Tensor:
+    """The weights as one row per element."""
+    if weight.numel() not in (pred.shape[0], pred.numel()):
+        raise ValueError(
+            f'weight has shape {shape_of(weight)}, cls_score {shape_of(pred)}: one weight per element is needed, or '
+            f'one per element and class'
+        )
+    return weight.reshape(pred.shape[0], weight.numel() // max(pred.shape[0], 1))
+
+
+def without_skipped_positives(
+    avg_factor: AvgFactor, sanitized: Sanitized, num_classes: int, weight: Optional[Tensor], pred: Tensor
+) -> Tensor:
+    """A factor whose caller counted positives: labels other than the background. An invalid label was one."""
+    counted = ((sanitized.target != num_classes) | sanitized.invalid) & ~sanitized.ignored
+    return _scaled(avg_factor, sanitized, counted, weight, pred)
+
+
+def without_skipped_weights(
+    avg_factor: AvgFactor, sanitized: Sanitized, weight: Optional[Tensor], pred: Tensor
+) -> Tensor:
+    """A factor whose caller counted elements of non-zero weight."""
+    return _scaled(avg_factor, sanitized, torch.ones_like(sanitized.keep), weight, pred)
+
+
+def _scaled(
+    avg_factor: AvgFactor, sanitized: Sanitized, counted: Tensor, weight: Optional[Tensor], pred: Tensor
+) -> Tensor:
+    if weight is not None:
+        counted = counted & (rows_of(weight, pred) != 0).any(dim=1)
+    return scale_avg_factor(avg_factor, (counted & ~skipped_of(sanitized)).sum(), counted.sum())
+
+
+def all_over_kept(sanitized: Sanitized) -> Tensor:
+    """Turns a mean over all elements, excluded ones at 0, into the mean over the others."""
+    kept = sanitized.keep.sum()
+    return torch.full_like(kept, sanitized.keep.numel()) / kept.clamp(min=1)
+
+
+class FocalDetectionGuard(DetectionGuard):
+    """An invalid element becomes background of weight 0."""
+
+    serves: ClassVar[Tuple[str, ...]] = ('mmdet.FocalLoss', 'mmdet.FocalCustomLoss')
+
+    def is_dense(self, pred: Tensor, target: Any) -> bool:
+        return pred.dim() == target.dim()
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        return self._by_positives(pred, sanitized, num_classes, mark(sanitized, num_classes), *args, **kwargs)
+
+    def _by_positives(
+        self,
+        pred: Tensor,
+        sanitized: Sanitized,
+        num_classes: int,
+        target: Any,
+        weight: Optional[Tensor] = None,
+        avg_factor: Optional[AvgFactor] = None,
+        reduction_override: Optional[str] = None,
+    ) -> Tensor:
+        is_mean = (reduction_override or self.loss.reduction) == 'mean'
+        factor = avg_factor
+        if is_mean and avg_factor is not None:
+            factor = without_skipped_positives(avg_factor, sanitized, num_classes, weight, pred)
+        zeroed = weigh(weight, sanitized.keep, pred)
+        loss = self.loss(pred, target, zeroed, factor, reduction_override)
+        return loss * all_over_kept(sanitized) if is_mean and avg_factor is None else loss
+
+
+class QualityFocalGuard(FocalDetectionGuard):
+    """As :class:`FocalDetectionGuard`; stock trains whatever is no class as background."""
+
+    serves = ('mmdet.QualityFocalLoss',)
+
+    def is_dense(self, pred: Tensor, target: Any) -> bool:
+        return isinstance(target, Tensor)
+
+    def parts(self, target: Any) -> Tuple[Tensor, Tuple[Any, ...]]:
+        if len(target) != 2:
+            raise ValueError(f'QualityFocalLoss needs a pair of labels and qualities, got {len(target)} parts')
+        label, quality = target
+        return label, (quality,)
+
+    def check(self, pred: Tensor, label: Tensor, *beside: Any) -> None:
+        check_index_target(pred, label)
+        (quality,) = beside
+        if quality.shape != label.shape:
+            raise ValueError(
+                f'one quality per label is needed: label has shape {shape_of(label)}, the qualities {shape_of(quality)}'
+            )
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        quality, *others = args
+        target = (mark(sanitized, num_classes), quality)
+        return self._by_positives(pred, sanitized, num_classes, target, *others, **kwargs)
+
+
+class GHMGuard(DetectionGuard):
+    """What has weight 0 enters neither the histogram nor the number that the loss divides by."""
+
+    serves = ('mmdet.GHMC',)
+
+    def is_dense(self, pred: Tensor, target: Any) -> bool:
+        return pred.dim() == target.dim()
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        label_weight, *others = args or (kwargs.pop('label_weight'),)
+        zeroed = weigh(label_weight, sanitized.keep, pred)
+        return self.loss(pred, mark(sanitized, num_classes), zeroed, *others, **kwargs)
+
+
+class SeesawGuard(DetectionGuard):
+    """Deletes what takes no part, or it would be counted. The stock loss selects by value, too: both synchronise."""
+
+    serves = ('mmdet.SeesawLoss',)
+
+    def num_classes(self, pred: Tensor) -> int:
+        return int(self.loss.num_classes)  # two more channels tell objects from background
+
+    def __call__(  # type: ignore[override]
+        self,
+        pred: Tensor,
+        sanitized: Sanitized,
+        num_classes: int,
+        label_weights: Optional[Tensor] = None,
+        avg_factor: Optional[AvgFactor] = None,
+        reduction_override: Optional[str] = None,
+    ) -> Any:
+        reduction = reduction_override or self.loss.reduction
+        keep = sanitized.keep
+        if reduction == 'mean' and avg_factor is not None:
+            avg_factor = without_skipped_weights(avg_factor, sanitized, label_weights, pred)
+        if label_weights is not None:
+            label_weights = label_weights[keep]
+        loss = self.loss(pred[keep], sanitized.target[keep], label_weights, avg_factor, reduction_override)
+        if reduction != 'none':
+            return loss
+        if not isinstance(loss, dict):
+            return _put_back(loss, keep)
+        # The part of the classes has one element per positive, whoever calls.
+        parts: Dict[str, Tensor] = dict(loss)
+        parts['loss_cls_objectness'] = _put_back(parts['loss_cls_objectness'], keep)
+        return parts
+
+
+def _put_back(loss: Tensor, keep: Tensor) -> Tensor:
+    return torch.zeros(keep.shape, dtype=loss.dtype, device=loss.device).masked_scatter(keep, loss)
+
+
+class EQLV2Guard(DetectionGuard):
+    """An excluded row becomes a background that was predicted with certainty.
+
+    Its loss and the gradient that is added up are exactly 0. Nothing is deleted, so nothing synchronises, and each
+    rank takes part in the reduction.
+    """
+
+    serves = ('mmdet.EQLV2Loss',)
+
+    def num_classes(self, pred: Tensor) -> int:
+        return pred.shape[1] - 1
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        certain = pred.new_full(pred.shape[1:], -CERTAIN)
+        certain[num_classes] = CERTAIN
+        pred = torch.where(sanitized.keep.unsqueeze(1), pred, certain)
+        return self.loss(pred, mark(sanitized, num_classes), *args, **kwargs) * all_over_kept(sanitized)
+
+
+class CrossEntropyCustomGuard(DetectionGuard):
+    """The functions behind ``mmdet.GuardedCrossEntropyLoss``, with the settings of the loss."""
+
+    serves = ('mmdet.CrossEntropyCustomLoss',)
+
+    def __init__(self, loss: nn.Module) -> None:
+        super().__init__(loss)
+        if self.loss.use_mask:
+            raise TypeError(
+                'GuardedLoss cannot guard mmdet.CrossEntropyCustomLoss in mask mode: write '
+                "type='GuardedCrossEntropyLoss', use_mask=True"
+            )
+
+    @property
+    def ignore_index(self) -> Optional[int]:  # type: ignore[override]
+        return self.loss.ignore_index
+
+    def is_dense(self, pred: Tensor, target: Any) -> bool:
+        return self.loss.use_sigmoid and pred.dim() == target.dim()
+
+    def num_classes(self, pred: Tensor) -> int:
+        return pred.shape[1] if self.loss.use_sigmoid else pred.shape[1] - 1
+
+    def __call__(  # type: ignore[override]
+        self,
+        pred: Tensor,
+        sanitized: Sanitized,
+        num_classes: int,
+        weight: Optional[Tensor] = None,
+        avg_factor: Optional[AvgFactor] = None,
+        reduction_override: Optional[str] = None,
+    ) -> Tensor:
+        # The functions tell ignored from invalid; both are moved to where no class can be.
+        ignored, invalid = -100, -101
+        target = sanitized.target.masked_fill(sanitized.ignored, ignored).masked_fill(skipped_of(sanitized), invalid)
+        weights = self.loss.class_weight
+        settings = {
+            'class_weight': None if weights is None else torch.as_tensor(weights, dtype=torch.float32).to(pred.device),
+            'reduction': reduction_override or self.loss.reduction,
+            'avg_factor': avg_factor,
+            'ignore_index': ignored,
+            'avg_non_ignore': self.loss.avg_non_ignore,
+        }
+        if self.loss.use_sigmoid:
+            loss, _ = sigmoid_cross_entropy(pred, target, weight, background=True, **settings)
+        else:
+            loss, _ = softmax_cross_entropy(pred, target, weight, average_by_class_weight=False, **settings)
+        return self.loss.loss_weight * loss
+
+
+class DenseGuard(LossGuard):
+    """Hands everything through."""
+
+    serves = ('mmdet.VarifocalLoss', 'mmdet.DiceLoss', 'mmdet.GaussianFocalLoss', 'mmdet.MultiPosCrossEntropyLoss')
+
+    def is_dense(self, pred: Tensor, target: Any) -> bool:
+        return True

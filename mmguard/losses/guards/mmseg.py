@@ -1,0 +1,215 @@
+"""Guards of mmseg's losses."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from math import inf
+from typing import Any, Optional
+
+import torch
+from torch import Tensor, nn
+
+from mmguard.functional.checks import shape_of
+from mmguard.functional.reduction import AvgFactor, scale_avg_factor
+from mmguard.functional.sanitize import Sanitized, kept_and_counted
+from mmguard.losses.guards.base import LossGuard, mark, scores_where, skipped_of
+
+
+class OwnIgnoreGuard(LossGuard):
+    """Puts the loss's own ignore value on invalid labels. Serves TverskyLoss and losses that mmguard does not know."""
+
+    serves = ('mmseg.TverskyLoss',)
+
+    def __init__(self, loss: nn.Module) -> None:
+        super().__init__(loss)
+        self._by_argument = 'ignore_index' in inspect.signature(loss.forward).parameters
+
+    @staticmethod
+    def can_serve(loss: nn.Module) -> bool:
+        by_attribute = any(isinstance(getattr(loss, name, None), int) for name in ('ignore_index', 'ignore_label'))
+        return by_attribute or 'ignore_index' in inspect.signature(loss.forward).parameters
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        if not sanitized.target.numel():
+            return pred.sum()  # of nothing; not every loss can take an empty batch
+        ignore_index = self.ignore_index
+        if self._by_argument:
+            if 0 <= ignore_index < num_classes:
+                ignore_index = num_classes  # what is left of the labels may be of that class
+            kwargs['ignore_index'] = ignore_index
+        return self.loss(pred, mark(sanitized, ignore_index), *args, **kwargs)
+
+
+class OhemGuard(LossGuard):
+    serves = ('mmseg.OhemCrossEntropy',)
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
+        # With few pixels, all of them easy, the stock loss selects none of them and its mean is NaN. NaN scores
+        # must stay visible, so only a NaN out of finite scores is taken for that case.
+        nothing_selected = loss.isnan() & _all_finite(pred.detach())
+        return torch.where(nothing_selected, torch.zeros_like(loss), loss)
+
+
+def _all_finite(scores: Tensor) -> Tensor:
+    """A tenth of ``scores.isfinite().all()``, which writes tensors of the size of the scores: the extremes are enough,
+    and NaN is one."""
+    return torch.stack(scores.aminmax()).isfinite().all() if scores.numel() else scores.new_ones((), dtype=torch.bool)
+
+
+class FocalGuard(LossGuard):
+    serves = ('mmseg.FocalLoss',)
+
+    def is_dense(self, pred: Tensor, label: Tensor) -> bool:
+        return pred.shape == label.shape
+
+    def num_classes(self, pred: Tensor) -> int:
+        return max(pred.shape[1], 2)  # one channel tells two classes apart
+
+    def __call__(
+        self,
+        pred: Tensor,
+        sanitized: Sanitized,
+        num_classes: int,
+        weight: Optional[Tensor] = None,
+        avg_factor: Optional[AvgFactor] = None,
+        reduction_override: Optional[str] = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        reduction = reduction_override or self.loss.reduction
+        if avg_factor is not None and reduction == 'mean':
+            # The callers of focal losses count positives; what mmseg ignores is none.
+            avg_factor = scale_avg_factor(avg_factor, *kept_and_counted(skipped_of(sanitized), ~sanitized.ignored))
+        if pred.is_cuda:
+            # -1 never survives to the kernel: the loss sets its ignore value to 0 first.
+            target = mark(sanitized, -1)
+            loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
+        else:
+            # Off CUDA the stock loss fails on class indices (it picks one column of the one-hot target), so it
+            # gets the one-hot target that it would have made.
+            keep = sanitized.keep.flatten().to(pred.dtype)
+            if weight is None:
+                weight = keep
+            else:  # one per element, or one per element and class
+                weight = keep.unsqueeze(1) * weight if weight.dim() == 2 else keep * weight.flatten()
+            target = _one_hot_classes(pred, mark(sanitized, num_classes))
+            loss = self.loss(pred, target, weight, avg_factor, reduction_override, ignore_index=-1, **kwargs)
+        if reduction == 'mean' and avg_factor is None:
+            seen, skipped, _ = sanitized.counts.unbind()
+            loss = loss * (seen / (seen - skipped).clamp(min=1))
+        return loss
+
+
+def _one_hot_classes(pred: Tensor, target: Tensor) -> Tensor:
+    channels = pred.shape[1]
+    if channels == 1:
+        return (target == 1).unsqueeze(1).to(pred.dtype)
+    # Not F.one_hot, which looks at the labels: before torch 2.2 it waits for the device.
+    classes = torch.arange(channels, device=target.device).view(-1, *[1] * (target.dim() - 1))
+    return (target.unsqueeze(1) == classes).to(pred.dtype)
+
+
+class DiceGuard(LossGuard):
+    """Takes probability and target of an invalid pixel out of the sums.
+
+    The stock loss has a target of zeros on ignored pixels but keeps their probabilities in the denominator; that
+    stays as it is. Deleting an invalid pixel means to take both out, which must happen after the activation.
+    """
+
+    serves = ('mmseg.DiceLoss',)
+
+    @property
+    def ignore_index(self) -> int:
+        # Its `ignore_index` names a channel to leave out, but every label beyond the classes gets a row of zeros.
+        own = self.loss.ignore_index
+        return 255 if own is None else int(own)
+
+    def is_dense(self, pred: Tensor, label: Tensor) -> bool:
+        return pred.shape == label.shape
+
+    def num_classes(self, pred: Tensor) -> int:
+        return max(pred.shape[1], 2)
+
+    def blank(self, pred: Tensor, sanitized: Sanitized) -> Tensor:
+        # Sigmoid makes exactly 0 of it, softmax cannot.
+        otherwise = -inf if self.loss.activate and self.loss.use_sigmoid else 0
+        return scores_where(~skipped_of(sanitized).unsqueeze(1), pred, otherwise)
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        if self.loss.activate:
+            if self.loss.use_sigmoid:
+                pred = pred.sigmoid()
+            elif pred.shape[1] != 1:
+                pred = scores_where(~skipped_of(sanitized).unsqueeze(1), pred.softmax(dim=1))
+        on_probabilities: Any = copy.copy(self.loss)
+        on_probabilities.activate = False
+        # A label beyond the channels becomes a row of zeros.
+        target = mark(sanitized, max(num_classes, pred.shape[1]))
+        return on_probabilities(pred, target, *args, **kwargs)
+
+
+class LovaszGuard(LossGuard):
+    """Leaves out images, or the whole batch, without a pixel to train on, which the stock loss cannot stack.
+
+    Like the stock loss it selects by value, so it synchronises.
+    """
+
+    serves = ('mmseg.LovaszLoss', 'mmdet3d.LovaszLoss')
+
+    def _is_binary(self) -> bool:
+        return self.loss.cls_criterion.__name__ == 'lovasz_hinge'
+
+    def check(self, pred: Tensor, label: Tensor) -> None:
+        if not self._is_binary():
+            super().check(pred, label)
+        elif pred.numel() != label.numel() or label.is_floating_point():
+            raise ValueError(
+                f'binary LovaszLoss needs one score and one integer label per pixel: label has shape '
+                f'{shape_of(label)} ({label.dtype}), cls_score {shape_of(pred)}'
+            )
+
+    def num_classes(self, pred: Tensor) -> int:
+        return 2 if self._is_binary() else pred.shape[1]
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        target = mark(sanitized, num_classes)
+        if not target.numel():
+            return pred[:0].sum()
+        if self._is_binary():
+            # Images without a pixel count as 0 there, and a single pixel is no trouble.
+            return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
+        of_points = pred.dim() == 2  # mmdet3d's: (P, C), one sample
+        pixels = (sanitized.keep.unsqueeze(0) if of_points else sanitized.keep).flatten(1).sum(1)
+        if not pixels.any():
+            return pred[:0].sum()
+        per_image = getattr(self.loss, 'per_sample' if hasattr(self.loss, 'per_sample') else 'per_image')
+        if per_image:
+            has_pixels = pixels > 0
+            pred, target, pixels = pred[has_pixels], target[has_pixels], pixels[has_pixels]
+        smallest = pixels.min() if per_image else pixels.sum()
+        if smallest == 1:
+            # The stock loss squeezes a single pixel's index away. Every pixel twice has the same Jaccard index.
+            across = 0 if of_points else -1
+            pred, target = torch.cat([pred, pred], dim=across), torch.cat([target, target], dim=across)
+        return self.loss(pred, target, *args, ignore_index=num_classes, **kwargs)
+
+
+class BoundaryGuard(LossGuard):
+    serves = ('mmseg.BoundaryLoss',)
+
+    def check(self, pred: Tensor, label: Tensor) -> None:
+        if pred.numel() != label.numel() or label.is_floating_point():
+            raise ValueError(
+                f'BoundaryLoss needs one score and one integer edge label per pixel: label has shape '
+                f'{shape_of(label)} ({label.dtype}), cls_score {shape_of(pred)}'
+            )
+
+    def num_classes(self, pred: Tensor) -> int:
+        return 2
+
+    def __call__(self, pred: Tensor, sanitized: Sanitized, num_classes: int, *args: Any, **kwargs: Any) -> Tensor:
+        # The loss gives weight to 0 and 1 alone, but divides by every pixel.
+        loss = self.loss(pred, mark(sanitized, self.ignore_index), *args, **kwargs)
+        seen, skipped, _ = sanitized.counts.unbind()
+        return loss * (seen / (seen - skipped).clamp(min=1))

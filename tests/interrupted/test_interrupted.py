@@ -1,0 +1,246 @@
+"""Commands that write, ended at any moment, and run again."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from unittest.mock import patch
+
+import pytest
+from PIL import Image
+
+from mmguard import Tally
+from mmguard.cli import main
+from mmguard.files.whole import is_draft
+from mmguard.log.tally_log import TallyLog
+from mmguard.tools.exit_codes import INTERRUPTED
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+#: Of each signal. `make interrupted` asks for more.
+MOMENTS = int(os.environ.get('INTERRUPTED_MOMENTS', 2))
+#: When a page was written stands in it.
+_WHEN = re.compile(rb'\d{4}-\d\d-\d\d \d\d:\d\d')
+#: A fork has imported everything, so what is interrupted is the work.
+_FORK: Any = multiprocessing.get_context('fork')
+
+
+def check(words: Sequence[Any], place: Path, begun: Sequence[str] = ()) -> None:
+    """Interrupts a command at random moments and runs it again: the result is that of one that nobody disturbed.
+
+    After each interruption every file is whole, and no process is left. After the second run there is nothing else
+    than what the undisturbed run leaves. A moment is a number of calls and returns, not a time: a busy machine
+    interrupts at the same places.
+
+    Args:
+        words (list): The words of the command.
+        place (Path): Everything that it writes lies below: it is removed before each run.
+        begun (list[str]): Files, relative to ``place``, of which an interrupted run may leave another version.
+    """
+    command = [str(word) for word in words]
+    clear(place)
+    with patch.dict(os.environ, XDG_CACHE_HOME=str(place / 'cache')):
+        main(command)  # imports what it needs
+    clear(place)
+    code, calls = run(command, place)
+    whole = contents(place)
+    chance = random.Random(0)
+    for number in SIGNALS:
+        codes = set()
+        for moment in sorted(chance.randrange(calls) for _ in range(MOMENTS)):
+            case = f'{signal.Signals(number).name} after {moment} of {calls} calls'
+            clear(place)
+            codes.add(run(command, place, number, moment)[0])
+            left = contents(place)
+            other = {
+                name
+                for name, content in left.items()
+                if not (is_draft(name.split('/')[-1]) or name.startswith('tmp/') or whole.get(name) == content)
+            }
+            assert other <= {*begun}, f'{case}: {sorted(other)} are not whole'
+            assert run(command, place)[0] == code, case
+            again = contents(place)
+            assert again.keys() == whole.keys(), f'{case}: {sorted(again.keys() ^ whole.keys())}'
+            differing = [name for name in whole if again[name] != whole[name]]
+            assert not differing, f'{case}: {differing} differ: {_first_difference(again, whole, differing[0])}'
+        # Python ignores Ctrl-C in what it calls by itself, as `__del__`: the command goes on then.
+        ends = {INTERRUPTED, code} if number == signal.SIGINT else {-number}
+        assert codes <= ends, codes
+
+
+def _first_difference(one: Dict[str, bytes], other: Dict[str, bytes], name: str) -> Any:
+    lines = zip(one[name].splitlines(), other[name].splitlines())
+    return next((pair for pair in lines if pair[0] != pair[1]), 'one is longer')
+
+
+def run(command: List[str], place: Path, number: int = 0, moment: int = 0) -> Tuple[int, int]:
+    """The exit code of a command, below 0 where a signal ended it, and its calls; checked: no process is left."""
+    result, to_result = _FORK.Pipe(duplex=False)
+    process = _FORK.Process(target=_run, args=(command, place, number, moment, to_result))
+    process.start()
+    to_result.close()
+    try:
+        calls = result.recv()
+    except EOFError:  # it was ended
+        calls = 0
+    process.join(60)
+    assert process.exitcode is not None, 'it does not end'
+    deadline = time.monotonic() + 60
+    while _is_alive(process.pid):
+        assert time.monotonic() < deadline, 'processes are left'
+        time.sleep(0.01)
+    return int(process.exitcode), calls
+
+
+def clear(place: Path) -> None:
+    shutil.rmtree(place, ignore_errors=True)
+    for name in ('tmp', 'cache'):
+        (place / name).mkdir(parents=True)
+
+
+def contents(place: Path) -> Dict[str, bytes]:
+    """All files below a folder, and folders that are left in that of temporary files; not the user's cache."""
+    return dict(_contents(place))
+
+
+def _contents(place: Path) -> Iterator[Any]:
+    for path in sorted(place.rglob('*')):
+        name = path.relative_to(place).as_posix()
+        if path.is_file() and not name.startswith('cache/'):
+            yield name, _WHEN.sub(b'', path.read_bytes())
+        elif name.startswith('tmp/'):
+            yield name, b''
+
+
+def _run(command: List[str], place: Path, number: int, moment: int, to_result: Connection) -> None:
+    os.setsid()
+    os.environ.update(TMPDIR=str(place / 'tmp'), XDG_CACHE_HOME=str(place / 'cache'))
+    tempfile.tempdir = None
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)
+    sys.stdout, sys.stderr = open(1, 'w', closefd=False), open(2, 'w', closefd=False)  # noqa: SIM115
+    calls, group = 0, os.getpid()
+
+    def count(*_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if number and calls > moment:
+            sys.setprofile(None)
+            # Ctrl-C goes to all processes of a terminal, `kill` to one; a worker counts on where it was forked.
+            (os.killpg if number == signal.SIGINT else os.kill)(group, number)
+
+    try:
+        sys.setprofile(count)
+        code = main(command)
+    except KeyboardInterrupt:  # before it runs; Python itself ends so
+        code = INTERRUPTED
+    sys.setprofile(None)
+    to_result.send(calls)
+    sys.exit(code)
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture
+def voc(tmp_path: Path) -> Path:
+    root = tmp_path / 'VOC2007'
+    for name in ('Annotations', 'JPEGImages', 'ImageSets/Main'):
+        (root / name).mkdir(parents=True)
+    (root / 'ImageSets' / 'Main' / 'train.txt').write_text('\n'.join(map(str, range(16))))
+    for number in range(16):
+        box = '<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>90</xmax><ymax>30</ymax></bndbox>'
+        size = '<size><width>80</width><height>60</height></size>'
+        xml = f'<annotation>{size}<object><name>cat</name>{box}</object></annotation>'
+        (root / 'Annotations' / f'{number}.xml').write_text(xml)
+        Image.new('RGB', (80, 60)).save(root / 'JPEGImages' / f'{number}.jpg')
+    return root
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> Path:
+    path = tmp_path / 'in' / 'train.json'
+    path.parent.mkdir()
+    images = [dict(id=n, file_name=f'{n}.jpg', width=100, height=100) for n in range(200)]
+    annotations = [dict(id=n, image_id=n % 200, category_id=1, bbox=[50, 50, 60, 9], area=540) for n in range(2000)]
+    path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=[dict(id=1, name='cat')])))
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize('kind', ['maps', 'voc', 'coco'])
+def test_an_interrupted_fix_goes_on(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    target = request.getfixturevalue(kind)
+    options: List[Any] = ['--num-classes', 3] if kind == 'maps' else []
+    place = tmp_path / 'place'
+    check(['fix', target, '--out', place / 'out', *options], place, begun=['out/manifest.json'])
+
+
+@pytest.mark.parametrize('left', [['.manifest.json.part'], ['.manifest.json.ab12cd34.part', '.0.png.12ab34cd.part']])
+def test_a_folder_that_holds_nothing_but_what_was_begun_is_taken_over(
+    left: List[str], maps: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / 'out'
+    out.mkdir()
+    for name in left:
+        (out / name).write_bytes(b'half')
+    assert main(['fix', str(maps), '--out', str(out), '--num-classes', '3']) == 0
+    assert sorted(os.listdir(out)) == ['city_0', 'city_1', 'city_2', 'manifest.json']
+
+
+def test_what_an_interrupted_run_left_is_no_target(maps: Path, tmp_path: Path, capsys: Any) -> None:
+    command = ['fix', str(maps), '--out', str(tmp_path / 'out'), '--num-classes', '3', '--label-map', '0:1,1:0']
+    assert main(command) == 0
+    manifest = tmp_path / 'out' / 'manifest.json'
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), 'finished': False}))
+    assert main(['fix', str(tmp_path / 'out'), *command[2:3], str(tmp_path / 'again'), *command[4:]]) == 2
+    assert str(tmp_path / 'out') in capsys.readouterr().err
+    assert main(command) == 0
+    assert main(['fix', str(tmp_path / 'out'), *command[2:3], str(tmp_path / 'again'), *command[4:]]) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize('processes', [1, 2])
+def test_an_interrupted_scan_of_maps(processes: int, maps: Path, tmp_path: Path) -> None:
+    place = tmp_path / 'place'
+    out = ['--json', place / 'a.json', '--html', place / 'a.html']
+    check(['scan', maps, '--num-classes', 3, '--processes', processes, *out], place)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_an_interrupted_scan_of_annotations(tmp_path: Path) -> None:
+    images = [dict(id=n, file_name=f'{n}.jpg', width=100, height=100) for n in range(100)]
+    annotations = [dict(id=n, image_id=n % 100, category_id=1, bbox=[50, 50, 60, 60]) for n in range(500)]
+    path = tmp_path / 'train.json'
+    path.write_text(json.dumps(dict(images=images, annotations=annotations, categories=[dict(id=1, name='cat')])))
+    place = tmp_path / 'place'
+    check(['scan', path, '--json', place / 'a.json', '--html', place / 'a.html'], place)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_an_interrupted_report(tmp_path: Path) -> None:
+    log = TallyLog(str(tmp_path / 'run'), num_classes=19)
+    for iteration in range(1, 200):
+        log.write(iteration, [Tally(4096, skipped=3, values={77: 3}, source=f'{iteration % 9}.png')])
+    place = tmp_path / 'place'
+    check(['report', log.path, '--json', place / 'a.json', '--html', place / 'a.html'], place)
