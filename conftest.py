@@ -39,6 +39,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'findings/test_label_places.py',
         'findings/reports',
         'findings/situations',
+        'findings/test_one_fault.py',
         'end_to_end',
         'gpu',
         'hooks/test_warnings.py',

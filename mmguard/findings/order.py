@@ -31,11 +31,11 @@ ORDER: Tuple[str, ...] = (
     'MG140',  # names that the annotations lack
     'MG145',  # too small: every image is filtered out
     'MG173',  # boxes as fractions
+    'MG149',  # annotations of categories without a name
     'MG138',  # category ids as labels
     'MG178',  # the loader of the config reads other labels than the files hold
     'MG160',  # the background has a name
     'MG172',  # corners for x, y, width, height
-    'MG149',  # annotations of categories without a name
     'MG168',  # data.yaml
     # Numberings of well-known data sets before those that are only counted.
     'MG118',

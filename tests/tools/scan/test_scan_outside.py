@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, List, Tuple
 
 import pytest
 from PIL import Image
@@ -19,7 +19,8 @@ from mmguard.tools.scan.annotations.openimages import scan_openimages
 from mmguard.tools.scan.nnunet.cases import list_cases
 from mmguard.tools.scan.nnunet.spec import read_spec
 from mmguard.tools.scan.yolo.scan import yolo_sets
-from mmguard.tools.storage.files import Entry, Files
+from mmguard.tools.storage import systems
+from mmguard.tools.storage.files import FILES, Entry
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.
 NAMES = [
@@ -207,17 +208,8 @@ def test_a_dataset_json_leads_to_another_folder(tmp_path: Path, monkeypatch: pyt
         assert (case.images, faults, wrong) == ((str(tmp_path / 'b.png'),), [], [])
 
 
-class Far(Files):
-    """A server that lists what it likes."""
-
-    def __init__(self, entries: Dict[str, List[Entry]]) -> None:
-        self._entries = entries
-
-    def _list(self, folder: str) -> List[Entry]:
-        return self._entries[folder]
-
-
-def test_entries_behind_a_url_are_names() -> None:
+def test_entries_behind_a_url_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server lists what it likes."""
     names = ['a.png', '..', '.', '', '../b.png', '/etc/passwd']
-    far = Far({'s3://of-test-scan-outside/set': [Entry(name, name == '..') for name in names]})
-    assert [entry.name for entry in far.entries('s3://of-test-scan-outside/set')] == ['a.png']
+    monkeypatch.setattr(systems, 'list_folder', lambda url: [Entry(name, name == '..') for name in names])
+    assert [entry.name for entry in FILES.entries('s3://of-test-scan-outside/set')] == ['a.png']

@@ -18,8 +18,6 @@ from pycocotools import mask as encoder
 
 from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.findings.rules.labels.unusable_masks import UnusableMasks
-from mmguard.tools.scan.annotations import labelme_json, panoptic
 from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, Rle, mask_column
 from mmguard.tools.scan.annotations.datasets import datasets_of_config, scan_detection_config
@@ -129,13 +127,6 @@ def test_images_behind_the_annotations(tmp_path: Path) -> None:
     )
     facts = scan_coco(str(tmp_path / 'train.json'), masks=True).annotations
     assert facts.mask_faults == {OTHER_SIZE: 1}
-
-
-def test_every_fault_has_advice() -> None:
-    of_labelme = {labelme_json.SHORT, labelme_json.OTHER_POINTS, labelme_json.NO_MASK, labelme_json.NO_AREA}
-    names = ('NO_ENTRY', 'NO_PIXEL', 'OTHER_AREA', 'OTHER_SIZE', 'TWICE')
-    of_segments = {getattr(panoptic, name) for name in names}
-    assert set(UnusableMasks.part) == {*MASK_FAULTS[1:], *of_labelme, *of_segments}
 
 
 @given(
