@@ -42,6 +42,7 @@ LEFT = {
     'free_anchor/pointpillars_hv_regnet-3.2gf_fpn_head-free-anchor_sbn-all_8xb4-strong': 'Collect3D',
     'pointpillars/pointpillars_hv_secfpn_sbn-all_16xb2-2x_waymo': "keys=['points']",
     '': 'bbox_head.loss_cls',
+    **dict.fromkeys(['benchmark/', 'mvfcos3d/', 'parta2/', 'pv_rcnn/'], 'Head looks at its type'),
 }
 LABELS = {'gt_labels_3d', 'gt_bboxes_labels', 'pts_semantic_mask'}
 

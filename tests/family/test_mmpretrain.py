@@ -146,9 +146,9 @@ def test_an_invalid_label_is_followed_to_where_it_is_left_out(
         config.dump(str(file))
         main(['trace', str(file), '--sample', '1', '--json', '-'])
         story = json.loads(capsys.readouterr().out)
-        changed = {change['value'] for step in story['steps'] for change in step['changes']}
-        assert changed == {3}
-        assert (story['steps'][-1]['step'] == 'GuardClsLabels') is ends
+        assert story['invalid']['instances'] == [3]
+        changed = [step['step'] for step in story['steps'] if step['changes']]
+        assert (changed[-1:] == ['GuardClsLabels']) is ends
 
 
 Output = Any
@@ -169,7 +169,6 @@ def test_a_line_out_of_range_is_named(tmp_path: Path, capsys: Output) -> None:
     assert code == 1
     for number, label in PLANTED.items():
         assert re.search(rf'train\.txt\D+{number + 1}\b.*{name_of(number)} {label}\b', text)
-    assert "dict(type='GuardClsLabels', num_classes=3)" in text
 
 
 def test_clean_lines(tmp_path: Path, capsys: Output) -> None:
