@@ -234,7 +234,7 @@ def at_the_end_of(code: str) -> str:
 
 @pytest.mark.parametrize('name', ENDS)
 def test_the_process_ends_with_a_line(name: str, snapshot: Any) -> None:
-    snapshot('log', f'test_counts::test_the_process_ends_with_a_line {name}', at_the_end_of(ENDS[name]))
+    snapshot('log', f'test_loss_counts::test_the_process_ends_with_a_line {name}', at_the_end_of(ENDS[name]))
 
 
 @pytest.mark.parametrize(
