@@ -12,7 +12,6 @@ from mmguard.properties.program import Program, seed_all, total
 from mmguard.properties.result import Result, broken, holds, setting
 
 
-
 class Reached(NamedTuple):
     """Trace of one backward pass.
 

@@ -63,7 +63,9 @@ def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result
         for term, loss in losses.items():
             subject = f'{name}, {term}'
             if ignored != program.ignore_index:
-                results.append(not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}'))
+                results.append(
+                    not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}')
+                )
                 continue
             share = ignored_share(loss, scores)
             if share is None:

@@ -8,8 +8,23 @@ import importlib
 import os
 import random
 import sys
+import time
 from functools import wraps
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, TypeVar, cast
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 import torch
@@ -77,6 +92,7 @@ class Program:
 
     def __init__(self, tree: Mapping[str, Any], device: str = 'cpu', samples: int = 8) -> None:
         self.samples = samples
+        self.ends = float('inf')
         self.made: Dict[Any, Any] = {}
         self.device = device
         register()
@@ -113,6 +129,10 @@ class Program:
             self.config.get('default_scope') or 'mmengine'
         )
         return scope
+
+    def seconds_left(self) -> float:
+        """Return the seconds that the property at hand may still take."""
+        return self.ends - time.monotonic()
 
     # ---- data
 
@@ -190,6 +210,11 @@ class Program:
         space = self.spaces().pixels
         return VOID if space is None or space.ignore_index is None else space.ignore_index
 
+    def ignore_values(self) -> Tuple[int, ...]:
+        """Return the values of pixels that say nothing, as the config says it: no model is built."""
+        space = from_config(self.read).pixels
+        return (VOID,) if space is None or space.ignore_index is None else (VOID, space.ignore_index)
+
     @property
     def kind(self) -> str:
         """``'pixels'`` or ``'instances'``: the labels that the first sample carries."""
@@ -199,7 +224,7 @@ class Program:
 
     @once
     def template(self) -> Any:
-        """Return a packed sample of the data, or one with the fields that the pipeline asks for where they are missing."""
+        """Return a packed sample: of the data, or where they are missing one as the pipeline packs it."""
         try:
             sample = next(filter(None, self.load('train', 1)), None)
         except Exception:
@@ -403,7 +428,7 @@ def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side
         elif name == 'labels':
             fields[name] = torch.tensor(list(labels), dtype=torch.int64)
         elif name == 'masks':
-            fields[name] = make_masks(value, boxes, side)
+            fields[name] = make_masks(value, boxes, side, side)
         elif torch.is_tensor(value):
             fields[name] = value.new_zeros((number, *value.shape[1:]))
         else:
@@ -411,15 +436,15 @@ def make_instances(known: Any, boxes: Sequence[Box], labels: Sequence[int], side
     return InstanceData(**fields)
 
 
-def make_masks(known: Any, boxes: Sequence[Box], side: int) -> Any:
+def make_masks(known: Any, boxes: Sequence[Box], height: int, width: int) -> Any:
     """Return masks of the inside of boxes, of the class of known ones."""
     if hasattr(known, 'masks') and type(known).__name__ == 'PolygonMasks':
         outlines = [[np.array([x1, y1, x2, y1, x2, y2, x1, y2], np.float32)] for x1, y1, x2, y2 in boxes]
-        return type(known)(outlines, side, side)
-    planes = np.zeros((len(boxes), side, side), np.uint8)
+        return type(known)(outlines, height, width)
+    planes = np.zeros((len(boxes), height, width), np.uint8)
     for plane, (x1, y1, x2, y2) in zip(planes, boxes):
         plane[round(y1) : round(y2), round(x1) : round(x2)] = 1
-    return type(known)(planes, side, side)
+    return type(known)(planes, height, width)
 
 
 def labels_of(data_sample: Any) -> Set[int]:

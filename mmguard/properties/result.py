@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Sequence
+from types import MappingProxyType
+from typing import Any, List, Mapping, NamedTuple, Sequence
 
 #: What a property can say of a program, the worst first.
 OUTCOMES = BROKEN, SETTING, HOLDS, NOT_TESTED = ('broken', 'setting', 'holds', 'not tested')
@@ -21,7 +22,7 @@ class Result(NamedTuple):
     outcome: str
     subject: str = ''
     evidence: str = ''
-    data: Dict[str, Any] = {}
+    data: Mapping[str, Any] = MappingProxyType({})
 
     def __str__(self) -> str:
         return f'{self.subject}: {self.evidence}' if self.subject and self.evidence else self.subject or self.evidence

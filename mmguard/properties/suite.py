@@ -12,9 +12,14 @@ from mmguard.properties.worker import Failure, Worker
 
 #: Name, as ``--only`` takes it -> its module, and what must hold.
 PROPERTIES: Dict[str, Tuple[str, str]] = {
+    'move-together': ('moves_together', 'image and label move together'),
+    'samples-survive': ('samples_survive', 'every sample survives'),
     'labels-reach-outputs': ('label_outputs', 'each label reaches its output'),
     'ignored-weigh-nothing': ('ignored_elements', 'ignored elements weigh nothing'),
+    'same-labels': ('same_labels', 'training and validation see the same labels'),
     'empty-batch': ('empty_batch', 'an empty batch is a batch'),
+    'loader-batches': ('loader_batches', 'the batches that the loader can deliver'),
+    'full-marks': ('full_marks', 'the evaluator gives full marks to the truth'),
 }
 
 
@@ -36,7 +41,7 @@ class Tested(NamedTuple):
     seconds: float
 
 
-def test_program(
+def run_property(
     worker: Worker, tree: Mapping[str, Any], name: str, seconds: float, samples: int = 8, device: str = 'cpu'
 ) -> Tested:
     """Test a property of a config in a worker; a crash or a hang makes it *not tested*.
@@ -51,7 +56,7 @@ def test_program(
     """
     module, summary = PROPERTIES[name]
     began = time.monotonic()
-    reply = worker.ask(_check, dict(tree), module, samples, device, seconds=seconds)
+    reply = worker.ask(_check, dict(tree), module, samples, device, seconds, seconds=seconds)
     if reply.failure is not None:
         results = [not_tested('', f'the program {reply.failure}')]
     else:
@@ -65,7 +70,7 @@ def test_program(
 _programs: Dict[bytes, Any] = {}
 
 
-def _check(tree: Mapping[str, Any], module: str, samples: int, device: str) -> List[Result]:
+def _check(tree: Mapping[str, Any], module: str, samples: int, device: str, seconds: float) -> List[Result]:
     from mmguard.properties.program import Program, Unavailable
 
     key = pickle.dumps((tree, device))
@@ -73,9 +78,11 @@ def _check(tree: Mapping[str, Any], module: str, samples: int, device: str) -> L
         if key not in _programs:
             _programs.clear()
             _programs[key] = Program(tree, device, samples)
+        # What a property leaves is killed with its process: it ends by itself before.
+        _programs[key].ends = time.monotonic() + 0.7 * seconds
         found: List[Result] = importlib.import_module(f'mmguard.properties.{module}').check(_programs[key])
     except Unavailable as reason:
-        return [not_tested('', str(reason))]
+        found = [not_tested('', str(reason))]
     except Exception as error:
-        return [not_tested('', str(Failure.of(error)))]
-    return found
+        found = [not_tested('', str(Failure.of(error)))]
+    return [result._replace(data=dict(result.data)) for result in found]
