@@ -43,7 +43,7 @@ def _empty(program: Program, side: int, seed: int) -> Any:
         return program.pixels(np.full((side, side), program.ignore_index), seed)
     sample = program.instances([], [], side, seed)
     if 'gt_sem_seg' in sample['data_samples']:
-        for plane in sample['data_samples'].gt_sem_seg.all_values():
+        for plane in sample['data_samples'].gt_sem_seg.values():
             plane[:] = program.ignore_index
     return sample
 

@@ -186,7 +186,7 @@ def look(step: str, results: Any, ignored: Tuple[int, ...]) -> Optional[Seen]:
         boxes = instances.bboxes if instances is not None and 'bboxes' in instances else None
         masks = instances.masks if instances is not None and 'masks' in instances else None
         if packed is not None and 'gt_sem_seg' in packed:
-            label = next(iter(packed.gt_sem_seg.all_values())).squeeze().cpu().numpy()
+            label = next(iter(packed.gt_sem_seg.values())).squeeze().cpu().numpy()
     elif isinstance(results.get('gt_seg_map'), np.ndarray):
         label = results['gt_seg_map']
     if not isinstance(image, np.ndarray) or image.ndim not in (2, 3):

@@ -293,7 +293,7 @@ class Program:
                 planes = {
                     key: torch.zeros((*plane.shape[:-2], side, side), dtype=plane.dtype) for key, plane in value.items()
                 }
-                setattr(fresh, name, PixelData(**planes))
+                setattr(fresh, name, PixelData(metainfo=value.metainfo, **planes))
             elif name not in ('gt_instances', 'ignored_instances'):
                 setattr(fresh, name, copy.deepcopy(value))
         sample = {name: copy.deepcopy(value) for name, value in template.items() if name != 'inputs'}
@@ -453,7 +453,7 @@ def labels_of(data_sample: Any) -> Set[int]:
     if 'gt_instances' in data_sample and 'labels' in data_sample.gt_instances:
         found.update(data_sample.gt_instances.labels.tolist())
     if 'gt_sem_seg' in data_sample:
-        for plane in data_sample.gt_sem_seg.all_values():
+        for plane in data_sample.gt_sem_seg.values():
             found.update(torch.unique(plane).tolist())
     return found
 
