@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mmguard.properties.program import Program, Unavailable, watched
 from mmguard.properties.result import Result, broken, holds, not_tested
+from mmguard.properties.worker import Failure
 
 #: Share of the largest gradient elsewhere that rounding may leave.
 ROUNDING = 1e-6
@@ -53,8 +54,13 @@ def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result
         plane = next(iter(sample['data_samples'].gt_sem_seg.values()))
         plane[..., : side // 2] = program.ignore_index
         samples.append(sample)
-    with watched(heads) as seen:
-        losses = program.losses(samples, side)
+    try:
+        with watched(heads) as seen:
+            losses = program.losses(samples, side)
+    except Exception as error:
+        if side > program.side():
+            return []  # larger than the model was tried with
+        return [broken('the losses', f'fail where pixels are ignored: {Failure.of(error)}')]
     results = []
     for name, scores in seen:
         if not is_score_map(scores, heads[name], len(samples)):

@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from mmengine.config import Config, ConfigDict
 from mmengine.dataset import pseudo_collate
+from mmengine.logging import MessageHub
 from mmengine.model import revert_sync_batchnorm
 from mmengine.registry import DATASETS, METRICS, MODELS, DefaultScope
 from mmengine.structures import InstanceData, PixelData
@@ -96,6 +97,9 @@ class Program:
         self.made: Dict[Any, Any] = {}
         self.device = device
         register()
+        hub = MessageHub.get_current_instance()
+        for name, value in dict(iter=0, epoch=0, max_iters=1000, max_epochs=10).items():
+            hub.update_info(name, value)  # schedules of losses and preprocessors ask a runner for it
         self.config = Config(copy.deepcopy(dict(tree)))
         self._import_modules()
         self.read = ReadConfig(by_name(self.config.to_dict()))
