@@ -78,6 +78,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	tools/prose.sh
+	$(BIN)/python tools/style.py
 
 format: setup
 	$(BIN)/ruff format .

@@ -52,22 +52,22 @@ def describe_format(found: AnnotationFacts) -> str:
     return f'Draw one image with its boxes before you change any. {" ".join(asked)}' if asked else ''
 
 
-def corrections(rule: Rule, facts: Facts, boxes: int, why: str) -> Iterator[Edit]:
+def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
     """What may be done about boxes: another format where all of them fit it; only else what changes single ones.
 
     Args:
         boxes (int): How many are wrong.
-        why (str): What `mmguard fix` does with single ones.
+        title (str): What `mmguard fix` does with single ones.
     """
     found = annotations_of(facts.labels) if facts.labels is not None else AnnotationFacts()
     ways = fitting(found)
     if 'corners' in ways:
         question = 'Are all boxes x1, y1, x2, y2 (compare one with its image)?'
-        yield from rewrite(rule, facts, 'converts them', ASKS, question, boxes='corners')
+        yield from rewrite(rule, facts, 'Convert the boxes.', ASKS, question, boxes='corners')
     if ways or found.turned_boxes:
         return
     if not are_many(boxes, found):
-        yield from rewrite(rule, facts, why, SAFE)
+        yield from rewrite(rule, facts, title, SAFE)
     elif boxes == found.all_zero and found.format in JSON:
         question = 'Do the boxes 0, 0, 0, 0 stand for nothing that is in the image?'
-        yield from rewrite(rule, facts, why, ASKS, question)
+        yield from rewrite(rule, facts, title, ASKS, question)

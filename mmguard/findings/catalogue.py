@@ -60,7 +60,7 @@ def entries() -> List[Entry]:
         words = (severity, rule.summary, rule.why, '', rule.advice) if rule.code not in EXAMPLES else None
         if words is None:
             example = example_of(rule.code)
-            words = (example.severity, example.cause, rule.why, example.evidence, example.advice)
+            words = (example.severity, example.title, rule.why, example.evidence, example.advice)
         found.append(Entry(rule.code, list(rule.aliases), *words))
     return found
 

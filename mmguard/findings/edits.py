@@ -1,16 +1,16 @@
-"""What to write instead, as data: shown as text, written by `apply` and `fix`, and tried before it is offered."""
+"""Edits: what to write instead, as data. Screens and JSON read their fields; `apply` and `fix` write them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Type
 
-from mmguard.config.changes import changed
+from mmguard.config.changes import REMOVED, Changes, changed
 from mmguard.config.read import ReadConfig
 from mmguard.errors import CannotRun
 from mmguard.findings.environment import EnvironmentChanges
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, WARNING, Finding, shown
 from mmguard.findings.rule import Facts, FileChanges, Reread, Rule
 from mmguard.findings.search import search
 
@@ -21,34 +21,48 @@ SAFE, ASKS, MANUAL = ('safe', 'asks', 'manual')
 #: On a command line, in place of a number: every edit that asks nothing.
 ALL_SAFE = 'safe'
 
+#: Places of a config that a line names.
+_PLACES = 4
+
 
 @dataclass(frozen=True)
 class Edit:
     """One way to correct what a finding names.
 
     Args:
-        text (str): What to write, as it is shown; config lines and commands stand in backticks.
+        title (str): What is done, one sentence in the imperative.
         applicability (str): ``'safe'``, ``'asks'`` or ``'manual'``.
-        question (str): What the user must know, where it asks.
+        question (str): What the user must know, where it asks: answered by looking.
         config (tuple): Places of the config and what they become: (path, value), as ``config.changes.changed`` takes
             them.
         options (tuple): The same of what no config says: (name of a scan's option, value).
         files (tuple): Files of labels, and what becomes of them: (file or folder, ((option of `mmguard fix`, value),
             ...)). They are tried on copies.
         environment (tuple): What is installed, and what it becomes, as ``EnvironmentFacts.with_changes`` takes it.
+        lines (tuple[str]): Code to write by hand, where ``config`` does not say it in a line.
+        commands (tuple[str]): What to type into a shell.
+        notes (tuple[str]): What is worth knowing about it, a sentence each.
         number (int): By which it is asked for on a command line; 0: it has none.
         unlabelled (tuple[int]): Labels that, where the answer to the question is yes, stand for nothing: they may go.
     """
 
-    text: str
+    title: str
     applicability: str = ASKS
     question: str = ''
     config: Tuple[Tuple[str, Any], ...] = ()
     options: Tuple[Tuple[str, Any], ...] = ()
     files: FileChanges = ()
     environment: EnvironmentChanges = ()
+    lines: Tuple[str, ...] = ()
+    commands: Tuple[str, ...] = ()
+    notes: Tuple[str, ...] = ()
     unlabelled: Tuple[int, ...] = ()
     number: int = field(default=0, compare=False)
+
+    @property
+    def steps(self) -> List[str]:
+        """The commands to type and the lines to write."""
+        return [*self.commands, *(self.lines or config_lines(self.config))]
 
     def apply(self, facts: Facts) -> Optional[Facts]:
         """The facts as they will be; ``None`` where nobody can look again, or what was given does not allow it."""
@@ -67,6 +81,29 @@ class Edit:
                 return None
         environment = facts.environment and facts.environment.with_changes(self.environment)
         return facts._replace(labels=labels, config=config, options=options, environment=environment)
+
+
+def config_lines(changes: Changes) -> List[str]:
+    """Return changes of a config in lines, places with the same value in one.
+
+    Example:
+        >>> config_lines((('model.decode_head.num_classes', 3), ('model.auxiliary_head.num_classes', 3)))
+        ['num_classes=3 at model.decode_head, model.auxiliary_head']
+    """
+    lines: Dict[str, List[str]] = {}
+    for path, value in changes:
+        owner, dot, key = path.rpartition('.')
+        if value is REMOVED:
+            lines.setdefault(f'remove {key}', []).append(owner)
+        else:
+            lines.setdefault(f'{key}={shown(value)}' if dot else f'{key} = {shown(value)}', []).append(owner)
+    return [f'{line}{_at(owners)}' for line, owners in lines.items()]
+
+
+def _at(owners: Sequence[str]) -> str:
+    named = [owner for owner in dict.fromkeys(owners) if owner]
+    more = f' and {len(named) - _PLACES} more' if len(named) > _PLACES else ''
+    return f' at {", ".join(named[:_PLACES])}{more}' if named else ''
 
 
 class Split(NamedTuple):

@@ -60,8 +60,7 @@ def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Se
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
             edits.append(edit)
-    words = [f'{edit.question} {edit.text}'.strip() for edit in edits]
-    return replace(finding, edits=tuple(edits), advice=' Or: '.join(words) or rule.otherwise)
+    return replace(finding, edits=tuple(edits), advice=finding.advice if edits else rule.otherwise or finding.advice)
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = (), everything: bool = False) -> List[Type[Rule]]:

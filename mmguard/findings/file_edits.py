@@ -11,34 +11,33 @@ from mmguard.findings.views import annotations_of
 
 
 def rewrite(
-    rule: Rule, facts: Facts, why: str, applicability: str = ASKS, question: str = '', **options: Any
+    rule: Rule, facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
     """`mmguard fix` of the annotation files in which a rule finds something, in all splits; none where there is none.
 
     Args:
-        why (str): What it does, as the end of a sentence: 'leaves them out'.
+        title (str): What it does: 'Leave these boxes out.'
         options: Of the command, as ``FixOptions`` has them.
     """
     if facts.options.get('suffix'):
         options['suffix'] = facts.options['suffix']
-    yield from rewrite_files(facts, sources(rule, facts), why, applicability, question, **options)
+    yield from rewrite_files(facts, sources(rule, facts), title, applicability, question, **options)
 
 
 def rewrite_files(
-    facts: Facts, files: Sequence[str], why: str, applicability: str = ASKS, question: str = '', **options: Any
+    facts: Facts, files: Sequence[str], title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
     """`mmguard fix` of some annotation files."""
     if not files:
         return
     written = tuple((name, frozen(value)) for name, value in options.items())
-    commands = [
-        f'`{command(path, "fixed" if len(files) == 1 else f"fixed/{number}", options)}`'
+    commands = tuple(
+        command(path, 'fixed' if len(files) == 1 else f'fixed/{number}', options)
         for number, path in enumerate(files, 1)
-    ]
-    copies = 'the copy' if len(files) == 1 else 'the copies'
-    instead = f'in place of the {"original" if len(files) == 1 else "originals"}'
-    text = f'Write {" and ".join(commands)}, which {why}, and train with {copies} {instead}.'
-    yield Edit(text, applicability, question, files=tuple((path, written) for path in files))
+    )
+    changes = tuple((path, written) for path in files)
+    notes = ('Then train with the copies instead of the originals.',)
+    yield Edit(title, applicability, question, files=changes, commands=commands, notes=notes)
 
 
 def sources(rule: Rule, facts: Facts) -> List[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Tuple
 
 from mmguard.text.short import short
 from mmguard.text.words import counted
@@ -26,9 +25,9 @@ class Finding:
 
     Args:
         code (str): Stable code of the rule, ``MG101``.
-        cause (str): What is (probably) wrong, one line.
+        title (str): What is (probably) wrong, one line.
         evidence (str): What it rests on: values and counts, or a place of the config and what stands there.
-        advice (str): What to write instead; config lines and commands stand in backticks.
+        advice (str): What to do where no edit is offered.
         likelihood (float): In (0, 1], to rank findings.
         severity (str): One of ``SEVERITIES``.
         files (tuple[str]): The first files that show it.
@@ -41,7 +40,7 @@ class Finding:
     """
 
     code: str
-    cause: str
+    title: str
     evidence: str
     advice: str
     likelihood: float
@@ -55,12 +54,15 @@ class Finding:
     edits: Tuple[Edit, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
-        return f'{self.code} {self.cause} Seen: {self.evidence}. {self.advice}'
+        return f'{self.code} {self.title} Seen: {self.evidence}. {self.next_step}'
 
     @property
-    def lines(self) -> List[str]:
-        """The config lines and commands of the advice, as they are to be written."""
-        return re.findall(r'`([^`]+)`', self.advice)
+    def next_step(self) -> str:
+        """The first edit in one line, or the advice if there is no edit."""
+        if not self.edits:
+            return self.advice
+        edit = self.edits[0]
+        return ' '.join(filter(None, (edit.question, edit.title, '; '.join(edit.steps))))
 
 
 def shown(value: Any) -> str:

@@ -49,7 +49,8 @@ def mmcv_again(environment: EnvironmentFacts) -> Edit:
         command = command.replace('pip install', 'pip install --no-build-isolation')
     installed = list(environment.installed('mmcv')) or [becomes[0]]
     return Edit(
-        f'`pip uninstall -y {" ".join(installed)}`, then `{command}`',
+        'Reinstall mmcv.',
         SAFE,
         environment=(*((one, None) for one in installed), becomes),
+        commands=(f'pip uninstall -y {" ".join(installed)}', command),
     )

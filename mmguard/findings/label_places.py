@@ -52,9 +52,8 @@ def set_places(
         )
         if any(place is None for _, place in chosen):
             continue
-        lines = [f'`{path}={value!r}`' for path, value in changes]
         question = f'Are the label maps the files {os.path.join(first.seg_map_path, "*" + first.seg_map_suffix)}?'
-        yield Edit(f'Write {" and ".join(lines)}.', ASKS, question, changes)
+        yield Edit('Set the folder and the suffix of the label maps.', ASKS, question, changes)
 
 
 def _like(first: Place, places: Sequence[Place]) -> Optional[Place]:

@@ -15,8 +15,8 @@ from mmguard.findings.file_edits import command, frozen
 from mmguard.findings.label_places import SUFFIX
 from mmguard.findings.rule import Facts
 from mmguard.findings.usual_edits import (
+    both,
     map_labels,
-    one_sentence,
     reduce_zero_label,
     set_classes,
     set_ignore_index,
@@ -52,7 +52,7 @@ def renumbered(
         unlabelled (list[int]): Labels of now that stand for nothing, if the answer is yes.
     """
     if facts.config is not None and facts.config.is_old:  # mmcv 1.x knows no guard
-        yield from converted_files(facts, 'Write the files anew', applicability, question, label_map=dict(table))
+        yield from converted_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
         return
     outside = facts
     if len(set(table.values())) > 1 and _ignored_class(facts) in table.values():
@@ -60,8 +60,8 @@ def renumbered(
     for splits in _ways(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
         label_map = _of_files(outside, dict(dict(edit.options)['label_map']))
-        edit = replace(edit, text=edit.text[:-1] + _elsewhere(outside, label_map))
-        yield edit if outside is facts else both(edit, set_ignore_index(facts, VOID))
+        edit = replace(edit, notes=_elsewhere(outside, label_map))
+        yield edit if outside is facts else _ignoring(facts, edit)
 
 
 def shifted(
@@ -72,9 +72,13 @@ def shifted(
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
             table = {value: value - 1 for value in stored_in_all(facts) if 0 < value < 255}
-            in_mmseg = 'In an mmseg config write `reduce_zero_label=True` in the data sets of all splits'
-            edit = replace(edit, text=in_mmseg + _elsewhere(_ignoring_void(facts), {0: VOID, **table}))
-        yield edit if _ignored_class(facts) is None else both(edit, set_ignore_index(facts, VOID))
+            edit = replace(edit, notes=_elsewhere(_ignoring_void(facts), {0: VOID, **table}))
+        yield edit if _ignored_class(facts) is None else _ignoring(facts, edit)
+
+
+def _ignoring(facts: Facts, edit: Edit) -> Edit:
+    """Return an edit together with 255 as the ignored label."""
+    return both(edit, set_ignore_index(facts, VOID), f'{edit.title} Ignore {VOID}.')
 
 
 def _of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
@@ -104,22 +108,22 @@ def _ways(facts: Facts) -> List[Tuple[str, ...]]:
     return [read] if len(named) == 1 else [read, named[0]]
 
 
-def _elsewhere(facts: Facts, table: Mapping[int, int]) -> str:
-    """The end of a sentence: who trains with something else writes the files anew."""
+def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
+    """Return what to do without OpenMMLab; nothing if there is a config of it."""
     folders = _folders(facts)
     if facts.config is not None or facts.labels is None or not folders:
-        return '.'
+        return ()
     if len(table) > _IN_COMMANDS['label_map']:
         if facts.options.get('reduce_zero_label'):
-            return '.'  # the map that is shown applies behind the shift
+            return ()  # the map that is shown applies after the shift
         size = max(VOID, *table) + 1
         return (
-            f'; without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
-            f'label_map.items(): table[value] = label`, and read `label = table[label]`.'
+            f'Without OpenMMLab make a table of it, `table = np.arange({size})` and `for value, label in '
+            f'label_map.items(): table[value] = label`, and read `label = table[label]`.',
         )
     options = {'label_map': table, **_suffix(facts.labels)}
     typed = _command(folders[0], facts.labels, facts.labels.num_classes, options)
-    return f'; without OpenMMLab write the files anew: `{typed}`.'
+    return (f'Without OpenMMLab, rewrite the files: `{typed}`.',)
 
 
 def more_classes(
@@ -132,27 +136,16 @@ def more_classes(
         return edit
     names = [*first, *names]
     listed = set_classes(facts, [*names, *(f'class {label}' for label in range(len(names), number))])
-    return both(edit, listed)
-
-
-def both(one: Edit, other: Edit) -> Edit:
-    """Two edits as one."""
-    return replace(
-        one,
-        text=one_sentence(one.text, other.text),
-        config=(*one.config, *other.config),
-        options=(*one.options, *other.options),
-        unlabelled=(*one.unlabelled, *other.unlabelled),
-    )
+    return both(edit, listed, f'Count {number} classes in every head and guard, and list their names.')
 
 
 def converted_files(
-    facts: Facts, text: str, applicability: str = ASKS, question: str = '', **options: Any
+    facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """The files of all splits written anew by `mmguard fix`; nothing where it cannot be said which.
+    """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if it is not known which.
 
     Args:
-        text (str): What is done to them.
+        title (str): What is done to them.
         options: Of `mmguard fix`: ``label_map``, ``colours``, ``threshold``.
     """
     labels, folders = facts.labels, _folders(facts)
@@ -162,19 +155,18 @@ def converted_files(
     options.update(_suffix(labels))
     pairs = {name: frozen(value) for name, value in options.items()}
     written = tuple(sorted({'num_classes': classes, 'ignore_index': _void(labels), **pairs}.items()))
-    commands = ', '.join(f'`{_command(folder, labels, classes, options)}`' for folder in folders)
-    endings = _endings(facts.config, folders)
+    commands = tuple(_command(folder, labels, classes, options) for folder in folders)
     if facts.config is None:
-        then = 'then name the new folder, and `.png`'
+        notes = ['Then train with the new folder, whose files are PNG.']
     else:
         where = 'ann_dir' if facts.config.is_old else 'data_prefix'
-        then = f'then name the new folder in `{where}`, or put the copies in place of the originals'
-        then += f', and write {" and ".join(f"`{path}={value!r}`" for path, value in endings)}' if endings else ''
+        notes = [f'Then name the new folder in {where}, or replace the originals by the copies.']
     long = [name for name, most in _IN_COMMANDS.items() if len(options.get(name, ())) > most]
     if long:
-        text += f' ({long[0]}.json holds the whole table, as it stands in this edit in `mmguard scan --json`)'
+        notes.append(f'{long[0]}.json is the whole table: `mmguard scan --json` has it in this edit.')
     changes = tuple((folder, written) for folder in folders)
-    yield Edit(f'{text}: {commands}, {then}.', applicability, question, endings, files=changes)
+    endings = _endings(facts.config, folders)
+    yield Edit(title, applicability, question, endings, files=changes, commands=commands, notes=tuple(notes))
 
 
 def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:

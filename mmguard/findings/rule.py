@@ -20,7 +20,6 @@ from typing import (
     Tuple,
 )
 
-from mmguard.config.changes import Changes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
@@ -68,8 +67,18 @@ class Facts(NamedTuple):
     ranks: Tuple[RankFacts, ...] = ()
 
 
+class Example(NamedTuple):
+    """The smallest wrong example of a rule, and the right one: a line or two of a config, a label list, a command."""
+
+    wrong: str
+    right: str
+
+
 class Rule:
-    """One kind of mistake: a subclass in a file of its own.
+    """One kind of mistake: a subclass in a file of its own, with one text.
+
+    ``title`` and ``advice`` are templates: ``{num_classes}`` is filled in with the words of a finding, so a brace is
+    written twice. They are whole sentences, which can be translated.
 
     A rule speaks where it is sure. What only invalid labels would bring out is ``on_request``: official configs, as
     they were written, must pass without a false alarm.
@@ -79,12 +88,19 @@ class Rule:
     code: ClassVar[str]
     #: Codes of rules that were joined with this one: `mmguard explain` still knows them.
     aliases: ClassVar[Tuple[str, ...]] = ()
-    #: What is wrong, one line.
+    #: What it finds, one line.
     summary: ClassVar[str]
-    #: What happens to those who leave it.
+    #: What a finding says, with its numbers; empty: the summary.
+    title: ClassVar[str] = ''
+    #: Why it matters: what happens if it stays.
     why: ClassVar[str]
-    #: What to write instead.
+    example: ClassVar[Example]
+    #: What it does not see, or may take for a mistake.
+    limits: ClassVar[str] = ''
+    #: What to do where no edit is offered.
     advice: ClassVar[str]
+    #: The same for plain PyTorch; empty: not looked for there.
+    pytorch: ClassVar[str] = ''
     severity: ClassVar[str] = ERROR
     #: The fields of ``Facts`` that it looks at; where none of them is known it is not asked.
     looks_at: ClassVar[Tuple[str, ...]] = ()
@@ -97,9 +113,7 @@ class Rule:
     #: Whether the advice is right for the files at hand alone: where all splits are known, nothing but an edit will do.
     only_edits: ClassVar[bool] = False
     #: What is said in place of the advice where edits were tried and none holds.
-    otherwise: ClassVar[str] = (
-        'None of the usual corrections leaves labels and config right: look at what is named above.'
-    )
+    otherwise: ClassVar[str] = ''
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         """The findings that the facts support."""
@@ -108,6 +122,35 @@ class Rule:
     def edits(self, finding: Finding, facts: Facts) -> Iterable[Edit]:
         """What may be written instead, the likeliest first. Each is tried before it is offered."""
         return finding.candidates
+
+    def report(
+        self,
+        evidence: str,
+        words: Optional[Mapping[str, Any]] = None,
+        title: str = '',
+        severity: Optional[str] = None,
+        edits: Sequence[Edit] = (),
+        **more: Any,
+    ) -> Finding:
+        """Return a finding of this rule.
+
+        Args:
+            evidence (str): What it rests on.
+            words (dict, optional): What fills in title and advice.
+            title (str): Another template of this rule than its ``title``.
+            severity (str, optional): Another severity than that of the rule.
+            edits (list[Edit]): What may be written instead.
+            more: More of ``Finding``: ``files``, ``places``, ``value``.
+        """
+        words = words or {}
+        return self.found(
+            (title or self.title or self.summary).format(**words),
+            evidence,
+            self.advice.format(**words),
+            severity,
+            edits,
+            **more,
+        )
 
     def found(
         self,
@@ -118,9 +161,8 @@ class Rule:
         edits: Sequence[Edit] = (),
         **more: Any,
     ) -> Finding:
-        """A finding of this rule. Where it has ``edits``, they are the advice."""
+        """Return a finding of this rule."""
         severity = severity or self.severity
-        advice = advice or ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits)
         more = {'likelihood': LIKELIHOODS[severity], 'explains': self.explains, **more}
         return Finding(
             self.code, cause, evidence, advice or self.advice, severity=severity, candidates=tuple(edits), **more
@@ -139,14 +181,15 @@ class ConfigRule(Rule):
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         # What is wrong with val is mostly wrong with test, too: one finding, both places.
-        merged: Dict[Tuple[str, ...], Finding] = {}
+        merged: Dict[Tuple[Any, ...], Finding] = {}
         for found in self.look(facts.config) if facts.config is not None else ():
-            key = (found.severity, repr(found.value), found.cause, found.advice)
+            ways = tuple((edit.title, edit.question) for edit in found.candidates)
+            key = (found.severity, repr(found.value), found.title, found.advice, ways)
             places, candidates = found.places, found.candidates
             if key in merged:
                 places = (*merged[key].places, *places)
                 both = zip(merged[key].candidates, candidates)
-                candidates = tuple(replace(one, config=_united(one.config, other.config)) for one, other in both)
+                candidates = tuple(_united(one, other) for one, other in both)
             evidence = f'{" and ".join(places)} = {shown(found.value)}'
             likelihood = found.likelihood if facts.labels is None else self.weigh(found, facts.labels)
             merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, likelihood=likelihood)
@@ -155,6 +198,19 @@ class ConfigRule(Rule):
     def weigh(self, found: Finding, labels: LabelFacts) -> float:
         """How likely a finding is what ended the training."""
         return found.likelihood
+
+    def report_at(
+        self,
+        path: str,
+        value: Any,
+        words: Optional[Mapping[str, Any]] = None,
+        title: str = '',
+        severity: Optional[str] = None,
+        edits: Sequence[Edit] = (),
+    ) -> Finding:
+        """Return a finding of this rule at one place of the config, whose value is there."""
+        evidence = f'{path} = {shown(value)}'
+        return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
     def at(
         self,
@@ -170,8 +226,13 @@ class ConfigRule(Rule):
         return self.found(message, evidence, advice, severity, edits, places=(path,), value=value)
 
 
-def _united(one: Changes, other: Changes) -> Changes:
-    return (*one, *(change for change in other if change not in one))
+def _united(one: Edit, other: Edit) -> Edit:
+    """Return the same edit at the places of both."""
+    return replace(
+        one,
+        config=(*one.config, *(change for change in other.config if change not in one.config)),
+        lines=tuple(dict.fromkeys((*one.lines, *other.lines))),
+    )
 
 
 class DataRule(Rule):
@@ -203,7 +264,7 @@ class DataRule(Rule):
         words = {**common_words(labels), **self.words(labels)}
         yield Finding(
             code=self.code,
-            cause=self.summarise(labels).format(**words),
+            title=self.summarise(labels).format(**words),
             evidence=self.evidence(labels),
             advice=_of_guard(self.advise(labels), labels).format(**words),
             likelihood=min(likelihood, 1.0),
@@ -219,7 +280,7 @@ class DataRule(Rule):
         return self.explains
 
     def summarise(self, facts: LabelFacts) -> str:
-        return self.summary
+        return self.title or self.summary
 
     def advise(self, facts: LabelFacts) -> str:
         return self.advice

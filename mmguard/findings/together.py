@@ -70,7 +70,7 @@ def as_one(edits: Sequence[Edit], config: Optional[ReadConfig] = None) -> Edit:
         for path, options in edit.files:
             files.setdefault(path, {}).update(options)
     return Edit(
-        ' '.join(edit.text for edit in edits),
+        ' '.join(edit.title for edit in edits),
         config=() if config is None else _merged(edits, config.written),
         options=tuple(change for edit in edits for change in edit.options),
         files=tuple((path, tuple(options.items())) for path, options in files.items()),

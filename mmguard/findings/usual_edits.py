@@ -6,21 +6,20 @@ Each takes the facts and returns an :class:`~mmguard.findings.edits.Edit`; wheth
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.changes import Changes, changed
-from mmguard.config.class_weights import expected_weights, fitting, written
+from mmguard.config.class_weights import expected_weights, fitting
 from mmguard.config.guards import guarded_loss, misfits, reported, unguarded_evaluation
 from mmguard.config.head_classes import classes_in, counts, one_hot_counts, training_data
 from mmguard.config.ignored import Ignored, ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit
+from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, config_lines
 from mmguard.findings.rule import Facts
 from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, trained
-from mmguard.text.words import counted, plural, sentences
+from mmguard.text.words import counted, plural
 
 #: mmseg's class for data of one's own, as configs of the new style name it.
 BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
@@ -33,10 +32,10 @@ def set_num_classes(facts: Facts, number: int, applicability: str = ASKS, questi
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
-    where = f' ({", ".join(path for path, _ in places[:4])})' if places else ''
-    text = f'Write `num_classes={number}` in every head and guard{where}.'
-    found = with_followers(facts.config, Edit(text, applicability, question, places))
-    return replace(found, options=(('num_classes', number),))
+    edit = Edit('Set num_classes in every head and guard.', applicability, question, places)
+    found = with_followers(facts.config, edit)
+    lines = () if places else (f'num_classes={number}',)
+    return replace(found, options=(('num_classes', number),), lines=lines)
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], applicability: str = ASKS, question: str = '') -> Edit:
@@ -45,12 +44,8 @@ def set_heads(config: ReadConfig, numbers: Mapping[str, int], applicability: str
     Args:
         numbers (dict[str, int]): Place, as ``model.panoptic_head.num_things_classes`` -> number.
     """
-    lines: Dict[str, List[str]] = {}
-    for path, number in numbers.items():
-        owner, _, key = path.rpartition('.')
-        lines.setdefault(f'{key}={number}', []).append(owner)
-    text = ' and '.join(f'`{line}` at {", ".join(owners)}' for line, owners in lines.items())
-    return with_followers(config, Edit(f'Write {text}.', applicability, question, tuple(numbers.items())))
+    edit = Edit('Set the number of classes of these heads.', applicability, question, tuple(numbers.items()))
+    return with_followers(config, edit)
 
 
 def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
@@ -59,7 +54,6 @@ def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
         return edit
     after = changed(config, edit.config)
     more: List[Tuple[str, Any]] = []
-    texts: List[str] = []
     asks = False
     touched = {path.rpartition('.')[0] for path, _ in edit.config}
     for loss in losses(after):
@@ -69,21 +63,19 @@ def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
         if isinstance(weights, (list, tuple)) and expected not in (None, len(weights)):
             new, follows = fitting(weights, expected or 0, extra)
             more.append((loss.at('class_weight'), new))
-            texts.append(f'`class_weight={written(new)}`{"" if follows else " (then the weights that you want)"}')
             asks = asks or not follows
         own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
         if isinstance(own, int) and of_head is not None and own != of_head:
             more.append((loss.at('num_classes'), of_head))
-            texts.append(f'`num_classes={of_head}` in {loss.name}')
     more += [(guard.at('num_classes'), number) for guard, number, _ in misfits(after)]
     more += one_hot_counts(after)
-    also = f'write {", ".join(dict.fromkeys(texts))} with it.'
     return replace(
         edit,
-        text=one_sentence(edit.text, also) if texts else edit.text,
         applicability=ASKS if asks else edit.applicability,
         question=edit.question or ('Which weight has each class?' if asks else ''),
         config=(*edit.config, *more),
+        lines=(*edit.lines, *config_lines(tuple(more))) if edit.lines else (),
+        notes=(*edit.notes, *['Write the weights that you want in class_weight.'] * asks),
     )
 
 
@@ -97,8 +89,9 @@ def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, questi
             if place.value != value and place.path != place.part.path  # some know but one value
             for change in _said(place, value)
         )
-    where = f' at {", ".join(path for path, _ in places[:4])}' if places else ' in the head, the losses and the metric'
-    return Edit(f'Write `ignore_index={value}`{where}.', applicability, question, places, (('ignore_index', value),))
+    title = 'Set the same ignore_index in the head, the losses and the metric.'
+    lines = () if places else (f'ignore_index={value}',)
+    return Edit(title, applicability, question, places, (('ignore_index', value),), lines=lines)
 
 
 def map_labels(
@@ -126,18 +119,24 @@ def map_labels(
     places = () if facts.config is None else tuple(_with_guard(facts.config, guard, splits))
     moved = tuple(sorted(_followed(known, table).items()))
     if facts.config is None and known:
-        text = f'Write `label_map={as_map(dict(moved))}`.'
+        title, line = 'Map these values to the labels.', f'label_map={as_map(dict(moved))}'
     else:
         shown = f'num_classes={classes}, ' if classes < 256 else ''
         shown += f'ignore_index={guard["ignore_index"]}, ' if guard.get('ignore_index') not in (None, 255) else ''
-        guard_text = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
-        text = f'Directly after LoadAnnotations, in the pipeline{of_splits(splits)}, write `{guard_text}`.'
-    return Edit(text, applicability, question, places, (('label_map', moved),), unlabelled=tuple(unlabelled))
+        title = f'Map these values right after LoadAnnotations, in the pipelines of {name_splits(splits)}.'
+        line = f"dict(type='GuardSegLabels', {shown}label_map={as_map(table, len(table))})"
+    options = (('label_map', moved),)
+    return Edit(title, applicability, question, places, options, lines=(line,), unlabelled=tuple(unlabelled))
 
 
-def of_splits(splits: Sequence[str]) -> str:
-    """In words: ``'s of all splits'`` where none is named."""
-    return f' of {" and ".join(splits)}' if splits else 's of all splits'
+def name_splits(splits: Sequence[str]) -> str:
+    """Return the splits in words.
+
+    Example:
+        >>> name_splits(['train', 'val']), name_splits([])
+        ('train and val', 'all splits')
+    """
+    return ' and '.join(splits) or 'all splits'
 
 
 def _followed(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
@@ -164,15 +163,14 @@ def reduce_zero_label(
         for t in pipeline
         if t.name == 'LoadAnnotations' and t.says('reduce_zero_label') and (not splits or t.split in splits)
     ]
-    places += loaders
-    # Where it says nothing, it takes the data set's.
-    too = ' and in LoadAnnotations' if loaders else ''
+    places += loaders  # where it says nothing, it takes the data set's
     return Edit(
-        f'Write `reduce_zero_label={switch}` in the data set{too}{of_splits(splits)}.',
+        f'{"Set" if switch else "Unset"} reduce_zero_label in the data sets of {name_splits(splits)}.',
         applicability,
         question,
         tuple(places),
         (('reduce_zero_label', switch),),
+        lines=() if places else (f'reduce_zero_label={switch}',),
         unlabelled=tuple(unlabelled),
     )
 
@@ -181,10 +179,9 @@ def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, q
     """``metainfo.classes`` of every data set, the palette of its own left out."""
     sets = datasets(facts.config) if facts.config is not None else ()
     places = tuple(change for dataset in sets for change in named(dataset, names))
-    said = f'classes={listed(names)}'
-    said = said if facts.config is not None and facts.config.is_old else f'metainfo=dict({said})'
-    text = f'Write `{said}` in the data sets of all splits.'
-    return Edit(text, applicability, question, places)
+    line = f'classes={listed(names)}'
+    line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
+    return Edit('List the classes in the data sets of all splits.', applicability, question, places, lines=(line,))
 
 
 def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
@@ -194,9 +191,7 @@ def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, questio
     if all(count.value == len(names) for count in heads):
         return found
     follow = set_num_classes(facts, len(names), applicability, question)
-    return replace(
-        follow, text=one_sentence(found.text, follow.text), config=(*found.config, *follow.config), options=()
-    )
+    return replace(both(found, follow, 'List the classes in the data sets, and count them in every head.'), options=())
 
 
 def listed(names: Sequence[str]) -> str:
@@ -244,13 +239,11 @@ def with_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
     )
     if not heads and not others:
         return [move]
-    follow = set_heads(config, heads)
-    texts = [move.text, *([follow.text] if heads else []), *(['Write the same list in every split.'] if others else [])]
-    whole = Edit(
-        reduce(one_sentence, texts),
-        ASKS,
-        f'Are these all classes of your data, {len(classes)}?',
-        (*move.config, *(follow.config if heads else ()), *others),
+    rest = Edit('', config=(*set_heads(config, heads).config, *others))
+    whole = replace(
+        both(move, rest, f'{move.title} Set the same classes in every head and split.'),
+        applicability=ASKS,
+        question=f'Are these all classes of your data, {len(classes)}?',
     )
     return [move, whole]
 
@@ -266,11 +259,7 @@ def without_first(config: ReadConfig, question: str) -> Optional[Edit]:
     parts = [reduce_zero_label(facts, True), set_classes(facts, names[1:]), set_heads(config, heads)]
     parts.append(set_ignore_index(facts, VOID))
     changes = tuple(change for part in parts for change in part.config)
-    text = (
-        f'Write `reduce_zero_label=True`, remove {names[0]!r} from the class list, and write `num_classes='
-        f'{len(names) - 1}` in every head and `ignore_index={VOID}` everywhere.'
-    )
-    return Edit(text, ASKS, question, changes)
+    return Edit(f'Take {names[0]!r} out of the classes, and ignore the label 0.', ASKS, question, changes)
 
 
 def heads_or_list(
@@ -309,12 +298,8 @@ def heads_or_list(
     elif in_files:
         names = set_classes(facts, in_files)
         follow = set_heads(config, dict.fromkeys(wanted, len(in_files)))
-        yield replace(
-            names,
-            text=one_sentence(names.text, follow.text),
-            question='Do you train all categories of the file?',
-            config=(*names.config, *follow.config),
-        )
+        edit = both(names, follow, 'List the categories of the file as classes, and count them in the heads.')
+        yield replace(edit, question='Do you train all categories of the file?')
     elif elsewhere is not None:
         yield set_classes(facts, elsewhere, SAFE)
     else:
@@ -334,11 +319,12 @@ def _own_names(config: ReadConfig, number: int) -> Edit:
     names = tuple(f'class {label}' for label in range(number))
     by_name = config.framework == 'mmdet'
     return Edit(
-        f'Write metainfo=dict(classes=...) with your {counted(number, "name")} in the data sets of all splits, inside '
-        f'of wrappers{"; `mmguard scan CONFIG` reads the names of the file" if by_name else ""}.',
+        'List the names of your classes in the data sets of all splits, inside of wrappers.',
         MANUAL if by_name else ASKS,  # by its name an annotation is found
         f'Is this data of your own, and how are its {counted(number, "class")} called?',
         tuple(change for dataset in datasets(config) for change in named(dataset, names)),
+        lines=(f'metainfo=dict(classes=({number} names))',),
+        commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file
     )
 
 
@@ -354,8 +340,9 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
         guard.pop('label_map', None)
     places = {step.owner.path: step.owner for pipeline in found for step in pipeline if step.owner is not None}
     changes = tuple((part.at('pipeline'), [*part.config['pipeline'], dict(guard)]) for part in places.values())
-    text = f'Add `{as_code(guard)}` at the end of the pipeline, after the Pack transform.'
-    return Edit(text, SAFE, '', (*reported(config), *changes))
+    title = 'Add a guard at the end of the pipeline, after the Pack transform.'
+    line = f'{as_code(guard)} at the end of {", ".join(part.at("pipeline") for part in places.values())}'
+    return Edit(title, SAFE, '', (*reported(config), *changes), lines=(line,))
 
 
 def with_evaluation(facts: Facts, edit: Edit) -> Edit:
@@ -373,25 +360,24 @@ def with_evaluation(facts: Facts, edit: Edit) -> Edit:
     missing = list(unguarded_evaluation(after))
     if not missing or any(unguarded_evaluation(facts.config)):  # that is a finding of its own
         return edit
-    more: Changes = ()
     for found in missing:
-        more += guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others).config
-    where = ', '.join(dict.fromkeys(found.dataset.at('pipeline') for found in missing))
-    also = f'add the guard `{missing[0].guard}` at the end of {where}, too.'
-    return replace(edit, text=one_sentence(edit.text, also), config=(*edit.config, *more))
+        guard = guard_pipelines(after, [found.pipeline], found.guard, with_map=not facts.others)
+        edit = both(edit, guard, edit.title)
+    return edit
 
 
-def one_sentence(first: str, second: str) -> str:
-    """Two instructions as one, for neither is right without the other; what is only worth knowing comes behind.
-
-    Example:
-        >>> one_sentence('Write `a`. It is short.', 'Write `b` in every head.')
-        'Write `a`, and write `b` in every head. It is short.'
-    """
-    parts = sentences(first)
-    place = next((n for n, part in enumerate(parts) if '`' in part), 0)
-    parts[place] = f'{parts[place][:-1]}, and {second[0].lower()}{second[1:]}'
-    return ' '.join(parts)
+def both(one: Edit, other: Edit, title: str) -> Edit:
+    """Return two edits as one, for neither is right without the other."""
+    return replace(
+        one,
+        title=title,
+        config=(*one.config, *other.config),
+        options=(*one.options, *other.options),
+        commands=(*one.commands, *other.commands),
+        lines=(*(one.lines or config_lines(one.config)), *(other.lines or config_lines(other.config))),
+        notes=(*one.notes, *other.notes),
+        unlabelled=(*one.unlabelled, *other.unlabelled),
+    )
 
 
 def as_code(part: Mapping[str, Any]) -> str:
@@ -399,13 +385,13 @@ def as_code(part: Mapping[str, Any]) -> str:
     return f'dict({", ".join(f"{key}={value!r}" for key, value in part.items())})'
 
 
-def guarded(config: ReadConfig, paths: Iterable[str], text: str, question: str = '') -> Edit:
-    """Guarded losses in place of those at some paths."""
+def guarded(config: ReadConfig, paths: Iterable[str], title: str, question: str = '') -> Edit:
+    """Return an edit with guarded losses in place of those at some paths."""
     wanted = set(paths)
     swapped = tuple(
         (loss.path, guarded_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted
     )
-    return Edit(text, ASKS if question else SAFE, question, (*reported(config), *swapped))
+    return Edit(title, ASKS if question else SAFE, question, (*reported(config), *swapped))
 
 
 def _said(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
@@ -456,7 +442,4 @@ def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = AS
         for dataset in datasets(config)
         if dataset.split == 'train'
     )
-    where = ', '.join(path for path, _ in places[:4])
-    if places and places[0][0].endswith(f'.{key}'):
-        return Edit(f'Write `{key}={value!r}` at {where}.', applicability, question, places)
-    return Edit(f'Write `filter_cfg=dict({key}={value!r})` at {where}.', applicability, question, places)
+    return Edit(f'Set {key} of the training data sets.', applicability, question, places)

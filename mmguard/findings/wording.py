@@ -1,4 +1,4 @@
-"""Findings for readers and for programs."""
+"""Findings as text and as JSON."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from dataclasses import replace
 from typing import Any, Dict, List, Sequence
 
 from mmguard.config.changes import REMOVED
-from mmguard.findings.brief import brief
 from mmguard.findings.edits import MANUAL, Edit
 from mmguard.findings.finding import Finding, plain
+from mmguard.text.words import counted
 
 
 def unpack(finding: Finding) -> Dict[str, Any]:
-    """A finding as plain data, for JSON. ``lines`` are the config lines and commands of the advice."""
+    """Return a finding as plain data, for JSON."""
     return {
         'code': finding.code,
         'severity': finding.severity,
         'likelihood': round(finding.likelihood, 3),
-        'cause': finding.cause,
+        'title': finding.title,
         'evidence': finding.evidence,
         'places': list(finding.places),
         'value': plain(finding.value),
         'files': list(finding.files),
         'values': {str(value): count for value, count in sorted(finding.values.items())},
         'advice': finding.advice,
-        'lines': finding.lines,
         'edits': [_unpack_edit(edit) for edit in finding.edits],
     }
 
@@ -35,7 +34,10 @@ def unpack(finding: Finding) -> Dict[str, Any]:
 def _unpack_edit(edit: Edit) -> Dict[str, Any]:
     return {
         'number': edit.number or None,
-        'text': edit.text,
+        'title': edit.title,
+        'lines': edit.steps[len(edit.commands) :],
+        'commands': list(edit.commands),
+        'notes': list(edit.notes),
         'applicability': edit.applicability,
         'question': edit.question,
         'config': {path: 'removed' if value is REMOVED else plain(value) for path, value in edit.config},
@@ -56,24 +58,38 @@ def _key(key: Any) -> str:
 
 
 def finding_text(finding: Finding, width: int = 100, verbose: bool = True) -> str:
-    """A finding over several lines: cause, evidence with files and values, and what to write.
+    """Return a finding in several lines: title, evidence with files and values, and what to write.
 
     Args:
-        width (int): Longest line; what stands in backticks is never broken.
-        verbose (bool): Every edit and every note; ``False``: in three sentences.
+        width (int): Longest line of prose; code and commands are never broken.
+        verbose (bool): Every edit and every note; ``False``: the first edit.
     """
-    short = brief(finding)
-    rows = _wrapped(f'{finding.code} {finding.severity}: {finding.cause if verbose else short.cause}', width, '')
+    rows = _wrapped(f'{finding.code} {finding.severity}: {finding.title}', width, '')
     rows += _wrapped(f'seen: {finding.evidence}', width, '  ')
     if finding.files:
         rows += _wrapped('in: ' + ', '.join(finding.files), width, '  ')
-    by_hand = '[by hand]' if any(edit.number for edit in finding.edits) else ''
-    marks = [f'[{edit.number}]' if edit.number else by_hand for edit in finding.edits] or ['']
-    ways = [' '.join(filter(None, (edit.question, edit.text))) for edit in finding.edits] or [finding.advice]
-    for place, (mark, words) in enumerate(zip(marks, ways if verbose else [short.advice])):
-        rows += _wrapped(f'{"or" if place else "do"}: {mark} {words}'.replace(':  ', ': '), width, '  ')
-    rows += [] if verbose or not short.left else [f'  more with --verbose: {short.left}']
-    return '\n'.join(rows)
+    if not finding.edits:
+        rows += _wrapped(f'do: {finding.advice}', width, '  ')
+    by_hand = '[by hand] ' if any(edit.number for edit in finding.edits) else ''
+    for place, edit in enumerate(finding.edits if verbose else finding.edits[:1]):
+        mark = f'[{edit.number}] ' if edit.number else by_hand
+        rows += _wrapped(f'{"or" if place else "do"}: {mark}{f"{edit.question} {edit.title}".strip()}', width, '  ')
+        rows += [f'      {step}' for step in edit.steps]
+        rows += [row for note in edit.notes for row in _wrapped(note, width, '      ')] if verbose else []
+    more = '' if verbose else _what_is_left(finding.edits)
+    return '\n'.join([*rows, *[f'  more with --verbose: {more}'] * bool(more)])
+
+
+def _what_is_left(edits: Sequence[Edit]) -> str:
+    """Return what is not shown: other edits, and notes of the first."""
+    left = []
+    if len(edits) > 1:
+        numbers = ', '.join(f'[{edit.number}]' for edit in edits[1:] if edit.number)
+        if_no = ' if the answer is no' if edits[0].question else ''
+        left.append(f'{counted(len(edits) - 1, "other way")}{f" ({numbers})" if numbers else ""}{if_no}')
+    if edits and edits[0].notes:
+        left.append(counted(len(edits[0].notes), 'note'))
+    return ', '.join(left)
 
 
 def numbered(findings: Sequence[Finding], first: int = 1) -> List[Finding]:
@@ -122,15 +138,11 @@ def findings_text(findings: Sequence[Finding], width: int = 100, verbose: bool =
 
 
 def _wrapped(text: str, width: int, indent: str) -> List[str]:
-    # A command that is broken over lines cannot be copied: its spaces are hidden from the wrapping.
-    parts = text.split('`')
-    hidden = '`'.join(part.replace(' ', '\0') if i % 2 else part for i, part in enumerate(parts))
-    rows = textwrap.wrap(
-        hidden,
+    return textwrap.wrap(
+        text,
         max(width, 20),
         initial_indent=indent,
         subsequent_indent=indent + ('  ' if indent else ''),
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return [row.replace('\0', ' ') for row in rows]

@@ -36,7 +36,7 @@ def likely_cause(
         maps=None if at_edges is None else MapFacts(at_edges=at_edges),
     )
     found = in_pytorch(facts, OF_BATCHES)
-    return f'{found[0].code} {found[0].cause} {found[0].advice}' if found else None
+    return f'{found[0].code} {found[0].title} {found[0].next_step}' if found else None
 
 
 def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:

@@ -47,7 +47,7 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
         f'First invalid {what}. {"Training" if mode == "train" else "The run"} continues '
         f'{"without them" if any(t.skipped for t in offending) else "with them clamped to a class"}, but check your '
         f'data: other labels may be wrong yet in range.\n'
-        f'  likely cause: {codes[0]} {findings[0].cause}\n  seen: {findings[0].evidence}\n'
+        f'  likely cause: {codes[0]} {findings[0].title}\n  seen: {findings[0].evidence}\n'
         f'  do: {_left_to_do(findings[0].advice, followed)}\n'
         f'  more: {" or ".join(f"`mmguard explain {code}`" for code in codes)}'
     ]

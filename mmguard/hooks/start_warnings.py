@@ -19,7 +19,6 @@ def start_warnings(runner: Any) -> List[str]:
     """
     # What only a start needs; the command line and this hook give one config one opinion.
     from mmguard.config.read import ReadConfig
-    from mmguard.findings.brief import brief
     from mmguard.findings.engine import chosen_rules, diagnose
 
     try:
@@ -27,5 +26,4 @@ def start_warnings(runner: Any) -> List[str]:
         found = diagnose(config=config, rules=chosen_rules(CODES))
     except Exception as error:  # a config may hold anything, and a warning must not end a training
         return [f'the config could not be checked: {words_of(error)}']
-    said = [(finding, brief(finding)) for finding in found]
-    return [f'{finding.code} {finding.evidence}: {short.cause} {short.advice}' for finding, short in said]
+    return [f'{finding.code} {finding.evidence}: {finding.title} {finding.next_step}' for finding in found]

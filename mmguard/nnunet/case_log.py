@@ -161,7 +161,7 @@ class CaseLog:
             files=span.samples,
             offending_files=len(found),
         )
-        causes = [f'\n  likely cause: {f.code} {f.cause} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
+        causes = [f'\n  likely cause: {f.code} {f.title} (mmguard explain {f.code})' for f in diagnose(facts)[:1]]
         self._tell(
             f'guard: First invalid labels. Training continues {_fate(span)}, but check your data: other labels may be '
             f'wrong yet in range.{"".join(causes)}\n' + '\n'.join(f'  {line}' for line in in_nnunet(self._raw_folder))

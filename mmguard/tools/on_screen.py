@@ -1,4 +1,4 @@
-"""A finding on a screen: the words of every text, its code and what is to be written in colour."""
+"""Findings on a screen: the code and what is to be written in colour."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def finding_on_screen(finding: Finding, before: str = '', verbose: bool = False)
     Args:
         finding (Finding): It.
         before (str): Words in front of its code.
-        verbose (bool): Every edit and every note; ``False``: three sentences.
+        verbose (bool): Every edit and every note; ``False``: the first edit.
     """
     code, _, rest = visible(finding_text(finding, _UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)
     text.append(f'{code} ', style=_STYLES.get(finding.severity, 'bold'))
     text.append(cause, style='bold')
-    # Lines to write stand in backticks.
-    for number, part in enumerate(f'\n{rest}'.split('`')):
-        text.append(part, style='bold cyan' if number % 2 else '')
+    steps = {visible(f'      {step}') for edit in finding.edits for step in edit.steps}
+    for row in rest.split('\n'):
+        text.append(f'\n{row}', style='bold cyan' if row in steps else '')
     return text

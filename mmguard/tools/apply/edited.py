@@ -116,7 +116,7 @@ def _with(done: Edited, offer: Offer, found_in: Dict[str, Any]) -> Edited:
     tree = merged(found_in, done.tree, changed_data(found_in, edit.config))
     left = _remaining(tree, finding)
     if left:
-        raise CannotRun(f'[{edit.number}] {edit.text} leaves {finding.code} at {", ".join(left)}; nothing was written')
+        raise CannotRun(f'[{edit.number}] {edit.title} leaves {finding.code} at {", ".join(left)}; nothing was written')
     line = f'{finding.code}: {", ".join(path for path, _ in edit.config)}'
     return done._replace(tree=tree, changed=[*done.changed, line], codes=[*done.codes, finding.code])
 

@@ -65,7 +65,7 @@ def look(
                 problems.append(f'the labels of {target} cannot be read: {words_of(error)}')
     # How many classes there are an error does not say: ids as labels are no error of the file, and may be the cause.
     reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
-    unique = {(finding.code, finding.cause): finding for finding in reported}
+    unique = {(finding.code, finding.title): finding for finding in reported}
     ranked = sorted(unique.values(), key=lambda finding: -finding.likelihood)
     return Known(tuple(ranked), checked, scanned), problems
 

@@ -7,7 +7,6 @@ import shlex
 import textwrap
 from typing import Any, Dict, List, Optional
 
-from mmguard.findings.brief import brief
 from mmguard.findings.signatures import SIGNATURES, Signature
 from mmguard.text.visible import visible
 from mmguard.text.words import counted, sentences
@@ -55,7 +54,7 @@ def as_text(
     rows += _other_rows(found, width)
     # One that no cause foresaw, where none was confirmed: the first screen names it, too.
     for finding in found.more[: 3 if verbose else 0 if _is_confirmed(found) else 1]:
-        rows += _wrapped(f'also found: {finding.code} {visible(finding.cause)}', width, '  ')
+        rows += _wrapped(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
 
@@ -74,9 +73,9 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
     """What was found of the likeliest cause, else what the error means and that cause; how many more there are."""
     first, left = found.causes[0], len(found.causes) - 1
     standing = _STANDING.get(first.standing, '')
-    short = brief(first.findings[0]) if _is_confirmed(found) else None
-    if short is not None:
-        texts = [f'found: {first.findings[0].code} {visible(short.cause)}', f'do: {visible(short.advice)}']
+    if _is_confirmed(found):
+        finding = first.findings[0]
+        texts = [f'found: {finding.code} {visible(finding.title)}', f'do: {visible(finding.next_step)}']
     else:
         likely = 'cause' if first.standing == REFUTED else 'likely cause'
         cause = f'{likely}: {sentences(first.cause.text)[0]}{f" [{standing}]" if standing else ""}'
@@ -169,12 +168,12 @@ def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]
     rows = _wrapped(f'{number}. {cause.text}{f" [{standing}]" if standing else ""}', width, '   ')
     if weighed.standing == CONFIRMED:
         for finding in weighed.findings[:3]:
-            first = shown.setdefault((finding.code, finding.cause), number)
+            first = shown.setdefault((finding.code, finding.title), number)
             if first < number:
                 rows.append(f'   found: {finding.code}, as under {first}')
                 continue
-            rows += _wrapped(f'   found: {finding.code} {visible(finding.cause)}', width, '     ')
-            rows += _wrapped(f'   do: {visible(finding.advice)}', width, '     ')
+            rows += _wrapped(f'   found: {finding.code} {visible(finding.title)}', width, '     ')
+            rows += _wrapped(f'   do: {visible(finding.next_step)}', width, '     ')
     elif cause.tell:
         codes = f' ({", ".join(cause.codes[:6])})' if cause.codes else ''
         rows += _wrapped(f'   to see: {cause.tell}{codes}', width, '     ')

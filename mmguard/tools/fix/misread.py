@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mmguard.errors import CannotRun
 from mmguard.findings.box_formats import JSON, are_many, describe_format
 from mmguard.findings.edits import Edit
@@ -52,11 +54,11 @@ def _check(labels: LabelFacts) -> None:
         is_way = finding.code not in _SINGLE or are_many(wrong, found)
         is_other_format = finding.code in _FORMATS and (finding.code not in _SINGLE or describe_format(found))
         if is_way and all(map(_converts, edits)) and (edits or is_other_format):
-            ways = ' Or: '.join(f'{edit.question} {edit.text}'.strip() for edit in edits) or finding.advice
+            ways = replace(finding, edits=tuple(edits)).next_step
             option = 'sizes' if found.format in JSON else 'corners'
             as_they_are = '' if found.yolo else f' Where they are right as they are, add --boxes {option}.'
             raise CannotCorrect(
-                f'{finding.cause} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
+                f'{finding.title} ({finding.evidence}) To clamp or drop boxes would hide that: nothing was written. '
                 f'{ways}{as_they_are}'
             )
 

@@ -78,8 +78,8 @@ def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool)
         text.append(f'\n  {line}', style='dim')
     console.print(text, soft_wrap=True)
     for finding in outcome.findings:
-        if (finding.code, finding.advice) not in printed:
-            printed.add((finding.code, finding.advice))
+        if (finding.code, finding.next_step) not in printed:
+            printed.add((finding.code, finding.next_step))
             console.print(finding_on_screen(finding, '  likely cause: ', verbose), soft_wrap=True)
 
 

@@ -40,8 +40,7 @@ class IgnoredClass(ConfigRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value
-        trained = set_ignore_index(facts, 255, ASKS, f'Shall class {ignored} be trained?')
-        yield replace(trained, text=f'{trained.text} It is outside the classes.')
+        yield set_ignore_index(facts, 255, ASKS, f'Shall class {ignored} be trained?')
         question = 'Is 0 what nobody labelled, and no class?'
         if ignored == 0 and facts.config is not None:
             found = without_first(facts.config, question)
@@ -50,8 +49,8 @@ class IgnoredClass(ConfigRule):
         elif ignored == 0 and facts.labels is not None:
             classes = facts.labels.num_classes - 1
             said = (('reduce_zero_label', True), ('ignore_index', 255), ('num_classes', classes))
-            text = f'Write `reduce_zero_label=True`, `ignore_index=255` and `num_classes={classes}`.'
-            yield Edit(text, ASKS, question, options=said)
+            lines = tuple(f'{name}={value}' for name, value in said)
+            yield Edit('Ignore the label 0, and take it out of the classes.', ASKS, question, options=said, lines=lines)
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         yield from super().find(facts)

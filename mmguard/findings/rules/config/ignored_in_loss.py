@@ -43,7 +43,7 @@ class IgnoredInLoss(ConfigRule):
             return
         for found in self.look(config):
             yield self.found(
-                found.cause,
+                found.title,
                 f'{found.evidence}; {100 * part:.3g} % of the pixels are {labels.ignore_index}',
                 edits=found.candidates,
                 places=found.places,

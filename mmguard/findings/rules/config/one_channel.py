@@ -12,7 +12,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import listed, named, one_sentence, with_followers
+from mmguard.findings.usual_edits import named, with_followers
 
 
 class OneChannelSoftmax(ConfigRule):
@@ -88,11 +88,9 @@ def _ways(config: ReadConfig) -> List[Edit]:
         both = ('background', *names)
         more = tuple(change for dataset in datasets(config) for change in named(dataset, both))
         question = 'Is 0 the background in the files, and 1 the object?'
-        said = f'write `metainfo=dict(classes={listed(both)})` in the data sets of all splits.'
         ways = [
             replace(
                 way,
-                text=one_sentence(way.text, said),
                 applicability=ASKS,
                 question=question,
                 config=(*way.config, *more),

@@ -9,7 +9,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule
-from mmguard.findings.usual_edits import listed, named, set_heads
+from mmguard.findings.usual_edits import named, set_heads
 from mmguard.text.short import short
 from mmguard.text.words import counted
 
@@ -69,7 +69,7 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part, do: str) -> List[E
         else ''
     )
     here = Edit(
-        f'{do}, that of the training: metainfo=dict(classes={listed(expected)}){old}.',
+        f'{do}, that of the training{old}.',
         SAFE if certain else ASKS,
         '' if certain else 'Are the files here labelled as those of the training?',
         tuple(named(dataset, expected)),
@@ -80,7 +80,7 @@ def _one_list(config: ReadConfig, first: Part, dataset: Part, do: str) -> List[E
     heads = {count.path: len(names) for count in counts(config) if count.kind == 'all' and count.value != len(names)}
     numbers = set_heads(config, heads) if heads else None
     there = Edit(
-        f'{do} in the training: metainfo=dict(classes={listed(names)}).{f" {numbers.text}" if numbers else ""}',
+        f'{do} in the training.',
         ASKS,
         'Are the files of the training labelled by the list here?',
         (

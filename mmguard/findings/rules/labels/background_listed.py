@@ -11,7 +11,7 @@ from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding, shown
 from mmguard.findings.rule import Facts, Rule
-from mmguard.findings.usual_edits import learn, one_sentence
+from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, has_config, listing
 from mmguard.text.short import short
 from mmguard.text.words import counted
@@ -67,10 +67,14 @@ class BackgroundListed(Rule):
                 yield learn(facts, names, ASKS, question)
         elif labels is not None:
             names = [name for name in annotations_of(labels).categories.values() if not _is_background(name)]
-            for edit in rewrite(self, facts, 'leaves it out', ASKS, question, classes=names) if names else ():
+            for edit in (
+                rewrite(self, facts, 'Leave the background out of the categories.', ASKS, question, classes=names)
+                if names
+                else ()
+            ):
                 if not annotations_of(labels).classes_counted and labels.num_classes == len(names) + 1:
-                    text = one_sentence(edit.text, f'write `num_classes={len(names)}`.')
-                    edit = replace(edit, text=text, options=(('num_classes', len(names)),))
+                    line = f'num_classes={len(names)}'
+                    edit = replace(edit, lines=(line,), options=(('num_classes', len(names)),))
                 yield edit
 
 

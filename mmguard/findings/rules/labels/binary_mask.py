@@ -6,9 +6,9 @@ from typing import Dict, Iterator
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
-from mmguard.findings.map_edits import both, renumbered
+from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.usual_edits import reduce_zero_label, set_num_classes
+from mmguard.findings.usual_edits import both, reduce_zero_label, set_num_classes
 from mmguard.findings.views import (
     VOID,
     config_of,
@@ -78,17 +78,18 @@ class BinaryMask(DataRule):
         if self._may_be_subtracted(labels):
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
             for edit in renumbered(two, {0: 1, VOID: 0}, ASKS, question):
-                yield both(edit, set_num_classes(facts, 2)) if uncounted else edit
+                if uncounted:
+                    edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
+                yield edit
         # Unlabelled pixels are 255, too, and where they are many, or other classes are known, nobody can tell.
         clear = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
         question = '' if clear else 'Is 255 the object in these files, and not what nobody labelled?'
         for edit in renumbered(two, {VOID: 1}, SAFE if clear else ASKS, question):
             if uncounted:
-                edit = both(edit, set_num_classes(facts, 2))
+                edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
             if subtracts_one(labels):
-                edit = both(edit, reduce_zero_label(facts, False))
-            why = '' if self._may_be_subtracted(labels) else ': it is your foreground'
-            yield replace(edit, text=f'{edit.text} Do not ignore 255{why}.')
+                edit = both(edit, reduce_zero_label(facts, False), f'{edit.title} Unset reduce_zero_label.')
+            yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.either if self._may_be_subtracted(facts) else self.summary

@@ -51,7 +51,9 @@ class BoxesAsCorners(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._order(facts.labels) == 'corners':
             question = f'Are they {ORDERS["corners"]} (compare one box with its image)?'
-            yield from rewrite(self, facts, 'makes x1, y1, x2 - x1, y2 - y1 of them', ASKS, question, boxes='corners')
+            yield from rewrite(
+                self, facts, 'Convert the boxes to x1, y1, x2 - x1, y2 - y1.', ASKS, question, boxes='corners'
+            )
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

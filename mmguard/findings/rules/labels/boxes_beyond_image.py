@@ -56,11 +56,11 @@ class BoxesBeyondImage(DataRule):
             return
         found = annotations_of(facts.labels)
         if self._shows_minus_one(found):
-            for edit in rewrite(self, facts, 'moves these boxes alone to the edge of the image', SAFE):
-                yield replace(edit, text=f'{self.minus_one}Without either: {edit.text[0].lower()}{edit.text[1:]}')
+            for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.', SAFE):
+                yield replace(edit, notes=(*edit.notes, self.minus_one.strip()))
         else:
             boxes = found.negative_boxes + found.over_edge
-            yield from corrections(self, facts, boxes, 'clamps them into their images')
+            yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
     def advise(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

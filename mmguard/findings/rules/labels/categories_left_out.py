@@ -37,7 +37,7 @@ class CategoriesLeftOut(DataRule):
             slips = self._slips(facts.labels)
             if slips:
                 asked = f'Is {listing(f"{short(slip)} a slip for {short(name)}" for slip, name in slips.items())}?'
-                yield from rewrite(self, facts, 'corrects it', ASKS, asked, rename=slips)
+                yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
         if facts.labels is not None and facts.config is not None:
             question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too (else nothing is to do)?'
             yield learn(facts, self._all(facts.labels), ASKS, question)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
 from mmguard.config.detr_yaml import fits_table, is_remapped
 from mmguard.findings.edits import SAFE, Edit
@@ -56,12 +56,13 @@ class CocoIdsLookedUp(DataRule):
         if facts.labels is None:
             return
         enough = max(annotations_of(facts.labels).categories, default=0) + 1
-        text, options = 'Write `remap_mscoco_category: False`.', (('labels', IDS),)
-        if enough == facts.labels.num_classes:
-            yield Edit(text, SAFE, options=options)
-        else:
-            text = f'{text[:-1]} and `num_classes: {enough}`, the highest id + 1.'
-            yield Edit(text, SAFE, options=(*options, ('num_classes', enough)))
+        options: List[Tuple[str, Any]] = [('labels', IDS)]
+        lines = ['remap_mscoco_category: False']
+        if enough != facts.labels.num_classes:
+            options.append(('num_classes', enough))
+            lines.append(f'num_classes: {enough}')
+        title = 'Train on the ids of the file, with as many outputs as the highest id, and one more.'
+        yield Edit(title, SAFE, options=tuple(options), lines=tuple(lines))
 
     def evidence(self, facts: LabelFacts) -> str:
         unknown, number = self._unknown(facts), len(annotations_of(facts).categories)

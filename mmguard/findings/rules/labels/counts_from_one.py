@@ -67,7 +67,8 @@ class CountsFromOne(DataRule):
             ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}
             for edit in renumbered(facts, table, SAFE if clear else ASKS, question):
-                yield replace(edit, text=f'{edit.text} In an mmseg config `reduce_zero_label=True` does the same.')
+                note = 'In an mmseg config reduce_zero_label=True does the same.'
+                yield replace(edit, notes=(*edit.notes, note))
         else:
             yield from shifted(facts, SAFE if clear else ASKS, question)
             # Where the config must say the same of all splits.
@@ -81,11 +82,16 @@ class CountsFromOne(DataRule):
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
         question = f'Is category 0, {short(found.categories[0])}, which no annotation has, no class?'
-        why = 'leaves it out and numbers the others from 0'
-        yield from rewrite(self, facts, why, ASKS, question, classes=others, renumber=0)
+        title = 'Leave it out, and number the others from 0.'
+        yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
         enough = max(found.categories) + 1
-        text = f'Give the model the highest id + 1: `num_classes={enough}`.'
-        yield Edit(text, ASKS, 'Shall the ids stay as they are?', options=(('num_classes', enough),))
+        yield Edit(
+            'Give the model as many outputs as the highest id, and one more.',
+            ASKS,
+            'Shall the ids stay as they are?',
+            options=(('num_classes', enough),),
+            lines=(f'num_classes={enough}',),
+        )
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         ids = ids_of(trained(facts)) or {1}

@@ -60,10 +60,10 @@ class DuplicateIds(DataRule):
             known = set(names)
             ids = [number for number, name in found.categories.items() if name in known]
             place_of = {number: place for place, number in enumerate(ids)}
-            for edit in rewrite(self, facts, 'gives them one id', ASKS, question, label_map=twice):
+            for edit in rewrite(self, facts, 'Give them one id.', ASKS, question, label_map=twice):
                 yield replace(edit, unlabelled=tuple(place_of[number] for number in twice if number in place_of))
         else:
-            yield from rewrite(self, facts, 'numbers the annotations anew, `ann["id"] = i + 1`', SAFE)
+            yield from rewrite(self, facts, 'Renumber the annotations.', SAFE)
 
     def advise(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

@@ -40,11 +40,11 @@ class Fractions(DataRule):
         fractions = {} if labels is None else maps_of(labels).fractions
         if _are_of_255(fractions):
             question = 'Were the numbers of the classes divided by 255?'
-            for edit in converted_files(facts, 'Write them anew, times 255', ASKS, question, scale=255):
-                yield replace(edit, text=f'{edit.text} {self.in_code}')
+            for edit in converted_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
+                yield replace(edit, notes=(*edit.notes, self.in_code))
         if labels is not None and labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
             question = 'Is each value how likely the object is there?'
-            yield from converted_files(facts, 'Write them anew, with a threshold', ASKS, question, threshold=0.5)
+            yield from converted_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
 
     def files(self, facts: LabelFacts) -> List[str]:
         return maps_of(facts).form_examples.get('float', [])

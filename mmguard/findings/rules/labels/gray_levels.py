@@ -48,7 +48,7 @@ class GrayLevels(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and facts.labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
-            yield from converted_files(facts, 'Write them anew, with a threshold', ASKS, question, threshold=127)
+            yield from converted_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
 
     def _are_ids(self, facts: LabelFacts) -> bool:
         """Whether the values are 0..N without a gap, and void: classes that go on behind the last, and no picture."""

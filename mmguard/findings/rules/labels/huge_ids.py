@@ -48,10 +48,9 @@ class HugeIds(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and facts.labels.annotations is not None:
             first = annotations_of(facts.labels).min_label
-            why = f'numbers them from {first}, in their order'
-            for edit in rewrite(self, facts, why, SAFE, renumber=first):
-                text = f'Renumber the categories and leave the boxes as they are: {edit.text} {self.place}'
-                yield replace(edit, text=text)
+            title = f'Renumber the categories from {first}, and leave the boxes as they are.'
+            for edit in rewrite(self, facts, title, SAFE, renumber=first):
+                yield replace(edit, notes=(*edit.notes, self.place))
 
     def advise(self, facts: LabelFacts) -> str:
         return self.advice if facts.kind == 'instances' else self.pixels

@@ -15,7 +15,7 @@ from mmguard.text.words import counted
 #: From here on ids are none that a model could have outputs for.
 _MOST = 1000
 #: Whoever looks ids up in COCO's table trains other classes, often without an error.
-_OWN_IDS = ' RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
+_OWN_IDS = 'RT-DETR, D-FINE and DEIM need `remap_mscoco_category: False` for it.'
 
 
 class IdsAsLabels(DataRule):
@@ -105,32 +105,43 @@ class IdsAsLabels(DataRule):
         for place, edit in enumerate(self._for_ids(facts, facts.labels, 'Are ids the labels? ')):
             asked = edit.question[len('Are ids the labels? ') :]
             yield edit if place else replace(edit, question=f'{self.which} {asked}'.strip())
-        text = 'Nothing is to be changed: say so, `--labels positions`, or `--framework NAME`.'
-        yield Edit(text, ASKS, f'Are positions the labels ({titles(POSITIONS)})?', options=(('labels', POSITIONS),))
+        yield Edit(
+            'Change nothing, and say so: --labels positions, or --framework NAME.',
+            ASKS,
+            f'Are positions the labels ({titles(POSITIONS)})?',
+            options=(('labels', POSITIONS),),
+        )
 
     def _for_ids(self, facts: Facts, labels: LabelFacts, takes_ids: str) -> Iterator[Edit]:
         first, ids = annotations_of(labels).min_label, self._ids(labels)
         contiguous = ids == list(range(first, first + len(ids)))
-        why = f'numbers the categories from {first}, in their order'
+        title = f'Number the categories from {first}, in their order.'
         for edit in (
             ()
             if contiguous
-            else rewrite(self, facts, why, ASKS if takes_ids else SAFE, takes_ids.strip(), renumber=first)
+            else rewrite(self, facts, title, ASKS if takes_ids else SAFE, takes_ids.strip(), renumber=first)
         ):
             if not first:
-                edit = replace(edit, text=f'{edit.text}{_OWN_IDS}')
+                edit = replace(edit, notes=(*edit.notes, _OWN_IDS))
             if self._is_background(labels):
                 enough = len(ids) + first
-                text = f'{edit.text} Count the background: `num_classes={enough}`.'
-                edit = replace(edit, text=text, options=(('num_classes', enough),))
+                lines = (f'num_classes={enough}',)  # counts the background
+                edit = replace(edit, lines=lines, options=(('num_classes', enough),))
             yield edit
         if set(ids) == set(COCO_IDS) and not first:
-            text = 'These are the ids of COCO: write `remap_mscoco_category: True` (RT-DETR, D-FINE, DEIM).'
-            yield Edit(text, ASKS, f'{takes_ids}Has what you train with this switch?', options=(('labels', COCO),))
+            yield Edit(
+                'Let the framework map the ids of COCO (RT-DETR, D-FINE, DEIM).',
+                ASKS,
+                f'{takes_ids}Has what you train with this switch?',
+                options=(('labels', COCO),),
+                lines=('remap_mscoco_category: True',),
+            )
         if not self._is_background(labels) and ids[-1] < _MOST:
-            text = f'Give the model the highest id + 1: `num_classes={ids[-1] + 1}`.{"" if first else _OWN_IDS}'
+            title = 'Give the model as many outputs as the highest id, and one more.'
             question = takes_ids.strip() if contiguous else f'{takes_ids}Shall the ids stay as they are?'
-            yield Edit(text, ASKS if question else SAFE, question, options=(('num_classes', ids[-1] + 1),))
+            options, lines = (('num_classes', ids[-1] + 1),), (f'num_classes={ids[-1] + 1}',)
+            notes = () if first else (_OWN_IDS,)
+            yield Edit(title, ASKS if question else SAFE, question, options=options, lines=lines, notes=notes)
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         first, ids = annotations_of(facts).min_label, self._ids(facts)

@@ -124,8 +124,8 @@ class ImagesWithoutTarget(DataRule):
         if facts.config is not None and not filtered:
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
         elif facts.labels is not None and not facts.labels.reasons:  # else they may be empty for their boxes' sake
-            for edit in rewrite(self, facts, 'leaves them out', ASKS, question, drop_empty=True):
-                yield edit if filtered else replace(edit, text=f'{edit.text} {self.of_mmdet}')
+            for edit in rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True):
+                yield edit if filtered else replace(edit, notes=(*edit.notes, self.of_mmdet))
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

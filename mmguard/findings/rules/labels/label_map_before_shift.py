@@ -43,8 +43,8 @@ class LabelMapBeforeShift(DataRule):
             return  # the data set's class makes the map
         label_map = config_of(labels).label_map
         shifted = tuple(sorted((key - 1, label) for key, label in label_map.items() if key > 0))
-        text = f'Write the map for the shifted values, `label_map={as_map(dict(shifted))}`.'
-        yield Edit(text, SAFE, options=(('label_map', shifted),))
+        lines = (f'label_map={as_map(dict(shifted))}',)
+        yield Edit('Write the map for the shifted values.', SAFE, options=(('label_map', shifted),), lines=lines)
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         label_map = config_of(facts).label_map

@@ -73,13 +73,14 @@ class LossyOrInterpolated(DataRule):
         of_two = of_two and share(ends, sum(counts.values())) >= BLACK_AND_WHITE
         if of_two or self._is_black_and_white(labels):
             question = 'Are these masks of two classes, drawn in black and white?'
-            text = 'Write them anew as PNG, with a threshold (and resize them with INTER_NEAREST alone from now on)'
+            title = 'Rewrite the files as PNG, with a threshold.'
             two = facts._replace(labels=replace(labels, num_classes=2))
-            for edit in converted_files(two, text, ASKS, question, threshold=127):
-                edit = replace(edit, unlabelled=tuple(range(1, 255)))
+            for edit in converted_files(two, title, ASKS, question, threshold=127):
+                note = 'From now on, resize label maps with INTER_NEAREST only.'
+                edit = replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
                 if labels.num_classes == 1 and facts.config is None:
-                    also = 'Background and object are two classes: `--num-classes 2`.'
-                    edit = replace(edit, text=f'{edit.text} {also}', options=(('num_classes', 2),))
+                    # Background and object are two classes.
+                    edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
                 yield edit
 
     def _is_black_and_white(self, facts: LabelFacts) -> bool:

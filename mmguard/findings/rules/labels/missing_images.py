@@ -69,7 +69,7 @@ class MissingImages(DataRule):
                 where, line = dataset.at('data_prefix'), f'data_prefix=dict({key}={folder!r})'
                 yield Edit(f'Write `{line}` at {where}.', SAFE, config=((where, {**prefix, key: folder}),))
         if found.format == 'coco' and len(folders) == 1 and isinstance(folders[0], str):
-            what = 'writes into file_name how images are called there, and leaves out the entries of those that are not'
+            what = 'Write the names of the images there into file_name, and leave out the entries without an image.'
             question = f'Are all images that can be had in {folders[0]}?'
             yield from rewrite(self, facts, what, ASKS, question, images=folders[0])
 

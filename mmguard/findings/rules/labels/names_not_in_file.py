@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Dict, Iterator, List, Sequence, Tuple
 
 from mmguard.config.classes import BACKGROUND
@@ -84,8 +83,8 @@ class NamesNotInFile(DataRule):
             elsewhere = [split.labels for split in facts.others if split.labels is not None]
             sure = any(set(missing) <= set(annotations_of(other).categories.values()) for other in elsewhere)
             question = '' if sure else f'Has this file merely no object of {listing(map(repr, missing))}?'
-            why = f'adds {listing(map(repr, missing))} to "categories", each at its place'
-            yield from rewrite(self, facts, why, SAFE if sure else ASKS, question, classes=names)
+            title = f'Add {listing(map(repr, missing))} to "categories", each at its place.'
+            yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
             if is_trained_on(labels):  # what else is to be learnt, no other file says
                 question = f'Are {listing(map(repr, self._known(labels)))} all that is to be learnt?'
                 yield learn(facts, self._known(labels), ASKS, question)
@@ -98,7 +97,7 @@ class NamesNotInFile(DataRule):
             certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
             asked = '' if certain else f'Are {listing(map(repr, written))} the classes?'
             edit = learn(facts, written, ASKS if asked else SAFE, asked)
-            yield replace(edit, text=f'{edit.text}{self.words(labels)["close"]}')
+            yield edit
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         missing, names = self._missing(facts)

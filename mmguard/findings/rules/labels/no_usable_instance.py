@@ -57,12 +57,12 @@ class NoUsableInstance(DataRule):
             return
         reasons = self._reasons(facts.labels)
         if NO_IMAGE in reasons:
-            yield from rewrite(self, facts, 'makes numbers of image_ids that are texts (1 is not "1")', SAFE)
+            yield from rewrite(self, facts, 'Convert every image_id that is a string to a number.', SAFE)
         if 'area is 0' in reasons:
-            yield from rewrite(self, facts, 'writes the areas of the boxes', SAFE)
+            yield from rewrite(self, facts, 'Write the areas of the boxes.', SAFE)
         if {CROWD, 'difficult', 'ignore is set'} & set(reasons):
             question = 'Is each of them one object, no crowd?'
-            yield from rewrite(self, facts, 'makes objects of them', ASKS, question, no_crowds=True)
+            yield from rewrite(self, facts, 'Train them as single objects.', ASKS, question, no_crowds=True)
 
     def advise(self, facts: LabelFacts) -> str:
         return self.advice if annotations_of(facts).annotations else self.empty

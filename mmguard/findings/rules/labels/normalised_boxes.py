@@ -48,12 +48,12 @@ class NormalisedBoxes(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:
             return
-        into = 'multiplies them by width and height of the image'
+        title = 'Multiply the boxes by width and height of the image.'
         if annotations_of(facts.labels).format == 'voc':
-            yield from rewrite(self, facts, into, SAFE, boxes='fractions')
+            yield from rewrite(self, facts, title, SAFE, boxes='fractions')
             return
         corner = 'Do the first two numbers give the upper left corner (not the centre, as in the files of YOLO)?'
-        yield from rewrite(self, facts, into, ASKS, corner, boxes='fractions')
+        yield from rewrite(self, facts, title, ASKS, corner, boxes='fractions')
 
     def advise(self, facts: LabelFacts) -> str:
         return self.voc if annotations_of(facts).format == 'voc' else self.advice

@@ -79,11 +79,8 @@ class NothingToTrainOn(DataRule):
             return  # guarded losses would hide it
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
-            text = (
-                'Leave these files out of the split, or label them. Until then guard the losses, which gives an empty '
-                f'batch an attached 0: {", ".join(loss.path for loss in bare)}.'
-            )
-            yield guarded(facts.config, [loss.path for loss in bare], text)
+            title = 'Guard the losses until these files are labelled or left out: an empty batch gives an attached 0.'
+            yield guarded(facts.config, [loss.path for loss in bare], title)
 
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self._nothing_at_all(facts) else 'warning'

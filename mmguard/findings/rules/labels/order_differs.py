@@ -48,7 +48,7 @@ class OrderDiffers(DataRule):
         if any(is_trained_on(split.labels) for split in (facts, *facts.others) if split.labels is not None):
             yield set_classes(facts, ordered, SAFE)  # else it is the training that says in which order
         # Files that disagree are all given the order of the config.
-        yield from rewrite(self, facts, 'lists the categories in the order of the config', SAFE, classes=names)
+        yield from rewrite(self, facts, 'List the categories in the order of the config.', SAFE, classes=names)
 
     def likelihood(self, facts: LabelFacts) -> float:
         if self._displaced(facts):

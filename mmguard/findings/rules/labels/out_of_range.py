@@ -82,8 +82,8 @@ class OutOfRange(DataRule):
         if lacking:
             question = f'label_map does not name {listing(lacking)}: do they stand for nothing?'
             for edit in renumbered(facts, dict.fromkeys(seen, void), ASKS, question):
-                at_once = f" (`'*': {void}` in a label_map says so of all others at once)."
-                yield replace(edit, text=f'{edit.text[:-1]}{at_once}')
+                at_once = f"'*': {void} in a label_map says so of all others at once."
+                yield replace(edit, notes=(*edit.notes, at_once))
         if self._continues(labels):
             number = max(stored_in_all(facts) - {VOID}, default=0) + 1
             counted = more_classes(facts, number, f'Are {seen[0]} to {number - 1} classes, too?')
@@ -104,7 +104,9 @@ class OutOfRange(DataRule):
                 yield from others
             if labels.num_classes == 2 and VOID not in stored_in_all(facts):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
-                yield from converted_files(facts, 'Write the files anew', ASKS, question, threshold=0)
+                yield from converted_files(
+                    facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
+                )
         if not lacking and share(sum(labels.values.values()), sum(trained(labels).values())) <= MUCH:
             question = f'Does {listing(seen)} stand for nothing (void, or slips of an annotator)?'
             yield from renumbered(facts, dict.fromkeys(seen, void), ASKS, question)

@@ -48,10 +48,14 @@ class OutputsNeverTrained(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None:
             needed = self._needed(facts.labels)
-            text = self.advice.format(needed=needed)
-            text = text.replace(IN_DETECTRON2, '') if _by_id(facts.labels) else text
             question = 'Are these all categories of the training?'
-            yield Edit(text, ASKS, question, options=(('num_classes', needed),))
+            yield Edit(
+                'Set num_classes of the model.',
+                ASKS,
+                question,
+                options=(('num_classes', needed),),
+                lines=(f'num_classes={needed}',),
+            )
 
     def words(self, facts: LabelFacts) -> Dict[str, object]:
         needed = self._needed(facts)

@@ -87,16 +87,8 @@ class PaletteReadAsColours(DataRule):
         ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
         if maps_of(labels).forms.get('palette8'):
             if places:
-                line = "dict(type='LoadAnnotations', imdecode_backend='pillow')"
-                yield Edit(f'Read them with Pillow, in the pipelines of all splits: `{line}`.', SAFE, config=places)
-            text = 'Or write them anew, as plain index images'
-            if self._is_black(labels):
-                text = (
-                    'Read them without converting: `np.array(Image.open(path))`, not `cv2.imread` or '
-                    "`.convert('L')`. For a reader that converts (as that of detectron2) write them anew, as plain "
-                    'index images'
-                )
-            yield from converted_files(facts, text, SAFE)
+                yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
+            yield from converted_files(facts, 'Rewrite the files as plain index images.', SAFE)
         elif ids - {0} and (ids - {0} <= GRAYS or _palette_of(ids - {0})):
             name = _palette_of(ids - {0}) or 'VOC (labelme)'
             table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}

@@ -101,8 +101,8 @@ class RawCityscapesIds(DataRule):
             table[0] = VOID  # what has no id
         void = [value + shift for value in void if value + shift >= 0]
         for edit in renumbered(facts, table, SAFE if named and not shift else ASKS, question, void):
-            also = 'Files named *_gtFine_labelTrainIds.png, where they were made, need no map.'
-            yield replace(edit, text=f'{edit.text} {also}')
+            note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
+            yield replace(edit, notes=(*edit.notes, note))
 
     def files(self, facts: LabelFacts) -> List[str]:
         return named_like(facts, '_labelids') or super().files(facts)

@@ -73,10 +73,10 @@ class RawCocoIds(DataRule):
             where = facts._replace(labels=replace(labels, num_classes=classes))
         asks = 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''
         for edit in renumbered(where, moved, ASKS if asks else SAFE, asks):
-            text = f'{edit.text} Files named *_labelTrainIds.png, where they were made, need no map.'
+            note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
             if where is not facts:
                 edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
-            yield replace(edit, text=text)
+            yield replace(edit, notes=(*edit.notes, note))
 
     def _shift(self, facts: LabelFacts) -> Optional[int]:
         """What was added to the ids of COCO-Stuff's maps, 0 or 1 (they are the ids then): shown by the gaps in them.

@@ -35,7 +35,7 @@ class RecordsWithoutKey(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
-            yield from rewrite(self, facts, 'adds id, bbox (around polygons) and area (that of the box)', SAFE)
+            yield from rewrite(self, facts, 'Add id, bbox (around polygons) and area (of the box).', SAFE)
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'keys': listing(annotations_of(facts).without_key)}

@@ -6,9 +6,9 @@ from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
-from mmguard.findings.map_edits import both, more_classes, stored_in_all
+from mmguard.findings.map_edits import more_classes, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.usual_edits import reduce_zero_label
+from mmguard.findings.usual_edits import both, reduce_zero_label
 from mmguard.findings.views import VOID, config_of, ids_of, is_whole, maps_of, number_of, share, subtracts_one, trained
 
 #: A share of 0 beyond this is a background that somebody drew on purpose.
@@ -74,7 +74,8 @@ class ReduceZeroHidesClass(DataRule):
             return
         # The class that comes back is 0: the names of the list move up by one.
         first = [] if starts_with_background(labels.class_names) else ['background']
-        yield both(edit, more_classes(facts, enough, '', first=first))
+        title = f'{edit.title} Count {enough} classes in every head.'
+        yield both(edit, more_classes(facts, enough, '', first=first), title)
 
     def _is_shifted(self, facts: LabelFacts) -> bool:
         raw = maps_of(facts).raw

@@ -115,23 +115,23 @@ class StoredAsColours(DataRule):
         colours = {colour for split in splits_of(facts) for colour in maps_of(split).colours}
         if maps.lossy or not colours:
             return
-        text, known = 'Write the files anew, each colour as the index of its class', self._table(facts, colours)
+        title, known = 'Rewrite the files, each colour as the index of its class.', self._table(facts, colours)
         if known:
             clear = colours <= set(known)
             others = {} if clear else dict.fromkeys(colours - set(known), VOID)
             question = '' if clear else f'Is {listing(sorted(others))} what nobody labelled?'
             if set(known) <= set(CITYSCAPES):
-                text = 'Name the *_gtFine_labelTrainIds.png files, where they were made. Or write these as indices'
-            yield from converted_files(facts, text, SAFE if clear else ASKS, question, colours={**known, **others})
+                title = 'Name the *_gtFine_labelTrainIds.png files if they were made, or rewrite these as indices.'
+            yield from converted_files(facts, title, SAFE if clear else ASKS, question, colours={**known, **others})
         elif self._channel(labels) is not None:
             place = self._channel(labels) or 0
             table = {colour: colour[place] for colour in sorted(colours)}
-            text = f'Keep one channel, `label = rgb[..., {place}]`'
-            yield from converted_files(facts, text, ASKS, 'Is it the number of the class?', colours=table)
+            title = f'Keep one channel, `label = rgb[..., {place}]`.'
+            yield from converted_files(facts, title, ASKS, 'Is it the number of the class?', colours=table)
         elif len(colours) == 2 and BLACK in colours and (not knows_classes(labels) or labels.num_classes == 2):
             # Any other number of colours leaves open which class is which.
             table = {colour: int(colour != BLACK) for colour in sorted(colours)}
-            yield from converted_files(facts, text, ASKS, 'Is black the background?', colours=table)
+            yield from converted_files(facts, title, ASKS, 'Is black the background?', colours=table)
 
     def _of_equal_channels(self, facts: Facts, labels: LabelFacts) -> Iterator[Edit]:
         values = sorted(stored_in_all(facts))
@@ -139,16 +139,14 @@ class StoredAsColours(DataRule):
             return  # one step of two: without alpha another fault shows
         if values == [0, VOID]:
             question = 'Is white the object, and not what nobody labelled?'
-            text = 'Keep the first channel, as 0 and 1, `label = (rgb[..., 0] > 127).astype(np.uint8)`'
-            yield from converted_files(facts, text, ASKS, question, label_map={VOID: 1})
+            title = 'Keep the first channel, as 0 and 1, `label = (rgb[..., 0] > 127).astype(np.uint8)`.'
+            yield from converted_files(facts, title, ASKS, question, label_map={VOID: 1})
         elif not self._levels(labels):
-            equal = 'Alpha says nothing about classes' if self._is_alpha(labels) else 'All channels are equal'
-            text = f'{equal}: keep the first channel, `label = rgb[..., 0]`'
-            yield from converted_files(facts, text, SAFE)
+            yield from converted_files(facts, 'Keep the first channel, `label = rgb[..., 0]`.', SAFE)
         elif len(values) == labels.num_classes:
             table = {level: label for label, level in enumerate(values)}
-            text = f'Keep the first channel, and map its levels, {as_map(table)}'
-            yield from converted_files(facts, text, ASKS, 'Do the levels ascend with the classes?', label_map=table)
+            title = f'Keep the first channel, and map its levels, {as_map(table)}.'
+            yield from converted_files(facts, title, ASKS, 'Do the levels ascend with the classes?', label_map=table)
 
     def _table(self, facts: Facts, colours: Set[Colour]) -> Dict[Colour, int]:
         """Colour -> label: as a file beside them declares them, the config names them, or a palette has all of them."""

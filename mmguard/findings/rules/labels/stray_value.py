@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Iterator
 
 from mmguard.findings.edits import ASKS, Edit
@@ -67,8 +66,7 @@ class StrayValue(DataRule):
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
         question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
-        for edit in renumbered(facts, dict.fromkeys(labels.values, void), ASKS, question):
-            yield replace(edit, text=f'Correct the files (the scan lists them all), or leave it out: {edit.text}')
+        yield from renumbered(facts, dict.fromkeys(labels.values, void), ASKS, question)
         if set(labels.values) == {labels.num_classes} and labels.files < ENOUGH_FILES:
             lacks = f'Is {labels.num_classes} a class that the list lacks, and that few files show?'
             yield more_classes(facts, labels.num_classes + 1, lacks)

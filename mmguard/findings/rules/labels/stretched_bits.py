@@ -24,7 +24,7 @@ class StretchedBits(DataRule):
     otherwise = 'Look at the values as they are stored: they are no class indices, stretched or not.'
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
-        yield from converted_files(facts, 'Write them anew with 8 bits, index for index', SAFE)
+        yield from converted_files(facts, 'Rewrite the files with 8 bits, index for index.', SAFE)
 
     def likelihood(self, facts: LabelFacts) -> float:
         return 0.98 if maps_of(facts).loaded_otherwise.get('scaled') else 0.0

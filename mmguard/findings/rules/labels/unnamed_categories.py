@@ -60,10 +60,10 @@ class UnnamedCategories(DataRule):
                 f'Do category_ids count from 0 where "categories" count from 1 (is 0 {short(found.categories[1])})?'
             )
             shift = {number - 1: number for number in ids}
-            yield from rewrite(self, facts, 'adds 1 to every category_id', ASKS, question, label_map=shift)
+            yield from rewrite(self, facts, 'Add 1 to every category_id.', ASKS, question, label_map=shift)
         elif share(unnamed, found.annotations) < MANY:
             question = 'Are these annotations of nothing that is to be learnt?'
-            yield from rewrite(self, facts, 'leaves them out', ASKS, question)
+            yield from rewrite(self, facts, 'Leave these annotations out.', ASKS, question)
 
     def advise(self, facts: LabelFacts) -> str:
         return self.shifted if self._is_shifted(annotations_of(facts)) else self.advice

@@ -57,8 +57,8 @@ class UnusableBoxes(DataRule):
         if facts.labels is not None:
             parts = ' '.join(PART[reason] for reason in self._boxes(facts.labels) if reason in PART)
             boxes = sum(self._boxes(facts.labels).values())
-            for edit in corrections(self, facts, boxes, 'leaves them out'):
-                yield edit if edit.question else replace(edit, text=f'{parts} {edit.text}')
+            for edit in corrections(self, facts, boxes, 'Leave these boxes out.'):
+                yield edit if edit.question else replace(edit, notes=(*edit.notes, *[parts] * bool(parts)))
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         ranked = sorted(self._boxes(facts).items(), key=lambda item: -item[1])

@@ -72,7 +72,7 @@ class UnusableMasks(DataRule):
         found = annotations_of(facts.labels) if facts.labels is not None else None
         if found is not None and found.format == 'labelme' and THIN not in found.mask_faults:
             question = 'May these shapes go, with the objects that they stand for?'
-            yield from rewrite(self, facts, 'leaves them out', ASKS, question)
+            yield from rewrite(self, facts, 'Leave these masks out.', ASKS, question)
 
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if set(annotations_of(facts).mask_faults) <= {SHORT, THIN, AREA} else ERROR

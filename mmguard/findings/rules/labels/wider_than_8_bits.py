@@ -82,23 +82,23 @@ class WiderThanEightBits(DataRule):
             return
         void = 255 if labels.ignore_index is None else labels.ignore_index
         negative = [value for value in values if value < 0]
-        text = 'Write the files anew, with 8 bits'
+        title = 'Rewrite the files with 8 bits.'
         if values == [0, WHITE]:
-            yield from converted_files(facts, text, ASKS, 'Is white the object?', label_map={WHITE: 1})
+            yield from converted_files(facts, title, ASKS, 'Is white the object?', label_map={WHITE: 1})
         elif negative and values[-1] <= 255:
             question = f'Is {listing(negative)} what nobody labelled ("no data")?'
-            yield from converted_files(facts, text, ASKS, question, label_map=dict.fromkeys(negative, void))
+            yield from converted_files(facts, title, ASKS, question, label_map=dict.fromkeys(negative, void))
         elif values[-1] <= 255:
-            yield from converted_files(facts, text, SAFE)
+            yield from converted_files(facts, title, SAFE)
         elif self._factor(labels) and labels.num_classes == len(set(CITYSCAPES_TRAIN_IDS.values()) - {255}):
             table = {value: CITYSCAPES_TRAIN_IDS.get(_id_in(value, self._factor(labels)), 255) for value in values}
             question = 'Are these instance files of Cityscapes or KITTI, and are the classes the 19 of Cityscapes?'
-            also = 'Name the *_gtFine_labelTrainIds.png files, where they were made. Or write these with 8 bits'
-            yield from converted_files(facts, also, ASKS, question, label_map=table)
+            title = 'Name the *_gtFine_labelTrainIds.png files if they were made, or rewrite these with 8 bits.'
+            yield from converted_files(facts, title, ASKS, question, label_map=table)
         elif len(values) == labels.num_classes and not self._factor(labels):
             question = f'Are the classes, in the order of your list, {listing(values)}?'
             table = {value: label for label, value in enumerate(values)}
-            yield from converted_files(facts, text, ASKS, question, label_map=table)
+            yield from converted_files(facts, title, ASKS, question, label_map=table)
 
     def words(self, facts: LabelFacts) -> Dict[str, int]:
         return {'factor': self._factor(facts), 'white': WHITE}

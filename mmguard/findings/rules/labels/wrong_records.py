@@ -71,8 +71,8 @@ class WrongRecords(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':
-            why = 'makes numbers of texts in ids and "bbox", a text of "name" where it is a number, and drops the rest'
-            yield from rewrite(self, facts, why, SAFE)
+            title = 'Convert ids and "bbox" to numbers and "name" to a string, and leave out the other records.'
+            yield from rewrite(self, facts, title, SAFE)
         if facts.labels is None or annotations_of(facts.labels).format != 'labelme':
             return
         question = 'May the shapes that cannot be read go, with the objects that they stand for?'

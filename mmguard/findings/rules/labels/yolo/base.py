@@ -22,7 +22,7 @@ def without_labels(rule: Rule, facts: Facts) -> Iterator[Edit]:
     labels = facts.labels
     if labels is not None and annotations_of(labels).format == 'yolo':
         question = f'Does class {listing(sorted(labels.values))} stand for nothing that is to be found?'
-        yield from rewrite(rule, facts, 'leaves these rows out', ASKS, question, num_classes=labels.num_classes)
+        yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
 
 def counted_from_zero(rule: Rule, facts: Facts) -> Iterator[Edit]:
@@ -31,7 +31,7 @@ def counted_from_zero(rule: Rule, facts: Facts) -> Iterator[Edit]:
     if labels is not None and annotations_of(labels).format == 'yolo':
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
         question = 'Is the first name that of the labels 1?'
-        yield from rewrite(rule, facts, 'takes 1 from each', ASKS, question, label_map=table)
+        yield from rewrite(rule, facts, 'Subtract 1 from every class.', ASKS, question, label_map=table)
 
 
 class YoloRule(DataRule):

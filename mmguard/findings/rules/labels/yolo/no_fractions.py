@@ -42,7 +42,7 @@ class NoFractions(YoloRule):
         if facts.labels is None:
             return
         if not self._in_pixels(facts.labels):
-            yield from rewrite(self, facts, 'cuts them off at the edge of the image', SAFE)
+            yield from rewrite(self, facts, 'Clip the boxes to the image.', SAFE)
 
     def explained(self, facts: LabelFacts) -> Sequence[str]:
         return ('MG109', 'MG152', 'MG165', 'MG174') if self._in_pixels(facts) else ()

@@ -31,7 +31,7 @@ class RefusedRows(YoloRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         question = 'May the rows that cannot be read go, with the objects that they stand for?'
         yield from rewrite(
-            self, facts, 'leaves them out, cuts what follows a box, and makes UTF-8 of UTF-16', ASKS, question
+            self, facts, 'Leave these rows out, cut what follows a box, and convert UTF-16 to UTF-8.', ASKS, question
         )
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:

@@ -1,0 +1,146 @@
+"""The words of CONTRIBUTING.md's section on style, checked: docstrings and names over ``ast``, texts by a list.
+
+``python tools/style.py`` fails on a file that is not in ``tools/style_todo.txt`` and breaks a rule, and on a file in
+it that breaks none any more: the list only gets shorter. ``--shrink`` shortens it, ``--show FILE`` prints what a file
+breaks.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+from typing import Iterator, List, Set, Tuple
+
+ROOT = Path(__file__).parents[1]
+TODO = ROOT / 'tools' / 'style_todo.txt'
+
+#: No docstring begins with these.
+QUESTIONS = {'What', 'Which', 'Whether', 'Where', 'Who', 'How', 'Of', 'As', 'Why', 'When'}
+#: Docstrings of functions begin with one of these.
+_VERBS = """
+Accept Add Adopt Allow Apply Ask Assert Assign Attach Average Begin Bind Bring Build Call Cast Check Choose Clamp
+Clear Clip Close Collect Combine Compare Compile Compute Connect Convert Copy Correct Count Create Crop Cut Decide
+Decode Deliver Describe Detach Detect Diagnose Divide Download Draw Drop Encode End Ensure Estimate Exclude Exit
+Expand Explain Export Fail Fetch Fill Filter Find Finish Fit Flatten Flush Follow Format Gather Get Give Group Guard
+Handle Hash Hide Ignore Import Include Infer Initialize Insert Install Iterate Join Judge Keep Leave Limit List Load
+Locate Log Look Make Map Mark Mask Match Measure Merge Mix Move Name Normalize Number Offer Open Order Pack Pad
+Parse Pass Patch Pick Plan Plot Predict Prepare Print Propose Prove Put Raise Rank Read Record Reduce Refuse
+Register Release Remember Remove Rename Render Renumber Repeat Replace Report Request Require Reset Resize Resolve
+Restore Resume Retry Return Rewrite Round Run Sample Sanitize Save Say Scan Search Select Send Serialize Set Share
+Shift Shorten Show Skip Sort Spawn Split Start Stop Store Strip Suggest Sum Swap Switch Synchronize Take Tell Test
+Toggle Train Translate Transform Try Turn Understand Unpack Unwrap Update Use Validate Verify Visit Wait Walk Warn
+Watch Weigh Wrap Write Yield
+"""
+VERBS = frozenset(_VERBS.split())
+#: A predicate's docstring.
+PREDICATES = ('True if', 'Return True if')
+#: Names of functions begin with a verb, or are nouns: not with a participle or a preposition.
+NO_FIRST = re.compile(r'(\w+ed|of|at|in|by|with|without|for|behind|beside|taken|written|shown|known|given|meant|said)$')
+FIRST = {'need', 'embed', 'feed', 'seed', 'exceed', 'speed'}
+#: Words for which STYLE has others.
+BANNED = re.compile(r'\b(?:[Aa]new|[Bb]eside|[Bb]ehind|[Nn]obody|[Ss]tands|[Ll]ies|(?:[Ii]s|[Aa]re) (?:no|none))\b')
+#: Parts of names.
+BANNED_PARTS = {
+    'wording',
+    'words',
+    'brief',
+    'culprits',
+    'heeds',
+    'knows',
+    'absent',
+    'otherwise',
+    'bad',
+    'util',
+    'process',
+}
+
+Hit = Tuple[int, str]
+
+
+def check_file(path: Path) -> List[Hit]:
+    """Return the lines of a file that break a rule, and how."""
+    text = path.read_text(encoding='utf-8')
+    if path.suffix != '.py':
+        return [hit for n, line in enumerate(text.splitlines(), 1) for hit in _check_words(n, line)]
+    hits = list(_check_tree(ast.parse(text)))
+    with tokenize.open(path) as file:
+        for token in tokenize.generate_tokens(file.readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING):
+                hits += _check_words(token.start[0], token.string)
+    return sorted(set(hits))
+
+
+def _check_words(number: int, text: str) -> Iterator[Hit]:
+    for found in BANNED.finditer(text):
+        yield number, f'word: {found.group()}'
+
+
+def _check_tree(tree: ast.Module) -> Iterator[Hit]:
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        first = (ast.get_docstring(node) or '').split(None, 1)[:1]
+        line = getattr(node, 'lineno', 1)
+        if first and first[0].rstrip(',:') in QUESTIONS:
+            yield line, f'docstring begins with {first[0]}'
+        if isinstance(node, (ast.Module, ast.ClassDef)):
+            continue
+        named = node.name.strip('_').split('_')
+        for part in BANNED_PARTS & set(named):
+            yield line, f'name: {node.name} ({part})'
+        if _is_noun(node):
+            continue
+        docstring = ast.get_docstring(node) or ''
+        if first and first[0] not in VERBS and not docstring.startswith(PREDICATES):
+            yield line, f'docstring of {node.name} begins with {first[0]}'
+        if NO_FIRST.match(named[0]) and named[0] not in FIRST:
+            yield line, f'name: {node.name} begins with {named[0]}'
+
+
+def _is_noun(node: ast.AST) -> bool:
+    """True if a function is a property, a name of Python's, or a test."""
+    name = getattr(node, 'name', '')
+    decorators = [ast.unparse(one) if sys.version_info >= (3, 9) else '' for one in getattr(node, 'decorator_list', [])]
+    is_property = any(re.search(r'property|setter|fixture|contextmanager|overload', one) for one in decorators)
+    return is_property or name.startswith(('__', 'test_'))
+
+
+def _files() -> List[str]:
+    listed = subprocess.run(
+        ['git', 'ls-files', 'mmguard/*.py', 'docs/*.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+        cwd=ROOT, stdout=subprocess.PIPE, check=True, text=True,
+    ).stdout.split()  # fmt: skip
+    return [name for name in listed if (ROOT / name).exists()]
+
+
+def main() -> int:
+    """Run the check; the exit code is 1 if it fails."""
+    if sys.argv[1:2] == ['--show']:
+        for name in sys.argv[2:]:
+            for line, what in check_file(ROOT / name):
+                print(f'{name}:{line}: {what}')
+        return 0
+    if sys.argv[1:] == ['--shrink']:
+        left = [name for name in sorted(TODO.read_text(encoding='utf-8').split()) if (ROOT / name).exists()]
+        TODO.write_text(''.join(f'{name}\n' for name in left if check_file(ROOT / name)), encoding='utf-8')
+        return 0
+    todo: Set[str] = set(TODO.read_text(encoding='utf-8').split())
+    failed = 0
+    for name in _files():
+        hits = check_file(ROOT / name)
+        if hits and name not in todo:
+            failed += 1
+            print('\n'.join(f'{name}:{line}: {what}' for line, what in hits))
+        elif not hits and name in todo:
+            failed += 1
+            print(f'{name} breaks no rule any more: take it out of tools/style_todo.txt')
+    failed += len([print(f'{name} in tools/style_todo.txt does not exist') for name in todo - set(_files())])
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
