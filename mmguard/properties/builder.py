@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import pickle
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
+from mmguard.config.load import is_data
 from mmguard.config.read import ReadConfig
 from mmguard.properties.worker import MEMORY, Failure, Worker
 
@@ -50,16 +52,17 @@ class Verdict(NamedTuple):
     parts: Tuple[str, ...] = ()
 
 
-#: Part -> the keys of the config that it is built of.
+#: Part -> the keys of the config that it is built of, in the order in which an edit is tried.
 PARTS: Dict[str, Tuple[str, ...]] = {
+    'data sets': ('train_dataloader', 'val_dataloader', 'test_dataloader'),
+    'hooks': ('custom_hooks',),
     'training data': ('train_dataloader',),
-    'validation data': ('val_dataloader',),
-    'test data': ('test_dataloader',),
     'model': ('model', 'data_preprocessor'),
     'losses': ('model', 'data_preprocessor', 'train_dataloader'),
-    'predictions': ('model', 'data_preprocessor', 'val_dataloader'),
+    'validation data': ('val_dataloader',),
     'metrics': ('val_evaluator', 'val_dataloader'),
-    'hooks': ('custom_hooks',),
+    'predictions': ('model', 'data_preprocessor', 'val_dataloader'),
+    'test data': ('test_dataloader',),
 }
 #: Keys that every part depends on.
 _EVERYWHERE = ('default_scope', 'custom_imports')
@@ -121,7 +124,7 @@ class Verifier:
         self._builder = builder
 
     def __call__(self, before: ReadConfig, after: ReadConfig) -> Verdict:
-        """Return ``broken`` where anything that worked does not work any more."""
+        """Return ``broken`` where anything fails that is not known to have failed before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
             return Verdict(NOT_VERIFIED, 'no config that MMEngine could build')
         keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
@@ -132,13 +135,34 @@ class Verifier:
             now = self._builder.call(after, part)
             if now.works:
                 tried.append(part)
-            elif now.failure is not None and self._builder.call(before, part).works:
-                return Verdict(BROKEN, f'the {part} worked before; after it: {now.failure}')
+            elif now.failure is not None and self._builder.call(before, part).failure is None:
+                return Verdict(BROKEN, f'the {part} worked before, or there was no time to see it; now: {now.failure}')
             elif now.untried != ABSENT:
                 doubts.append(f'{part}: {now.untried or now.failure}')
         if doubts or not tried:
             return Verdict(NOT_VERIFIED, doubts[0] if doubts else 'nothing that it touches is built', tuple(tried))
         return Verdict(VERIFIED, parts=tuple(tried))
+
+
+@contextmanager
+def verifier_of(config: ReadConfig, run_code: bool = False, verify: bool = True) -> Iterator[Tuple[Any, str]]:
+    """Make the verifier of a command.
+
+    Args:
+        config (ReadConfig): As the user named it: YAML and JSON are data, and are not run.
+        run_code (bool): Whether they may be, too.
+        verify (bool): Whether the user wants it.
+
+    Yields:
+        tuple: the verifier, or ``None`` and the reason.
+    """
+    if not verify:
+        yield None, 'left out by --no-verify'
+    elif is_data(config.file) and not run_code:
+        yield None, 'YAML and JSON are data, and are not run without --run-code'
+    else:
+        with Builder() as builder:
+            yield Verifier(builder), ''
 
 
 #: Why a part was not tried that the config does not have.
@@ -156,8 +180,7 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
     """
     from mmguard.properties.program import Program
 
-    main = PARTS[part][0]
-    if not tree.get(main):
+    if not tree.get(PARTS[part][0]):
         return ABSENT
     _CALLS[part](_program(Program, tree))
     return ''
@@ -239,6 +262,7 @@ def _hooks(program: Any) -> None:
 
 
 _CALLS: Dict[str, Callable[[Any], Any]] = {
+    'data sets': lambda program: program.construct_datasets(),
     'training data': _load('train'),
     'validation data': _load('val'),
     'test data': _load('test'),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -33,6 +33,8 @@ def check(program: Program) -> List[Result]:
                 results[result.subject] = result
         if all(result.outcome != 'not tested' for result in results.values()):
             break
+    if not results:
+        raise Unavailable('no loss trains a score for each class and pixel')
     return list(results.values())
 
 
@@ -62,28 +64,49 @@ def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result
             return []  # larger than the model was tried with
         return [broken('the losses', f'fail where pixels are ignored: {Failure.of(error)}')]
     results = []
-    for name, scores in seen:
+    for name, _, term, scores, gradient in trained_scores(seen, losses):
         if not is_score_map(scores, heads[name], len(samples)):
             continue
+        subject, share = f'{name}, {term}', ignored_share(gradient)
         ignored = getattr(heads[name], 'ignore_index', program.ignore_index)
-        for term, loss in losses.items():
-            subject = f'{name}, {term}'
-            if ignored != program.ignore_index:
-                results.append(
-                    not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}')
-                )
-                continue
-            share = ignored_share(loss, scores)
-            if share is None:
-                continue
-            if share < 0:
-                results.append(not_tested(subject, f'its scores are too coarse ({tuple(scores.shape[-2:])})'))
-            elif share > ROUNDING:
-                evidence = f'scores under ignored pixels have up to {share:.2g} times the gradient of the others'
-                results.append(broken(subject, evidence, share=share))
-            else:
-                results.append(holds(subject))
+        if ignored != program.ignore_index:
+            results.append(not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}'))
+        elif share < 0:
+            results.append(not_tested(subject, f'its scores are too coarse ({tuple(scores.shape[-2:])})'))
+        elif share > ROUNDING:
+            evidence = f'scores under ignored pixels have up to {share:.2g} times the gradient of the others'
+            results.append(broken(subject, evidence, share=share))
+        else:
+            results.append(holds(subject))
     return results
+
+
+def trained_scores(
+    seen: Sequence[Tuple[str, Tensor]], losses: Mapping[str, Tensor]
+) -> Iterator[Tuple[str, int, str, Tensor, Tensor]]:
+    """Yield what each loss trains directly: the outputs of the last head on its way.
+
+    A loss reaches earlier heads, too, where a later one takes their scores for its features (OCRNet, PointRend): there
+    its gradient means nothing.
+
+    Args:
+        seen (list): The head's name and a tensor that it returned, in the order in which they were returned.
+        losses (dict): Name -> loss.
+
+    Yields:
+        tuple: head, number of the tensor among those of this head, loss, tensor, its gradient.
+    """
+    tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad]
+    for term, loss in losses.items():
+        if not loss.requires_grad or not tensors:
+            continue
+        gradients = torch.autograd.grad(loss, [tensor for _, tensor in tensors], retain_graph=True, allow_unused=True)
+        reached = [n for n, gradient in enumerate(gradients) if gradient is not None and bool(gradient.any())]
+        head = tensors[reached[-1]][0] if reached else ''
+        for n in reached:
+            name, tensor = tensors[n]
+            if name == head:
+                yield name, sum(other == name for other, _ in tensors[:n]), term, tensor, gradients[n]
 
 
 def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
@@ -92,20 +115,15 @@ def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
     return scores.requires_grad and scores.dim() == 4 and scores.shape[0] == batch and scores.shape[1] in classes
 
 
-def ignored_share(loss: Tensor, scores: Tensor) -> Optional[float]:
+def ignored_share(gradient: Tensor) -> float:
     """Return the largest gradient in the left, ignored half of scores as a share of that in the other.
 
     Returns:
-        float, optional: ``None`` where the loss does not train these scores, -1 where they have too few columns.
+        float: -1 where the scores have too few columns.
     """
-    if not loss.requires_grad:
-        return None
-    (gradient,) = torch.autograd.grad(loss, scores, retain_graph=True, allow_unused=True)
-    if gradient is None:
-        return None
-    half = scores.shape[-1] // 2
+    half = gradient.shape[-1] // 2
     if half <= MARGIN:
         return -1.0
     inside = float(gradient[..., : half - MARGIN].abs().max())
     outside = float(gradient[..., half:].abs().max())
-    return None if inside == outside == 0 else inside / outside if outside else np.inf
+    return inside / outside if outside else np.inf

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.properties.ignored_elements import is_score_map, pixel_heads
+from mmguard.properties.ignored_elements import is_score_map, pixel_heads, trained_scores
 from mmguard.properties.program import Program, Unavailable, watched
 from mmguard.properties.result import Result, broken, holds, not_tested, setting
 
@@ -123,19 +123,11 @@ def _gradients_for(program: Program, label: int, seed: int) -> List[Scores]:
     with watched(heads) as seen:
         losses = program.losses(samples, seed=seed)
     found = []
-    counts: Dict[str, int] = {}
-    for name, scores in seen:
-        counts[name] = counts.get(name, 0) + 1
-        for term, loss in losses.items():
-            if not loss.requires_grad or not (program.kind == 'pixels' or 'cls' in term):
-                continue
-            axis = _class_axis(program, scores, heads[name], len(samples))
-            if axis is None:
-                continue
-            (gradient,) = torch.autograd.grad(loss, scores, retain_graph=True, allow_unused=True)
-            if gradient is not None:
-                outputs = _sum_over_anchors(gradient, axis, program, heads[name])
-                found.append(Scores(f'{name}[{counts[name] - 1}], {term}', outputs))
+    for name, number, term, scores, gradient in trained_scores(seen, losses):
+        axis = _class_axis(program, scores, heads[name], len(samples))
+        if axis is not None and (program.kind == 'pixels' or 'cls' in term):
+            outputs = _sum_over_anchors(gradient, axis, program, heads[name])
+            found.append(Scores(f'{name}[{number}], {term}', outputs))
     return found
 
 

@@ -42,7 +42,7 @@ from mmguard.config.guarded_pipelines import guard_pipelines
 from mmguard.config.label_spaces import from_config
 from mmguard.config.load import import_scope
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name
+from mmguard.config.tree import by_name, walk
 from mmguard.labels.spaces import LabelSpaces, from_model
 from mmguard.losses.guard_model import guard_model
 
@@ -157,6 +157,17 @@ class Program:
         if not len(built):
             raise Unavailable(f'the {split} data set holds no sample')
         return built
+
+    def construct_datasets(self) -> None:
+        """Construct the data sets and their pipelines without reading any file."""
+        for split in ('train', 'val', 'test'):
+            if self.config.get(f'{split}_dataloader'):
+                node = copy.deepcopy(self.dataset_config(split))
+                for _, inner in walk(node):
+                    if 'type' in inner and {'pipeline', 'dataset', 'datasets', 'data_prefix'} & set(inner):
+                        inner['lazy_init'] = True
+                with self.scope():
+                    DATASETS.build(node)
 
     def leaves(self, split: str) -> List[Any]:
         """Return the data sets inside of all wrappers, which load the samples."""
