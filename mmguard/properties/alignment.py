@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
+
+Box = Tuple[float, float, float, float]
 
 #: Longest side that is compared; larger arrays are thinned out.
 LONGEST = 384
@@ -131,3 +133,22 @@ def has_third_values(label: np.ndarray, ignored: Sequence[int] = (255,)) -> Tupl
         return ()
     low, high = sorted(values[np.argsort(counts)[-2:]])
     return tuple(int(value) for value in values if low < value < high)
+
+
+def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:
+    """Return a few boxes that do not overlap, one in each of six of nine cells."""
+    boxes = []
+    for cell in rng.permutation(9)[:6]:
+        top, left = (cell // 3) * height / 3, (cell % 3) * width / 3
+        tall, wide = rng.uniform(0.45, 0.85, 2) * (height / 3, width / 3)
+        y, x = top + rng.uniform(0, height / 3 - tall), left + rng.uniform(0, width / 3 - wide)
+        boxes.append((float(round(x)), float(round(y)), float(round(x + wide)), float(round(y + tall))))
+    return boxes
+
+
+def fill_boxes(boxes: Any, height: int, width: int) -> np.ndarray:
+    """Return the union of boxes as an array of zeros and ones."""
+    figure = np.zeros((height, width), np.uint8)
+    for x1, y1, x2, y2 in np.asarray(boxes, np.float64).reshape(-1, 4):
+        figure[max(0, round(y1)) : max(0, round(y2)), max(0, round(x1)) : max(0, round(x2))] = 1
+    return figure

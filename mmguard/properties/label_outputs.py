@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from mmguard.properties.ignored_elements import is_score_map, pixel_heads, trained_scores
+from mmguard.properties.outputs import reached_outputs
 from mmguard.properties.program import Program, Unavailable, watched
 from mmguard.properties.result import Result, broken, holds, not_tested, setting
 
 #: Classes that are asked: the first, the last and some between.
 ASKED = 6
-#: Share of the best margin below which an output is not told apart from the next one.
-CLEAR = 0.2
 
 
 class Scores(NamedTuple):
@@ -72,27 +71,6 @@ def judge(place: str, classes: List[int], found: List[List[Optional[int]]], name
 
     words = ', '.join(f'label {named(label)} trains output {named(output)}' for label, output in wrong.items())
     return broken(place, words, outputs=table)
-
-
-def reached_outputs(gradients: Tensor) -> List[Optional[int]]:
-    """Return the output that each label raises, ``None`` where no output stands out.
-
-    Args:
-        gradients (Tensor): Summed gradient of each output (columns) for a target of each label (rows).
-
-    Example:
-        >>> reached_outputs(torch.tensor([[-1.0, 0.5, 0.5], [0.5, 0.5, -1.0]]))
-        [0, 2]
-    """
-    raised = gradients - gradients.mean(0, keepdim=True)
-    lowest, outputs = raised.sort(dim=1)
-    scale = raised.abs().max()
-    found: List[Optional[int]] = []
-    for values, order in zip(lowest.tolist(), outputs.tolist()):
-        margin = values[1] - values[0]
-        is_clear = scale > 0 and values[0] < 0 and margin > CLEAR * abs(values[0]) and -values[0] > CLEAR * float(scale)
-        found.append(order[0] if is_clear else None)
-    return found
 
 
 def _outputs_of(program: Program, classes: List[int], seed: int) -> Dict[str, List[Optional[int]]]:

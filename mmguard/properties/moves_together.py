@@ -9,8 +9,8 @@ import torch
 from mmengine.dataset import pseudo_collate
 from mmengine.registry import MODELS
 
-from mmguard.properties.alignment import displacement, draw_field, has_third_values
-from mmguard.properties.program import Box, Program, Unavailable, make_masks, seed_all, spread
+from mmguard.properties.alignment import Box, displacement, draw_boxes, draw_field, fill_boxes, has_third_values
+from mmguard.properties.program import Program, Unavailable, make_masks, seed_all, spread
 from mmguard.properties.result import Result, broken, holds, not_tested
 from mmguard.properties.steps import watched_steps
 
@@ -150,25 +150,6 @@ class Drawing:
         if results.get('gt_masks') is not None:
             results['gt_masks'] = make_masks(results['gt_masks'], boxes, height, width)
         return True
-
-
-def draw_boxes(rng: np.random.Generator, height: int, width: int) -> List[Box]:
-    """Return a few boxes that do not overlap, one in each of six of nine cells."""
-    boxes = []
-    for cell in rng.permutation(9)[:6]:
-        top, left = (cell // 3) * height / 3, (cell % 3) * width / 3
-        tall, wide = rng.uniform(0.45, 0.85, 2) * (height / 3, width / 3)
-        y, x = top + rng.uniform(0, height / 3 - tall), left + rng.uniform(0, width / 3 - wide)
-        boxes.append((float(round(x)), float(round(y)), float(round(x + wide)), float(round(y + tall))))
-    return boxes
-
-
-def fill_boxes(boxes: Any, height: int, width: int) -> np.ndarray:
-    """Return the union of boxes as an array of zeros and ones."""
-    figure = np.zeros((height, width), np.uint8)
-    for x1, y1, x2, y2 in np.asarray(boxes, np.float64).reshape(-1, 4):
-        figure[max(0, round(y1)) : max(0, round(y2)), max(0, round(x1)) : max(0, round(x2))] = 1
-    return figure
 
 
 # ---- what is there after a step

@@ -45,6 +45,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.config.tree import by_name, walk
 from mmguard.labels.spaces import LabelSpaces, from_model
 from mmguard.losses.guard_model import guard_model
+from mmguard.properties.alignment import Box
 
 #: Sides of images that are tried, the smallest first.
 SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
@@ -52,7 +53,6 @@ SIDES = {'mmseg': (64, 128, 256, 512), 'mmdet': (128, 256, 512)}
 VOID = 255
 
 Made = TypeVar('Made')
-Box = Tuple[float, float, float, float]
 
 
 class Unavailable(Exception):

@@ -1,0 +1,31 @@
+"""Outputs of a classifier that targets of each class raise."""
+
+from __future__ import annotations
+
+from typing import List, Optional
+
+from torch import Tensor
+
+#: Share of the best margin below which an output is not told apart from the next one.
+CLEAR = 0.2
+
+
+def reached_outputs(gradients: Tensor) -> List[Optional[int]]:
+    """Return the output that each label raises, ``None`` where no output stands out.
+
+    Args:
+        gradients (Tensor): Summed gradient of each output (columns) for a target of each label (rows).
+
+    Example:
+        >>> reached_outputs(torch.tensor([[-1.0, 0.5, 0.5], [0.5, 0.5, -1.0]]))
+        [0, 2]
+    """
+    raised = gradients - gradients.mean(0, keepdim=True)
+    lowest, outputs = raised.sort(dim=1)
+    scale = raised.abs().max()
+    found: List[Optional[int]] = []
+    for values, order in zip(lowest.tolist(), outputs.tolist()):
+        margin = values[1] - values[0]
+        is_clear = scale > 0 and values[0] < 0 and margin > CLEAR * abs(values[0]) and -values[0] > CLEAR * float(scale)
+        found.append(order[0] if is_clear else None)
+    return found
