@@ -43,7 +43,7 @@ def pixel_heads(program: Program) -> Dict[str, Any]:
     return {
         name: module
         for name, module in program.model().named_modules()
-        if isinstance(getattr(module, 'num_classes', None), int)
+        if name and isinstance(getattr(module, 'num_classes', None), int)
         and (program.kind == 'pixels' or 'semantic' in name)
         and hasattr(module, 'forward')
     }
@@ -96,7 +96,7 @@ def trained_scores(
     Yields:
         tuple: head, number of the tensor among those of this head, loss, tensor, its gradient.
     """
-    tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad]
+    tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
     for term, loss in losses.items():
         if not loss.requires_grad or not tensors:
             continue

@@ -94,7 +94,7 @@ def _gradients_for(program: Program, label: int, seed: int) -> List[Scores]:
         heads = {
             name: module
             for name, module in program.model().named_modules()
-            if getattr(module, 'num_classes', None) == program.num_classes
+            if name and getattr(module, 'num_classes', None) == program.num_classes
         }
         box = (side * 0.25, side * 0.3, side * 0.75, side * 0.7)
         samples = [program.instances([box], [label], side, 2 * seed + number) for number in (0, 1)]

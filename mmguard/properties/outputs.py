@@ -17,6 +17,7 @@ def reached_outputs(gradients: Tensor) -> List[Optional[int]]:
         gradients (Tensor): Summed gradient of each output (columns) for a target of each label (rows).
 
     Example:
+        >>> import torch
         >>> reached_outputs(torch.tensor([[-1.0, 0.5, 0.5], [0.5, 0.5, -1.0]]))
         [0, 2]
     """
