@@ -209,7 +209,8 @@ def _load(split: str) -> Callable[[Any], None]:
 def _train(program: Any) -> None:
     import torch
 
-    from mmguard.properties.program import labels_of, shrink, total
+    from mmguard.properties.program import total
+    from mmguard.properties.samples import labels_of, shrink
 
     samples = [sample for sample in program.load('train', LOADED) if sample is not None]
     samples = [sample for sample in samples if torch.is_tensor(sample.get('inputs'))]
@@ -241,7 +242,7 @@ def _predict(program: Any) -> None:
     import torch
     from mmengine.dataset import pseudo_collate
 
-    from mmguard.properties.program import shrink
+    from mmguard.properties.samples import shrink
 
     sample = next(filter(None, program.load('val', 1)))
     model = program.model().eval()

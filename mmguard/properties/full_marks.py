@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -13,7 +12,7 @@ from PIL import Image
 
 from mmguard.properties.program import VOID, Program, spread
 from mmguard.properties.result import Result, broken, holds, not_tested
-from mmguard.properties.same_labels import label_after, labels_by_name
+from mmguard.properties.same_labels import label_of, labels_by_name
 
 #: Detections per image that COCO counts.
 MOST_DETECTIONS = 100
@@ -42,8 +41,8 @@ KNOWN = {
 def check(program: Program) -> List[Result]:
     """Give each metric of the validation the truth as predictions."""
     metrics = program.metrics('val')
-    results = [_check_metric(program, metric) for metric in metrics]
-    return [result for one in zip(_check_orders(program, metrics), results) for result in one if result is not None]
+    found = [one for metric in metrics for one in (_check_order(metric), _check_metric(program, metric))]
+    return [result for result in found if result is not None]
 
 
 def marks_of(metric: Any) -> Optional[Marks]:
@@ -127,12 +126,7 @@ class _Pixels:
 
     def _label_of(self, value: int) -> Optional[int]:
         if value not in self._known:
-            leaf = self._program.leaves('train')[0]
-            with tempfile.TemporaryDirectory() as folder:
-                image, label = os.path.join(folder, 'image.png'), os.path.join(folder, 'label.png')
-                Image.fromarray(np.zeros((256, 256, 3), np.uint8)).save(image)
-                Image.fromarray(np.full((256, 256), value, np.uint8)).save(label)
-                self._known[value] = label_after(self._program, leaf, image, label)
+            self._known[value] = label_of(self._program, self._program.leaves('train')[0], value)
         return self._known[value]
 
 
@@ -182,12 +176,8 @@ class _Instances:
         return True
 
 
-def _check_orders(program: Program, metrics: Sequence[Any]) -> List[Optional[Result]]:
-    """Compare the names of classes between each metric's file and the data set: marks stay full under a swap."""
-    return [_check_order(program, metric) for metric in metrics]
-
-
-def _check_order(program: Program, metric: Any) -> Optional[Result]:
+def _check_order(metric: Any) -> Optional[Result]:
+    """Compare the names of classes in a metric's file and in the data set: marks stay full under a swap."""
     api = getattr(metric, '_coco_api', None)
     names = tuple((metric.dataset_meta or {}).get('classes') or ())
     if api is None or not names or not hasattr(api, 'cats') or not hasattr(api, 'get_cat_ids'):

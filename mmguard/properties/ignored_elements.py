@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.properties.program import Program, Unavailable, watched
-from mmguard.properties.result import Result, broken, holds, not_tested
+from mmguard.properties.program import Program, watched
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested
 from mmguard.properties.worker import Failure
 
 #: Share of the largest gradient elsewhere that rounding may leave.
@@ -43,7 +43,8 @@ def pixel_heads(program: Program) -> Dict[str, Any]:
     return {
         name: module
         for name, module in program.model().named_modules()
-        if name and isinstance(getattr(module, 'num_classes', None), int)
+        if name
+        and isinstance(getattr(module, 'num_classes', None), int)
         and (program.kind == 'pixels' or 'semantic' in name)
         and hasattr(module, 'forward')
     }

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from mmguard.properties.ignored_elements import is_score_map, pixel_heads, trained_scores
 from mmguard.properties.outputs import reached_outputs
-from mmguard.properties.program import Program, Unavailable, watched
-from mmguard.properties.result import Result, broken, holds, not_tested, setting
+from mmguard.properties.program import Program, watched
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 
 #: Classes that are asked: the first, the last and some between.
 ASKED = 6

@@ -10,8 +10,9 @@ from mmengine.dataset import pseudo_collate
 from mmengine.registry import MODELS
 
 from mmguard.properties.alignment import Box, displacement, draw_boxes, draw_field, fill_boxes, has_third_values
-from mmguard.properties.program import Program, Unavailable, make_masks, seed_all, spread
-from mmguard.properties.result import Result, broken, holds, not_tested
+from mmguard.properties.program import Program, seed_all, spread
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested
+from mmguard.properties.samples import make_masks
 from mmguard.properties.steps import watched_steps
 
 #: Gray levels of what is drawn and of what is around it.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Any, List, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Sequence
 
 #: What a property can say of a program, the worst first.
 OUTCOMES = BROKEN, SETTING, HOLDS, NOT_TESTED = ('broken', 'setting', 'holds', 'not tested')
+
+
+class Unavailable(Exception):
+    """Reason why a property cannot be tested."""
 
 
 class Result(NamedTuple):
@@ -51,8 +55,3 @@ def holds(subject: str, evidence: str = '', **data: Any) -> Result:
 def not_tested(subject: str, reason: str) -> Result:
     """Return the result of a part that cannot be asked."""
     return Result(NOT_TESTED, subject, reason)
-
-
-def broken_first(results: Sequence[Result]) -> List[Result]:
-    """Sort results by their outcomes."""
-    return sorted(results, key=lambda one: OUTCOMES.index(one.outcome))

@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 
 from mmguard.properties.moves_together import look
-from mmguard.properties.program import VOID, Program, Unavailable, seed_all, spread
-from mmguard.properties.result import Result, broken, holds, not_tested
+from mmguard.properties.program import VOID, Program, seed_all, spread
+from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested
 
 #: Label files whose values are taken, and how many values are tried.
 FILES, VALUES = 6, 24
@@ -96,19 +96,10 @@ def _values_of(dataset: Any) -> Set[int]:
 
 def _compare_values(program: Program, subject: str, train: Any, val: Any, values: List[int]) -> Result:
     table: Dict[int, Tuple[Optional[int], Optional[int]]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        image = os.path.join(folder, 'image.png')
-        noise = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
-        Image.fromarray(noise).save(image)
-        for value in values:
-            path = os.path.join(folder, f'{value}.png')
-            Image.fromarray(np.full((SIDE, SIDE), value, np.uint8)).save(path)
-            table[value] = (
-                label_after(program, train, image, path),
-                label_after(program, val, image, path),
-            )
-            if program.seconds_left() < 0:
-                break
+    for value in values:
+        table[value] = label_of(program, train, value), label_of(program, val, value)
+        if program.seconds_left() < 0:
+            break
     known = {value: pair for value, pair in table.items() if None not in pair}
     if not known:
         return not_tested(subject, 'its pipelines do not load a label map of one value')
@@ -127,18 +118,22 @@ def _word(label: Optional[int]) -> str:
     return 'ignored' if label == VOID else f'label {label}'
 
 
-def label_after(program: Program, dataset: Any, image: str, label: str) -> Optional[int]:
+def label_of(program: Program, dataset: Any, value: int) -> Optional[int]:
     """Return what a pipeline makes of a label map of one value; ``None`` where it does not load it."""
-    for seed in range(TRIES):
-        info = copy.deepcopy(dataset.get_data_info(0))
-        info.update(img_path=image, seg_map_path=label, sample_idx=0)
-        with program.scope():
+    with tempfile.TemporaryDirectory() as folder, program.scope():
+        image, label = os.path.join(folder, 'image.png'), os.path.join(folder, 'label.png')
+        noise = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+        Image.fromarray(noise).save(image)
+        Image.fromarray(np.full((SIDE, SIDE), value, np.uint8)).save(label)
+        for seed in range(TRIES):
+            info = copy.deepcopy(dataset.get_data_info(0))
+            info.update(img_path=image, seg_map_path=label, sample_idx=0)
             seed_all(seed)
             try:
                 seen = look('', dataset.pipeline(info), ())
-            except Exception:
+            except Exception:  # another property names it
                 return None
-        if seen is not None and seen.label is not None:
-            values, counts = np.unique(seen.label[seen.label != VOID], return_counts=True)
-            return int(values[counts.argmax()]) if len(values) else VOID
+            if seen is not None and seen.label is not None:
+                values, counts = np.unique(seen.label[seen.label != VOID], return_counts=True)
+                return int(values[counts.argmax()]) if len(values) else VOID
     return None

@@ -6,8 +6,8 @@ import os
 from collections import Counter
 from typing import Any, Dict, List
 
-from mmguard.properties.program import Program, Unavailable, seed_all, spread
-from mmguard.properties.result import Result, broken, holds, setting
+from mmguard.properties.program import Program, seed_all, spread
+from mmguard.properties.result import Result, Unavailable, broken, holds, setting
 from mmguard.properties.steps import watched_steps
 from mmguard.properties.worker import Failure
 

@@ -7,7 +7,7 @@ import pickle
 import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
-from mmguard.properties.result import Result, broken_first, not_tested, worst
+from mmguard.properties.result import OUTCOMES, Result, not_tested, worst
 from mmguard.properties.worker import Failure, Worker
 
 #: Name, as ``--only`` takes it -> its module, and what must hold.
@@ -60,7 +60,7 @@ def run_property(
     if reply.failure is not None:
         results = [not_tested('', f'the program {reply.failure}')]
     else:
-        results = broken_first([Result(*result) for result in reply.value])
+        results = sorted((Result(*one) for one in reply.value), key=lambda one: OUTCOMES.index(one.outcome))
     return Tested(name, summary, worst(results), results, time.monotonic() - began)
 
 
@@ -71,7 +71,8 @@ _programs: Dict[bytes, Any] = {}
 
 
 def _check(tree: Mapping[str, Any], module: str, samples: int, device: str, seconds: float) -> List[Result]:
-    from mmguard.properties.program import Program, Unavailable
+    from mmguard.properties.program import Program
+    from mmguard.properties.result import Unavailable
 
     key = pickle.dumps((tree, device))
     try:
