@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from mmguard.properties.alignment import displacement, draw_boxes, draw_field, fill_boxes, has_third_values
-from mmguard.properties.outputs import reached_outputs
+from mmguard.properties.outputs import find_raised_outputs
 
 #: Share of the largest gradient that rounding may leave.
 _ROUNDING = 1e-6
@@ -93,7 +93,7 @@ def label_to_output(
     num_classes: int,
     scores: Optional[Callable[[Any], Tensor]] = None,
 ) -> Dict[int, Optional[int]]:
-    """Return the output that a target of each class raises; ``None`` where no output stands out.
+    """Return the output that a target of each class raises; ``None`` where no output is clearly raised most.
 
     Args:
         model (nn.Module): In training mode.
@@ -117,7 +117,7 @@ def label_to_output(
         found = returned if scores is None else scores(returned)
         (gradient,) = torch.autograd.grad(loss(returned, target), found)
         rows.append(gradient.sum([axis for axis in range(gradient.dim()) if axis != 1]))
-    return dict(enumerate(reached_outputs(torch.stack(rows))))
+    return dict(enumerate(find_raised_outputs(torch.stack(rows))))
 
 
 def assert_trains_on_empty(step: Callable[[bool], Dict[str, Tensor]], model: nn.Module) -> None:
@@ -160,7 +160,7 @@ def assert_full_marks(
         >>> assert_full_marks(lambda found, wanted: float(found == wanted), [(1, 1), (2, 2)])
     """
     pairs = list(dataset)
-    _require(pairs, 'there are no targets')
+    _require(pairs, 'the data set gives nothing')
     value = float(metric([one for one, _ in pairs], [one for _, one in pairs]))
     _require(abs(value - full) <= 1e-3 * abs(full), f'the truth gets {value:g} of {full:g}')
 

@@ -21,7 +21,7 @@ FLIPS: Dict[str, Tuple[int, ...]] = {'': (), 'left-right': (1,), 'top-bottom': (
 
 
 class Displacement(NamedTuple):
-    """How an image must be moved onto its label.
+    """Flip and offset that move an image onto its label.
 
     Attributes:
         flip (str): One of ``FLIPS``.
@@ -75,11 +75,11 @@ def displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarr
     thin = -(-max(gray.shape) // LONGEST)
     gray, shown = gray[::thin, ::thin], figure.astype(np.float64)[::thin, ::thin]
     known = np.ones(gray.shape, bool) if valid is None else valid[::thin, ::thin]
-    there = _centred(gray, known)
+    there = _subtract_mean(gray, known)
     best = Displacement('', (0, 0), 0.0, 0.0)
     at_rest = 0.0
     for flip, axes in FLIPS.items():
-        here = _centred(np.flip(shown, axes), np.flip(known, axes))
+        here = _subtract_mean(np.flip(shown, axes), np.flip(known, axes))
         for offset, value in _peaks(there, here):
             if not flip and max(map(abs, offset)) <= TOLERANCE:
                 at_rest = max(at_rest, value)
@@ -90,7 +90,7 @@ def displacement(image: np.ndarray, figure: np.ndarray, valid: Optional[np.ndarr
     return Displacement('', (0, 0), at_rest, at_rest)
 
 
-def _centred(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _subtract_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     if not known.any():
         return np.zeros_like(values)
     centred = np.where(known, values - values[known].mean(), 0.0)

@@ -216,7 +216,7 @@ def _train(program: Any) -> None:
     samples = [sample for sample in samples if torch.is_tensor(sample.get('inputs'))]
     if not samples:
         raise ValueError('the pipeline leaves no sample with an image')
-    chosen = [shrink(sample, SIDE) for sample in _with_most_labels(samples, TRAINED, labels_of)]
+    chosen = [shrink(sample, SIDE) for sample in _choose_samples(samples, TRAINED, labels_of)]
     chosen += chosen[:1] * (len(chosen) % 2)  # BatchNorm needs two
     for first in range(0, len(chosen), 2):
         with torch.no_grad():
@@ -225,7 +225,7 @@ def _train(program: Any) -> None:
             raise ValueError(f'the loss is {float(loss)}')
 
 
-def _with_most_labels(samples: List[Any], most: int, labels_of: Callable[[Any], Set[int]]) -> List[Any]:
+def _choose_samples(samples: List[Any], most: int, labels_of: Callable[[Any], Set[int]]) -> List[Any]:
     """Choose samples that hold, together, as many labels as possible: large ones before small ones."""
     left = [(labels_of(sample['data_samples']), sample) for sample in samples]
     chosen: List[Any] = []

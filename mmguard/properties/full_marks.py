@@ -19,7 +19,7 @@ MOST_DETECTIONS = 100
 
 
 class Marks(NamedTuple):
-    """What a kind of metric gives at best.
+    """Best values of a kind of metric.
 
     Attributes:
         full (float): The value.

@@ -63,12 +63,12 @@ def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result
     except Exception as error:
         if side > program.side():
             return []  # larger than the model was tried with
-        return [broken('the losses', f'fail where pixels are ignored: {Failure.of(error)}')]
+        return [broken('the losses', f'fail where pixels are ignored: {Failure.describe(error)}')]
     results = []
-    for name, _, term, scores, gradient in trained_scores(seen, losses):
+    for name, _, term, scores, gradient in find_trained_scores(seen, losses):
         if not is_score_map(scores, heads[name], len(samples)):
             continue
-        subject, share = f'{name}, {term}', ignored_share(gradient)
+        subject, share = f'{name}, {term}', measure_ignored_share(gradient)
         ignored = getattr(heads[name], 'ignore_index', program.ignore_index)
         if ignored != program.ignore_index:
             results.append(not_tested(subject, f'this head ignores {ignored}, the first one {program.ignore_index}'))
@@ -82,7 +82,7 @@ def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result
     return results
 
 
-def trained_scores(
+def find_trained_scores(
     seen: Sequence[Tuple[str, Tensor]], losses: Mapping[str, Tensor]
 ) -> Iterator[Tuple[str, int, str, Tensor, Tensor]]:
     """Yield what each loss trains directly: the outputs of the last head on its way.
@@ -116,7 +116,7 @@ def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
     return scores.requires_grad and scores.dim() == 4 and scores.shape[0] == batch and scores.shape[1] in classes
 
 
-def ignored_share(gradient: Tensor) -> float:
+def measure_ignored_share(gradient: Tensor) -> float:
     """Return the largest gradient in the left, ignored half of scores as a share of that in the other.
 
     Returns:

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mmguard.properties.ignored_elements import is_score_map, pixel_heads, trained_scores
-from mmguard.properties.outputs import reached_outputs
+from mmguard.properties.ignored_elements import find_trained_scores, is_score_map, pixel_heads
+from mmguard.properties.outputs import find_raised_outputs
 from mmguard.properties.program import Program, watched
 from mmguard.properties.result import Result, Unavailable, broken, holds, not_tested, setting
 
@@ -32,7 +32,7 @@ class Scores(NamedTuple):
 def check(program: Program) -> List[Result]:
     """Train on each of a few classes, and see which output the gradient raises."""
     results = _check_names(program)
-    classes = asked_classes(program.num_classes)
+    classes = choose_classes(program.num_classes)
     if len(classes) < 2:
         raise Unavailable('there is one class only')
     maps = [_outputs_of(program, classes, 0)]
@@ -46,11 +46,11 @@ def check(program: Program) -> List[Result]:
     return results
 
 
-def asked_classes(num_classes: int) -> List[int]:
+def choose_classes(num_classes: int) -> List[int]:
     """Choose classes: the first, the last, and some between.
 
     Example:
-        >>> asked_classes(80)
+        >>> choose_classes(80)
         [0, 16, 32, 47, 63, 79]
     """
     return sorted({round(step) for step in np.linspace(0, num_classes - 1, min(ASKED, num_classes))})
@@ -63,13 +63,13 @@ def judge(place: str, classes: List[int], found: List[List[Optional[int]]], name
     table = {str(label): output for label, output in zip(classes, agreed)}
     if not wrong:
         if all(output is None for output in agreed):
-            return not_tested(place, 'no output stands out for any label')
+            return not_tested(place, 'no label raises one output clearly')
         return holds(place, outputs=table)
 
-    def named(label: Optional[int]) -> str:
+    def describe(label: Optional[int]) -> str:
         return f'{label} ({names[label]})' if label is not None and label < len(names) else str(label)
 
-    words = ', '.join(f'label {named(label)} trains output {named(output)}' for label, output in wrong.items())
+    words = ', '.join(f'label {describe(label)} trains output {describe(output)}' for label, output in wrong.items())
     return broken(place, words, outputs=table)
 
 
@@ -79,7 +79,7 @@ def _outputs_of(program: Program, classes: List[int], seed: int) -> Dict[str, Li
         for scores in _gradients_for(program, label, seed):
             rows.setdefault(scores.place, []).append(scores.gradient)
     return {
-        place: reached_outputs(torch.stack(gradients))
+        place: find_raised_outputs(torch.stack(gradients))
         for place, gradients in rows.items()
         if len(gradients) == len(classes) and any(bool(one.any()) for one in gradients)
     }
@@ -101,7 +101,7 @@ def _gradients_for(program: Program, label: int, seed: int) -> List[Scores]:
     with watched(heads) as seen:
         losses = program.losses(samples, seed=seed)
     found = []
-    for name, number, term, scores, gradient in trained_scores(seen, losses):
+    for name, number, term, scores, gradient in find_trained_scores(seen, losses):
         axis = _class_axis(program, scores, heads[name], len(samples))
         if axis is not None and (program.kind == 'pixels' or 'cls' in term):
             outputs = _sum_over_anchors(gradient, axis, program, heads[name])

@@ -27,7 +27,7 @@ def check(program: Program) -> List[Result]:
                 losses = program.losses(samples)
                 total(losses).backward()
         except Exception as error:
-            results.append(broken(subject, str(Failure.of(error)), size=size))
+            results.append(broken(subject, str(Failure.describe(error)), size=size))
             continue
         finally:
             program.model().zero_grad(set_to_none=True)

@@ -90,7 +90,7 @@ def trace(program: Program, dataset: Any, index: int, seed: int, ignored: Tuple[
     if final is None:
         return []
     steps.append(final)
-    batched = _preprocessed(program, sample, ignored)
+    batched = _run_preprocessor(program, sample, ignored)
     return steps if batched is None else [*steps, batched]
 
 
@@ -187,7 +187,7 @@ def look(step: str, results: Any, ignored: Tuple[int, ...]) -> Optional[Seen]:
     return Seen(step, image, figures, valid, label) if figures else None
 
 
-def _preprocessed(program: Program, sample: Any, ignored: Tuple[int, ...]) -> Optional[Seen]:
+def _run_preprocessor(program: Program, sample: Any, ignored: Tuple[int, ...]) -> Optional[Seen]:
     """Return image and labels after the model's preprocessor, which may resize batches."""
     node = (program.config.get('model') or {}).get('data_preprocessor') or program.config.get('data_preprocessor')
     try:

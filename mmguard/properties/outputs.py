@@ -6,21 +6,21 @@ from typing import List, Optional
 
 from torch import Tensor
 
-#: Share of the best margin below which an output is not told apart from the next one.
+#: Share of the best margin below which an output is not separable from the next one.
 CLEAR = 0.2
 #: Share of the gradients that rounding may leave.
 ROUNDING = 1e-5
 
 
-def reached_outputs(gradients: Tensor) -> List[Optional[int]]:
-    """Return the output that each label raises, ``None`` where no output stands out.
+def find_raised_outputs(gradients: Tensor) -> List[Optional[int]]:
+    """Return the output that each label raises, ``None`` where no output is clearly raised most.
 
     Args:
         gradients (Tensor): Summed gradient of each output (columns) for a target of each label (rows).
 
     Example:
         >>> import torch
-        >>> reached_outputs(torch.tensor([[-1.0, 0.5, 0.5], [0.5, 0.5, -1.0]]))
+        >>> find_raised_outputs(torch.tensor([[-1.0, 0.5, 0.5], [0.5, 0.5, -1.0]]))
         [0, 2]
     """
     raised = gradients - gradients.mean(0, keepdim=True)

@@ -60,7 +60,7 @@ def once(method: Callable[..., Made]) -> Callable[..., Made]:
     """Remember what a method of a program returned or raised, by its arguments."""
 
     @wraps(method)
-    def remembered(self: Program, *args: Any) -> Made:
+    def call_once(self: Program, *args: Any) -> Made:
         key = (method.__name__, *args)
         if key not in self.made:
             try:
@@ -73,7 +73,7 @@ def once(method: Callable[..., Made]) -> Callable[..., Made]:
             raise error
         return cast(Made, value)
 
-    return remembered
+    return call_once
 
 
 class Program:
@@ -150,7 +150,7 @@ class Program:
         return built
 
     def construct_datasets(self) -> None:
-        """Construct the data sets and their pipelines without reading any file."""
+        """Build the data sets and their pipelines without reading any file."""
         for split in ('train', 'val', 'test'):
             if self.config.get(f'{split}_dataloader'):
                 node = copy.deepcopy(self.dataset_config(split))
@@ -179,7 +179,7 @@ class Program:
         if not self.config.get('model'):
             raise Unavailable('the config has no model')
         seed_all(0)
-        node = without_pretrained(self.config.model)
+        node = drop_pretrained(self.config.model)
         if self.config.get('data_preprocessor') and not node.get('data_preprocessor'):
             node['data_preprocessor'] = copy.deepcopy(self.config.data_preprocessor)
         model = revert_sync_batchnorm(MODELS.build(node))
@@ -348,7 +348,7 @@ def total(losses: Mapping[str, Tensor]) -> Tensor:
 
 
 def seed_all(seed: int) -> None:
-    """Seed what transforms and models draw from."""
+    """Set the seeds of what transforms and models draw from."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
@@ -371,10 +371,10 @@ def innermost(dataset: Any) -> List[Any]:
     return innermost(dataset.dataset) if hasattr(dataset, 'dataset') else [dataset]
 
 
-def without_pretrained(node: Any) -> Any:
+def drop_pretrained(node: Any) -> Any:
     """Copy a model's config without what would load weights from a file or from the network."""
     if isinstance(node, dict):
-        kept = {key: without_pretrained(value) for key, value in node.items()}
+        kept = {key: drop_pretrained(value) for key, value in node.items()}
         for key in ('pretrained', 'teacher_ckpt'):
             if isinstance(kept.get(key), str):
                 kept[key] = None
@@ -384,7 +384,7 @@ def without_pretrained(node: Any) -> Any:
             left = [entry for entry in one_or_more if name_of(entry.get('type')) != 'Pretrained']
             kept['init_cfg'] = left or None
         return ConfigDict(kept) if isinstance(node, ConfigDict) else kept
-    return type(node)(map(without_pretrained, node)) if type(node) in (list, tuple) else copy.deepcopy(node)
+    return type(node)(map(drop_pretrained, node)) if type(node) in (list, tuple) else copy.deepcopy(node)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ class Unavailable(Exception):
 
 
 class Result(NamedTuple):
-    """What a property says of one part of a program.
+    """Outcome of a property for one part of a program.
 
     Attributes:
         outcome (str): One of ``OUTCOMES``.

@@ -90,7 +90,7 @@ def labels_of(data_sample: Any) -> Set[int]:
 
 
 def shrink(sample: Any, side: int) -> Any:
-    """Scale a packed sample down until its longer side is at most ``side``; smaller ones stay as they are."""
+    """Resize a packed sample until its longer side is at most ``side``; smaller ones stay as they are."""
     inputs = sample['inputs']
     height, width = inputs.shape[-2:]
     factor = side / max(height, width)
@@ -100,7 +100,7 @@ def shrink(sample: Any, side: int) -> Any:
     labels = copy.deepcopy(sample['data_samples'])
     for value in labels.all_values():
         if isinstance(value, PixelData):
-            planes = {key: _resized(plane, size) for key, plane in value.items()}
+            planes = {key: _resize(plane, size) for key, plane in value.items()}
             for key in list(planes):
                 delattr(value, key)
             for key, plane in planes.items():
@@ -113,10 +113,10 @@ def shrink(sample: Any, side: int) -> Any:
                 value.masks = value.masks.resize(size)
     shapes = {key: size for key in ('img_shape', 'pad_shape', 'batch_input_shape') if key in labels.metainfo}
     labels.set_metainfo(shapes)
-    return {**sample, 'inputs': _resized(inputs, size), 'data_samples': labels}
+    return {**sample, 'inputs': _resize(inputs, size), 'data_samples': labels}
 
 
-def _resized(plane: Tensor, size: Tuple[int, int]) -> Tensor:
+def _resize(plane: Tensor, size: Tuple[int, int]) -> Tensor:
     rows = torch.arange(size[0]) * plane.shape[-2] // size[0]
     columns = torch.arange(size[1]) * plane.shape[-1] // size[1]
     return plane[..., rows, :][..., columns]

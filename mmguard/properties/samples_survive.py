@@ -36,12 +36,12 @@ def _check_leaf(program: Program, leaf: Any, split: str, tries: int) -> List[Res
     if not hasattr(leaf, 'prepare_data') or not hasattr(leaf, 'get_data_info'):
         raise Unavailable(f'{type(leaf).__name__} is not a data set of MMEngine')
     subject = f'{split} ({type(leaf).__name__})'
-    results = _filtered(leaf, subject)
+    results = _describe_filtered(leaf, subject)
     dropped: Counter = Counter()
     loads, files = 0, spread(len(leaf), program.samples)
     for index in files:
         asked = leaf.get_data_info(index)
-        lost: Dict[str, int] = {}
+        drops: Dict[str, int] = {}
         for seed in range(tries):
             left: List[str] = []
             failed: List[str] = []
@@ -57,19 +57,22 @@ def _check_leaf(program: Program, leaf: Any, split: str, tries: int) -> List[Res
                     sample = leaf.prepare_data(index)
                 except Exception as error:
                     where = failed[0] if failed else 'the data set'
-                    return [*results, broken(f'{subject}, {where}', f'{_file(asked)}: {Failure.of(error)}', step=where)]
+                    return [
+                        *results,
+                        broken(f'{subject}, {where}', f'{_file(asked)}: {Failure.describe(error)}', step=where),
+                    ]
             loads += 1
             if sample is None:
-                lost[left[0] if left else 'the data set'] = lost.get(left[0] if left else 'the data set', 0) + 1
+                drops[left[0] if left else 'the data set'] = drops.get(left[0] if left else 'the data set', 0) + 1
             elif _is_other(asked, sample):
                 return [*results, broken(subject, f'{_file(asked)} was asked for, another image was returned')]
             if program.seconds_left() < 0:
                 break
-        if sum(lost.values()) == tries and tries > 1:
-            step = max(lost, key=lambda name: lost[name])
+        if sum(drops.values()) == tries and tries > 1:
+            step = max(drops, key=lambda name: drops[name])
             evidence = f'{_file(asked)} was dropped in {tries} of {tries} loads: it is never trained on'
             return [*results, broken(f'{subject}, {step}', evidence, step=step)]
-        dropped.update(lost)
+        dropped.update(drops)
     for step, count in dropped.items():
         blame = broken if split == 'val' else setting
         results.append(blame(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads', step=step))
@@ -87,7 +90,7 @@ def _is_other(asked: Dict[str, Any], sample: Any) -> bool:
     return bool(names) and all(str(asked[name]) != str(known[name]) for name in names)
 
 
-def _filtered(leaf: Any, subject: str) -> List[Result]:
+def _describe_filtered(leaf: Any, subject: str) -> List[Result]:
     """Say how many samples filter_cfg leaves out."""
     if not getattr(leaf, 'filter_cfg', None) or getattr(leaf, 'test_mode', False) or len(leaf) > LISTED:
         return []

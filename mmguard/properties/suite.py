@@ -85,5 +85,5 @@ def _check(tree: Mapping[str, Any], module: str, samples: int, device: str, seco
     except Unavailable as reason:
         found = [not_tested('', str(reason))]
     except Exception as error:
-        found = [not_tested('', str(Failure.of(error)))]
+        found = [not_tested('', str(Failure.describe(error)))]
     return [result._replace(data=dict(result.data)) for result in found]

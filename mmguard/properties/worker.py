@@ -27,7 +27,7 @@ class Reply(NamedTuple):
 
     Attributes:
         value: What the function returned, as JSON knows it.
-        failure (Failure, optional): Why there is no value.
+        failure (Failure, optional): Reason why the value is missing.
     """
 
     value: Any = None
@@ -51,7 +51,7 @@ class Failure(NamedTuple):
         return f'{self.message} ({self.place})' if self.place else self.message
 
     @classmethod
-    def of(cls, error: BaseException) -> Failure:
+    def describe(cls, error: BaseException) -> Failure:
         """Describe an exception, with the last line that is not one of torch's."""
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if not _is_library(frame.filename)] or list(frames)
@@ -147,7 +147,7 @@ def _serve(connection: Any, folder: str) -> None:
             answer = {'value': function(*args)}
             data = json.dumps(answer)
         except BaseException as error:  # SystemExit, too: it is a program of the user's
-            data = json.dumps({'failure': Failure.of(error)})
+            data = json.dumps({'failure': Failure.describe(error)})
         connection.send_bytes(data.encode())
 
 
