@@ -152,7 +152,7 @@ class SoftDice(nn.Module):
     loss_name = 'loss_dice'
 
     def forward(self, scores, target, weight=None, ignore_index=255, **kwargs):
-        chance = scores.softmax(1)
+        chance = scores.sigmoid()
         valid = (target != ignore_index)[:, None]
         one_hot = F.one_hot(target.clamp(0, scores.shape[1] - 1), scores.shape[1]).permute(0, 3, 1, 2) * valid
         return 1 - 2 * (chance * one_hot).sum() / (chance.sum() + one_hot.sum())
