@@ -39,15 +39,22 @@ def check(program: Program) -> List[Result]:
 
 
 def pixel_heads(program: Program) -> Dict[str, Any]:
-    """Return the modules that score each class at each pixel, by their names."""
-    return {
+    """Return the modules that score each class at each pixel, by their names.
+
+    Others have targets of their own, as the head of STDC that learns edges: its number of classes or outputs differs.
+    """
+    heads = {
         name: module
         for name, module in program.model().named_modules()
-        if name
-        and isinstance(getattr(module, 'num_classes', None), int)
-        and (program.kind == 'pixels' or 'semantic' in name)
-        and hasattr(module, 'forward')
+        if name and isinstance(getattr(module, 'num_classes', None), int)
+        if 'semantic' in name or (program.kind == 'pixels' and module.num_classes == program.num_classes)
     }
+    first = next(iter(heads.values()), None)
+    return {name: module for name, module in heads.items() if _outputs(module) == _outputs(first)}
+
+
+def _outputs(head: Any) -> Tuple[int, Any]:
+    return head.num_classes, getattr(head, 'out_channels', head.num_classes)
 
 
 def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result]:
@@ -112,8 +119,7 @@ def find_trained_scores(
 
 def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
     """Return True for scores of shape (N, C, H, W) with a channel per class."""
-    classes = {head.num_classes, getattr(head, 'out_channels', head.num_classes)}
-    return scores.requires_grad and scores.dim() == 4 and scores.shape[0] == batch and scores.shape[1] in classes
+    return scores.requires_grad and scores.dim() == 4 and scores.shape[:2] in {(batch, size) for size in _outputs(head)}
 
 
 def measure_ignored_share(gradient: Tensor) -> float:
