@@ -69,7 +69,6 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
     'nnunetv2': ('nnunet',),
     'nibabel': (
-        'findings/reports/test_volume_reports.py',
         'findings/situations/test_volumes.py',
         'tools/scan/nnunet',
     ),
@@ -186,6 +185,7 @@ SAME_EVERYWHERE = (
     'log/test_rank_wording.py',
     'examples/test_examples_table.py',
     'test_packaging.py',
+    'test_snapshots.py',
     'tools/storage',
     'stacks/test_compiled.py',
     'stacks/test_matrix.py',
@@ -205,6 +205,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default='all',
         help='stack: what differs between the stacks; framework: of these, what needs more than torch',
     )
+    parser.addoption('--update-snapshots', action='store_true', help='rewrite tests/snapshots; read the difference')
 
 
 def pytest_configure(config: pytest.Config) -> None:

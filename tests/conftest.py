@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib.util
+import itertools
 import os
 import random
 import signal
 import sys
 from functools import lru_cache
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Callable, Iterator, Optional
 
 # Before torch is imported. Test processes side by side would wait for each other's threads.
 os.environ.setdefault('OMP_NUM_THREADS', '1')
@@ -21,6 +23,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from snapshot_files import FOLDER, normalize, read_sections, write_sections
 
 # A busy machine is no failure; pytest-timeout ends what hangs.
 # CI runs the same examples every time; a developer's run explores others.
@@ -106,6 +109,45 @@ def camvid(tmp_path_factory: pytest.TempPathFactory) -> str:
     from small_runs import make_camvid
 
     return make_camvid(str(tmp_path_factory.mktemp('camvid')))
+
+
+@pytest.fixture
+def snapshot(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str, str], None]:
+    """Return ``compare(command, name, text)``: the text equals the section of ``snapshots/{command}.txt``.
+
+    ``--update-snapshots`` writes the section instead; the difference is read in review.
+    """
+    monkeypatch.setenv('COLUMNS', '200')  # no temporary path is broken
+
+    def compare(command: str, name: str, text: str) -> None:
+        path, text = FOLDER / f'{command}.txt', normalize(text)
+        if pytestconfig.getoption('--update-snapshots'):
+            import fcntl
+
+            lock = os.open(FOLDER, os.O_RDONLY)  # the workers of xdist write one after another
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            write_sections(path, {**read_sections(path), name: text})
+            os.close(lock)
+            return
+        kept = read_sections(path).get(name, '')
+        assert text == kept, f'section {name} of {path.name}: see "Snapshots" in tests/README.md'
+
+    return compare
+
+
+@pytest.fixture
+def refuses(snapshot: Callable[[str, str, str], None], request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Return ``pytest.raises`` for errors that are only text: it is compared with ``snapshots/errors.txt``."""
+    numbers = itertools.count(1)
+
+    @contextlib.contextmanager
+    def raises(expected: Any, match: Optional[str] = None) -> Iterator[Any]:
+        with pytest.raises(expected, match=match) as caught:
+            yield caught
+        section = f'{request.node.path.stem}::{request.node.name} {next(numbers)}'
+        snapshot('errors', section, f'{type(caught.value).__name__}: {caught.value}')
+
+    return raises
 
 
 @pytest.fixture

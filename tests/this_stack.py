@@ -10,10 +10,6 @@ from mmguard.compat.stack import ONEDL, base_source, stacks_among
 #: The onedl forks are here, not OpenMMLab's packages.
 IS_ONEDL = ONEDL in stacks_among(str(found.metadata['Name']) for found in metadata.distributions())
 
-#: F1, F3: what mmseg's stock cross entropy says of class weights. The fork's fix, with avg_non_ignore, masks with the
-#: wrong shape.
-WEIGHTS_FAIL = 'shape of the mask|too many indices' if IS_ONEDL else r'out of (bounds|range)'
-
 
 def weighted_cases_that_fail(shape: str, ignored: str) -> int:
     """Of the 8 with class weights, mean, no avg_factor, half of them with avg_non_ignore: how many stock fails on.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Dict, Mapping, Optional
 
 from mmguard.config.parts import classes_of, classes_path, datasets, heads, transforms
@@ -14,31 +13,25 @@ from mmguard.labels.spaces.space import VOID, LabelSpaces, Space, label_map_of
 GUARDS = {'GuardSegLabels': 'pixels', 'GuardInstanceLabels': 'instances', 'GuardClsLabels': 'instances'}
 
 
-def from_config(config: ReadConfig, split: Optional[str] = None, imports: bool = True) -> LabelSpaces:
+def from_config(config: ReadConfig, split: Optional[str] = None) -> LabelSpaces:
     """Which labels are valid by a config tree: as its heads say. Nothing is built.
 
     Args:
         config (ReadConfig): It.
         split (str, optional): ``'train'``, ``'val'`` or ``'test'``: what the guards in the pipelines of this split say
-            goes before the heads, and the names are those of its data set. ``None``: the heads alone.
-        imports (bool): Whether the classes that it names may be looked up, for their defaults. Looking one up imports
-            its module: ``False`` for a config that came from anywhere.
+            goes before the heads, and the names are those of its data set. ``None``: only the heads.
     """
-
-    def looked_up(part: Any) -> Any:
-        return part if imports else replace(part, imports=False)
-
     names, named_at = [], ''
-    for dataset in map(looked_up, datasets(config)):
+    for dataset in datasets(config):
         if dataset.split == (split or 'train'):
             names, named_at = classes_of(dataset) or [], classes_path(dataset)
             if names:
                 break
-    spaces = label_spaces(map(looked_up, heads(config)), names, named_at)
+    spaces = label_spaces(heads(config), names, named_at)
     if split is None:
         return spaces
     guards: Dict[str, Any] = {}
-    for transform in map(looked_up, transforms(config)):
+    for transform in transforms(config):
         kind = GUARDS.get(transform.name)
         if kind is not None and transform.split == split and isinstance(transform.config.get('num_classes'), int):
             guards.setdefault(kind, _of_guard(kind, transform.config, transform.at('num_classes')))

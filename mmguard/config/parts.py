@@ -29,7 +29,6 @@ class Part:
         registry (str): Registry that knows its class.
         owner (Part, optional): Of a loss, the head around it; of a wrapped data set, the wrapper.
         split (str): Of data sets and transforms, ``'train'``, ``'val'`` or ``'test'``.
-        imports (bool): Whether its class may be looked up, which imports a module; else what is written is all.
     """
 
     path: str
@@ -38,7 +37,6 @@ class Part:
     registry: str = 'MODELS'
     owner: Optional[Part] = None
     split: str = ''
-    imports: bool = True
 
     @property
     def name(self) -> str:
@@ -58,7 +56,7 @@ class Part:
     @property
     def cls(self) -> Optional[type]:
         """Its class; ``None`` where it is not known."""
-        return class_of(self.config.get('type'), self.registry, self.scope) if self.imports else None
+        return class_of(self.config.get('type'), self.registry, self.scope)
 
     def at(self, key: str) -> str:
         """Path of an argument."""
@@ -200,7 +198,7 @@ def classes_of(dataset: Part) -> Optional[List[str]]:
     """Class names that a data set counts by: of its ``metainfo``, else of its class; ``None`` where nobody says."""
     classes = _said_classes(dataset)
     if isinstance(classes, str):
-        classes = _lines(classes) if dataset.imports else None
+        classes = _lines(classes)
         if classes is None:
             return None
     if classes is None:

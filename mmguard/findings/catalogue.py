@@ -1,30 +1,28 @@
 """The rules in words: for ``mmguard explain`` and docs/findings.md.
 
-``python -m mmguard.findings.catalogue > docs/findings.md`` writes the page anew.
+``python -m mmguard.findings.catalogue > docs/findings.md`` writes the page again.
 """
 
 from __future__ import annotations
 
-from typing import List, NamedTuple
+from string import Formatter
+from typing import Type
 
-from mmguard.findings.engine import diagnose
-from mmguard.findings.examples import EXAMPLES
-from mmguard.findings.finding import Finding
+from mmguard.findings.rule import Rule
 from mmguard.findings.rules import RULES
 
 INTRODUCTION = """# What mmguard can find
 
-Every finding has a stable code, the evidence it rests on, and what to write. The most likely one comes first. What
-labels show (MG1xx) stands here with an example: values, names and numbers are filled in from your files and your
-config. What a config alone shows has codes MG2xx, what a run and its ranks left behind MG3xx, what is installed MG5xx.
-What an error says (MG4xx) has [a page of its own](errors.md).
-`mmguard explain CODE` prints one of them. Rules marked *on request* are looked for with `mmguard check --all` or
-`--select` alone: they find nothing wrong, but show where an invalid label would.
+Every finding has a stable code, its evidence, and what to write. What labels show has codes MG1xx, what a config shows
+MG2xx, what a run and its ranks left MG3xx, what is installed MG5xx. What an error says (MG4xx) has
+[a page of its own](errors.md). `mmguard explain CODE` prints one of them; words in capitals are filled in from your
+files and your config. Rules marked *on request* are looked for with `mmguard check --all` or `--select` only: they
+find nothing wrong, but show where an invalid label would end the run.
 
 (Written by `python -m mmguard.findings.catalogue > docs/findings.md`; a test keeps it current.)
 """
 
-#: Codes of rules that were deleted: no other rule gets them, as they stand in old logs.
+#: Codes of rules that were deleted: no other rule gets them, as they are in old logs.
 RETIRED = tuple(f'MG{number}' for number in (
     155, 166, 170, 171, 177, 217, 241, 242, 246, 410, 412, 419, 421, 427, 430, 431, 435, 436, 438, 439, 440, 446,
     449, 451, 455, 459, 460, 461, 462, 466, 467, 468, 470, 473, 477, 481, 482, 485, 486, 488, 489, 490, 493, 494,
@@ -32,58 +30,59 @@ RETIRED = tuple(f'MG{number}' for number in (
 ))  # fmt: skip
 
 
-class Entry(NamedTuple):
-    """What there is to say about a rule.
+def find_rule(code: str) -> Type[Rule]:
+    """Return the rule with a code, or that was joined with it.
 
-    Attributes:
-        code, why, severity (str): As in the rule, or in its example.
-        aliases (list[str]): Codes of rules that were joined with it.
-        summary (str): What is wrong, one line.
-        seen (str): What its example rests on; empty where a rule needs none.
-        advice (str): What to write.
+    Raises:
+        LookupError: No rule has this code.
     """
-
-    code: str
-    aliases: List[str]
-    severity: str
-    summary: str
-    why: str
-    seen: str
-    advice: str
+    for rule in RULES:
+        if code in (rule.code, *rule.aliases):
+            return rule
+    raise LookupError(code)
 
 
-def entries() -> List[Entry]:
-    """All rules, by code."""
-    found = []
-    for rule in sorted(RULES, key=lambda rule: rule.code):
-        severity = f'{rule.severity}, on request' if rule.on_request else rule.severity
-        words = (severity, rule.summary, rule.why, '', rule.advice) if rule.code not in EXAMPLES else None
-        if words is None:
-            example = example_of(rule.code)
-            words = (example.severity, example.title, rule.why, example.evidence, example.advice)
-        found.append(Entry(rule.code, list(rule.aliases), *words))
-    return found
+def describe(rule: Type[Rule]) -> str:
+    """Return what `mmguard explain CODE` prints: what it finds, why it matters, an example, its limits, what to do."""
+    parts = [
+        f'{rule.code}  {rule.summary}',
+        f'Why it matters: {rule.why}',
+        f'Wrong:\n{_indented(rule.example.wrong)}\nRight:\n{_indented(rule.example.right)}',
+        f'Known limits: {rule.limits}' if rule.limits else '',
+        f'What to do: {name_words(rule.advice)}',
+    ]
+    return '\n\n'.join(filter(None, parts))
 
 
-def example_of(code: str) -> Finding:
-    """What a rule finds in its example."""
-    (example,) = [finding for finding in diagnose(EXAMPLES[code]()) if finding.code == code]
-    return example
+def name_words(template: str) -> str:
+    """Return a template with the names of its words in capitals.
+
+    Example:
+        >>> name_words('Labels outside 0..{last}: {values}.')
+        'Labels outside 0..LAST: VALUES.'
+    """
+    return ''.join(text + (name or '').upper() for text, name, _, _ in Formatter().parse(template))
 
 
 def page() -> str:
-    """docs/findings.md."""
+    """Return docs/findings.md."""
+    rules = sorted(RULES, key=lambda rule: rule.code)
     lines = [INTRODUCTION, '| code | severity | what is wrong |', '| --- | --- | --- |']
-    found = entries()
-    for entry in found:
-        summary = entry.summary.replace('|', '\\|')
-        lines.append(f'| [{entry.code}](#{entry.code.lower()}) | {entry.severity} | {summary} |')
-    for entry in found:
-        lines += ['', f'## {entry.code}', '', f'**{entry.summary}**', '', entry.why, '']
-        lines += [f'- Seen, for example: {entry.seen}.'] if entry.seen else []
-        lines += [f'- {entry.advice}']
-        lines += [f'- Formerly also {", ".join(entry.aliases)}.'] if entry.aliases else []
+    for rule in rules:
+        severity = f'{rule.severity}, on request' if rule.on_request else rule.severity
+        summary = rule.summary.replace('|', '\\|')
+        lines.append(f'| [{rule.code}](#{rule.code.lower()}) | {severity} | {summary} |')
+    for rule in rules:
+        lines += ['', f'## {rule.code}', '', f'**{rule.summary}**', '', rule.why, '']
+        lines += ['```text', f'wrong:  {rule.example.wrong}', f'right:  {rule.example.right}', '```', '']
+        lines += [f'- Known limits: {rule.limits}'] if rule.limits else []
+        lines += [f'- What to do: {name_words(rule.advice)}']
+        lines += [f'- Formerly also {", ".join(rule.aliases)}.'] if rule.aliases else []
     return '\n'.join(lines) + '\n'
+
+
+def _indented(text: str) -> str:
+    return '\n'.join(f'  {line}' for line in text.splitlines())
 
 
 if __name__ == '__main__':

@@ -14,7 +14,7 @@ from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts, Reread, Rule
 from mmguard.findings.rules import RULES
 from mmguard.findings.search import search
-from mmguard.findings.usual_edits import with_evaluation
+from mmguard.findings.usual_edits import guard_evaluation
 
 #: Compares a program before and after an edit: has ``state`` (``'verified'``, ``'broken'``, ...) and ``reason``.
 Verifier = Callable[[ReadConfig, ReadConfig], Any]
@@ -55,7 +55,7 @@ def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Se
     facts = splits[0].facts
     if facts.labels is not None and facts.reread is None:
         return finding  # nobody can look again
-    candidates = [with_evaluation(facts, edit) for edit in rule.edits(finding, facts)]
+    candidates = [guard_evaluation(facts, edit) for edit in rule.edits(finding, facts)]
     if not candidates and not rule.only_edits:
         return finding
     edits: List[Edit] = []

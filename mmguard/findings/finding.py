@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 #: ``'error'``: training dies, or learns what nobody wants. ``'warning'``: probably not what you want. ``'info'``: a
 #: weak spot that only invalid labels bring out, or the verdict that all is well. The worst first.
 SEVERITIES = ERROR, WARNING, INFO = ('error', 'warning', 'info')
+#: How sure it is that a finding is what goes wrong in training. ``'proven'``: config or labels show it. ``'likely'``:
+#: they speak for it more than for anything else. ``'possible'``: they do not exclude it. The surest first.
+CERTAINTIES = PROVEN, LIKELY, POSSIBLE = ('proven', 'likely', 'possible')
 
 #: Longest value that is shown in full.
 _SHOWN = 60
@@ -28,12 +31,13 @@ class Finding:
         title (str): What is (probably) wrong, one line.
         evidence (str): What it rests on: values and counts, or a place of the config and what stands there.
         advice (str): What to do where no edit is offered.
-        likelihood (float): In (0, 1], to rank findings.
+        certainty (str): One of ``CERTAINTIES``.
         severity (str): One of ``SEVERITIES``.
         files (tuple[str]): The first files that show it.
         values (dict[int, int]): The values that show it -> count.
         places (tuple[str]): Where in the config it stands, ``model.decode_head.loss_decode[0].class_weight``.
-        explains (tuple[str]): Codes of what merely follows from it: where this is likelier, they are not reported.
+        supersedes (tuple[str]): Codes of what merely follows from it. After it they are not reported, unless it is
+            only possible.
         value: What stands at these places, or what the class takes where nothing does.
         candidates (tuple[Edit]): What may be written instead, as the rule sees it.
         edits (tuple[Edit]): Those that were tried: with any of them the finding is gone and no other error comes.
@@ -43,12 +47,12 @@ class Finding:
     title: str
     evidence: str
     advice: str
-    likelihood: float
+    certainty: str
     severity: str = ERROR
     files: Tuple[str, ...] = ()
     values: Dict[int, int] = field(default_factory=dict, compare=False)
     places: Tuple[str, ...] = ()
-    explains: Tuple[str, ...] = field(default=(), compare=False)
+    supersedes: Tuple[str, ...] = field(default=(), compare=False)
     value: Any = field(default=None, compare=False)
     candidates: Tuple[Edit, ...] = field(default=(), compare=False)
     edits: Tuple[Edit, ...] = field(default=(), compare=False)

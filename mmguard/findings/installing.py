@@ -1,4 +1,4 @@
-"""What to type so that a package is there, and what it installs: parts of edits about the environment."""
+"""Commands that install packages, and what they install: parts of edits about the environment."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from mmguard.findings.environment import EnvironmentFacts, version_key
 NEWEST = '99'
 
 
-def installer_of(distribution: str) -> str:
-    """mim knows where OpenMMLab's wheels of mmcv are."""
+def find_installer(distribution: str) -> str:
+    """Return the installer of a distribution: mim knows where OpenMMLab's wheels of mmcv are."""
     return 'mim install' if distribution in ('mmcv', 'mmcv-full') else 'pip install'
 
 
 def mmcv_limits(environment: EnvironmentFacts) -> Tuple[str, str]:
-    """The versions of mmcv that all frameworks accept: from, and below; empty: no limit."""
+    """Return the versions of mmcv that all frameworks accept: from, and below; empty: no limit."""
     lows = [low for low, _ in environment.accepts.values() if low]
     highs = [high for _, high in environment.accepts.values() if high]
     return max(lows, key=version_key, default=''), min(highs, key=version_key, default='')
 
 
-def limits_in_words(limits: Tuple[str, str]) -> str:
-    """``'from 2.0.0rc4 up to, not including, 2.2.0'``."""
+def describe_limits(limits: Tuple[str, str]) -> str:
+    """Describe limits: ``'from 2.0.0rc4 up to, not including, 2.2.0'``."""
     low, high = limits
     return ' '.join([f'from {low}'] * bool(low) + [f'up to, not including, {high}'] * bool(high))
 
 
-def to_install(module: str, stack: str, environment: EnvironmentFacts) -> Tuple[str, Tuple[str, str]]:
-    """What to type for a module of a stack, and what that installs: of mmcv the newest that all frameworks accept."""
+def find_command(module: str, stack: str, environment: EnvironmentFacts) -> Tuple[str, Tuple[str, str]]:
+    """Return the command for a module, and what it installs: of mmcv the newest that all frameworks accept."""
     name = STACKS[stack][module][0]
     low, high = mmcv_limits(environment) if module == 'mmcv' else ('', '')
     if not (low or high):
         return INSTALL[stack][module], (name, NEWEST)
     limits = ','.join([f'>={low}'] * bool(low) + [f'<{high}'] * bool(high))
     # The last one before the limit, whatever its number.
-    return f'{installer_of(name)} "{name}{limits}"', (name, f'{high}dev0' if high else NEWEST)
+    return f'{find_installer(name)} "{name}{limits}"', (name, f'{high}dev0' if high else NEWEST)
 
 
-def mmcv_again(environment: EnvironmentFacts) -> Edit:
-    """mmcv once more, in a version that all frameworks accept, from the stack that is there."""
+def reinstall_mmcv(environment: EnvironmentFacts) -> Edit:
+    """Install mmcv again, in a version that all frameworks accept, from the stack that is there."""
     fork = list(stacks_among(environment.versions)) == [ONEDL]
-    command, becomes = to_install('mmcv', ONEDL if fork else OPENMMLAB, environment)
+    command, becomes = find_command('mmcv', ONEDL if fork else OPENMMLAB, environment)
     if fork:  # for the torch that is there, not for one of its own
         command = command.replace('pip install', 'pip install --no-build-isolation')
     installed = list(environment.installed('mmcv')) or [becomes[0]]

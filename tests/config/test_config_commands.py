@@ -10,6 +10,7 @@ from typing import List
 import pytest
 
 from mmguard.cli import main
+from mmguard.text.failures import REPORT_IT
 
 HEAD = "model=dict(type='EncoderDecoder',decode_head=dict(type='FCNHead',num_classes=3{}))\n"
 DET = (
@@ -54,7 +55,7 @@ def run(words: List[str], capsys: pytest.CaptureFixture) -> str:
     text = shown.out + shown.err
     assert code in (1, 2), text
     assert 'Traceback' not in text
-    assert 'should not happen' not in text
+    assert REPORT_IT not in text
     assert not [char for char in text if unicodedata.category(char) in ('Cc', 'Cf') and char != '\n']
     return text
 
@@ -72,12 +73,12 @@ def test_the_key_is_named(name: str, command: str, folder: Path, capsys: pytest.
 def test_a_tensor_is_named(command: str, folder: Path, capsys: pytest.CaptureFixture) -> None:
     (folder / 'config.py').write_text("default_scope='mmseg'\n" + HEAD.format(TENSOR))
     said = run(COMMANDS[command], capsys)
-    assert 'model.decode_head.loss_decode.class_weight = Tensor of shape (3,)' in said
+    assert all(named in said for named in ('model.decode_head.loss_decode.class_weight', 'Tensor', '(3,)'))
 
 
 def test_a_number_in_quotes_is_written_by_apply(folder: Path, capsys: pytest.CaptureFixture) -> None:
     (folder / 'config.py').write_text(WRONG['classes'][0])
-    assert '[1] Write `num_classes=19`' in run(COMMANDS['check'], capsys)
+    assert 'num_classes=19' in run(COMMANDS['check'], capsys)
     assert main(['apply', 'config.py', '-o', 'out.py', '--edit', '1']) == 0
     assert main(['check', 'out.py']) == 0
 
@@ -113,6 +114,8 @@ def test_names_with_escapes_are_shown_with_every_character(folder: Path, capsys:
 
 
 def test_a_diff_shows_what_has_no_source(folder: Path, capsys: pytest.CaptureFixture) -> None:
-    (folder / 'config.py').write_text("default_scope='mmseg'\n" + HEAD.format('') + 'x = dict(a=..., b=(range(3),))\n')
+    (folder / 'config.py').write_text(
+        "default_scope='mmseg'\n" + HEAD.format('') + 'x = dict(a=..., b=(range(3),), c={1j}, d=frozenset())\n'
+    )
     assert main(COMMANDS['apply']) == 0
     assert '+custom_hooks' in capsys.readouterr().out

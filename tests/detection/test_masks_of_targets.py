@@ -37,8 +37,7 @@ def _first_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize('size', [(16, 8), (8, 15), (4, 9), (16, 32)])
 def test_masks_of_another_size_than_their_image(images: List[Tensor], size: Any) -> None:
     targets = [target(drawn(2, 8, 16)), target(drawn(2, *size))]
-    words = rf"targets\[1\]\['masks'\] are {size[0]} x {size[1]}, their image 8 x 16.*resize or crop"
-    with pytest.warns(UserWarning, match=words):
+    with pytest.warns(UserWarning, match=rf"targets\[1\]\['masks'\].*{size[0]} x {size[1]}.*8 x 16"):
         assert guard_batch(images, targets, 5)[1] is targets
 
 
@@ -47,7 +46,7 @@ def test_images_that_were_padded_into_one_tensor_may_be_larger_than_the_masks() 
     with warnings.catch_warnings():
         warnings.simplefilter('error')
         guard_batch(stacked, [target(drawn(2, 8, 16)), target(drawn(2, 6, 12))], 5)
-    with pytest.warns(UserWarning, match='are 9 x 12, their image 8 x 16'):
+    with pytest.warns(UserWarning, match='9 x 12.*8 x 16'):
         guard_batch(stacked, [target(drawn(2, 8, 16)), target(drawn(2, 9, 12))], 5)
 
 
@@ -68,8 +67,8 @@ def test_sizes_that_fit_and_masks_of_other_kinds_pass() -> None:
     'change',
     [dict(masks=drawn(3, 8, 16)), dict(boxes=torch.ones(3, 4)), dict(masks=[b'rle'], labels=torch.tensor([1, 2]))],
 )
-def test_counts_that_differ_blame_a_transform(change: Dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match='a transform or filter changed one without the other'):
+def test_counts_that_differ_blame_a_transform(change: Dict[str, Any], refuses: Any) -> None:
+    with refuses(ValueError):
         guard_targets([{**target(drawn(2, 8, 16)), **change}], 5)
 
 
@@ -85,9 +84,8 @@ def test_counts_that_differ_blame_a_transform(change: Dict[str, Any]) -> None:
 )
 def test_a_mask_without_a_pixel_is_named_and_stays(masks: Tensor) -> None:
     batch = [target(drawn(2, 8, 16)), target(masks, image_id=torch.tensor([42]))]
-    with pytest.warns(UserWarning, match=r'1 of 4 masks hold no pixel.*first: image_id 42.*crop') as caught:
+    with pytest.warns(UserWarning, match='1 of 4.*image_id 42'):
         assert guard_targets(batch, 5) is batch
-    assert 'mmguard scan' not in str(caught[0].message)  # the file is not blamed
 
 
 def test_masks_with_a_pixel_and_none_at_all_are_silent() -> None:
@@ -100,10 +98,9 @@ def test_masks_with_a_pixel_and_none_at_all_are_silent() -> None:
 
 def test_what_is_dropped_is_not_counted_as_empty() -> None:
     batch = [{**target(drawn(2, 8, 16, [0])), 'labels': torch.tensor([600, 1])}]
-    with pytest.warns(UserWarning, match='value 600') as caught:
+    with pytest.warns(UserWarning, match='600') as caught:
         (guarded,) = guard_targets(batch, 5)
-    assert len(guarded['masks']) == 1
-    assert [str(one.message) for one in caught if 'no pixel' in str(one.message)] == []
+    assert len(guarded['masks']) == len(caught) == 1
 
 
 def test_masks_are_read_in_the_first_batches_alone() -> None:
@@ -112,7 +109,7 @@ def test_masks_are_read_in_the_first_batches_alone() -> None:
         guard_targets(whole, 5)
     for _ in range(100):
         guard_targets([target(drawn(0, 8, 16), 0)], 5)  # nothing is read
-    with pytest.warns(UserWarning, match='hold no pixel'):
+    with pytest.warns(UserWarning, match='1 of 2'):
         guard_targets(empty, 5)
     with warnings.catch_warnings():
         warnings.simplefilter('error')

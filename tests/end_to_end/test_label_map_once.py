@@ -73,7 +73,7 @@ def test_two_guards_train_as_one_does(clean_cityscapes: str, work_dir: str) -> N
 @pytest.mark.slow
 def test_a_run_whose_second_guard_cannot_see_it_does_not_begin(clean_cityscapes: str, work_dir: str) -> None:
     runner = runner_of(config_of(clean_cityscapes, work_dir, PACK, 2, label_map={4: 5, 5: 4}))
-    with pytest.raises(LabelGuardError, match=r"would be applied twice.*'label_guard'"):
+    with pytest.raises(LabelGuardError, match="'label_guard'"):
         runner.train()
     # A map that changes nothing the second time may stand in both.
     assert losses(config_of(clean_cityscapes, work_dir, PACK, 2, label_map={4: 5}))

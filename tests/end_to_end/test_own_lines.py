@@ -74,9 +74,23 @@ def loss(path: str, value: str, run: str, raises: type, edits: bool = False, pla
     return Mistake(base, BOTH + guard + at(path, value), 'MG250', path + place, run, raises, edits)
 
 
-def step(text: str, code: str, place: str, run: str, raises: Optional[type] = None, edits: bool = True) -> Mistake:
-    """A mistake in a guard of instances that follows the pipeline, or stands in front of it."""
-    return Mistake('det', BOTH + pipeline(text), code, f'{PIPELINE}{place}', run, raises, edits)
+def mine(
+    base: str, text: str, place: str, run: str, raises: Optional[type] = None, edits: bool = True, code: str = 'MG250'
+) -> Mistake:
+    return Mistake(base, text, code, place, run, raises, edits)
+
+
+def last(arguments: str, guard: str = 'GuardSegLabels') -> str:
+    """A guard that follows the pipeline."""
+    return BOTH + pipeline(f"*_base_.train_pipeline, dict(type='{guard}', {arguments})")
+
+
+def hooks(arguments: str) -> str:
+    return f'custom_hooks = [dict(type={arguments})]\n'
+
+
+def imports(module: str) -> str:
+    return f'custom_imports = dict(imports=[{module!r}], allow_failed_imports=False)\n'
 
 
 MISTAKES = {
@@ -98,115 +112,62 @@ MISTAKES = {
         DECODE, "dict(_delete_=True, type='GuardedLoss', loss=dict(type='FocalLos'))", 'FocalLos ', KeyError
     ),
     'a loss of nobody': loss(DECODE, "dict(type='GuardedMyLoss')", 'GuardedMyLoss', KeyError, place='.type'),
-    'a misspelt import': Mistake(
-        'seg',
-        HOOK + SEG + "custom_imports = dict(imports=['mmgaurd'], allow_failed_imports=False)\n",
-        'MG250',
-        'custom_imports.imports',
-        'mmgaurd',
-        ImportError,
+    'a misspelt import': mine('seg', HOOK + SEG + imports('mmgaurd'), 'custom_imports.imports', 'mmgaurd', ImportError),
+    'a misspelt hook': mine(
+        'seg', IMPORT + SEG + hooks("'LabelGaurdHook'"), 'custom_hooks[0].type', 'LabelGaurdHook', KeyError
     ),
-    'a misspelt hook': Mistake(
-        'seg',
-        IMPORT + SEG + "custom_hooks = [dict(type='LabelGaurdHook')]\n",
-        'MG250',
-        'custom_hooks[0].type',
-        'LabelGaurdHook',
-        KeyError,
+    'an unknown argument of the hook': mine(
+        'seg', IMPORT + SEG + hooks("'LabelGuardHook', intervall=5"), 'custom_hooks[0]', 'intervall', TypeError, False
     ),
-    'an unknown argument of the hook': Mistake(
-        'seg',
-        IMPORT + SEG + "custom_hooks = [dict(type='LabelGuardHook', intervall=5)]\n",
-        'MG250',
-        'custom_hooks[0]',
-        'intervall',
-        TypeError,
-        False,
-    ),
-    'a share in percent': Mistake(
+    'a share in percent': mine(
         'det',
-        IMPORT + DET + "custom_hooks = [dict(type='LabelGuardHook', max_skipped_ratio=5)]\n",
-        'MG250',
-        'custom_hooks[0]',
-        'max_skipped_ratio',
-        ValueError,
-        False,
+        IMPORT + DET + hooks("'LabelGuardHook', max_skipped_ratio=5"),
+        *('custom_hooks[0]', 'max_skipped_ratio', ValueError, False),
     ),
-    'a guard without num_classes': Mistake(
-        'seg',
-        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels')"),
-        'MG250',
-        f'{PIPELINE}[3]',
-        'num_classes',
-        TypeError,
-        False,
+    'a guard without num_classes': mine('seg', last(''), f'{PIPELINE}[3]', 'num_classes', TypeError, False),
+    'an unknown on_invalid': mine(
+        'seg', last("num_classes=19, on_invalid='skip'"), f'{PIPELINE}[3]', 'skip', ValueError, False
     ),
-    'an unknown on_invalid': Mistake(
-        'seg',
-        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=19, on_invalid='skip')"),
-        'MG250',
-        f'{PIPELINE}[3]',
-        'skip',
-        ValueError,
-        False,
+    'the guard of another task': mine(
+        'seg', last('num_classes=19', 'GuardInstanceLabels'), f'{PIPELINE}[3].type', 'MG251', code='MG251'
     ),
-    'the guard of another task': Mistake(
-        'seg',
-        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=19)"),
-        'MG251',
-        f'{PIPELINE}[3].type',
-        'MG251',
+    'another number of classes': mine(
+        'seg', last('num_classes=20'), f'{PIPELINE}[3].num_classes', 'MG225', code='MG225'
     ),
-    'another number of classes': Mistake(
-        'seg',
-        BOTH + pipeline("*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=20)"),
-        'MG225',
-        f'{PIPELINE}[3].num_classes',
-        'MG225',
-    ),
-    'a guard before the labels': Mistake(
+    'a guard before the labels': mine(
         'seg',
         BOTH + pipeline("dict(type='GuardSegLabels', num_classes=19), *_base_.train_pipeline"),
-        'MG251',
-        f'{PIPELINE}[0]',
-        'MG251',
+        *(f'{PIPELINE}[0]', 'MG251'),
+        code='MG251',
     ),
-    'the hook alone': Mistake('seg', BOTH, 'MG252', 'custom_hooks[0]', 'nothing to report'),
-    'hooks of the base replaced': Mistake('ema', BOTH + DET, 'MG253', 'custom_hooks', 'MG253'),
-    'a pipeline of a wrapper': Mistake(
+    'the hook alone': mine('seg', BOTH, 'custom_hooks[0]', '(GuardSegLabels', code='MG252'),
+    'hooks of the base replaced': mine('ema', BOTH + DET, 'custom_hooks', 'MG253', code='MG253'),
+    'a pipeline of a wrapper': mine(
         'det',
         BOTH + "train_dataloader = dict(dataset=dict(_delete_=True, type='RepeatDataset', times=1, "
         'dataset=_base_.train_dataloader.dataset, pipeline=[*_base_.train_pipeline, '
         "dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop')]))\n",
-        'MG254',
-        f'{PIPELINE}',
-        'pipeline',
-        TypeError,
+        *(PIPELINE, 'pipeline', TypeError),
+        code='MG254',
     ),
-    'a guard of pixels in detection': step(
-        "*_base_.train_pipeline, dict(type='GuardSegLabels', num_classes=80)", 'MG251', '[4].type', 'MG251'
+    'a guard of pixels in detection': mine('det', last('num_classes=80'), f'{PIPELINE}[4].type', 'MG251', code='MG251'),
+    'a guard of images in detection': mine(
+        'det', last('num_classes=80', 'GuardClsLabels'), f'{PIPELINE}[4].type', 'MG251', code='MG251'
     ),
-    'a guard of images in detection': step(
-        "*_base_.train_pipeline, dict(type='GuardClsLabels', num_classes=80)", 'MG251', '[4].type', 'MG251'
+    'a misspelt guard': mine(
+        'det', last('num_classes=80', 'GuardInstanceLabel'), *(f'{PIPELINE}[4].type', 'GuardInstanceLabel', KeyError)
     ),
-    'a misspelt guard': step(
-        "*_base_.train_pipeline, dict(type='GuardInstanceLabel', num_classes=80)",
-        'MG250',
-        '[4].type',
-        'GuardInstanceLabel',
-        KeyError,
+    'a guard of boxes before the boxes': mine(
+        'det',
+        BOTH + pipeline("dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop'), *_base_.train_pipeline"),
+        *(f'{PIPELINE}[0]', 'MG251'),
+        code='MG251',
     ),
-    'a guard of boxes before the boxes': step(
-        "dict(type='GuardInstanceLabels', num_classes=80, on_invalid='drop'), *_base_.train_pipeline",
-        'MG251',
-        '[0]',
-        'MG251',
-    ),
-    'an id too many': step(
-        "*_base_.train_pipeline, dict(type='GuardInstanceLabels', num_classes=81, on_invalid='drop')",
-        'MG225',
-        '[4].num_classes',
-        'MG225',
+    'an id too many': mine(
+        'det',
+        last("num_classes=81, on_invalid='drop'", 'GuardInstanceLabels'),
+        *(f'{PIPELINE}[4].num_classes', 'MG225'),
+        code='MG225',
     ),
     'an unknown argument of a named loss': loss(
         CLS, "dict(type='GuardedFocalLoss', gama=2.0)", 'GuardedFocalLoss', TypeError
@@ -216,29 +177,21 @@ MISTAKES = {
         CLS, "dict(type='GuardedLovaszLoss')", 'GuardedLovaszLoss', KeyError, place='.type'
     ),
     'a loss of boxes': loss(BBOX, "dict(type='GuardedL1Loss')", 'GuardedL1Loss', TypeError),
-    'a nested use_sigmoid': Mistake(
+    'a nested use_sigmoid': mine(
         'det',
         BOTH + DET + at(CLS, "dict(_delete_=True, type='GuardedLoss', loss=dict(type='FocalLoss', use_sigmoid=True))"),
-        'MG250',
-        CLS,
-        'use_sigmoid',
-        ValueError,
-        False,
+        *(CLS, 'use_sigmoid', ValueError, False),
     ),
 }
 
 UNHEARD = {
-    'no import': Mistake('seg', HOOK + SEG, 'MG250', 'custom_imports.imports', 'LabelGuardHook is not in', KeyError),
-    'a transform without the hook': Mistake('seg', IMPORT + SEG, 'MG252', 'custom_hooks', 'GuardSegLabels'),
-    'a loss without the hook': Mistake(
-        'seg',
-        IMPORT + at(DECODE, GUARDED),
-        'MG252',
-        'custom_hooks',
-        'GuardedCrossEntropyLoss',
+    'no import': mine('seg', HOOK + SEG, 'custom_imports.imports', 'LabelGuardHook', KeyError),
+    'a transform without the hook': mine('seg', IMPORT + SEG, 'custom_hooks', 'GuardSegLabels', code='MG252'),
+    'a loss without the hook': mine(
+        'seg', IMPORT + at(DECODE, GUARDED), 'custom_hooks', 'GuardedCrossEntropyLoss', code='MG252'
     ),
-    'a hook of ours that is replaced': Mistake(
-        'det', IMPORT + DET + "custom_hooks = [dict(type='EMAHook')]\n", 'MG252', 'custom_hooks', 'GuardInstanceLabels'
+    'a hook of ours that is replaced': mine(
+        'det', IMPORT + DET + hooks("'EMAHook'"), 'custom_hooks', 'GuardInstanceLabels', code='MG252'
     ),
 }
 

@@ -87,14 +87,11 @@ def test_25_iterations_of_camvid(camvid: str, work_dir: str) -> None:
     }
     assert list(validated) == [10, 20, 25]
     lines = [line for line in run.guard_lines if ' val ' not in line]
-    assert [re.match(r'guard: (iters? \S+):', line)[1] for line in lines] == [
-        *('iter 1', 'iter 2', 'iter 3'),
-        *('iters 4-10', 'iters 11-20', 'iters 21-25'),
-    ]
+    places = [re.findall(r'\d+', line.split(':')[1]) for line in lines]
+    assert places == [['1'], ['2'], ['3'], ['4', '10'], ['11', '20'], ['21', '25']]
     in_lines = [int(re.search(r': ([\d,]+) ', line)[1].replace(',', '')) for line in lines]
     assert in_lines == [*(counts[at] for at in (1, 2, 3)), *list(between(counts, 3, 10, 20, 25).values())[1:]]
     assert len(run.guard_lines) == len(lines) + 2  # one for each validation after the first, which has a table
-    assert run.log.count('mmguard: val, pixels') == run.log.count('mmguard: train, pixels') == 1
     assert '0.0000' not in ''.join(re.findall(r'guard/.*', run.log))
     worst = re.search(r'worst: (.*)$', lines[-1])[1]
     assert osp.isfile(worst)
@@ -115,11 +112,8 @@ def test_by_epoch_what_an_epoch_leaves_over_is_shown_in_the_next(cityscapes: str
     counts = skipped(run)
     assert len(counts) == 12
     assert shown(run) == between(counts, 3, 7, 11, 12)
-    assert [line.partition(':')[2].partition(':')[0].strip() for line in run.guard_lines[3:]] == [
-        'epoch 1 iter 4 to epoch 2 iter 3',
-        'epoch 2 iter 4 to epoch 3 iter 3',
-        'epoch 3 iter 4',
-    ]
+    places = [re.findall(r'\d+', line.split(':')[1]) for line in run.guard_lines[3:]]
+    assert places == [['1', '4', '2', '3'], ['2', '4', '3', '3'], ['3', '4']]
 
 
 @pytest.mark.parametrize('ignore_last', [True, False])
@@ -153,26 +147,10 @@ def test_reports_that_end_between_two_lines(interval: int, cityscapes: str, work
     assert in_lines[-1][1] == '12'
 
 
-@HOOKS.register_module(force=True)
-class _StopsEarly(Hook):
-    """Ends the training as EarlyStoppingHook does, or by an exception."""
-
-    priority = 'VERY_LOW'
-
-    def __init__(self, iteration: int, fails: bool = False) -> None:
-        self.iteration, self.fails = iteration, fails
-
-    def after_train_iter(self, runner: Any, batch_idx: int, data_batch: Any = None, outputs: Any = None) -> None:
-        if runner.iter + 1 == self.iteration:
-            if self.fails:
-                raise FloatingPointError('planted')
-            runner.train_loop.stop_training = True
-
-
 def test_a_training_that_stops_early_shows_the_rest(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, iters=9)
     config.default_hooks.logger.interval = 4
-    config.custom_hooks.append(dict(type='_StopsEarly', iteration=6))
+    config.custom_hooks.append(dict(type='StopAt', iteration=6, by='stop'))
     run = train(config)
     assert shown(run) == between(skipped(run), 4, 6)
 
@@ -185,7 +163,7 @@ def test_what_was_not_shown_yet_is_in_the_checkpoint(
     config.default_hooks.logger.interval = 4
     config.default_hooks.checkpoint = dict(type='CheckpointHook', by_epoch=False, interval=3)
     stopped = config.copy()
-    stopped.custom_hooks = [*config.custom_hooks, dict(type='_StopsEarly', iteration=3, fails=True)]
+    stopped.custom_hooks = [*config.custom_hooks, dict(type='StopAt', iteration=3)]
     first = Run(stopped)
     with pytest.raises(FloatingPointError):
         first.train()
@@ -266,7 +244,7 @@ def test_a_file_that_is_gone_has_no_picture_and_training_ends_well(work_dir: str
     config.custom_hooks.append(dict(type='_Removes', folder=osp.join(root, 'trainannot')))
     run = train(config)
     assert pictures(run) == {}
-    assert run.log.count('guard: no picture of trainannot/') == 1
+    assert sum('trainannot/' in text and 'MG' not in text for text in run.warnings) == 1
 
 
 @HOOKS.register_module(force=True)
@@ -309,7 +287,6 @@ def test_a_class_with_the_number_of_an_invalid_instance_is_not_painted(tmp_path:
     (hook,) = (hook for hook in config.custom_hooks if hook['type'] == 'LabelGuardHook')
     hook['show_worst'] = 50
     run = train(config)
-    assert run.log.count('no picture of') == 0
     found = [one for one in read_log(run.log_dir).files() if one['mode'] == 'train']
     assert {one['kind'] for one in found} == {'pixels', 'instances'}
     ranked = sorted(found, key=lambda one: -one['skipped'])

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os.path as osp
 from collections import Counter
-from typing import Any, Dict
 
 import pytest
-from mmengine.hooks import Hook
-from mmengine.registry import HOOKS
 from small_runs import (
     LOAD,
     NUM_CLASSES,
@@ -27,29 +23,11 @@ from small_runs import (
 pytestmark = pytest.mark.slow  # trains small models
 
 
-@HOOKS.register_module(force=True)
-class _StopBehindReports(Hook):
-    """Ends the training by an exception, behind all that an iteration reports."""
-
-    priority = 'VERY_LOW'
-
-    def after_train_iter(
-        self, runner: object, batch_idx: int, data_batch: object = None, outputs: object = None
-    ) -> None:
-        raise FloatingPointError('planted')
-
-
-def modes_of(log_dir: str) -> Dict[str, Any]:
-    with open(osp.join(log_dir, 'label_guard.json')) as file:
-        (run,) = json.load(file)['runs']
-    return run['modes']
-
-
 def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir, iters=8)  # every image twice
     add_loop(config, 'val')
     config.train_cfg.val_interval = 4
-    modes = modes_of(train(config).log_dir)
+    modes = train(config).modes
     for mode, images, loops in (('train', TRAIN_IMAGES, 2), ('val', VAL_IMAGES, 2)):
         expected = expected_samples(cityscapes, f'gtFine/{mode}')
         skipped = [sample['skipped'] for sample in expected]
@@ -75,14 +53,14 @@ def test_totals_are_those_of_all_iterations(cityscapes: str, work_dir: str) -> N
 
 def test_a_clean_run_leaves_its_totals_and_no_line(clean_cityscapes: str, work_dir: str) -> None:
     run = train(tiny_config(clean_cityscapes, work_dir, iters=2))
-    totals = modes_of(run.log_dir)['train']['totals']
+    totals = run.modes['train']['totals']
     assert totals['pixels'] == dict(total=4 * SIZE**2, skipped=0, remapped=0, values={})
     assert (totals['iterations'], totals['offending_iterations']) == (2, 0)
     assert not osp.exists(osp.join(run.log_dir, 'label_guard.jsonl'))
 
 
 def test_what_only_the_loss_saw_is_there(cityscapes: str, work_dir: str) -> None:
-    modes = modes_of(train(tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])).log_dir)
+    modes = train(tiny_config(cityscapes, work_dir, pipeline=[*LOAD, PACK])).modes
     (count,) = modes['train']['totals']['losses'].values()
     skipped = sum(sample['skipped'] for sample in expected_samples(cityscapes, 'gtFine/train'))
     assert count == dict(seen=TRAIN_IMAGES * SIZE**2, skipped=skipped, remapped=0)
@@ -91,8 +69,8 @@ def test_what_only_the_loss_saw_is_there(cityscapes: str, work_dir: str) -> None
 
 def test_a_training_that_dies_has_not_ended(cityscapes: str, work_dir: str) -> None:
     config = tiny_config(cityscapes, work_dir)
-    config.custom_hooks.append(dict(type='_StopBehindReports'))
+    config.custom_hooks.append(dict(type='StopAt'))
     run = Run(config)
     with pytest.raises(FloatingPointError):
         run.train()
-    assert modes_of(run.log_dir)['train']['ended'] is False
+    assert run.modes['train']['ended'] is False

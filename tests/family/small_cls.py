@@ -62,10 +62,7 @@ def cls_config(
     validate: bool = False,
 ) -> Config:
     """LeNet for an epoch of three iterations on the CPU, in the order of the files."""
-    pipeline: List[Dict[str, Any]] = [
-        dict(type='LoadImageFromFile', color_type='grayscale'),
-        dict(type='PackInputs'),
-    ]
+    pipeline: List[Dict[str, Any]] = [dict(type='LoadImageFromFile', color_type='grayscale'), dict(type='PackInputs')]
     data = dict(type='CustomDataset', ann_file='train.txt', metainfo=dict(classes=CLASSES))
     data = {**(dataset or data), 'data_root': str(root), 'data_prefix': 'images', 'pipeline': pipeline}
     loader = dict(

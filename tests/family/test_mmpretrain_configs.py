@@ -43,14 +43,6 @@ def test_the_guard_of_each_kind() -> None:
         assert [{k: v for k, v in guard.items() if k != 'type'} for guard in of_training] == wanted
 
 
-@pytest.mark.parametrize('name', ['resnet/resnet50_8xb32_in1k.py', 'vgg/vgg16_8xb16_voc.py'])
-def test_what_report_reads_without_an_import_is_the_same(name: str) -> None:
-    read = from_mmengine(load_config(osp.join(ROOT, name)))
-    said = from_config(read, 'train', imports=False).instances
-    if said is not None:  # the classes of VOC stand in a class
-        assert said == from_config(read, 'train').instances
-
-
 @pytest.mark.parametrize('name', BUILT)
 def test_the_model_says_the_same_as_its_config(name: str) -> None:
     read = from_mmengine(load_config(osp.join(ROOT, name)))
@@ -75,6 +67,6 @@ def test_retrieval_is_left_and_named(classifier: str) -> None:
     tree['model']['head']['type'] = classifier
     guarded = guard_tree(tree)
     assert list(guards(guarded.tree)) == []
-    assert any(line.startswith('train_dataloader.dataset.pipeline: no guard') for line in guarded.left)
+    assert any(line.startswith('train_dataloader.dataset.pipeline: ') for line in guarded.left)
     said = [line for line in guarded.left if line.startswith('model.head.loss') and classifier in line]
     assert bool(said) == (classifier == 'ArcFaceClsHead')

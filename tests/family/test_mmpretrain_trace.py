@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Dict
 
@@ -14,10 +15,7 @@ from mmguard.cli import main
 SINGLE = (make_single, {})
 SEVERAL = (
     make_multi,
-    dict(
-        head=dict(type='MultiLabelLinearClsHead'),
-        dataset=dict(type='MultiLabelDataset', ann_file='train.json'),
-    ),
+    dict(head=dict(type='MultiLabelLinearClsHead'), dataset=dict(type='MultiLabelDataset', ann_file='train.json')),
 )
 
 
@@ -29,7 +27,8 @@ def test_an_invalid_label_is_followed_to_where_it_is_left_out(
     for config, ends in ((stock, False), (guard_config(stock), True)):
         file = tmp_path / 'config.py'
         config.dump(str(file))
-        main(['trace', str(file), '--sample', '1'])
-        text = ' '.join(capsys.readouterr().out.split())
-        assert 'invalid, at one step or another: 3 (instances)' in text
-        assert ('by GuardClsLabels (label 3 is no class)' in text) is ends
+        main(['trace', str(file), '--sample', '1', '--json', '-'])
+        story = json.loads(capsys.readouterr().out)
+        changed = {change['value'] for step in story['steps'] for change in step['changes']}
+        assert changed == {3}
+        assert (story['steps'][-1]['step'] == 'GuardClsLabels') is ends

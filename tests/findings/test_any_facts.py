@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts
 from mmguard.findings.facts import ConfigFacts
+from mmguard.findings.finding import CERTAINTIES
+from mmguard.findings.order import SUPERSEDES, sort_key
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
 from mmguard.findings.wording import findings_text, unpack
 from mmguard.tools.env.table import table
@@ -87,9 +89,10 @@ def facts_of(kind: Type[Any]) -> st.SearchStrategy:
 @given(facts_of(LabelFacts))
 def test_any_facts_are_diagnosed(facts: LabelFacts) -> None:
     findings = diagnose(facts)
-    likelihoods = [finding.likelihood for finding in findings]
-    assert all(0 < likelihood <= 1 for likelihood in likelihoods)
-    assert likelihoods == sorted(likelihoods, reverse=True)
+    assert findings == sorted(findings, key=sort_key)
+    assert {finding.certainty for finding in findings} <= set(CERTAINTIES)
+    for finding in findings:
+        assert set(finding.supersedes) <= set(SUPERSEDES.get(finding.code, ())), 'facts only narrow what follows'
     codes = [finding.code for finding in findings]
     assert len(set(codes)) == len(codes)
     if facts.values or facts.reasons:
@@ -104,9 +107,9 @@ def test_any_facts_are_diagnosed(facts: LabelFacts) -> None:
 def test_what_a_training_counts_is_diagnosed_alike_twice(
     values: Dict[int, int], num_classes: int, ignore_index: Optional[int]
 ) -> None:
-    def found() -> List[Tuple[str, float]]:
+    def found() -> List[Tuple[str, str]]:
         facts = LabelFacts(dict(values), num_classes, ignore_index)
-        return [(finding.code, finding.likelihood) for finding in diagnose(facts)]
+        return [(finding.code, finding.certainty) for finding in diagnose(facts)]
 
     assert found() == found()
 

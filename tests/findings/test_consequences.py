@@ -1,47 +1,96 @@
-"""Findings that follow from a likelier one are not shown: two advices for one fault contradict each other."""
+"""The order of findings, and that what follows from one before it is not shown."""
 
 from __future__ import annotations
 
+from typing import Iterator, List, Tuple, Type
+
 import pytest
+from example_facts import EXAMPLES
+from volume_facts import voxels
 
 from mmguard.findings import RULES, LabelFacts, diagnose
 from mmguard.findings.facts import MapFacts
-from mmguard.findings.rules.labels.out_of_range import OutOfRange
-from mmguard.findings.rules.labels.stray_value import StrayValue
-from mmguard.findings.signatures import SIGNATURES
-from mmguard.findings.volume_examples import voxels
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
+from mmguard.findings.order import ORDER, SUPERSEDES, VERDICTS, sort_key
+from mmguard.findings.rule import Facts, Rule, Verdict
+from mmguard.findings.search import search
+from mmguard.findings.signatures import read_signatures
 
-CODES = {cause.code: cause for cause in RULES}
+CODES = [rule.code for rule in RULES]
+#: (cause, what follows from it), of rules.
+PAIRS = [(cause, code) for cause, codes in SUPERSEDES.items() for code in codes if code in CODES]
 
 
-def test_the_rest_is_reported_where_nothing_explains_the_values() -> None:
+def test_the_rest_is_reported_where_nothing_supersedes_it() -> None:
     assert [finding.code for finding in diagnose(LabelFacts({200: 3}, 19, 255))] == ['MG107']
     assert [finding.code for finding in diagnose(LabelFacts({11: 3}, 11, 255))] == ['MG102']
 
 
-def test_a_doubtful_cause_explains_nothing() -> None:
+def stub_rule(name: str, sure: str) -> Type[Rule]:
+    """Return a rule that finds its mistake in any labels."""
+
+    class Stub(Rule):
+        code = name
+        looks_at = ('labels',)
+        advice = 'Look.'
+
+        def find(self, facts: Facts) -> Iterator[Finding]:
+            yield self.found('Wrong.', 'seen', certainty=sure)
+
+    return Stub
+
+
+def found_of(*rules: Tuple[str, str]) -> List[str]:
+    """Return the codes that are shown where each rule (code, certainty) finds its mistake."""
+    return [found.code for found in search(Facts(LabelFacts({}, 2)), [stub_rule(*rule) for rule in rules])]
+
+
+@pytest.mark.parametrize(('cause', 'consequence'), PAIRS)
+def test_a_consequence_is_not_shown_after_its_cause(cause: str, consequence: str) -> None:
+    for sure in (PROVEN, LIKELY):
+        assert found_of((consequence, sure), (cause, sure)) == [cause]
+    assert found_of((consequence, POSSIBLE), (cause, POSSIBLE)) == [cause, consequence]
+    assert found_of((consequence, PROVEN), (cause, LIKELY)) == [consequence, cause]
+
+
+def test_of_what_two_rules_find_in_labels_the_consequence_is_left_out() -> None:
+    """The same with real rules: each is asked without the others first."""
+    hidden = set()
+    for example in EXAMPLES.values():
+        each = {rule.code: diagnose(example(), rules=[rule]) for rule in RULES if not issubclass(rule, Verdict)}
+        shown = {finding.code for finding in diagnose(example())}
+        for cause, consequence in PAIRS:
+            if each[cause] and each[consequence] and cause in shown and consequence in each[cause][0].supersedes:
+                assert consequence not in shown
+                hidden.add((cause, consequence))
+    assert len(hidden) > 20
+
+
+def test_the_order_holds_every_code_once_and_causes_first() -> None:
+    assert sorted(ORDER) == sorted(CODES)
+    assert ORDER[-len(VERDICTS) :] == VERDICTS
+    assert set(SUPERSEDES) <= set(CODES)
+    known = {*CODES, *(signature.code for signature in read_signatures())}
+    assert {code for codes in SUPERSEDES.values() for code in codes} <= known
+    # So there is no cycle, either.
+    assert [pair for pair in PAIRS if ORDER.index(pair[0]) >= ORDER.index(pair[1])] == []
+
+
+def test_the_surest_comes_first_and_what_is_only_said_last() -> None:
+    assert found_of(('MG107', PROVEN), ('MG131', LIKELY)) == ['MG107', 'MG131']
+    findings = [
+        Finding('MG100', '', '', '', PROVEN, severity=INFO),
+        Finding('MG138', '', '', '', PROVEN, severity=INFO),
+        Finding('MG109', '', '', '', POSSIBLE),
+        Finding('MG999', '', '', '', LIKELY),
+        Finding('MG152', '', '', '', LIKELY, severity=WARNING),
+    ]
+    assert [finding.code for finding in sorted(findings, key=sort_key)] == ['MG152', 'MG999', 'MG109', 'MG138', 'MG100']
+
+
+def test_a_doubtful_cause_supersedes_nothing() -> None:
     facts = LabelFacts({2: 1}, 2, reasons={'label': 1, 'box_outside': 9}, kind='instances')
-    assert [finding.code for finding in diagnose(facts)] == ['MG109', 'MG107', 'MG102']
-
-
-def test_what_is_likelier_is_never_left_out() -> None:
-    class Late(OutOfRange):
-        code = 'MG998'
-        explains = ('MG999',)
-
-    class Early(StrayValue):
-        code = 'MG999'
-
-        def likelihood(self, facts: LabelFacts) -> float:
-            return 0.9
-
-    assert [finding.code for finding in diagnose(LabelFacts({9: 1}, 3, 255), rules=[Late, Early])] == ['MG999', 'MG998']
-
-
-@pytest.mark.parametrize('code', sorted(CODES))
-def test_causes_explain_others_that_exist(code: str) -> None:
-    known = {*CODES, *(signature.code for signature in SIGNATURES)}
-    assert set(CODES[code].explains) <= known - {code}
+    assert [finding.code for finding in diagnose(facts)] == ['MG109', 'MG102', 'MG107']
 
 
 @pytest.mark.parametrize(

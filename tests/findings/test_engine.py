@@ -12,7 +12,7 @@ from mmguard.findings import RULES
 from mmguard.findings.edits import Edit, Split, holds, remembered, trained_classes
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts, Rule
 
 
@@ -21,8 +21,8 @@ class OutOfRange(DataRule):
     summary = 'Values beyond the {num_classes} classes.'
     advice = 'Look at {values}.'
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.9
+    def certainty(self, facts: LabelFacts) -> str:
+        return PROVEN
 
     def edits(self, finding: Finding, facts: Facts) -> Sequence[Edit]:
         return facts.options.get('edits', ())
@@ -112,17 +112,17 @@ def test_an_edit_must_be_right_in_the_other_splits() -> None:
         assert found.edits == (() if others else (EDIT,))
 
 
-def test_of_edits_that_ask_the_same_the_first_is_offered_and_advice_is_made_of_them() -> None:
-    edits = [replace(EDIT, number=n, text=f'Write {n}.', question=q) for n, q in ((1, 'A?'), (2, 'A?'), (3, 'B?'))]
+def test_of_edits_that_ask_the_same_the_first_is_offered_and_without_edits_the_advice_stays() -> None:
+    edits = [replace(EDIT, number=n, question=q) for n, q in ((1, 'A?'), (2, 'A?'), (3, 'B?'))]
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: CLEAN)
     assert [edit.number for edit in found.edits] == [1, 3]
-    assert found.advice == 'A? Write 1. Or: B? Write 3.'
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: None)
-    assert (found.edits, found.advice) == ((), Rule.otherwise)
+    assert (found.edits, found.advice) == ((), Rule.otherwise or OutOfRange.advice.format(values=2))
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits})
-    assert (found.edits, found.advice) == ((), 'Look at 2.'), 'nobody can look again'
+    assert (found.edits, found.advice) == ((), OutOfRange.advice.format(values=2)), 'nobody can look again'
     (found,) = diagnose(BEFORE, rules=[OutOfRange], reread=lambda *_: CLEAN)
-    assert (found.edits, found.advice, found.cause) == ((), 'Look at 2.', 'Values beyond the 2 classes.')
+    assert (found.edits, found.advice) == ((), OutOfRange.advice.format(values=2))
+    assert found.title == OutOfRange.summary.format(num_classes=2)
 
 
 def test_labels_are_read_again_once_for_each_edit() -> None:

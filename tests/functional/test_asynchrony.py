@@ -3,44 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 import pytest
 import torch
+from no_wait import NoWait
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from mmguard.functional import mask_cross_entropy, sigmoid_cross_entropy, softmax_cross_entropy
-
-SYNCHRONISING = (
-    'aten._local_scalar_dense',
-    'aten.item',
-    'aten.is_nonzero',
-    'aten.nonzero',
-    'aten.masked_select',
-    'aten.unique',
-    'aten._unique',
-    'aten.equal',
-    'aten.bincount',
-    'aten.repeat_interleave.Tensor',
-)
-
-
-class NoSync(TorchDispatchMode):
-    """Fails on whatever would wait for a GPU."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Tuple = (), kwargs: Optional[Dict] = None) -> Any:
-        self.seen += 1
-        name = str(func)
-        assert not name.startswith(SYNCHRONISING), f'{name} synchronises'
-        if name.startswith(('aten.index.', 'aten.index_put')):
-            masks = [index for index in args[1] if index is not None and index.dtype in (torch.bool, torch.uint8)]
-            assert not masks, f'{name} with a mask has a shape that depends on the data'
-        return func(*args, **(kwargs or {}))
 
 
 def calls() -> Iterator[Tuple[str, Callable[[Tensor], Tensor]]]:
@@ -90,7 +60,7 @@ def test_no_synchronisation_in_any_mode() -> None:
     number = 0
     for name, call in calls():
         leaf = torch.randn(1, 3, 2, 3, requires_grad=True)
-        with NoSync() as mode:
+        with NoWait() as mode:
             call(leaf).sum().backward()
         assert mode.seen > 5, name
         number += 1
@@ -118,20 +88,20 @@ def test_losses_of_mmdet_that_wait_for_nothing_themselves(
     guarded = GuardedLoss(loss, **arguments, on_invalid=on_invalid)
     label = torch.tensor([0, 7, 3, -1])
     leaf = torch.rand(4, channels, requires_grad=True)
-    with NoSync() as mode:
+    with NoWait() as mode:
         guarded(leaf, label, weight, avg_factor=avg_factor).backward()
     assert mode.seen > 5
 
 
 def test_the_check_itself_sees_a_synchronisation() -> None:
     values = torch.tensor([1.0, 2.0])
-    with NoSync():
-        with pytest.raises(AssertionError, match='synchronises'):
-            values.sum().item()
-        with pytest.raises(AssertionError, match='depends on the data'):
-            values[values > 1]
-        with pytest.raises(AssertionError, match='synchronises'):
-            bool((values > 1).any())
-        # A debugging mode may.
-        with pytest.raises(AssertionError, match='synchronises'):
-            softmax_cross_entropy(torch.zeros(1, 2), torch.tensor([0]), on_invalid='raise')
+    with NoWait():
+        for call in (
+            lambda: values.sum().item(),
+            lambda: values[values > 1],
+            lambda: bool((values > 1).any()),
+            # A debugging mode may.
+            lambda: softmax_cross_entropy(torch.zeros(1, 2), torch.tensor([0]), on_invalid='raise'),
+        ):
+            with pytest.raises(AssertionError, match=r'aten\.'):
+                call()

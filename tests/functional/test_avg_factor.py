@@ -60,13 +60,6 @@ def test_no_blow_up_of_a_factor_averaged_over_ranks() -> None:
     assert loss.item() == pytest.approx(2 * 0.693147, abs=1e-5)
 
 
-def test_misuse() -> None:
-    with pytest.raises(ValueError, match='avg_factor can not be used with reduction="sum"'):
-        softmax_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), avg_factor=2, reduction='sum')
-    with pytest.raises(ValueError, match='average is not a valid value for reduction'):
-        softmax_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), reduction='average')
-
-
 def test_examples_worked_out_by_hand() -> None:
     """Every element has the loss log 3, log 2 per channel."""
     scores, label = torch.zeros(4, 3), torch.tensor([0, 1, 255, 7])

@@ -39,7 +39,6 @@ def test_raise_carries_the_failure_as_data(batch: Batch) -> None:
     assert (tally.total, tally.skipped) == (len(batch.label), len(wrong))
     places = batch.invalid.nonzero().flatten().tolist()[:5]
     assert caught.value.positions == [(0, 0, place) if batch.as_map else (place,) for place in places]
-    assert str(wrong[0]) in str(caught.value)
 
 
 def test_clip_of_masks_and_dense_targets() -> None:
@@ -56,18 +55,17 @@ def test_clip_of_masks_and_dense_targets() -> None:
 
 
 def test_raise_of_masks_and_dense_targets() -> None:
-    with pytest.raises(LabelGuardError, match=r'value 80 \(1 time\)'):
+    with pytest.raises(LabelGuardError) as caught:
         mask_cross_entropy(torch.zeros(2, 3, 4), torch.ones(2, 4), torch.tensor([80, 1]), on_invalid='raise')
-    with pytest.raises(
-        LabelGuardError, match=r'2 of 3 binary targets .* between -1 and 3; first at \(1,\), \(2,\)'
-    ) as e:
+    assert caught.value.tallies[0].values == {80: 1}
+    with pytest.raises(LabelGuardError) as caught:
         sigmoid_cross_entropy(torch.zeros(3), torch.tensor([0.0, 3.0, -1.0]), on_invalid='raise')
-    assert e.value.positions == [(1,), (2,)]
-    assert e.value.tallies[0].skipped == 2
+    assert caught.value.positions == [(1,), (2,)]
+    assert caught.value.tallies[0].skipped == 2
 
 
 def test_raise_names_the_range() -> None:
-    with pytest.raises(LabelGuardError, match=r'Valid are 0\.\.2 or ignore_index=255'):
+    with pytest.raises(LabelGuardError, match=r'0\.\.2\b.*ignore_index=255'):
         softmax_cross_entropy(torch.zeros(1, 3), torch.tensor([3]), ignore_index=255, on_invalid='raise')
-    with pytest.raises(LabelGuardError, match=r'Valid are 0\.\.3 '):  # 3 is the background
+    with pytest.raises(LabelGuardError, match=r'0\.\.3\b'):  # 3 is the background
         sigmoid_cross_entropy(torch.zeros(1, 3), torch.tensor([4]), background=True, on_invalid='raise')

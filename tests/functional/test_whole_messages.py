@@ -1,16 +1,13 @@
-"""Every message of the arithmetic in full: ``messages.txt`` holds a line for each of the calls below.
-
-A message that is meant to change is changed there, too: that is where it is read as its users do.
-"""
+"""Every message of the arithmetic in full: ``tests/snapshots/functional.txt`` holds those of the calls below."""
 
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, Dict, List, Tuple
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from mmguard.functional import (
     binary_cross_entropy_with_logits,
@@ -117,8 +114,26 @@ CALLS: List[Callable[[], Any]] = [
     lambda: cross_entropy(MAP, LABEL, ignore_index=255.0),
     lambda: cross_entropy(MAP, labels(0, 7, 7, 9, 0), on_invalid='raise'),
     lambda: binary_cross_entropy_with_logits(MAP, MAP, pos_weight=torch.ones(3)),
-    lambda: softmax_cross_entropy(MAP, LABEL, torch.ones(2, 4)),
-    lambda: softmax_cross_entropy(MAP, LABEL, class_weight=torch.ones(4)),
+    *[
+        lambda loss=loss, shape=shape: loss(MAP, LABEL, torch.ones(shape))
+        for loss in (softmax_cross_entropy, sigmoid_cross_entropy)
+        for shape in [(2,), (2, 4), (2, 3, 4, 5), (2, 5, 4), (3, 4, 5)]
+    ],
+    *[
+        lambda shape=shape: sigmoid_cross_entropy(MAP, torch.ones_like(MAP), torch.ones(shape))
+        for shape in [(4,), (2, 4), (2, 3, 5, 4)]
+    ],
+    *[
+        lambda loss=loss, label=label, shape=shape: loss(MAP, label, class_weight=torch.ones(shape))
+        for loss, label in (
+            (softmax_cross_entropy, LABEL),
+            (sigmoid_cross_entropy, LABEL),
+            (sigmoid_cross_entropy, torch.zeros_like(MAP)),
+        )
+        for shape in [(2,), (4,), (3, 1), (5,)]
+    ],
+    lambda: softmax_cross_entropy(MAP.long(), LABEL),
+    lambda: sigmoid_cross_entropy(MAP.long(), LABEL),
     lambda: softmax_cross_entropy(MAP, LABEL, reduction='sum', avg_factor=3),
     lambda: softmax_cross_entropy(MAP, LABEL, reduction='x'),
     lambda: sigmoid_cross_entropy(MAP[:, :1], LABEL[:1]),
@@ -145,13 +160,37 @@ def words_of(call: Callable[[], Any]) -> str:
     return ' | '.join([*said, *(f'warned: {one.message}' for one in caught)]).replace('\n', ' ')
 
 
-MESSAGES = (Path(__file__).with_name('messages.txt')).read_text(encoding='utf-8').splitlines()
+#: Arguments that PyTorch refuses, too.
+MISUSES: List[Tuple[Any, Any, Dict[str, Any]]] = [
+    *((F.cross_entropy, arguments, {}) for arguments in SHAPES),
+    *(
+        (F.cross_entropy, (MAP, LABEL), options)
+        for options in (
+            {'weight': torch.ones(4)},
+            {'label_smoothing': 1.5},
+            {'reduction': 'avg'},
+            {'ignore_index': 255.0},
+        )
+    ),
+    (F.cross_entropy, (MAP, MAP.softmax(1)), {'ignore_index': 255}),
+    *(
+        (F.binary_cross_entropy_with_logits, arguments, {})
+        for arguments in ((ROWS, ROWS[:, 0].long()), (MAP, LABEL), (ROWS[:, :1], ROWS[:, 0]), (MAP, MAP[:1]))
+    ),
+]
+OURS = {F.cross_entropy: cross_entropy, F.binary_cross_entropy_with_logits: binary_cross_entropy_with_logits}
 
 
-def test_there_is_a_line_for_every_call() -> None:
-    assert len(MESSAGES) == len(CALLS)
+@pytest.mark.parametrize(('stock', 'arguments', 'options'), MISUSES)
+def test_a_misuse_has_pytorchs_kind_of_exception(stock: Any, arguments: Any, options: Dict[str, Any]) -> None:
+    with pytest.raises(Exception) as theirs:
+        stock(*arguments, **options)
+    # NotImplementedError is a RuntimeError.
+    with pytest.raises(RuntimeError if issubclass(theirs.type, RuntimeError) else theirs.type) as ours:
+        OURS[stock](*arguments, **options)
+    assert isinstance(ours.value, (TypeError, ValueError))
 
 
 @pytest.mark.parametrize('number', range(len(CALLS)))
-def test_message(number: int) -> None:
-    assert words_of(CALLS[number]) == MESSAGES[number]
+def test_message(number: int, snapshot: Any) -> None:
+    snapshot('functional', f'test_whole_messages::test_message {number:03}', words_of(CALLS[number]))

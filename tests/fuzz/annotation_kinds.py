@@ -50,9 +50,7 @@ def lvis() -> Dict[str, Any]:
     for image in record['images']:
         name = image.pop('file_name')
         image.update(
-            coco_url=f'http://images.example.org/train2017/{name}',
-            neg_category_ids=[2],
-            not_exhaustive_category_ids=[],
+            coco_url=f'http://images.example.org/train2017/{name}', neg_category_ids=[2], not_exhaustive_category_ids=[]
         )
     for category, frequency in zip(record['categories'], 'rcf'):
         category.update(

@@ -42,11 +42,7 @@ def _pipeline(*steps: Dict[str, Any]) -> list:
 def segmentation() -> Dict[str, Any]:
     """A config with the usual parts, and data that it finds."""
     guard = dict(type='GuardSegLabels', num_classes=3, ignore_index=255)
-    train = _pipeline(
-        dict(type='RandomFlip', prob=0.5),
-        dict(type='PackSegInputs'),
-        guard,
-    )
+    train = _pipeline(dict(type='RandomFlip', prob=0.5), dict(type='PackSegInputs'), guard)
     data = dict(
         type='BaseSegDataset',
         metainfo=dict(classes=['road', 'car', 'sky'], palette=[[0, 0, 0], [9, 9, 9], [30, 30, 30]]),

@@ -128,10 +128,7 @@ def _replayed() -> Files:
     return files
 
 
-_REPORTS = (
-    'report {file} --json {out}/report.json --html {out}/page.html',
-    'report {file} --num-classes 19',
-)
+_REPORTS = ('report {file} --json {out}/report.json --html {out}/page.html', 'report {file} --num-classes 19')
 
 KINDS = (
     Kind(

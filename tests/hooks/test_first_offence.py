@@ -29,7 +29,6 @@ def test_every_branch_of_a_question_is_there() -> None:
     text = said('pixels', Tally(100, 9, 0, {11: 9}, 'a.png'), GuardSegLabels(num_classes=11))
     for branch in ('label_map={11: 255}', 'reduce_zero_label=True', 'num_classes=12'):
         assert branch in to_do(text)
-    assert to_do(text).endswith('.')
 
 
 @pytest.mark.parametrize('reason', ['box_no_area', 'box_outside', 'box_not_finite'])
@@ -48,17 +47,15 @@ def test_nobody_is_advised_to_drop_what_is_dropped(values: Any) -> None:
     for on_invalid in ('ignore', 'drop'):
         text = said('instances', found, GuardInstanceLabels(num_classes=80, on_invalid=on_invalid))
         advised.append("on_invalid='drop'" in text)
-        assert 'orrect' in to_do(text)
     assert advised == [True, False]
 
 
-@pytest.mark.parametrize(
-    ('mode', 'tally', 'expected'),
-    [
-        ('train', Tally(9, 1, 0, {7: 1}, 'a'), 'Training continues without them'),
-        ('train', Tally(9, 0, 1, {7: 1}, 'a'), 'Training continues with them clamped to a class'),
-        ('val', Tally(9, 1, 0, {7: 1}, 'a'), 'The run continues without them'),
-    ],
-)
-def test_what_becomes_of_them(mode: str, tally: Tally, expected: str) -> None:
-    assert expected in said('pixels', tally, GuardSegLabels(num_classes=5), mode)
+@pytest.mark.parametrize('case', ['train skipped', 'train remapped', 'val skipped'])
+def test_what_becomes_of_them(case: str, snapshot: Any) -> None:
+    mode, what = case.split()
+    tally = Tally(9, **{what: 1}, values={7: 1}, source='a')
+    snapshot(
+        'log',
+        f'test_first_offence::test_what_becomes_of_them {case}',
+        said('pixels', tally, GuardSegLabels(num_classes=5), mode),
+    )

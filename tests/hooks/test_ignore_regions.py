@@ -20,8 +20,7 @@ def model_of(config: Any) -> nn.Module:
 def test_stock_assigners_train_ignored_regions_as_background(family: str) -> None:
     warning = ignored_as_background(model_of(load_stock(family)))
     assert warning is not None
-    assert 'MaxIoUAssigner takes no notice of them (ignore_iof_thr=-1)' in warning
-    assert 'Set ignore_iof_thr=0.5 in every assigner' in warning
+    assert all(named in warning for named in ('MaxIoUAssigner', 'ignore_iof_thr=-1', 'ignore_iof_thr=0.5'))
 
 
 @pytest.mark.parametrize('family', ['retinanet', 'faster_rcnn', 'mask_rcnn', 'panoptic_fpn'])
@@ -40,7 +39,7 @@ def test_a_single_assigner_that_does_not_is_found() -> None:
 def test_detr_like_heads_know_no_ignored_instances() -> None:
     warning = ignored_as_background(model_of(load('dino')))
     assert warning is not None
-    assert "HungarianAssigner knows no ignored instances: they are trained as background. on_invalid='drop'" in warning
+    assert all(named in warning for named in ('HungarianAssigner', "on_invalid='drop'"))
 
 
 def test_a_model_without_assigners_is_no_offence() -> None:

@@ -46,9 +46,9 @@ def test_nothing_is_said_of_what_agrees(cityscapes: str, work_dir: str) -> None:
 
 def test_a_guard_of_19_classes_before_a_head_of_11(camvid: str, work_dir: str) -> None:
     (warning,) = warnings_of(camvid_config(camvid, work_dir, num_classes=19))
-    assert warning.startswith(f'MG225 {TRAIN_GUARD}.num_classes = 19: The head tells 11 classes apart')
+    assert warning.startswith(f'MG225 {TRAIN_GUARD}.num_classes = 19')
     assert 'model.decode_head.num_classes' in warning
-    assert warning.endswith('Write num_classes=11.')
+    assert 'num_classes=11' in warning
 
 
 @pytest.mark.slow
@@ -56,20 +56,20 @@ def test_it_is_in_the_log_of_a_run_that_dies_of_it(camvid: str, work_dir: str) -
     config = camvid_config(camvid, work_dir, num_classes=19)
     config.model.decode_head.loss_decode.type = 'CrossEntropyLoss'
     run = Run(config)
-    with pytest.raises(IndexError, match=r'out of (bounds|range)'):
+    with pytest.raises(IndexError):
         run.train()
-    assert run.log.count(f'WARNING - guard: MG225 {TRAIN_GUARD}.num_classes = 19') == 1
+    assert sum(text.startswith(f'MG225 {TRAIN_GUARD}.num_classes = 19') for text in run.warnings) == 1
 
 
 def test_guard_and_head_of_19_classes_before_data_of_11(camvid: str, work_dir: str) -> None:
     (warning,) = warnings_of(camvid_config(camvid, work_dir, head=19, num_classes=19))
-    assert warning.startswith('MG201 model.decode_head.num_classes = 19: FCNHead has 19 classes, the data set 11')
+    assert warning.startswith('MG201 model.decode_head.num_classes = 19')
 
 
 def test_a_guard_that_ignores_another_label_than_the_head(camvid: str, work_dir: str) -> None:
     (warning,) = warnings_of(camvid_config(camvid, work_dir, num_classes=11, ignore_index=11))
-    assert warning.startswith(f'MG208 {TRAIN_GUARD}.ignore_index = 11: Takes 11 for the ignored label')
-    assert 'the head ignores 255 (model.decode_head.ignore_index)' in warning
+    assert warning.startswith(f'MG208 {TRAIN_GUARD}.ignore_index = 11')
+    assert '255 (model.decode_head.ignore_index)' in warning
 
 
 @pytest.mark.parametrize('guarded_loss', [True, False])
@@ -80,8 +80,8 @@ def test_validation_without_a_guard_is_named_once(guarded_loss: bool, cityscapes
     for mode in ('val', 'test'):
         add_loop(config, mode, [*LOAD, PACK])
     (warning,) = warnings_of(config)
-    assert warning.startswith('MG230 val_dataloader.dataset.pipeline and test_dataloader.dataset.pipeline = ')
-    assert 'GuardSegLabels' in warning
+    assert warning.startswith('MG230 val_dataloader.dataset.pipeline')
+    assert all(named in warning for named in ('test_dataloader.dataset.pipeline', 'GuardSegLabels'))
 
 
 def test_nothing_is_said_of_a_run_without_any_guard(cityscapes: str, work_dir: str) -> None:
@@ -141,7 +141,8 @@ def test_a_config_that_cannot_be_read_ends_no_training(cityscapes: str, work_dir
     config = tiny_config(cityscapes, work_dir)
     runner = runner_of(config)
     runner.cfg.train_dataloader.dataset.pipeline = [dict(type='GuardSegLabels', num_classes=_Odd())]
-    assert start_warnings(runner) == ['the config could not be checked: RuntimeError: no number']
+    (warning,) = start_warnings(runner)
+    assert 'RuntimeError: no number' in warning
 
 
 class _Odd(int):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import pytest
@@ -81,23 +81,15 @@ def test_clean_labels_come_back_as_they_are() -> None:
     assert (sanitized.dropped, sanitized.moved, sanitized.tally) == (None, None, Tally(3, source='a.jpg'))
 
 
-def test_raise_names_file_values_boxes_and_positions() -> None:
+def test_raise_names_file_values_boxes_and_positions(refuses: Any) -> None:
     rule = InstanceRule(264, 'raise')
     labels, faults = np.array([5, 264, 600, 600, 3]), np.array([0, 0, 0, 0, 2])
-    with pytest.raises(LabelGuardError) as caught:
+    with refuses(LabelGuardError) as caught:
         rule.sanitize(labels, None, faults, 'dir/a.jpg')
-    assert str(caught.value) == (
-        'dir/a.jpg: 4 of 5 instances are invalid: values 600 (2 times), 264 (1 time), 1 box without area; first at '
-        '1, 2, 3, 4. Valid labels are 0..263, a valid box has finite corners, an area and a part inside the image. '
-        'Correct the annotation, map the label with label_map, or train on without these instances with '
-        "on_invalid='ignore'"
-    )
-    assert caught.value.tallies == [
-        Tally(5, 4, 0, {600: 2, 264: 1}, 'dir/a.jpg', {'label': 3, 'box_no_area': 1}),
-    ]
+    assert caught.value.tallies == [Tally(5, 4, 0, {600: 2, 264: 1}, 'dir/a.jpg', {'label': 3, 'box_no_area': 1})]
     assert caught.value.positions == [(1,), (2,), (3,), (4,)]
     assert rule.sanitize(labels[:1]).tally == Tally(1)
-    with pytest.raises(LabelGuardError, match=r'first at 0, 1, 2, 3, 4\. Valid') as caught:
+    with pytest.raises(LabelGuardError) as caught:
         rule.sanitize(np.full(9, 300))
     assert caught.value.positions == [(0,), (1,), (2,), (3,), (4,)]
 
@@ -108,24 +100,22 @@ def test_the_label_of_an_ignored_instance_is_not_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'error', 'message'),
+    ('name', 'value', 'error'),
     [
-        (dict(num_classes=0), ValueError, 'num_classes must be at least 1, got 0'),
-        (dict(num_classes=2, on_invalid='skip'), ValueError, "'ignore', 'drop', 'clip', 'raise', got 'skip'"),
-        (dict(num_classes=2, label_map={3: 2}), ValueError, 'a target must be 0..1'),
-        (dict(num_classes=2, label_map={'cat': 2}), TypeError, 'label_map must map integers to integers'),
-        (dict(num_classes='2'), TypeError, "^num_classes must be an int, got '2' of type str$"),
-        (dict(num_classes=2, min_label='a'), TypeError, "^min_label must be an int, got 'a'"),
-        (dict(num_classes=2, min_label=-1), ValueError, r'^min_label must be in \[0, num_classes=2\), got -1'),
-        (dict(num_classes=2, min_label=2), ValueError, r'^min_label must be in \[0, num_classes=2\), got 2'),
+        ('num_classes', 0, ValueError),
+        ('num_classes', '2', TypeError),
+        ('on_invalid', 'skip', ValueError),
+        ('label_map', {3: 2}, ValueError),
+        ('label_map', {'cat': 2}, TypeError),
+        ('min_label', 'a', TypeError),
+        ('min_label', -1, ValueError),
+        ('min_label', 2, ValueError),
     ],
 )
-def test_misuse_is_reported(arguments: dict, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        InstanceRule(**arguments)
+def test_misuse_is_reported(name: str, value: Any, error: type, refuses: Any) -> None:
+    with refuses(error, match=f'^{name}'):
+        InstanceRule(**{'num_classes': 2, name: value})
 
 
-def test_reasons_in_words() -> None:
-    tally = Tally(9, 4, 0, {600: 1}, reasons={'label': 1, 'box_outside': 2, 'box_not_finite': 1})
-    assert describe_reasons(tally) == 'value 600 (1 time), 1 box not finite, 2 boxes outside the image'
+def test_no_reason_has_no_text() -> None:
     assert describe_reasons(Tally()) == ''

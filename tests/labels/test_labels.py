@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import time
 from typing import Any, Dict
 
@@ -118,17 +119,12 @@ def test_bool_maps_are_classes_0_and_1() -> None:
     assert not tally
 
 
-def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
+def test_raise_names_file_values_counts_positions_and_the_way_out(refuses: Any) -> None:
     label = np.zeros((4, 5), np.uint8)
     label[2, 3] = label[3, 0] = 19
     label[0, 4] = 200
-    with pytest.raises(LabelGuardError) as caught:
+    with refuses(LabelGuardError) as caught:
         LabelRule(19, on_invalid='raise').sanitize(label, 'city/a.png')
-    assert str(caught.value) == (
-        'city/a.png: 3 of 20 labels are invalid: values 19 (2 times), 200 (1 time); first at (0, 4), (2, 3), (3, 0). '
-        'Valid are 0..18 or ignore_index=255. Correct the file, map the value with label_map, or train on without '
-        "these labels with on_invalid='ignore'"
-    )
     assert caught.value.positions == [(0, 4), (2, 3), (3, 0)]
     assert caught.value.tallies[0].values == {19: 2, 200: 1}
 
@@ -136,42 +132,29 @@ def test_raise_names_file_values_counts_positions_and_the_way_out() -> None:
 def test_raise_applies_the_label_map_first() -> None:
     rule = LabelRule(2, on_invalid='raise', label_map={7: 1})
     assert rule.sanitize(np.array([[7, 0]]))[0].tolist() == [[1, 0]]
-    with pytest.raises(LabelGuardError, match=r'^labels: 1 of 2 labels are invalid: value 8 ') as caught:
+    with pytest.raises(LabelGuardError) as caught:
         rule.sanitize(np.array([[7, 8]]))
     assert caught.value.positions == [(0, 1)]
     assert caught.value.tallies == [Tally(2, 1, values={8: 1})]
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'error', 'words'),
+    ('name', 'value', 'error'),
     [
-        (dict(num_classes=0), ValueError, 'at least 1'),
-        (dict(num_classes=2.0), TypeError, 'num_classes must be an int, got 2.0 of type float'),
-        (dict(num_classes=True), TypeError, 'num_classes must be an int, got True of type bool'),
-        (dict(num_classes=2, ignore_index=None), TypeError, 'ignore_index must be an int, got None of type NoneType'),
-        (dict(num_classes=2, ignore_index=-(2**63) - 1), ValueError, 'ignore_index must fit into 64 bits'),
-        (
-            dict(num_classes=2, ignore_index=2**63),
-            ValueError,
-            'ignore_index must fit into 64 bits, got 9223372036854775808',
-        ),
-        (
-            dict(num_classes=2, on_invalid='drop'),
-            ValueError,
-            "^on_invalid must be one of 'ignore', 'clip', 'raise', got 'drop'$",
-        ),
-        (
-            dict(num_classes=2, label_map={1: 2}),
-            ValueError,
-            r'^label_map sends values outside the classes: {1: 2}; with num_classes=2 a target must be 0..1 or '
-            r'ignore_index=255$',
-        ),
-        (dict(num_classes=2, label_map={1: 'road'}), TypeError, 'integers to integers'),
+        ('num_classes', 0, ValueError),
+        ('num_classes', 2.0, TypeError),
+        ('num_classes', True, TypeError),
+        ('ignore_index', None, TypeError),
+        ('ignore_index', -(2**63) - 1, ValueError),
+        ('ignore_index', 2**63, ValueError),
+        ('on_invalid', 'drop', ValueError),
+        ('label_map', {1: 2}, ValueError),
+        ('label_map', {1: 'road'}, TypeError),
     ],
 )
-def test_arguments_that_cannot_be_used_are_named(arguments: dict, error: type, words: str) -> None:
-    with pytest.raises(error, match=words):
-        LabelRule(**arguments)
+def test_arguments_that_cannot_be_used_are_named(name: str, value: Any, error: type, refuses: Any) -> None:
+    with refuses(error, match=f'^{name}'):
+        LabelRule(**{'num_classes': 2, name: value})
 
 
 def test_all_other_values_may_be_mapped() -> None:
@@ -193,11 +176,17 @@ def test_label_map_keys_may_be_strings_as_in_json_configs() -> None:
     assert LabelRule(2, label_map={'7': '1'}).label_map == {7: 1}
 
 
-def test_values_are_described_most_frequent_first() -> None:
-    assert describe_values({11: 2503}) == 'value 11 (2,503 times)'
-    assert describe_values({1: 1, 2: 5}) == 'values 2 (5 times), 1 (1 time)'
-    assert describe_values(dict.fromkeys(range(10), 1), limit=2) == 'values 0 (1 time), 1 (1 time) and 8 more values'
-    assert describe_values({1: 2, 2: 1}, limit=1, others=4) == 'values 1 (2 times) and others (5 times)'
+@pytest.mark.parametrize(
+    ('values', 'limits', 'numbers'),
+    [
+        ({11: 2503}, {}, '11 2,503'),
+        ({1: 1, 2: 5}, {}, '2 5 1 1'),
+        (dict.fromkeys(range(10), 1), {'limit': 2}, '0 1 1 1 8'),
+        ({1: 2, 2: 1}, {'limit': 1, 'others': 4}, '1 2 5'),
+    ],
+)
+def test_values_are_described_most_frequent_first(values: Dict[int, int], limits: Dict, numbers: str) -> None:
+    assert re.findall(r'[\d,]*\d', describe_values(values, **limits)) == numbers.split()
 
 
 def test_a_true_is_1_whatever_its_byte() -> None:

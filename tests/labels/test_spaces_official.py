@@ -190,10 +190,6 @@ def check_tools(official: Official) -> None:
     # As `trace` asks, and `replay` where it builds no model.
     loaded = from_mmengine(Config(copy.deepcopy(read.data)))
     assert numbers(from_options(None, None, from_config(loaded, 'train'))) == numbers(said), official.name
-    # `report` looks up no class: it knows no names that stand in one, and otherwise the same.
-    logged = numbers(from_config(read, 'train', imports=False))
-    if said.instances is None or said.instances in said.heads or 'METAINFO' not in said.instances.place:
-        assert logged == numbers(said), official.name
     # The places that `check` holds against each other follow the same head.
     place = leading(read, ignored_labels(read))
     assert place is None or (said.pixels is not None and place.value == said.pixels.ignore_index), official.name

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -61,7 +62,7 @@ def test_a_full_disk_drops_lines_and_keeps_the_reason() -> None:
     lines = JsonLines('/dev/full')
     assert not lines.write({'number': 0})
     assert isinstance(lines.error, OSError)
-    assert 'No space left' in str(lines.error)
+    assert lines.error.errno == errno.ENOSPC
     assert not lines.write({'number': 1})
     lines.close()
 
@@ -104,7 +105,7 @@ def test_it_stops_growing_at_its_limit_and_says_so_once(tmp_path: Path) -> None:
     *counted, note = read(path)
     assert [line['number'] for line in counted] == list(range(sum(written)))
     assert 0 < sum(written) < 75
-    assert 'limit reached' in note['note']
+    assert note.keys() == {'note'}
     assert lines.is_full
     lines.close()
     # What stands there already counts, too.

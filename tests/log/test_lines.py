@@ -68,48 +68,48 @@ HUGE = b'9' * 400
 
 
 @pytest.mark.parametrize(
-    ('text', 'why'),
+    ('text', 'place'),
     [
-        (b'\xff\xfe garbage', 'not JSON'),
-        (b'[1, 2]', 'a list is no object'),
-        (b'{"a": 1}', "no 'mode'"),
-        (b'{"mode": "train"}', "no 'iter'"),
-        (b'{"mode": ["train"], "iter": 1}', 'mode: a list is no text'),
-        (b'{"mode": "train", "iter": "x"}', 'iter: "x" is no integer'),
-        (b'{"mode": "train", "iter": true}', 'iter: true is no integer'),
-        (b'{"mode": "train", "iter": 1.5}', 'iter: 1.5 is no integer'),
-        (b'{"mode": "train", "iter": %s}' % HUGE, 'iter: a number of 1329 bits is out of range'),
-        (b'{"mode": "train", "iter": 1, "skipped_pixels": -5}', 'skipped_pixels: -5 is out of range'),
-        (b'{"mode": "train", "iter": 1, "skipped_pixels": 1e999}', 'skipped_pixels: Infinity is no integer'),
-        (b'{"mode": "train", "iter": 1, "samples": 3}', 'samples: 3 is no list'),
-        (b'{"mode": "train", "iter": 1, "samples": [{"source": {}}]}', 'samples: source: an object is no text'),
-        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"x": 1}}]}', 'values: "x" is no integer'),
-        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"%s": 1}}]}' % HUGE, 'is out of range'),
-        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"24": -1}}]}', 'values: 24: -1 is out of range'),
-        (b'{"mode": "train", "iter": 1, "losses": {"a": 1}}', 'losses: a: 1 is no object'),
-        (b'{"mode": "train", "iter": 1, "filled": [{"rank": 99999999}]}', 'rank: 99999999 is out of range'),
-        (b'[' * 100_000, 'nested too deep'),
+        (b'\xff\xfe garbage', ''),
+        (b'[1, 2]', ''),
+        (b'{"a": 1}', "'mode'"),
+        (b'{"mode": "train"}', "'iter'"),
+        (b'{"mode": ["train"], "iter": 1}', 'mode: '),
+        (b'{"mode": "train", "iter": "x"}', 'iter: "x"'),
+        (b'{"mode": "train", "iter": true}', 'iter: true'),
+        (b'{"mode": "train", "iter": 1.5}', 'iter: 1.5'),
+        (b'{"mode": "train", "iter": %s}' % HUGE, 'iter: '),
+        (b'{"mode": "train", "iter": 1, "skipped_pixels": -5}', 'skipped_pixels: -5'),
+        (b'{"mode": "train", "iter": 1, "skipped_pixels": 1e999}', 'skipped_pixels: Infinity'),
+        (b'{"mode": "train", "iter": 1, "samples": 3}', 'samples: 3'),
+        (b'{"mode": "train", "iter": 1, "samples": [{"source": {}}]}', 'samples: source: '),
+        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"x": 1}}]}', 'values: "x"'),
+        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"%s": 1}}]}' % HUGE, 'values: '),
+        (b'{"mode": "train", "iter": 1, "samples": [{"values": {"24": -1}}]}', 'values: 24: -1'),
+        (b'{"mode": "train", "iter": 1, "losses": {"a": 1}}', 'losses: a: 1'),
+        (b'{"mode": "train", "iter": 1, "filled": [{"rank": 99999999}]}', 'rank: 99999999'),
+        (b'[' * 100_000, ''),
     ],
 )
-def test_a_damaged_line_is_named_and_hides_no_other(tmp_path: Path, text: bytes, why: str) -> None:
+def test_a_damaged_line_is_named_and_hides_no_other(tmp_path: Path, text: bytes, place: str) -> None:
     whole = json.dumps(LINE).encode() + b'\n'
     lines, unread = read(tmp_path, whole + text + b'\n' + whole)
-    assert len(lines) == 2
-    (said,) = unread.words()
-    assert said.startswith(f'{tmp_path / "label_guard.jsonl"}:2 is left out: ')
-    assert why in said
+    assert (len(lines), unread.records) == (2, 1)
+    (said,) = unread.first
+    assert said.startswith(f'{tmp_path / "label_guard.jsonl"}:2')
+    assert place in said
 
 
 def test_of_many_damaged_lines_the_first_are_named(tmp_path: Path) -> None:
     _, unread = read(tmp_path, b'{}\n' * 5_000)
-    assert len(unread.words()) == 11
-    assert unread.words()[-1] == '... and 4,990 more records are left out'
+    assert (unread.records, len(unread.first), len(unread.words())) == (5_000, 10, 11)
+    assert '4,990' in unread.words()[-1]
 
 
 @pytest.mark.parametrize('end', [b'', b'\n'])
 def test_what_is_wrong_is_not_called_cut_off(tmp_path: Path, end: bytes) -> None:
     _, unread = read(tmp_path, b'{"mode": 1}' + end)
-    assert unread.words() == [f"{tmp_path / 'label_guard.jsonl'}:1 is left out: no 'iter'"]
+    assert (unread.records, unread.cut_off) == (1, [])
 
 
 @given(st.lists(st.tuples(st.sampled_from(['a', 'b', 'c']), st.integers(1, 5), COUNTS), max_size=12), st.data())

@@ -138,12 +138,12 @@ def test_a_record_that_claims_any_number_of_iterations_is_refused(tmp_path: Path
     record = json.loads((tmp_path / 'label_guard.json').read_text())
     record['runs'][0]['modes']['train']['loops'] = {'5': 1 << 40}
     (tmp_path / 'label_guard.json').write_text(json.dumps(record))
-    with pytest.raises(ValueError, match='iterations: too many'):
+    with pytest.raises(ValueError, match=f'{1 << 40:,}'):
         mmguard.read_log(tmp_path).to_frame()
     os.remove(tmp_path / 'label_guard.json')
     with open(tmp_path / 'label_guard.jsonl', 'a') as file:
-        file.write(json.dumps({'mode': 'train', 'iter': 1 << 40, 'skipped_pixels': 1}) + '\n')
-    with pytest.raises(ValueError, match='iterations: too many'):
+        file.write(json.dumps({'mode': 'train', 'iter': (1 << 40) + 1, 'skipped_pixels': 1}) + '\n')
+    with pytest.raises(ValueError, match=f'{1 << 40:,}'):
         mmguard.read_log(tmp_path).to_frame()
 
 
@@ -153,7 +153,7 @@ def test_what_is_missing_is_named(method: str, package: str, tmp_path: Path, mon
     log = mmguard.read_log(tmp_path)
     for module in ('pandas', 'matplotlib', 'matplotlib.pyplot'):
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=f'needs {package}: pip install {package}'):
+    with pytest.raises(ImportError, match=package):
         getattr(log, method)()
 
 

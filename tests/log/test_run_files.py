@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, List
 
@@ -82,10 +83,9 @@ def test_one_file_makes_a_run(tmp_path: Path, files: Any) -> None:
 
 
 def test_nothing_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(NotALog, match='LabelGuardHook writes'):
-        find_run(tmp_path)
-    with pytest.raises(NotALog, match='no such file'):
-        find_run(tmp_path / 'x.jsonl')
+    for path in (tmp_path, tmp_path / 'x.jsonl'):
+        with pytest.raises(NotALog, match=re.escape(str(path))):
+            find_run(path)
 
 
 @pytest.mark.parametrize('content', ['', '[1]', '[' * 100_000, '{"a": ', json.dumps(dict(mode='val', iter=1))])

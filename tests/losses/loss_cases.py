@@ -40,17 +40,6 @@ def weights_like(label: Tensor, seed: int = 1) -> Tensor:
     return weight * (torch.rand(label.shape, generator=generator) > 0.3)
 
 
-def value_and_grad(loss: Any, scores: Tensor, *args: Any, **kwargs: Any) -> Tuple[Tensor, Tensor]:
-    """The loss and its gradient; element-wise losses are summed with unequal factors."""
-    leaf = scores.detach().clone().requires_grad_()
-    value = loss(leaf, *args, **kwargs)
-    assert value.requires_grad, 'the loss does not hang on the graph'
-    factors = torch.arange(1, value.numel() + 1, dtype=value.dtype).view(value.shape)
-    (value * factors).sum().backward()
-    assert leaf.grad is not None
-    return value.detach(), leaf.grad
-
-
 def assert_equal(actual: Tuple[Tensor, Tensor], expected: Tuple[Tensor, Tensor], note: object = '') -> None:
     for what, ours, theirs in zip(('value', 'gradient'), actual, expected):
         torch.testing.assert_close(

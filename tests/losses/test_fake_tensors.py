@@ -8,7 +8,8 @@ import pytest
 import torch
 from detection_cases import CASES
 from detection_cases import batch as batch_of
-from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels, value_and_grad
+from gradients import value_and_grad
+from loss_cases import CROSS_ENTROPY, assert_equal, scores_and_labels
 from this_torch import skip_where_one_hot_waits
 from torch import Tensor
 from wrapped_cases import ALL, batch, build

@@ -88,16 +88,16 @@ class TestFlatForm:
         built = GuardedLoss(nested, class_weight=weights.copy(), loss_weight=0.5)
         assert built.loss.loss_weight == 0.5
         assert 'loss_weight' not in nested
-        with pytest.raises(ValueError, match=r'not the same: gamma=2\.0 and gamma=3\.0$'):
+        with pytest.raises(ValueError, match=r'gamma=2\.0.*gamma=3\.0$'):
             GuardedLoss({'type': 'FocalLoss', 'gamma': 2.0, 'alpha': 0.2}, gamma=3.0, alpha=0.2)
 
     def test_arguments_for_a_built_loss(self) -> None:
-        with pytest.raises(TypeError, match=r'gamma, alpha: the loss is already built \(FocalLoss\)'):
+        with pytest.raises(TypeError, match=r'gamma, alpha.*FocalLoss'):
             GuardedLoss(stock.FocalLoss(), gamma=2.0, alpha=0.5)
 
     def test_use_sigmoid_must_stand_where_heads_read_it(self) -> None:
         nested = {'type': 'FocalLoss', 'use_sigmoid': True, 'gamma': 2.0}
-        with pytest.raises(ValueError, match=r"beside type='GuardedLoss'.*loss='FocalLoss', use_sigmoid=True"):
+        with pytest.raises(ValueError, match="type='GuardedLoss', loss='FocalLoss', use_sigmoid=True"):
             GuardedLoss(nested)
         assert GuardedLoss(nested, use_sigmoid=True).use_sigmoid
         assert GuardedLoss({'type': 'SeesawLoss', 'use_sigmoid': False}, num_classes=3).use_sigmoid is False
@@ -112,7 +112,7 @@ class TestFlatForm:
     def test_num_classes_that_are_not_those_of_the_scores(self) -> None:
         """The background is the label after the last channel, so there is no room for fewer classes."""
         case = CASES['focal']
-        with pytest.raises(ValueError, match=r'num_classes=3, but scores of shape .* tell 4 classes apart'):
+        with pytest.raises(ValueError, match=r'num_classes=3.*\b4\b'):
             outcome(case.guard(num_classes=3), case, batch(case))
         outcome(case.guard(num_classes=4), case, batch(case))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import torch
-from loss_cases import assert_equal, value_and_grad
+from gradients import value_and_grad
+from loss_cases import assert_equal
 from mmseg.models.losses import DiceLoss
 from wrapped_cases import batch, one_hot
 

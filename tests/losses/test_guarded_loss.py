@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import torch
-from loss_cases import assert_equal, value_and_grad
+from gradients import value_and_grad
+from loss_cases import assert_equal
 from torch import Tensor
 from wrapped_cases import ALL, BINARY, FOCAL, MULTI_CLASS, batch, build, one_hot
 
@@ -168,8 +169,9 @@ def test_raise(name: str) -> None:
     guarded.sources = ['a.png', 'b.png']
     assert_equal(value_and_grad(guarded, scores, label), bare(name, scores, label))
     label[1, 0, 4:] = 99
-    with pytest.raises(LabelGuardError, match=r'b\.png.*value 99 \(2 times\)') as caught:
+    with pytest.raises(LabelGuardError, match=r'b\.png') as caught:
         guarded(scores, label)
+    assert caught.value.tallies[0].values == {99: 2}
     assert caught.value.positions == [(1, 0, 4), (1, 0, 5)]
 
 
@@ -212,7 +214,7 @@ def test_fewer_classes_than_channels(name: str) -> None:
 @NAMES
 def test_more_classes_than_channels(name: str) -> None:
     scores, label = batch(name)
-    with pytest.raises(ValueError, match=r'num_classes=19, but scores of shape .* tell [23] classes apart'):
+    with pytest.raises(ValueError, match=r'num_classes=19.*\b[23]\b'):
         GuardedLoss(build(name), num_classes=19)(scores, label)
 
 
@@ -220,7 +222,7 @@ def test_more_classes_than_channels(name: str) -> None:
 def test_wrong_shapes_and_dtypes(name: str) -> None:
     scores, label = batch(name)
     guarded = GuardedLoss(build(name))
-    with pytest.raises(ValueError, match=r'label has shape \(2, 4, 5\)'):
+    with pytest.raises(ValueError, match=r'\(2, 4, 5\)'):
         guarded(scores, label[..., :5])
     with pytest.raises((ValueError, TypeError), match=r'torch\.float32'):
         guarded(scores, label.float())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from loss_cases import value_and_grad
+from gradients import value_and_grad
 from torch import Tensor
 from wrapped_cases import ALL, FOCAL, batch, build, one_hot
 

@@ -8,16 +8,8 @@ from typing import Any, Optional
 import pytest
 import torch
 import torch.nn.functional as F
-from loss_cases import (
-    CLASS_WEIGHT,
-    CROSS_ENTROPY,
-    EPS,
-    SHAPES,
-    assert_equal,
-    scores_and_labels,
-    value_and_grad,
-    weights_like,
-)
+from gradients import value_and_grad
+from loss_cases import CLASS_WEIGHT, CROSS_ENTROPY, EPS, SHAPES, assert_equal, scores_and_labels, weights_like
 from mmengine.registry import MODELS
 from torch import Tensor
 
@@ -121,16 +113,17 @@ def test_from_a_config(name: str) -> None:
 
 
 @SCOPES
-def test_misuse(scope: str) -> None:
+def test_misuse(scope: str, refuses: Any) -> None:
     for other in ('use_sigmoid', 'use_mask'):
-        with pytest.raises(AssertionError, match='use_soft excludes'):
+        with pytest.raises(AssertionError, match='use_soft'):
             soft(scope, **{other: True})
     scores, index = scores_and_labels((2, 4, 3, 5))
-    with pytest.raises(ValueError, match=r'label has shape \(2, 3, 5\).*use_soft.*one_hot'):
+    with refuses(ValueError, match=r'\(2, 3, 5\)'):
         soft(scope)(scores, index)
-    with pytest.raises(ValueError, match='4 channels'):
+    with pytest.raises(ValueError, match='class_weight'):
         soft(scope, class_weight=[1.0, 2.0])(scores, scores.softmax(1))
-    with pytest.raises(ValueError, match='avg_factor can not be used'):
+    with pytest.raises(ValueError, match='avg_factor'):
         soft(scope)(scores, scores.softmax(1), avg_factor=3, reduction_override='sum')
-    with pytest.raises(LabelGuardError, match='30 of 30 soft targets are no distribution over the 4 classes'):
+    with pytest.raises(LabelGuardError) as caught:
         soft(scope, on_invalid='raise')(scores, torch.ones_like(scores))
+    assert (caught.value.tallies[0].total, caught.value.tallies[0].skipped) == (30, 30)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Dict, List
 
 import pytest
 import torch
@@ -14,8 +14,6 @@ from torch import Tensor
 from torch_cases import STABLE
 
 from mmguard import LabelGuardError
-from mmguard.findings.advice import OF_BATCHES
-from mmguard.findings.rules import RULES
 from mmguard.functional import check_target, cross_entropy
 
 GENERATOR = torch.Generator().manual_seed(0)
@@ -53,115 +51,80 @@ def test_valid_targets_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ('classes', 'target', 'code', 'line'),
+    ('classes', 'target', 'code'),
     [
-        (3, LABEL + 1, 'MG115', 'target = target - 1'),
-        (2, MASK * 255, 'MG103', r'(target > 0).long()'),
-        (3, LABEL.masked_fill(MASK == 1, 255), 'MG104', 'ignore_index=255'),
-        (3, LABEL - 1, 'MG105', 'If -1 means ignored: ignore_index=-1'),
-        (3, LABEL.masked_fill(MASK == 1, 3), 'MG102', '4 outputs'),
-        (3, LABEL * 120, 'MG125', 'one table for all files'),
-        (12, MASK * 128, 'MG121', 'np.array(Image.open(path)), neither cv2.imread'),
-        (21, LABEL * 64, 'MG121', 'map no levels to classes'),
-        (4, MASK * 128, 'MG125', 'one table for all files'),
-        (2, blob(255).round().long(), 'MG136', 'mode="nearest"'),
-        (2, blob(255).round().long(), 'MG136', '(target > 127).long()'),
-        (3, LABEL + 2 * MASK, 'MG107', 'if all of them are classes: 5 outputs'),
-        (3, LABEL + 90_000 * MASK, 'MG137', 'Renumber the ids to 0..2'),
-        (4, torch.tensor([0, 1, 2, 4])[torch.randint(0, 4, (2, 16, 16))], 'MG118', 'masked_fill(target == 4, 3)'),
+        (3, LABEL + 1, 'MG115'),
+        (2, MASK * 255, 'MG103'),
+        (3, LABEL.masked_fill(MASK == 1, 255), 'MG104'),
+        (3, LABEL - 1, 'MG105'),
+        (3, LABEL.masked_fill(MASK == 1, 3), 'MG102'),
+        (3, LABEL * 120, 'MG125'),
+        (12, MASK * 128, 'MG121'),
+        (21, LABEL * 64, 'MG121'),
+        (4, MASK * 128, 'MG125'),
+        (2, blob(255).round().long(), 'MG136'),
+        (3, LABEL + 2 * MASK, 'MG107'),
+        (3, LABEL + 90_000 * MASK, 'MG137'),
+        (4, torch.tensor([0, 1, 2, 4])[torch.randint(0, 4, (2, 16, 16))], 'MG118'),
     ],
 )
-def test_causes(classes: int, target: Tensor, code: str, line: str) -> None:
-    text = refused(scores(classes, target), target)
-    assert f'Likely cause: {code} ' in text
-    assert line in text
-
-
-def test_an_ignored_class_keeps_its_output() -> None:
-    assert 'score stays in the softmax' in check_target(scores(3), LABEL.clamp(min=1), ignore_index=0)
-    assert 'softmax' not in check_target(scores(3), LABEL.masked_fill(MASK == 1, 255), ignore_index=255)
+def test_causes(classes: int, target: Tensor, code: str) -> None:
+    assert re.findall(r'\bMG\d+', refused(scores(classes, target), target))[0] == code
 
 
 def test_what_the_error_holds() -> None:
     target = LABEL.clone()
     target[1, 3, 4:6] = 77
-    with pytest.raises(LabelGuardError, match=r'2 of 512 targets are invalid: value 77 \(2 times\)') as caught:
+    with pytest.raises(LabelGuardError) as caught:
         check_target(scores(3), target)
     assert caught.value.positions == [(1, 3, 4), (1, 3, 5)]
-    assert caught.value.tallies[0].values == {77: 2}
-    assert 'valid are 0..2 or ignore_index=-100' in str(caught.value)
-
-
-def test_every_code_has_a_cause_and_its_advice_is_complete() -> None:
-    assert set(OF_BATCHES) <= {cause.code for cause in RULES}
-    words = dict.fromkeys(('num_classes', 'last', 'ways', 'marks', 'outputs', 'known', 'threshold'), 1)
-    assert all(advice.format(**words) for advice in OF_BATCHES.values())
+    assert (caught.value.tallies[0].total, caught.value.tallies[0].values) == (512, {77: 2})
 
 
 @pytest.mark.parametrize(
-    ('target', 'words'),
+    ('target', 'error', 'options'),
     [
-        (LABEL.float(), r'All values are whole: target\.long\(\)'),
-        (LABEL.float() / 255, r'are k/255: ToTensor was applied to a mask.*\(target \* 255\)\.round\(\)\.long\(\)'),
-        (LABEL.half() / 255, r'are k/255'),
-        (blob(2, 16).expand(2, -1, -1), r'resize that averages: resize masks with nearest'),
-        (LABEL.float().masked_fill(MASK == 1, float('nan')), r'are NaN or infinite'),
+        (LABEL.float(), TypeError, {}),
+        (LABEL.float() / 255, TypeError, {}),
+        (LABEL.half() / 255, TypeError, {}),
+        (blob(2, 16).expand(2, -1, -1), TypeError, {}),
+        (LABEL.float().masked_fill(MASK == 1, float('nan')), TypeError, {}),
+        (scores(3).long(), TypeError, {}),
+        (LABEL, ValueError, {'weight': torch.ones(2)}),
+        (scores(3).softmax(1), ValueError, {'weight': torch.ones(2)}),
+        (LABEL, ValueError, {'kind': 'soft'}),
+        (LABEL, ValueError, {'kind': 'probabilities'}),
+        (LABEL, ValueError, {'kind': 'multilabel'}),
     ],
 )
-def test_floating_point_class_indices(target: Tensor, words: str) -> None:
-    assert re.search(words, refused(scores(3), target, TypeError))
+def test_dtypes_weights_and_kinds(target: Tensor, error: type, options: Dict[str, Any], refuses: Any) -> None:
+    with refuses(error):
+        check_target(scores(3), target, **options)
 
 
 def test_every_target_is_ignored() -> None:
     target = torch.full_like(LABEL, 255)
     assert F.cross_entropy(scores(3), target, ignore_index=255).isnan()
-    assert 'NaN by PyTorch' in refused(scores(3), target, ignore_index=255)
-    assert refused(torch.zeros(0, 3), torch.zeros(0).long()).startswith('no target')
+    refused(scores(3), target, ignore_index=255)
+    refused(torch.zeros(0, 3), torch.zeros(0).long())
 
 
 def test_one_channel() -> None:
-    assert 'softmax of a single channel is always 1' in refused(scores(1), MASK, ValueError)
+    refused(scores(1), MASK, ValueError)
 
 
-def test_weights_and_kinds() -> None:
-    assert 'one number per class, here 3' in refused(scores(3), LABEL, ValueError, weight=torch.ones(2))
-    assert 'one number per class' in refused(scores(3), scores(3).softmax(1), ValueError, weight=torch.ones(2))
-    assert "'probabilities', 'multilabel' or None, got 'soft'" in refused(scores(3), LABEL, ValueError, kind='soft')
-    assert 'one_hot(target, 3)' in refused(scores(3), LABEL, ValueError, kind='probabilities')
-    assert 'look like class indices' in refused(scores(3), LABEL, ValueError, kind='multilabel')
-    assert 'one-hot' in refused(scores(3), scores(3).long(), TypeError)
+@pytest.mark.parametrize('row', [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [-1.0, 2.0, 0.5], [0.9, 0.9, 0.9]])
+def test_probabilities(row: List[float], refuses: Any) -> None:
+    with refuses(LabelGuardError) as caught:
+        check_target(torch.zeros(2, 3), torch.tensor([[0.0, 1.0, 0.0], row]))
+    assert (caught.value.positions, caught.value.tallies[0].total) == ([(1,)], 2)
 
 
-@pytest.mark.parametrize(
-    ('rows', 'words'),
-    [
-        ([1.0, 1.0, 0.0], 'multi-label'),
-        ([0.0, 0.0, 0.0], 'A row of zeros names no class'),
-        ([-1.0, 2.0, 0.5], 'target.softmax(1)'),
-        ([0.9, 0.9, 0.9], 'target / target.sum(1, keepdim=True)'),
-    ],
-)
-def test_probabilities(rows: list, words: str) -> None:
-    text = refused(torch.zeros(2, 3), torch.tensor([[0.0, 1.0, 0.0], rows]))
-    assert words in text
-    assert '1 of 2 soft targets' in text
-
-
-@pytest.mark.parametrize(
-    ('value', 'words'),
-    [
-        (255.0, 'If 255 is void, beside 0 and 1: ignore_index=255'),
-        (-1.0, 'ignore_index=-1'),
-        (float('nan'), 'ignore_index=float("nan")'),
-        (3.0, 'class indices, or counts'),
-        (1.7, 'target.sigmoid()'),
-    ],
-)
-def test_multilabel(value: float, words: str) -> None:
-    target = torch.tensor([[0.0, 1.0, value]])
-    text = refused(torch.zeros(1, 3), target, kind='multilabel')
-    assert words in text
-    assert 'first at (0, 2)' in text
+@pytest.mark.parametrize('value', [255.0, -1.0, float('nan'), 3.0, 1.7])
+def test_multilabel(value: float, refuses: Any) -> None:
+    with refuses(LabelGuardError) as caught:
+        check_target(torch.zeros(1, 3), torch.tensor([[0.0, 1.0, value]]), kind='multilabel')
+    assert caught.value.positions == [(0, 2)]
 
 
 @STABLE

@@ -57,18 +57,10 @@ def smooth(logits: Tensor, target: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    ('loss', 'words'),
-    [
-        (dice_one_hot_first, r'dice_one_hot_first fails where 255 .*one-hot vectors.*masked_fill\(~valid, 0\)'),
-        (weights_looked_up, r'weights_looked_up fails where 255'),
-        (highest_label, r'highest_label fails where 255 .*ValueError: The highest label'),
-        (dice_clamped, r'dice_clamped trains on 32 of 32 ignored elements \(255\)'),
-        (smooth, r'smooth trains on 32 of 32 ignored elements'),
-        (torch.nn.CrossEntropyLoss(), r'CrossEntropyLoss fails where 255'),
-    ],
+    'loss', [dice_one_hot_first, weights_looked_up, highest_label, dice_clamped, smooth, torch.nn.CrossEntropyLoss()]
 )
-def test_a_loss_that_does_not_leave_out_what_is_ignored(loss: Callable[[Tensor, Tensor], Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_a_loss_that_does_not_leave_out_what_is_ignored(loss: Callable[[Tensor, Tensor], Any]) -> None:
+    with pytest.raises(ValueError, match=rf'{getattr(loss, "__name__", type(loss).__name__)}.*\b255\b'):
         check_target(LOGITS, LABEL, ignore_index=VOID, loss=loss)
 
 
@@ -83,18 +75,17 @@ def test_a_loss_that_does_not_leave_out_what_is_ignored(loss: Callable[[Tensor, 
     ],
 )
 def test_a_loss_that_does_passes(loss: Callable[[Tensor, Tensor], Any]) -> None:
-    assert check_target(LOGITS, LABEL, ignore_index=VOID, loss=loss).startswith('All 128 targets are valid')
+    assert '128' in check_target(LOGITS, LABEL, ignore_index=VOID, loss=loss)
 
 
 def test_binary_targets() -> None:
     check_target(
         LOGITS[:, :1], YES, ignore_index=-1, loss=lambda x, y: binary_cross_entropy_with_logits(x, y, ignore_index=-1)
     )
-    with pytest.raises(ValueError, match='trains on 32 of 32 ignored elements'):
-        check_target(LOGITS[:, :1], YES, ignore_index=-1, loss=F.binary_cross_entropy_with_logits)
-    nan = YES.masked_fill(YES == -1, float('nan'))
-    with pytest.raises(ValueError, match=r'trains on 32 of 32 ignored elements \(nan\)'):
-        check_target(LOGITS[:, :1], nan, ignore_index=float('nan'), loss=F.binary_cross_entropy_with_logits)
+    for ignored in (-1, float('nan')):
+        target = YES.masked_fill(YES == -1, ignored)
+        with pytest.raises(ValueError, match=rf'32 of 32.*\({ignored}\)'):
+            check_target(LOGITS[:, :1], target, ignore_index=ignored, loss=F.binary_cross_entropy_with_logits)
 
 
 def test_the_error_of_a_loss_that_fails_on_any_target_is_its_own() -> None:

@@ -9,10 +9,11 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 import torch
 import torch.nn.functional as F
+from gradients import value_and_grad
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
-from torch_cases import STABLE, value_and_grad
+from torch_cases import STABLE
 
 from mmguard.functional import binary_cross_entropy_with_logits, cross_entropy
 

@@ -9,7 +9,8 @@ from typing import Any, Tuple
 
 import pytest
 import torch
-from torch_cases import assert_same, logits_and_target, value_and_grad
+from gradients import value_and_grad
+from torch_cases import assert_same, logits_and_target
 
 import mmguard.nn
 from mmguard import LabelGuardError, Tally
@@ -124,7 +125,7 @@ def test_raise_is_a_mode(name: str) -> None:
 
 @both
 def test_unknown_modes(name: str) -> None:
-    with pytest.raises(ValueError, match="'ignore', 'clip', 'raise', got 'drop'"):
+    with pytest.raises(ValueError, match="'drop'"):
         getattr(mmguard.nn, name)(on_invalid='drop')
 
 

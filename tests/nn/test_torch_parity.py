@@ -8,17 +8,9 @@ from typing import Any, Dict, Optional
 import pytest
 import torch
 import torch.nn.functional as F
+from gradients import value_and_grad
 from this_torch import skip_without_autocast, skip_without_half_precision
-from torch_cases import (
-    CLASSES,
-    INTEGERS,
-    SHAPES,
-    assert_same,
-    distributions,
-    elements,
-    logits_and_target,
-    value_and_grad,
-)
+from torch_cases import CLASSES, INTEGERS, SHAPES, assert_same, distributions, elements, logits_and_target
 
 from mmguard.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -173,18 +165,6 @@ def test_integers_of_any_width(dtype: torch.dtype) -> None:
     target[0, 0] = 1
     expected = value_and_grad(F.cross_entropy, logits, target)
     assert_same(value_and_grad(cross_entropy, logits, target.to(dtype)), expected)
-
-
-def test_layouts() -> None:
-    """Channels last, transposed, expanded and sliced tensors."""
-    logits, target = logits_and_target((2, 4, 6, 6))
-    for changed, labels in (
-        (logits.contiguous(memory_format=torch.channels_last), target),
-        (logits.transpose(2, 3), target.transpose(1, 2)),
-        (logits[:, :, ::2], target[:, ::2]),
-        (logits[:1].expand(2, -1, -1, -1), target),
-    ):
-        assert_same(value_and_grad(cross_entropy, changed, labels), value_and_grad(F.cross_entropy, changed, labels))
 
 
 @pytest.mark.parametrize(('size_average', 'reduce'), list(itertools.product((None, True, False), repeat=2)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Tuple
+from typing import Tuple
 
 import torch
 from hypothesis import settings
@@ -34,17 +34,6 @@ def distributions(shape: Tuple[int, ...], dtype: torch.dtype = torch.float32, se
     generator = torch.Generator().manual_seed(seed)
     dim = 1 if len(shape) > 1 else 0
     return torch.randn(shape, generator=generator, dtype=torch.float64).softmax(dim).to(dtype)
-
-
-def value_and_grad(loss: Callable[..., Tensor], logits: Tensor, *args: Any, **kwargs: Any) -> Tuple[Tensor, Tensor]:
-    """The loss and its gradient; element-wise losses are summed with unequal factors."""
-    leaf = logits.detach().clone().requires_grad_()
-    value = loss(leaf, *args, **kwargs)
-    assert value.requires_grad, 'the loss does not hang on the graph'
-    factors = torch.arange(1, value.numel() + 1, dtype=value.dtype).view(value.shape)
-    (value * factors).sum().backward()
-    assert leaf.grad is not None
-    return value.detach(), leaf.grad
 
 
 def assert_same(actual: Tuple[Tensor, Tensor], expected: Tuple[Tensor, Tensor], tolerance: float = 1e-6) -> None:

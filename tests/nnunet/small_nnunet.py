@@ -23,12 +23,7 @@ IGNORING_REGIONS = {**REGIONS, 'ignore': 3}
 
 
 def dataset_json(labels: Dict[str, Any]) -> Dict[str, Any]:
-    described = {
-        'channel_names': {'0': 'CT'},
-        'labels': labels,
-        'numTraining': len(CASES),
-        'file_ending': '.nii.gz',
-    }
+    described = {'channel_names': {'0': 'CT'}, 'labels': labels, 'numTraining': len(CASES), 'file_ending': '.nii.gz'}
     if any(isinstance(label, list) for label in labels.values()):
         described['regions_class_order'] = [1, 2]
     return described

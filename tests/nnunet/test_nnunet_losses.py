@@ -54,16 +54,7 @@ def label_loss(kind: str, batch_dice: bool, ignore_label: Any) -> nn.Module:
     return DC_and_CE_loss(dice, {}, 1, 1, ignore_label, dice_class=MemoryEfficientSoftDiceLoss)
 
 
-LABEL_LOSSES = (
-    'dice + ce',
-    'no dice',
-    'smoothed ce + old dice',
-    'ce',
-    'weighted ce',
-    'top-k',
-    'dice + top-k',
-    'dice',
-)
+LABEL_LOSSES = ('dice + ce', 'no dice', 'smoothed ce + old dice', 'ce', 'weighted ce', 'top-k', 'dice + top-k', 'dice')
 
 
 def region_loss(batch_dice: bool, declared: bool) -> nn.Module:
@@ -214,9 +205,9 @@ def test_stock_dies_on_the_labels_that_the_guarded_loss_takes() -> None:
     logits, target = a_batch('3d', ignored=False)
     target[0, 0, 0, 0, 0] = 7
     stock = label_loss('dice + ce', False, None)
-    with pytest.raises(RuntimeError, match='index 7 is out of bounds for dimension 1 with size 4'):
+    with pytest.raises(RuntimeError, match=r'\b7\b'):
         stock(logits, target)
-    with pytest.raises(IndexError, match='Target 7 is out of bounds'):
+    with pytest.raises(IndexError, match=r'\b7\b'):
         label_loss('ce', False, None)(logits, target)
     assert guarded(stock, False)(logits, target).isfinite()
 
@@ -285,12 +276,12 @@ def test_half_precision_logits_are_summed_in_float32(dtype: torch.dtype) -> None
 def test_wrong_shapes_are_named() -> None:
     logits, target = a_batch('3d', ignored=False)
     loss = guarded(label_loss('dice + ce', False, None), False)
-    with pytest.raises(ValueError, match=r'target has shape \(2, 1, 4, 6, 4\).*network output \(2, 4, 5, 6, 4\)'):
+    with pytest.raises(ValueError, match=r'\(2, 1, 4, 6, 4\).*\(2, 4, 5, 6, 4\)'):
         loss(logits, target[:, :, 1:])
-    with pytest.raises(ValueError, match='the regions, then the voxels to leave out'):
+    with pytest.raises(ValueError, match='channel'):
         guarded(region_loss(False, False), False, True)(logits[:, :3], as_regions(target))
 
 
 def test_a_loss_that_is_not_known_is_refused_with_the_way_out() -> None:
-    with pytest.raises(TypeError, match=r'MSELoss is no loss of nnU-Net.*override guard_loss\(\)'):
+    with pytest.raises(TypeError, match=r'MSELoss.*guard_loss\(\)'):
         guard_loss(nn.MSELoss(), MARK, False, False)

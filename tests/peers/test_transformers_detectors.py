@@ -54,7 +54,7 @@ def picked(target: Dict[str, Tensor], places: List[int]) -> Dict[str, Tensor]:
 @pytest.mark.parametrize('detector', DETECTORS)
 @pytest.mark.parametrize('label', [7, -1])
 def test_stock_dies_of_a_label_beyond_the_classes(detector: str, label: int) -> None:
-    with pytest.raises(IndexError, match=r'out of bounds|index out of range in self'):
+    with pytest.raises(IndexError):
         step(detector, *batch([1, label], [0]))
 
 
@@ -66,7 +66,7 @@ def test_rt_detr_dies_where_it_embeds_labels_for_the_denoising() -> None:
 
 def test_one_beyond_the_classes_dies_in_rt_detr_and_is_trained_as_no_object_by_the_others_in_silence() -> None:
     pixels, targets = batch([1, NUM_CLASSES], [0])
-    with pytest.raises(IndexError, match='index 5 is out of bounds'):
+    with pytest.raises(IndexError, match=r'\b5\b'):
         step('RT-DETR', pixels, targets)
     by_hand = [picked(targets[0], [0]), targets[1]]
     for detector in ('DETR', 'Mask2Former'):

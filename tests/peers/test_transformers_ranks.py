@@ -63,7 +63,6 @@ def run(child: str) -> List[Rank]:
 def test_stock_rt_detr_dies_where_a_rank_has_no_target() -> None:
     ranks = run(STOCK)
     assert all(rank.returncode for rank in ranks)
-    assert 'Expected to have finished reduction in the prior iteration' in ranks[1].output
     assert not any(rank.said('PARAMETERS') for rank in ranks)
 
 

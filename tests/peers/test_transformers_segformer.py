@@ -54,7 +54,7 @@ def test_on_valid_labels_it_is_the_models_own_loss(recipe: Dict[str, Any]) -> No
 def test_one_pixel_ends_the_training_there_and_counts_as_ignored_here(recipe: Dict[str, Any], label: int) -> None:
     labels, ignored = label_map(), label_map()
     labels[0, 30, 5:9], ignored[0, 30, 5:9] = label, 255
-    with pytest.raises(IndexError, match=f'Target {label} is out of bounds'):
+    with pytest.raises(IndexError, match=str(label)):
         step(own_loss, labels)
     torch.testing.assert_close(step(guarded(recipe), labels), step(own_loss, ignored))
     assert recipe['criterion'].tally().skipped == 4

@@ -60,9 +60,8 @@ loss, counts = softmax_cross_entropy(logits, torch.tensor([0, 19, 1]))
 loss.backward()
 assert counts.tolist() == [3, 1, 0] and logits.grad[1].abs().sum() == 0
 assert not hasattr(mmguard, 'GuardedLoss') and mmguard.Tally
-print('mmguard is here')
 """)
-    assert done.stdout == 'mmguard is here\n', done.stderr
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize('loss', ['CrossEntropyLoss', 'OhemCrossEntropy', 'GuardedFocalLoss'])
@@ -120,11 +119,11 @@ def test_what_needs_a_package_says_which_and_how_to_get_it(tmp_path: Path, coco:
     maps.mkdir()
     (maps / 'a.png').write_bytes(b'\x89PNG')
     for words, package in (
-        (('scan', str(maps)), 'needs rich, which is not installed: pip install pillow rich msgspec jinja2'),
+        (('scan', str(maps)), 'pip install pillow rich msgspec jinja2'),
         (('scan', coco), 'pip install pillow rich msgspec jinja2'),
         (('scan', coco, '--html', str(tmp_path / 'page.html')), 'pip install pillow rich msgspec jinja2'),
         (('fix', str(maps), '--out', str(tmp_path / 'out')), 'pip install pillow rich msgspec jinja2'),
-        (('report', str(maps)), 'needs rich, which is not installed: pip install pillow rich msgspec jinja2'),
+        (('report', str(maps)), 'pip install pillow rich msgspec jinja2'),
     ):
         check_that_it_says(words, package)
 
@@ -134,8 +133,8 @@ def test_what_reads_a_config_says_that_it_needs_mmengine(tmp_path: Path) -> None
     config = tmp_path / 'config.py'
     config.write_text("model = dict(type='EncoderDecoder')\n")
     for words in (('scan',), ('check',), ('apply', '-o', str(tmp_path / 'out.py')), ('trace',)):
-        package = 'pip install mmengine, or pip install onedl-mmengine'
-        check_that_it_says((*words, str(config)), package, present=('rich',))
+        for package in ('pip install mmengine', 'pip install onedl-mmengine'):
+            check_that_it_says((*words, str(config)), package, present=('rich',))
 
 
 def test_the_demo_names_all_that_it_needs_at_once(tmp_path: Path) -> None:
@@ -164,13 +163,13 @@ def test_help_explain_and_env_need_nothing(tmp_path: Path) -> None:
 def test_a_package_that_a_config_of_its_own_needs_is_not_ours_to_install() -> None:
     from mmguard.tools.packages import how_to_install
 
-    assert how_to_install(ModuleNotFoundError('No module named my_project', name='my_project.models')) is None
+    assert how_to_install(ModuleNotFoundError(name='my_project.models')) is None
 
 
 def test_a_benchmark_asks_for_its_own_packages_alone() -> None:
     done = alone('from benchmarks.__main__ import main\nsys.exit(main())', '--only', 'nnunet')
     assert done.returncode == 0, done.stderr
-    assert 'nnunetv2, nibabel, SimpleITK is not installed here' in done.stderr
+    assert 'nnunetv2, nibabel, SimpleITK' in done.stderr
 
 
 def test_every_test_is_collected_with_torch_alone() -> None:

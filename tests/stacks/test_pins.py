@@ -114,5 +114,5 @@ def test_an_unknown_stack_is_refused_before_anything_is_made(tmp_path: Path) -> 
         ['sh', 'tools/setup.sh', 'tensorflow', str(tmp_path / 'venv')], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert 'no such stack: tensorflow' in done.stderr
+    assert 'tensorflow' in done.stderr
     assert list(tmp_path.iterdir()) == []

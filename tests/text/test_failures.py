@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from mmguard.text.failures import broken_import, own_failure, words_of
 
 ASSERTS = "assert False, 'MMCV==2.1.0 is used but incompatible. Please install mmcv>=2.0.0rc4, <2.1.0.'\n"
 LACKS = 'from no_such_package.ops import nms\n'
-WHY = {ASSERTS: 'AssertionError: MMCV==2.1.0', LACKS: "ModuleNotFoundError: No module named 'no_such_package'"}
+WHY = {ASSERTS: 'AssertionError: MMCV==2.1.0', LACKS: 'no_such_package'}
 
 
 @pytest.fixture
@@ -49,8 +50,8 @@ def test_a_framework_that_does_not_import_is_named(broken: Any, source: str, wor
     assert main(words.replace('{}', folder).split()) == 2
     shown = capsys.readouterr()
     (line,) = shown.err.splitlines()
-    assert line.startswith(f'mmguard {words.split()[0]}: mmbroken cannot be imported: {WHY[source]}')
-    assert 'mmguard env' in line
+    assert line.startswith(f'mmguard {words.split()[0]}: mmbroken ')
+    assert all(named in line for named in (WHY[source], 'mmguard env'))
     assert shown.out == ''
     assert not Path(folder, 'out.py').exists()
 
@@ -60,7 +61,8 @@ def test_a_package_of_the_users_own_is_named_too(broken: Any, capsys: Any) -> No
     imports = "custom_imports = dict(imports=['mmbroken'], allow_failed_imports=False)\n"
     Path(folder, 'config.py').write_text(f"{imports}model = dict(type='Net')\n")
     assert main(['apply', f'{folder}/config.py', '-o', f'{folder}/out.py']) == 2
-    assert f'mmbroken cannot be imported: {WHY[LACKS]}' in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert all(named in said for named in ('mmbroken', WHY[LACKS]))
 
 
 @pytest.mark.parametrize('words', [['--debug', 'explain'], ['explain', '--debug'], ['explain']])
@@ -73,8 +75,7 @@ def test_what_nobody_expected_is_said_in_one_line(words: List[str], capsys: Any,
     said = capsys.readouterr().err
     assert ('Traceback' in said) == ('--debug' in words)
     line = said.splitlines()[-1]
-    assert line.startswith("mmguard explain: AttributeError: 'Namespace' object has no attribute 'size'. ")
-    assert 'report it in the issue tracker of mmguard' in line
+    assert line.startswith('mmguard explain: AttributeError: ')
     assert '--debug' in line
 
 
@@ -91,9 +92,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: Any) -> 
     voc = ships(tmp_path / 'voc')
     (tmp_path / 'file').write_text('')
     assert main(['scan', voc, '--json', str(tmp_path / 'file' / 'b.json')]) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith('mmguard scan: ')
-    assert str(tmp_path / 'file') in said
+    assert str(tmp_path / 'file') in capsys.readouterr().err.splitlines()[-1]
 
 
 def ships(folder: Path) -> str:
@@ -126,8 +125,7 @@ def raised_by(function: Any, *args: Any) -> BaseException:
 
 
 def test_only_what_comes_up_in_mmguard_is_its_own_failure() -> None:
-    assert own_failure(raised_by(value_counts, None)).startswith('mmguard/labels/space.py:')
-    assert own_failure(raised_by(value_counts, None)).endswith(' in value_counts')
+    assert re.fullmatch(r'mmguard/labels/space\.py:\d+ in value_counts', own_failure(raised_by(value_counts, None)))
     assert own_failure(raised_by(LabelRule, -1)) == ''  # what it says to its user
     assert own_failure(raised_by(int, 'a')) == ''
 

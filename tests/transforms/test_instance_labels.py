@@ -58,11 +58,7 @@ def masks_of(kind: str, instances: int, height: int = HEIGHT, width: int = WIDTH
 
 
 def sample_of(
-    labels: Sequence[int] = LABELS,
-    boxes: Any = None,
-    masks: Optional[str] = 'bitmap',
-    flags: Any = None,
-    **more: Any,
+    labels: Sequence[int] = LABELS, boxes: Any = None, masks: Optional[str] = 'bitmap', flags: Any = None, **more: Any
 ) -> Dict[str, Any]:
     labels = np.array(labels, dtype=np.int64)
     results: Dict[str, Any] = dict(
@@ -135,8 +131,10 @@ def test_clip_keeps_all_of_them(after_pack: bool) -> None:
 
 @both_places
 def test_raise_names_the_file(after_pack: bool) -> None:
-    with pytest.raises(LabelGuardError, match=r'train/a\.jpg: 3 of 5 instances are invalid: .*600 \(1 time\)'):
+    with pytest.raises(LabelGuardError) as caught:
         guarded(sample_of(), after_pack, on_invalid='raise')
+    (tally,) = caught.value.tallies
+    assert (tally.source, tally.total, tally.skipped) == ('train/a.jpg', 5, 3)
 
 
 @both_places
@@ -273,19 +271,14 @@ def test_labels_of_any_integer_type_become_int64(after_pack: bool, dtype: type) 
     assert tallies_of(sample)['instances'].values == {200: 1}
 
 
-def test_labels_that_are_no_class_indices_are_reported() -> None:
-    floating = sample_of([3, 0])
-    floating['gt_bboxes_labels'] = np.array([3.0, 0.0])
-    with pytest.raises(TypeError, match=r'train/a\.jpg: labels are float64, wanted are integer class indices'):
-        GuardInstanceLabels(264)(floating)
-    one_hot = sample_of([3, 0])
-    one_hot['gt_bboxes_labels'] = np.eye(2, dtype=np.int64)
-    with pytest.raises(ValueError, match=r'train/a.jpg: labels have shape \(2, 2\).*argmax'):
-        GuardInstanceLabels(264)(one_hot)
+def test_labels_that_are_no_class_indices_are_reported(refuses: Any) -> None:
+    for labels, error in ((np.array([3.0, 0.0]), TypeError), (np.eye(2, dtype=np.int64), ValueError)):
+        with refuses(error, match=r'train/a\.jpg'):
+            GuardInstanceLabels(264)({**sample_of([3, 0]), 'gt_bboxes_labels': labels})
 
 
 @both_places
-def test_a_list_of_labels_is_named_with_its_fix(after_pack: bool) -> None:
+def test_a_list_of_labels_is_named_with_its_fix(after_pack: bool, refuses: Any) -> None:
     results = sample_of([3, 0])
     key = 'gt_instances.labels' if after_pack else 'gt_bboxes_labels'
     if after_pack:
@@ -293,7 +286,7 @@ def test_a_list_of_labels_is_named_with_its_fix(after_pack: bool) -> None:
         results['data_samples'].gt_instances.labels = [3, 0]
     else:
         results[key] = [3, 0]
-    with pytest.raises(TypeError, match=rf'train/a\.jpg: {key} must be .*\(num_instances,\), got list\..*np\.asarray'):
+    with refuses(TypeError, match=rf'train/a\.jpg: {key} '):
         GuardInstanceLabels(264)(results)
 
 
@@ -302,7 +295,7 @@ def test_a_list_of_labels_is_named_with_its_fix(after_pack: bool) -> None:
 def test_masks_of_another_size_are_reported(after_pack: bool, masks: str) -> None:
     results = sample_of([1, 2])
     results['gt_masks'] = masks_of(masks, 2, HEIGHT + 1, WIDTH)
-    with pytest.raises(ValueError, match=r'train/a\.jpg: masks are 41 x 60, the image is 40 x 60'):
+    with pytest.raises(ValueError, match=r'train/a\.jpg.*41 x 60.*40 x 60'):
         guarded(results, after_pack)
 
 
@@ -323,7 +316,7 @@ def test_annotations_in_the_coordinates_of_the_file_are_valid(after_pack: bool) 
 def test_fields_out_of_line_are_reported() -> None:
     results = sample_of([1, 2])
     results['gt_keypoints'] = np.zeros((3, 17, 3))
-    with pytest.raises(ValueError, match=r'train/a\.jpg: gt_keypoints has 3 elements, but there are 2 instances'):
+    with pytest.raises(ValueError, match=r'train/a\.jpg: gt_keypoints .*\b3\b.*\b2\b'):
         GuardInstanceLabels(264)(results)
 
 
@@ -400,13 +393,13 @@ def test_a_sample_without_annotations_passes() -> None:
     assert LABEL_GUARD not in GuardInstanceLabels(3)(packed)['data_samples']
 
 
-def test_the_frames_of_a_video_are_refused() -> None:
+def test_the_frames_of_a_video_are_refused(refuses: Any) -> None:
     frame = DetDataSample(gt_instances=InstanceData(labels=torch.tensor([9])))
     for video in (
         {'data_samples': TrackDataSample(video_data_samples=[frame])},
         {'img_path': ['0.png', '1.png'], 'gt_bboxes_labels': [np.array([9]), np.array([9])]},
     ):
-        with pytest.raises(ValueError, match='frames of a video'):
+        with refuses(ValueError):
             GuardInstanceLabels(2)(video)
 
 

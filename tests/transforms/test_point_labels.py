@@ -55,13 +55,15 @@ def test_a_label_map_goes_before_the_table_and_is_no_mistake() -> None:
     assert results['pts_semantic_mask'].tolist() == [2, 1, 2, 2, 2, 1, 2]
     tally = tallies_of(results)['pixels']
     assert (tally.skipped, tally.values, tally.mapped) == (2, {8: 1, -1: 1}, 3)
-    with pytest.raises(TypeError, match='a value of label_map must be an int'):
+    with pytest.raises(TypeError, match='label_map'):
         GuardedPointSegClassMapping(label_map={'a': 1})
 
 
 def test_the_mapping_raises_with_the_name_of_the_file() -> None:
-    with pytest.raises(LabelGuardError, match=r'labels/000\.label: 3 of 7 labels are invalid'):
+    with pytest.raises(LabelGuardError) as caught:
         GuardedPointSegClassMapping(on_invalid='raise')(raw())
+    (tally,) = caught.value.tallies
+    assert (tally.source, tally.total, tally.skipped) == ('labels/000.label', 7, 3)
 
 
 def test_packed_points_are_sanitized_as_a_map_is() -> None:
@@ -78,8 +80,8 @@ def test_points_before_the_pack_transform() -> None:
     assert tallies_of(results)['pixels'].source == 'a.bin'
 
 
-def test_points_with_more_than_one_label_each_are_refused() -> None:
-    with pytest.raises(ValueError, match='one class index per point'):
+def test_points_with_more_than_one_label_each_are_refused(refuses: Any) -> None:
+    with refuses(ValueError):
         GuardSegLabels(2)(packed([[0, 1]]))
 
 

@@ -105,8 +105,10 @@ def test_clip_and_label_map() -> None:
 
 
 def test_raise_names_the_file(label: np.ndarray) -> None:
-    with pytest.raises(LabelGuardError, match=r'a\.png: 4 of 24'):
+    with pytest.raises(LabelGuardError) as caught:
         GuardSegLabels(19, on_invalid='raise')(sample_of(label))
+    (tally,) = caught.value.tallies
+    assert (tally.source, tally.total, tally.skipped) == ('a.png', 24, 4)
 
 
 @pytest.mark.parametrize('ignore_index', [-100, 300])
@@ -116,21 +118,21 @@ def test_an_ignore_index_beyond_uint8_does_not_wrap_to_a_class(label: np.ndarray
 
 
 @pytest.mark.parametrize('shape', [(4, 6, 3), (4, 6, 4), (4,)])
-def test_a_map_that_is_not_2d_is_refused_with_its_file(shape: Tuple[int, ...]) -> None:
+def test_a_map_that_is_not_2d_is_refused_with_its_file(shape: Tuple[int, ...], refuses: Any) -> None:
     results = dict(gt_seg_map=np.zeros(shape, np.uint8), seg_map_path='masks/a.png')
-    with pytest.raises(ValueError, match=r'masks/a\.png: .*colour-coded'):
+    with refuses(ValueError, match=r'masks/a\.png'):
         GuardSegLabels(19)(results)
 
 
-def test_a_packed_colour_mask_is_refused_with_its_file() -> None:
+def test_a_packed_colour_mask_is_refused_with_its_file(refuses: Any) -> None:
     sample = packed_of(np.zeros((4, 6), np.uint8))
     sample['data_samples'].gt_sem_seg = PixelData(data=torch.zeros(3, 4, 6, dtype=torch.int64))
-    with pytest.raises(ValueError, match=r'a\.png: .*\(3, 4, 6\).*colour-coded'):
+    with refuses(ValueError, match=r'a\.png.*\(3, 4, 6\)'):
         GuardSegLabels(19)(sample)
 
 
-def test_a_floating_point_map_is_refused_with_its_file() -> None:
-    with pytest.raises(TypeError, match=r'a\.png: the label map is float32.*bilinear'):
+def test_a_floating_point_map_is_refused_with_its_file(refuses: Any) -> None:
+    with refuses(TypeError, match=r'a\.png'):
         GuardSegLabels(19)(sample_of(np.zeros((4, 6), np.float32)))
 
 

@@ -1,4 +1,4 @@
-"""``python -m mmguard.findings.signatures > docs/errors.md`` writes the page of errors anew."""
+"""Write docs/errors.md: ``python -m mmguard.findings.signatures > docs/errors.md``."""
 
 from __future__ import annotations
 

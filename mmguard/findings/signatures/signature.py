@@ -1,55 +1,146 @@
-"""What a signature is: the words by which an error is known, and what they mean."""
+"""Reader of the error signatures.
+
+They are JSON, which Python reads without a further package: ``mmguard explain`` works where an installation is broken.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Tuple, Union
 
-#: How near an error stands to the cause. A kernel's assert names what was wrong; most exceptions come up where it was
-#: noticed; what ended a process from outside says who, not why; the last is said where another process is gone.
-KERNEL, RAISED, ENDED, FOLLOWS = range(4)
+#: Distance of an error from its cause. A kernel's assert names what was wrong; most exceptions come up where it was
+#: noticed; what ended a process from outside says who, not why; what follows is said where another process is gone;
+#: with a sign training goes on.
+STAGES = ('kernel', 'raised', 'ended', 'follows', 'sign')
+KERNEL, RAISED, ENDED, FOLLOWS, SIGN = range(5)
+
+#: Files in the order in which they are searched: the first signature that matches is taken.
+FILES = ('device', 'targets', 'shapes', 'numbers', 'ranks', 'memory', 'checkpoints', 'environment', 'datasets')
 
 
-class Cause(NamedTuple):
-    """One thing that may have brought an error about.
+#: Framework -> the one that it is built on.
+_BUILT_ON = {
+    **dict.fromkeys(['mmseg', 'mmdet', 'mmpretrain'], 'mmengine'),
+    **dict.fromkeys(['mmrotate', 'mmyolo'], 'mmdet'),
+}
 
-    Attributes:
-        text (str): It, with what to write where that is the same for everybody.
+
+def lineage(framework: str) -> Tuple[str, ...]:
+    """Return a framework and what it is built on; without one, plain PyTorch.
+
+    Example:
+        >>> lineage('mmrotate'), lineage('')
+        (('mmrotate', 'mmdet', 'mmengine'), ('torch',))
+    """
+    names = [framework or 'torch']
+    while names[-1] in _BUILT_ON:
+        names.append(_BUILT_ON[names[-1]])
+    return tuple(names)
+
+
+def choose(texts: Mapping[str, str], framework: str) -> str:
+    """Return the text for a framework, else for what it is built on, else for plain PyTorch."""
+    return next((texts[name] for name in (*lineage(framework), 'torch') if name in texts), '')
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Possible cause of an error.
+
+    Args:
+        key (str): Name within its signature.
+        text (str): Cause, with what to write where that is the same for everybody.
         codes (tuple[str]): Findings that confirm it.
-        clue (str): A pattern; where the error, its traceback or the log beside it have it, the cause goes up.
-        tell (str): How to see whether it is this one.
-        against (str): A pattern; where it is found, the clue is none.
-        unless (str): A pattern; where it is found, it is not this one.
+        context (str): Pattern; where the log matches it, the cause is more frequent. It proves nothing.
+        supports (str): Pattern of what proves or strongly suggests the cause; the line that matches is quoted.
+        refutes (str): Pattern of what rules the cause out.
+        frameworks (tuple[str]): Frameworks where it occurs, ``torch``: where none shows; empty: all.
+        look (str): Observation that decides.
+        advice (dict[str, str]): What to write, by framework; ``torch``: where no other fits.
     """
 
+    key: str
     text: str
     codes: Tuple[str, ...] = ()
-    clue: str = ''
-    tell: str = ''
-    against: str = ''
-    unless: str = ''
+    context: str = ''
+    supports: str = ''
+    refutes: str = ''
+    frameworks: Tuple[str, ...] = ()
+    look: str = ''
+    advice: Mapping[str, str] = field(default_factory=dict)
+
+    def occurs_in(self, framework: str) -> bool:
+        """Return True if it is a cause under a framework; empty: none shows."""
+        return not self.frameworks or not {*lineage(framework)}.isdisjoint(self.frameworks)
 
 
-class Signature(NamedTuple):
-    """An error by its words.
+@dataclass(frozen=True)
+class Signature:
+    """Error message that is known.
 
-    Attributes:
-        code (str): Stable, ``MG4xx``; it is never given to another.
-        summary (str): What the error says, one line.
-        pattern (str): What is the same in all versions; searched in ``Type: message``, over several lines.
-        meaning (str): What it means.
-        causes (tuple[Cause]): The likeliest first.
-        command (str): The command that decides; CONFIG, DATA and WORK_DIR stand for the user's.
-        place (str): A pattern that a line of the traceback has as well; empty: any.
-        bare (bool): Whether it also stands in logs without an exception, a line on its own.
-        stage (int): How near it stands to the cause.
+    Args:
+        code (str): Stable, ``MG4xx``; never given to another.
+        title (str): Error in one line.
+        pattern (str): Words that are the same in all versions; searched in ``Type: message``, over several lines.
+        meaning (str): Meaning of the error.
+        command (dict[str, str]): Command that decides, by framework as in `Cause.advice`; CONFIG, DATA and WORK_DIR
+            stand for the user's.
+        causes (tuple[Cause]): The most frequent first.
+        place (str): Pattern that a line of the traceback matches as well; empty: any.
+        bare (bool): True if it also appears in logs without an exception, as a line of its own.
+        stage (int): Index in ``STAGES``.
     """
 
     code: str
-    summary: str
+    title: str
     pattern: str
     meaning: str
+    command: Mapping[str, str]
     causes: Tuple[Cause, ...]
-    command: str
     place: str = ''
     bare: bool = False
     stage: int = RAISED
+
+
+@lru_cache(maxsize=None)
+def read_groups() -> Dict[str, Tuple[Signature, ...]]:
+    """Return the signatures by the place where errors arise; files are read once, when they are first asked for."""
+    shared = _load('shared')
+    files = [_load(name) for name in FILES]
+    return {file['group']: tuple(_read_signature(entry, shared) for entry in file['signatures']) for file in files}
+
+
+@lru_cache(maxsize=None)
+def read_signatures() -> Tuple[Signature, ...]:
+    """Return all signatures in the order in which they are searched."""
+    return tuple(signature for group in read_groups().values() for signature in group)
+
+
+def _load(name: str) -> Dict[str, Any]:
+    file: Dict[str, Any] = json.loads((Path(__file__).parent / f'{name}.json').read_text(encoding='utf-8'))
+    return file
+
+
+def _read_signature(entry: Dict[str, Any], shared: Dict[str, Dict[str, Any]]) -> Signature:
+    fields = {**entry, 'stage': STAGES.index(entry.get('stage', 'raised'))}
+    fields.update({name: _join(fields[name]) for name in ('pattern', 'place') if name in fields})
+    if isinstance(fields['command'], str):
+        fields['command'] = {'torch': fields['command']}
+    return Signature(**{**fields, 'causes': tuple(_read_cause(cause, shared) for cause in entry['causes'])})
+
+
+def _read_cause(entry: Union[str, Dict[str, Any]], shared: Dict[str, Dict[str, Any]]) -> Cause:
+    """Return a cause: a key of ``shared.json``, or fields; those of a shared key change what is there."""
+    own = {'key': entry} if isinstance(entry, str) else entry
+    fields = {**shared.get(own['key'], {}), **own}
+    fields.update({name: _join(fields[name]) for name in ('context', 'supports', 'refutes') if name in fields})
+    fields.update({name: tuple(fields[name]) for name in ('codes', 'frameworks') if name in fields})
+    return Cause(**fields)
+
+
+def _join(pattern: Union[str, List[str]]) -> str:
+    """Return one pattern of a list of alternatives."""
+    return pattern if isinstance(pattern, str) else '|'.join(pattern)

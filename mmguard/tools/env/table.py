@@ -9,7 +9,7 @@ from mmguard.compat.stack import stacks_among
 from mmguard.findings import Finding
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, is_within, line_of, version_key
 from mmguard.findings.finding import SEVERITIES
-from mmguard.findings.installing import limits_in_words
+from mmguard.findings.installing import describe_limits
 from mmguard.findings.rules.environment.compiled_ops import LINE as OPS
 from mmguard.findings.wording import finding_text
 from mmguard.text.visible import visible
@@ -76,7 +76,7 @@ def _lines(environment: EnvironmentFacts) -> Iterator[Line]:
         yield Line(OPS, 'not there' if not environment.ops else 'cannot be loaded' if fails else 'there')
     mmcv = environment.version('mmcv')
     for name, limits in environment.accepts.items() if mmcv else ():
-        yield Line(f'mmcv for {name}', f'{mmcv}; accepted: {limits_in_words(limits)}')
+        yield Line(f'mmcv for {name}', f'{mmcv}; accepted: {describe_limits(limits)}')
     if 'torch' not in environment.missing:
         yield Line('CUDA', _describe_cuda(environment))
     for name, versions in environment.tried.items():

@@ -25,9 +25,9 @@ def add_to(commands: Any) -> None:
         help='explain what ended a training, from its log or traceback, or what a code such as MG102 means',
         description='Reads a traceback, a log or the folder of a run, names the error, says what it means, and its '
         'causes in order. With --config or --data it looks for them itself. For a code it prints what it means: MG1xx '
-        'is what labels show, MG2xx what a config shows, MG4xx what an error says. Without WHAT: all codes, one '
-        'line each. Exit code: 0 a code, or no error in the log; 1 an error is explained, or not known; 2 an unknown '
-        'code, or nothing that can be read.',
+        'is what labels show, MG2xx what a config shows, MG3xx what a run or its log shows, MG4xx what an error says. '
+        'Without WHAT: all codes, one line each. Exit code: 0 a code, or neither an error nor a sign of one in the '
+        'log; 1 an error or a sign is explained, or not known; 2 an unknown code, or nothing that can be read.',
     )
     parser.add_argument(
         'what', nargs='?', metavar='WHAT', help='train.log, a notebook, a run folder, - for standard input; or MG102'
@@ -59,42 +59,38 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list_codes() -> int:
-    from mmguard.findings.catalogue import entries
-    from mmguard.findings.signatures import SIGNATURES
+    from mmguard.findings.rules import RULES
+    from mmguard.findings.signatures import read_signatures
 
-    lines = [(entry.code, entry.summary) for entry in entries()]
-    lines += [(signature.code, signature.summary) for signature in SIGNATURES]
+    lines = [(rule.code, rule.summary) for rule in RULES]
+    lines += [(signature.code, signature.title) for signature in read_signatures()]
     for code, summary in sorted(lines):
         print(f'{code}  {summary}')
     return CLEAN
 
 
 def _explain_code(what: str) -> int:
-    from mmguard.findings.catalogue import RETIRED, entries
-    from mmguard.findings.signatures import SIGNATURES
+    from mmguard.findings.catalogue import RETIRED, describe, find_rule
+    from mmguard.findings.rules import RULES
+    from mmguard.findings.signatures import read_signatures
     from mmguard.tools.explain.render import signature_text
 
     code = what.upper()
-    signed = [signature for signature in SIGNATURES if signature.code == code]
+    signed = [signature for signature in read_signatures() if signature.code == code]
     if signed:
         print(signature_text(signed[0]))
         return CLEAN
     if code in RETIRED:
         print(f'{code} is retired: mmguard no longer looks for this.')
         return CLEAN
-    known = entries()
-    found = [entry for entry in known if code in (entry.code, *entry.aliases)]
-    if not found:
-        if not _CODE.fullmatch(what):
-            raise CannotRun(f'{what}: there is no such file or folder, and it is no code (MG102)')
-        codes = sorted([*(entry.code for entry in known), *(signature.code for signature in SIGNATURES)])
-        raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}')
-    entry = found[0]
-    joined = f'{code} is now {entry.code}.\n\n' if code != entry.code else ''
-    seen = f'For example: {entry.seen}.\n\n' if entry.seen else ''
-    print(
-        f'{joined}{entry.code}  {entry.summary}\n\nWhy it matters: {entry.why}\n\n{seen}What to write: {entry.advice}'
-    )
+    if not _CODE.fullmatch(what):
+        raise CannotRun(f'{what}: there is no such file or folder, and it is not a code such as MG102')
+    try:
+        rule = find_rule(code)
+    except LookupError:
+        codes = sorted([*(rule.code for rule in RULES), *(signature.code for signature in read_signatures())])
+        raise CannotRun(f'no such code: {what}. Known: {", ".join(codes)}') from None
+    print(f'{code} is now {rule.code}.\n\n{describe(rule)}' if code != rule.code else describe(rule))
     return CLEAN
 
 
@@ -109,7 +105,8 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     out = sys.stderr if args.json == '-' else sys.stdout
     pieces, name, config = _opened(what)
     log = Reader().read(pieces)
-    found = explain(log)
+    names = [text for text in (name, args.config, args.data) if text]
+    found = explain(log, names=names)
     if found is not None and (args.config or args.data):
         from mmguard.tools.explain.facts import look
         from mmguard.tools.scan.options import ScanOptions
@@ -118,13 +115,14 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
         known, problems = look(args.config, args.data, options, found)
         for problem in problems:
             print(visible(f'note: {problem}'), file=out)
-        found = explain(log, known)
+        found = explain(log, known, names)
     if args.json is not None:
         write_json(args.json, as_json(found, name))
     if args.json == '-':
         return CLEAN if found is None else FOUND
     if found is None:
         print(f'{name}: no error that ended a training in {log.lines:,} lines', file=out)
+        print(f'looked for, and not seen either: {_signs()}', file=out)
         if log.dice.words:
             print(visible(f'note: {log.dice.words}. {HARMLESS}'), file=out)
         return CLEAN
@@ -137,6 +135,14 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
             file=out,
         )
     return FOUND
+
+
+def _signs() -> str:
+    from mmguard.findings.signatures import read_signatures
+    from mmguard.findings.signatures.signature import SIGN
+
+    signs = [one for one in read_signatures() if one.stage == SIGN or one.code in ('MG442', 'MG400')]
+    return '; '.join(f'{one.code} {one.title.rstrip(".")}' for one in signs)
 
 
 def _opened(what: str) -> Tuple[Iterator[bytes], str, Optional[str]]:

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Iterable, List, NamedTuple, Optional, Pattern, Sequence, Tuple, Union
 
 from mmguard.findings.absent import absent_in
-from mmguard.findings.finding import ERROR, Finding
-from mmguard.findings.signatures import SIGNATURES, Cause, Signature
+from mmguard.findings.finding import ERROR, INFO, Finding
+from mmguard.findings.signatures import Cause, Signature, choose, read_signatures
 from mmguard.findings.signatures.signature import FOLLOWS, RAISED
 from mmguard.findings.unused import unused_in
+from mmguard.tools.explain.log_facts import Facts, find_facts
 from mmguard.tools.explain.reader import Reader
-from mmguard.tools.explain.troubles import Frame, Raised, Trouble
+from mmguard.tools.explain.troubles import Frame, Piece, Raised, Trouble
 
 #: A text of no more lines is the message itself, and not a log in which one has to be found.
 _FEW_LINES = 40
 _LONGEST = 8000
 #: Errors that are read for what ranks say of each other.
 _RANKS = 256
+#: Characters of error, traceback and facts that the patterns of causes are searched in.
+_SEARCHED = 1 << 17
 
 #: What a cause has going for it.
-CONFIRMED, HINTED, POSSIBLE, REFUTED = ('confirmed', 'hinted', 'possible', 'refuted')
+CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
 class Weighed(NamedTuple):
@@ -30,29 +34,34 @@ class Weighed(NamedTuple):
 
     Attributes:
         cause (Cause): It.
-        standing (str): ``CONFIRMED`` by a finding, ``HINTED`` at by the log, ``POSSIBLE``, or ``REFUTED``: what would
-            confirm it was looked for and not found.
+        standing (str): ``CONFIRMED`` by a finding, ``SUPPORTED`` by a line of the log, or ``POSSIBLE``.
         findings (tuple[Finding]): Those that confirm it.
-        hinted (bool): Whether the log hints at it, beside what confirms it.
+        evidence (Piece, optional): Line of the log that supports it.
+        is_in_context (bool): True if the log shows circumstances in which it is frequent.
+        advice (str): What to write under the framework that the log shows.
     """
 
     cause: Cause
     standing: str
     findings: Tuple[Finding, ...] = ()
-    hinted: bool = False
+    evidence: Optional[Piece] = None
+    is_in_context: bool = False
+    advice: str = ''
 
 
 class Known(NamedTuple):
-    """What was looked for beside the log.
+    """Facts that are not in the log.
 
     Attributes:
-        findings (tuple[Finding]): What `check` and `scan` found, the likeliest first.
-        config, labels (bool): Whether a config, and label files, were read.
+        findings (tuple[Finding]): What `check` and `scan` found, the most severe and likeliest first.
+        config, labels (bool): True if a config, and label files, were read.
+        num_classes (int, optional): Number of classes, where an option gives it.
     """
 
     findings: Tuple[Finding, ...] = ()
     config: bool = False
     labels: bool = False
+    num_classes: Optional[int] = None
 
     def decides(self, code: str) -> bool:
         """Whether a finding with this code would have been seen."""
@@ -67,7 +76,9 @@ class Explanation:
         trouble (Trouble): The error that is the real one.
         raised (Raised): Of its chain the one that says most.
         signature (Signature, optional): ``None``: not known.
-        causes (list[Weighed]): In order.
+        causes (list[Weighed]): In order, without those that are refuted.
+        refuted (list[Cause]): Causes that the log, or what was looked for and not found, rules out.
+        framework (str): Who trains; empty: nothing shows it.
         others (list[tuple]): Further errors of the log, each with its signature: they follow from it, or came later.
         more (list[Finding]): Errors that `check` and `scan` found beside the causes.
         late (Raised, optional): Of a kernel's assert: the exception that reports it, at another line.
@@ -80,6 +91,8 @@ class Explanation:
     causes: List[Weighed] = field(default_factory=list)
     others: List[Tuple[Trouble, Raised, Optional[Signature]]] = field(default_factory=list)
     more: List[Finding] = field(default_factory=list)
+    refuted: List[Cause] = field(default_factory=list)
+    framework: str = ''
     late: Optional[Raised] = None
     ranks: List[str] = field(default_factory=list)
 
@@ -88,6 +101,11 @@ class Explanation:
         """Whether the line that Python shows is another than the one that failed."""
         said = f'{self.raised.said} {self.late.said if self.late else ""}'
         return bool(re.search(r'device-side|illegal memory|unspecified launch|CUBLAS|CUDNN|cuDNN|\.cu:\d', said))
+
+    @property
+    def command(self) -> str:
+        """The command that decides, under the framework that the log shows."""
+        return choose(self.signature.command, self.framework) if self.signature else ''
 
     @property
     def place(self) -> Optional[Frame]:
@@ -125,20 +143,16 @@ def explain_text(lines: Iterable[Union[str, bytes]], known: Optional[Known] = No
     return explain(Reader().read(pieces), known)
 
 
-def explain(log: Reader, known: Optional[Known] = None) -> Optional[Explanation]:
-    """What ended a training, from the log that was read."""
-    troubles = [
-        trouble
-        for trouble in log.troubles
-        if not trouble.is_harmless and any(r.kind or r.message for r in trouble.chain)
-    ]
-    if not troubles:
-        alone = None if log.dice.is_now_and_then else _of_few_lines(log.beginning)
-        if alone is None:
-            return None
-        troubles = [alone]
-    judged = [(trouble, *_known_of(trouble)) for trouble in troubles]
-    judged = [one for one in judged if one[2] is not None or one[1].frames or len(judged) == 1]
+def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
+    """Return what ended a training, or a sign that it does not learn, from the log that was read.
+
+    Args:
+        log (Reader): The log.
+        known (Known, optional): What was found in config and labels.
+        names (sequence[str]): Paths that may name a framework.
+    """
+    known = known or Known()
+    judged = _judge(log)
     if not judged:
         return None
     order = sorted(range(len(judged)), key=lambda place: (_stage(*judged[place]), _rank(log, judged[place][0]), place))
@@ -151,57 +165,125 @@ def explain(log: Reader, known: Optional[Known] = None) -> Optional[Explanation]
         if not raised.frames:
             late = [other for _, other, _ in found.others if other.frames and 'CUDA' in other.said]
             found.late = late[0] if late else None
-        around = '\n'.join(
-            [
-                raised.said,
-                raised.around,
-                log.imported,
-                *found.ranks,
-                *(f'{other.said}\n{other.around}' for _, other, _ in found.others[:20]),
-            ]
-        )
-        found.causes = weigh(signature, around[-(1 << 17) :], known or Known())
+        pieces = [*raised.pieces]
+        named = next((piece for piece in pieces if 'did not receive grad' in piece.searched), pieces[0])
+        pieces += [Piece(named.line, named.text, text) for text in found.ranks]
+        pieces += [piece for _, other, _ in found.others[:20] for piece in other.pieces]
+        pieces += [piece for sign in log.signs[:20] for piece in sign.chain[0].pieces if sign is not trouble]
+        facts = find_facts(log.facts, trouble.before, pieces, [*log.beginning[:40], *names], known.num_classes)
+        found.framework = facts.framework
+        found.causes, found.refuted = weigh(signature, pieces, facts, known)
     taken = {finding.code for weighed in found.causes for finding in weighed.findings}
-    found.more = [f for f in (known or Known()).findings if f.code not in taken and f.severity == ERROR]
+    found.more = [f for f in known.findings if f.code not in taken and f.severity == ERROR]
     return found
 
 
-def weigh(signature: Signature, around: str, known: Known) -> List[Weighed]:
-    """The causes of a signature: what a finding confirms, then what the log hints at, then the rest."""
-    weighed = [_weighed(cause, around, known) for cause in signature.causes]
-    likelihood = {finding.code: -place for place, finding in enumerate(known.findings)}
-    order = (CONFIRMED, HINTED, POSSIBLE, REFUTED)
-    return sorted(
-        weighed,
+def weigh(
+    signature: Signature, pieces: Sequence[Piece], facts: Facts, known: Known
+) -> Tuple[List[Weighed], List[Cause]]:
+    """Return the causes of a signature, and those that are refuted.
+
+    First is what a finding confirms, the most severe first, then what a line of the log supports, then the rest in the
+    order of how frequent they are; what is frequent in the circumstances that the log shows goes before what is not.
+    """
+    text = Text([*pieces, *facts.pieces])
+    weighed: List[Weighed] = []
+    refuted: List[Cause] = []
+    for cause in signature.causes:
+        one = _weigh_one(cause, text, known) if cause.occurs_in(facts.framework) else None
+        if one is None:
+            refuted.append(cause)
+        else:
+            weighed.append(one._replace(advice=choose(cause.advice, facts.framework)))
+    place = {finding.code: number for number, finding in enumerate(known.findings)}
+    order = (CONFIRMED, SUPPORTED, POSSIBLE)
+    weighed.sort(
         key=lambda one: (
             order.index(one.standing),
-            -max((likelihood[finding.code] for finding in one.findings), default=-1000),
-            not one.hinted,
-        ),
+            min((place[finding.code] for finding in one.findings), default=0),
+            one.evidence is None,
+            not one.is_in_context,
+        )
     )
+    return weighed, refuted
 
 
-def _weighed(cause: Cause, around: str, known: Known) -> Weighed:
-    found = tuple(finding for finding in known.findings if finding.code in cause.codes)
-    contradicted = bool(cause.against) and _compiled(cause.against).search(around) is not None
-    hinted = bool(cause.clue) and not contradicted and _compiled(cause.clue).search(around) is not None
+def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
+    """Return a cause with what speaks for it; ``None``: it is refuted. What the log refutes no finding confirms."""
+    if cause.refutes and text.find(cause.refutes) is not None:
+        return None
+    is_error = any(finding.severity == ERROR for finding in known.findings)
+    found = tuple(
+        finding
+        for finding in known.findings
+        if finding.code in cause.codes and not (is_error and finding.severity == INFO)
+    )
+    evidence = text.find(cause.supports) if cause.supports else None
+    is_in_context = bool(cause.context) and text.find(cause.context) is not None
     if found:
-        return Weighed(cause, CONFIRMED, found, hinted)
-    if cause.unless and _compiled(cause.unless).search(around):
-        return Weighed(cause, REFUTED)
-    if cause.codes and all(known.decides(code) for code in cause.codes):
-        return Weighed(cause, REFUTED)
-    return Weighed(cause, HINTED if hinted else POSSIBLE)
+        return Weighed(cause, CONFIRMED, found, evidence, is_in_context)
+    if evidence is None and cause.codes and all(known.decides(code) for code in cause.codes):
+        return None
+    return Weighed(cause, POSSIBLE if evidence is None else SUPPORTED, (), evidence, is_in_context)
+
+
+class Text:
+    """Pieces as one text, with the line of each match.
+
+    Args:
+        pieces (sequence[Piece]): In the order in which they are searched.
+    """
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces: List[Piece] = []
+        self.starts: List[int] = []
+        size = 0
+        for piece in pieces:
+            if size > _SEARCHED:
+                break
+            self.pieces.append(piece)
+            self.starts.append(size)
+            size += len(piece.searched) + 1
+        self.text = '\n'.join(piece.searched for piece in self.pieces)
+
+    def find(self, pattern: str) -> Optional[Piece]:
+        """Return the first piece that a pattern matches; of a lookahead from the beginning, that of its first group."""
+        found = _compiled(pattern).search(self.text)
+        if found is None or not self.pieces:
+            return None
+        at = (
+            found.start()
+            if found.end() > found.start()
+            else max([found.start(number) for number in range(1, found.re.groups + 1)], default=0)
+        )
+        return self.pieces[bisect_right(self.starts, at) - 1]
 
 
 def signature_of(raised: Raised) -> Optional[Signature]:
     """The first signature that an exception, or a line, fits."""
     said = raised.said[:_LONGEST]
-    for signature in SIGNATURES:
+    for signature in read_signatures():
         fits = _compiled(signature.pattern).search(said) is not None
         if fits and (not signature.place or _compiled(signature.place).search(raised.around)):
             return signature
     return None
+
+
+_Judged = Tuple[Trouble, Raised, Optional[Signature]]
+
+
+def _judge(log: Reader) -> List[_Judged]:
+    """Return the errors of a log with their signatures; without one, a message that was pasted, else the signs."""
+    troubles = [
+        trouble
+        for trouble in log.troubles
+        if not trouble.is_harmless and any(r.kind or r.message for r in trouble.chain)
+    ]
+    if not troubles:
+        pasted = None if log.dice.is_now_and_then else _of_few_lines(log.beginning)
+        troubles = [pasted] if pasted is not None else log.signs
+    judged = [(trouble, *_known_of(trouble)) for trouble in troubles]
+    return [one for one in judged if one[2] is not None or one[1].frames or len(judged) == 1]
 
 
 def _known_of(trouble: Trouble) -> Tuple[Raised, Optional[Signature]]:
@@ -219,7 +301,8 @@ def _of_few_lines(lines: Sequence[str]) -> Optional[Trouble]:
     text = '\n'.join(line for line in lines if line.strip())
     if not text or len(lines) > _FEW_LINES:
         return None
-    raised = Raised('', text[:_LONGEST])
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
+    raised = Raised('', text[:_LONGEST], lines=numbers)
     return Trouble(1, '', [raised]) if signature_of(raised) is not None else None
 
 

@@ -8,7 +8,8 @@ from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import List, Optional, Tuple
 
-from mmguard.findings.finding import INFO, Finding
+from mmguard.findings.finding import INFO, SEVERITIES, Finding
+from mmguard.findings.order import sort_key
 from mmguard.labels.numbering import IDS
 from mmguard.text.failures import words_of
 from mmguard.tools.explain.explained import Explanation, Known
@@ -66,8 +67,8 @@ def look(
     # How many classes there are an error does not say: ids as labels are no error of the file, and may be the cause.
     reported = [finding for finding in findings if finding.severity != INFO or finding.code == _PERHAPS_IDS]
     unique = {(finding.code, finding.title): finding for finding in reported}
-    ranked = sorted(unique.values(), key=lambda finding: -finding.likelihood)
-    return Known(tuple(ranked), checked, scanned), problems
+    ranked = sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), sort_key(finding)))
+    return Known(tuple(ranked), checked, scanned, options.num_classes), problems
 
 
 def _checked(config: str, run_code: bool) -> List[Finding]:

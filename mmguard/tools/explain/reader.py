@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Optional
+from functools import lru_cache
+from typing import Dict, Iterable, List, Optional, Pattern, Tuple
 
-from mmguard.findings.signatures import SIGNATURES
+from mmguard.findings.signatures import read_signatures
+from mmguard.findings.signatures.signature import SIGN
 from mmguard.tools.explain.dice import PseudoDice
 from mmguard.tools.explain.lines import LONGEST, Line, read_line
+from mmguard.tools.explain.log_facts import HEAD, FactLines, ending_of
+from mmguard.tools.explain.scores import Scores
 from mmguard.tools.explain.troubles import Frame, Raised, Trouble
 
 #: No error is found in a piece of a log without one of these. A piece with none of them costs next to nothing.
@@ -29,9 +33,15 @@ _TRIGGERS = (
     b'exit',
     b'ackground worker',
     b'nexpected label',
+    b'o labels',
+    b'corrupt',
+    b'oss: -',
+    b'oss=-',
 )
 #: So much from the beginning is read line by line: a few lines that somebody pasted may hold none of these words.
 _BEGINNING = 1 << 14
+#: Lines before an error that are kept, of so many errors; the end of what was skipped holds them.
+_BEFORE, _WITH_BEFORE, _TAIL = 12, 8, 1 << 12
 _PIECE = 1 << 16
 #: Of a longer line the end is read.
 _LONGEST_LINE = 1 << 18
@@ -65,13 +75,16 @@ _JOINED = re.compile(
 )
 _IGNORED = re.compile(r'^(?:Exception ignored in|--- Logging error ---)')
 _WARNED = re.compile(r'Warning\b')
-_BARE = re.compile(
-    '|'.join(f'(?:{_pattern})' for _pattern in dict.fromkeys(s.pattern for s in SIGNATURES if s.bare)), re.MULTILINE
-)
 _IS_NAN = re.compile(r'\bloss\w*["\']?\s?[:=]\s?(?:-?inf|nan|NaN)\b')
-#: Its import in a config that was logged, or a line of its hook.
-_IMPORTED = re.compile(r'\bimports\b\W{1,40}mmguard\b| - guard: ')
 _NUMBERS = re.compile(r'\d+')
+
+
+@lru_cache(maxsize=None)
+def _bare(signs: bool = False) -> Pattern[str]:
+    """Return the pattern of the signatures that need no exception: errors, or signs."""
+    bare = [signature for signature in read_signatures() if signature.bare]
+    patterns = dict.fromkeys(signature.pattern for signature in bare if (signature.stage == SIGN) is signs)
+    return re.compile('|'.join(f'(?:{pattern})' for pattern in patterns), re.MULTILINE)
 
 
 class Reader:
@@ -86,8 +99,16 @@ class Reader:
         self.beginning: List[str] = []
         #: What nnU-Net says of its classes after each epoch.
         self.dice = PseudoDice()
-        #: The words that show that mmguard was imported.
-        self.imported = ''
+        #: Dice, mAP and mIoU of the validations.
+        self.scores = Scores()
+        #: Lines that say how many classes there are, what is imported, and the like.
+        self.facts = FactLines()
+        #: What is no error, and stays although training goes on.
+        self.signs: List[Trouble] = []
+        self._signs: List[str] = []
+        self._tail = b''
+        self._rows: List[bytes] = []
+        self._first_row = 0
         self._rest = b''
         #: How many lines were read.
         self.lines = 0
@@ -111,8 +132,21 @@ class Reader:
             self._take(b'\n')
         self._open.clear()
         if self.dice.always:
-            self._add(Trouble(self.lines, '', [Raised('', self.dice.summary)]))
+            self._add(Trouble(self.lines, '', [Raised('', self.dice.summary, lines=[self.lines])]))
+        if self.scores.sign is not None:
+            self._add_sign(self.scores.sign.text, self.scores.sign.line)
+        ending = ending_of(self._last_lines())
+        if ending is not None:
+            self._add_sign(ending.searched, ending.line, f'{ending.searched} ({ending.text})')
         return self
+
+    def _add_sign(self, text: str, line: int, message: str = '') -> None:
+        self.signs.append(Trouble(line, '', [Raised('', message or text, lines=[line])]))
+
+    def _last_lines(self) -> List[Tuple[int, str]]:
+        rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
+        last = self.lines - (len(self._tail) - len(self._tail.rstrip(b'\n')) - 1)
+        return [(last - len(rows) + 1 + place, read_line(raw).text) for place, raw in enumerate(rows)]
 
     def _take(self, piece: bytes) -> None:
         text = self._rest + piece
@@ -124,9 +158,9 @@ class Reader:
         if not text:
             return
         self.dice.take(text)
-        if not self.imported and b'guard' in text:
-            found = _IMPORTED.search(text.decode('utf-8', 'replace'))
-            self.imported = found.group() if found else ''
+        self.scores.take(text, self.lines + 1)
+        if self._read < HEAD or (b'guard' in text and not self.facts.has('imported')):
+            self.facts.take(text.decode('utf-8', 'backslashreplace'), self.lines + 1)
         if self._read >= _BEGINNING and not self._open and not self._has_more(text):
             self.lines += text.count(b'\n')
             if self.troubles:
@@ -134,6 +168,8 @@ class Reader:
         else:
             self._take_lines(text)
         self._read += len(text)
+        self._tail = text[-_TAIL:]
+        self._rows = []
 
     def _has_more(self, text: bytes) -> bool:
         """Whether something that is kept may stand in a piece."""
@@ -142,7 +178,8 @@ class Reader:
     def _take_lines(self, text: bytes) -> None:
         is_beginning = self._read < _BEGINNING
         shapes = self._shapes
-        for raw in text[:-1].split(b'\n'):
+        self._rows, self._first_row = text[:-1].split(b'\n'), self.lines + 1
+        for raw in self._rows:
             self.lines += 1
             self._since += len(raw) + 1
             if is_beginning or self._open:
@@ -193,8 +230,18 @@ class Reader:
 
     def _add(self, trouble: Trouble) -> None:
         self._progress = self._since = 0
+        if len(self.troubles) < _WITH_BEFORE:
+            trouble.before = self._lines_before(trouble.line)
         if len(self.troubles) < _TROUBLES:
             self.troubles.append(trouble)
+
+    def _lines_before(self, line: int) -> List[Tuple[int, str]]:
+        place = line - self._first_row
+        rows = self._rows[max(place - _BEFORE, 0) : max(place, 0)]
+        if len(rows) < _BEFORE:
+            rows = self._tail[:-1].split(b'\n')[-(_BEFORE - len(rows)) :] + rows
+        # A progress bar may end in the line of the error: what is in front of it is its last state.
+        return [(line - len(rows) + number, read_line(raw).text) for number, raw in enumerate(rows)]
 
     # ---- lines
 
@@ -202,7 +249,7 @@ class Reader:
         if self._read < _BEGINNING and len(self.beginning) < 400:
             self.beginning.append(line.text)
         opened = self._open.get(line.rank)
-        if opened is not None and not opened.take(line):
+        if opened is not None and not opened.take(line, self.lines):
             del self._open[line.rank]
             opened = None
         if opened is not None:
@@ -229,10 +276,15 @@ class Reader:
                 self.first_rank = named.group(1)
         alone = _LONE.match(text)
         if alone and not line.is_dated and len(self.troubles) < _TROUBLES:
-            trouble = Trouble(self.lines, line.rank, [Raised(alone.group('kind'), alone.group('message'))])
+            raised = Raised(alone.group('kind'), alone.group('message'), lines=[self.lines])
+            trouble = Trouble(self.lines, line.rank, [raised])
             self._open[line.rank] = _Open(trouble, line, is_raised=True)
             self._add(trouble)
-        elif _BARE.search(text) and not _WARNED.search(text):
+        elif _bare(True).search(text):
+            if len(self.signs) < _TROUBLES and all(_NUMBERS.sub('', text) != one for one in self._signs):
+                self._signs.append(_NUMBERS.sub('', text))
+                self._add_sign(text.strip(), self.lines)
+        elif _bare().search(text) and not _WARNED.search(text):
             # Every thread of a kernel says the same of itself.
             key = line.rank + _NUMBERS.sub('', text)
             if key in self._said:
@@ -240,7 +292,7 @@ class Reader:
                 self._bare.times += 1
                 self._progress = self._since = 0
             else:
-                trouble = Trouble(self.lines, line.rank, [Raised('', text.strip())])
+                trouble = Trouble(self.lines, line.rank, [Raised('', text.strip(), lines=[self.lines])])
                 if len(self._said) < _TROUBLES:
                     self._said[key] = self._bare = trouble
                 if text.startswith('Error'):  # nnU-Net says in the next lines what was expected and found
@@ -258,14 +310,15 @@ class _Open:
         self.is_dated = line.is_dated
         self.is_raised = is_raised
         self.is_joined = False
-        self.lines = self.blank = 0
+        self.lines = self.blank = self.number = 0
         if not is_raised:
             trouble.chain.append(Raised())
             self._name(line.text)
 
-    def take(self, line: Line) -> bool:
+    def take(self, line: Line, number: int) -> bool:
         """Takes a line; ``False``: it is none of this traceback."""
         text = line.text
+        self.number = number
         if line.is_dated and not self.is_dated:
             return not self.is_raised  # a logger of another thread
         if _HEADER.search(text):
@@ -294,6 +347,7 @@ class _Open:
         raised = self.trouble.chain[-1]
         frame = self._frame(text)
         if frame is not None:
+            frame = frame._replace(line=self.number)
             if len(raised.frames) < _FRAMES:
                 raised.frames.append(frame)
             else:  # the innermost decide
@@ -312,6 +366,7 @@ class _Open:
         found = _RAISED.match(text)
         if found and (found.group('kind') == raised.kind or _is_type(found.group('kind'))):
             raised.kind, raised.message = found.group('kind'), (found.group('message') or '').strip()
+            raised.lines = [self.number]
             self.is_raised = True
             self.lines = 0
         self.lines += 1
@@ -335,13 +390,14 @@ class _Open:
             self.blank += 1
             return self.blank < 3
         self.lines += 1
-        is_other = _PROGRESS.search(text) or _IGNORED.match(text) or _BARE.search(text) or _LONE.match(text)
+        is_other = _PROGRESS.search(text) or _IGNORED.match(text) or _bare().search(text) or _LONE.match(text)
         if self.lines > _MESSAGE_LINES or (is_other and not self.trouble.chain[-1].message.endswith(':')):
             return False
         if self.blank and not text[:1].isspace() and self.lines > 12:
             return False
         raised = self.trouble.chain[-1]
         raised.message = f'{raised.message}\n{text}'[:8000]
+        raised.lines.append(self.number)
         return True
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
-from mmguard.findings.signatures import SIGNATURES, Signature
+from mmguard.findings.finding import Finding
+from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.text.visible import visible
 from mmguard.text.words import counted, sentences
-from mmguard.tools.explain.explained import CONFIRMED, HINTED, REFUTED, Explanation, Weighed
-from mmguard.tools.explain.troubles import Raised, Trouble
+from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, Weighed
+from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
 
-_STANDING = {HINTED: 'the log points to it', REFUTED: 'unlikely: what would confirm it was looked for and not found'}
+#: Possible causes of the first screen.
+_POSSIBLE = 3
 _TRUE_LINE = (
     'The line that Python shows is only where it waited for the device. The true one: the same command with '
     '`CUDA_LAUNCH_BLOCKING=1`, or the failing batch on the CPU (device="cpu"), where the same fault is an IndexError '
@@ -22,6 +24,7 @@ _TRUE_LINE = (
     'can use the device no more: start again.'
 )
 _TRUE_LINE_IN_BRIEF = 'the same command with `CUDA_LAUNCH_BLOCKING=1`; what Python shows is a later one'
+_NO_CAUSE = 'None of the known causes fits what the log, the config and the labels show.'
 #: Lines of a message, and other errors of a log, that are shown.
 _MESSAGE, _OTHERS = 4, 6
 
@@ -40,20 +43,19 @@ def as_text(
     """
     signature = found.signature
     head = (
-        f'{signature.code}  {signature.summary}'
+        f'{signature.code}  {signature.title}'
         if signature
-        else f'not known: none of {len(SIGNATURES)} signatures fits'
+        else f'not known: none of {len(read_signatures())} signatures fits'
     )
     rows = [head, '', *_error_rows(found, name, width)]
     if signature is None:
         return '\n'.join([*rows, '', *_unknown_rows(found, width), *_other_rows(found, width)])
     rows += ['', *(_all_rows if verbose else _brief_rows)(found, signature, width)]
-    rows += ['', *_wrapped(f'next: {_command(signature.command, config)}', width, '      ')]
-    if config is None and 'mmguard scan CONFIG' in signature.command:
+    rows += ['', *_wrapped(f'next: {_command(found.command, config)}', width, '      ')]
+    if config is None and 'mmguard scan CONFIG' in found.command:
         rows.append('      without a config: mmguard scan FOLDER --num-classes N')
     rows += _other_rows(found, width)
-    # One that no cause foresaw, where none was confirmed: the first screen names it, too.
-    for finding in found.more[: 3 if verbose else 0 if _is_confirmed(found) else 1]:
+    for finding in found.more[: 3 if verbose else 0] if _is_confirmed(found) else found.more[1 : 3 if verbose else 1]:
         rows += _wrapped(f'also found: {finding.code} {visible(finding.title)}', width, '  ')
     return '\n'.join(rows)
 
@@ -62,7 +64,8 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
     rows = _wrapped(signature.meaning, width)
     if found.is_asynchronous:
         rows += ['', *_wrapped(_TRUE_LINE, width)]
-    rows += ['', 'Causes, the likeliest first:']
+    rows += _unforeseen_rows(found, width)
+    rows += ['', 'Causes:' if found.causes else _NO_CAUSE]
     shown: Dict[Any, int] = {}
     for number, weighed in enumerate(found.causes, 1):
         rows += _cause_rows(number, weighed, width, shown)
@@ -70,21 +73,55 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
 
 
 def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
-    """What was found of the likeliest cause, else what the error means and that cause; how many more there are."""
-    first, left = found.causes[0], len(found.causes) - 1
-    standing = _STANDING.get(first.standing, '')
-    if _is_confirmed(found):
-        finding = first.findings[0]
-        texts = [f'found: {finding.code} {visible(finding.title)}', f'do: {visible(finding.next_step)}']
+    """What was found, else what the log supports, else the causes that nothing separates; how many more there are."""
+    first = found.causes[0] if found.causes else None
+    rows = [] if _is_confirmed(found) else _wrapped(sentences(signature.meaning)[0], width, '  ')
+    shown = 1
+    if first is None:
+        rows += [*_unforeseen_rows(found, width), _NO_CAUSE]
+    elif _is_confirmed(found):
+        rows += _finding_rows(first.findings[0], width)
+    elif found.more:
+        rows += _unforeseen_rows(found, width)
+        shown = 0
+    elif first.evidence is not None:
+        rows += _wrapped(f'likely cause: {first.cause.text} [the log points to it]', width, '  ')
+        rows += _evidence_rows(first.evidence, width)
+        rows += [row for label, text in _next_of(first) for row in _wrapped(f'{label}: {text}', width, '  ')]
     else:
-        likely = 'cause' if first.standing == REFUTED else 'likely cause'
-        cause = f'{likely}: {sentences(first.cause.text)[0]}{f" [{standing}]" if standing else ""}'
-        texts = [sentences(signature.meaning)[0], cause]
-        # What was found beside it is the third sentence.
-        texts += [f'to see: {sentences(first.cause.tell)[0]}'] if first.cause.tell and not found.more else []
-    texts += [f'true line: {_TRUE_LINE_IN_BRIEF}'] if found.is_asynchronous else []
-    texts.append(f'more with --verbose: {counted(left, "other cause") if left else "all that is known of it"}')
-    return [row for text in texts for row in _wrapped(text, width, '  ')]
+        shown = min(len(found.causes), _POSSIBLE)
+        rows.append('possible causes:' if shown > 1 else 'possible cause:')
+        for one in found.causes[:shown]:
+            look = f' (to see: {sentences(one.cause.look)[0]})' if one.cause.look else ''
+            rows += _wrapped(f'- {sentences(one.cause.text)[0]}{look}', width, '  ')
+    rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
+    left = len(found.causes) - shown
+    return [*rows, f'more with --verbose: {counted(left, "other cause") if left > 0 else "all that is known of it"}']
+
+
+def _unforeseen_rows(found: Explanation, width: int) -> List[str]:
+    """The most severe finding, where none confirms a cause: it may be one that no cause foresaw."""
+    if _is_confirmed(found) or not found.more:
+        return []
+    return _finding_rows(found.more[0], width)
+
+
+def _finding_rows(finding: Finding, width: int) -> List[str]:
+    return [
+        *_wrapped(f'found: {finding.code} {visible(finding.title)}', width, '  '),
+        *_wrapped(f'do: {visible(finding.next_step)}', width, '  '),
+    ]
+
+
+def _evidence_rows(evidence: Piece, width: int, indent: str = '') -> List[str]:
+    where = f'line {evidence.line:,}: ' if evidence.line else ''
+    return [f'{indent}{where}{visible(evidence.text.strip())}'[: max(width, 40)]]
+
+
+def _next_of(weighed: Weighed) -> List[Tuple[str, str]]:
+    """What to look at and what to write, with their labels."""
+    texts = [('to see', weighed.cause.look), ('do', weighed.advice)]
+    return [(label, text) for label, text in texts if text]
 
 
 def _is_confirmed(found: Explanation) -> bool:
@@ -93,12 +130,17 @@ def _is_confirmed(found: Explanation) -> bool:
 
 def signature_text(signature: Signature) -> str:
     """What `mmguard explain CODE` prints of a signature."""
-    rows = [f'{signature.code}  {signature.summary}', '', signature.meaning, '', 'Causes, the likeliest first:']
+    rows = [f'{signature.code}  {signature.title}', '', signature.meaning, '', 'Causes, the most frequent first:']
     for number, cause in enumerate(signature.causes, 1):
-        tell = f' To see whether it is this one: {cause.tell}' if cause.tell else ''
+        look = f' To see whether it is this one: {cause.look}' if cause.look else ''
+        advice = ''.join(f' {_label(name)}: {text}' for name, text in cause.advice.items())
         codes = f' ({", ".join(cause.codes)})' if cause.codes else ''
-        rows.append(f'{number}. {cause.text}{tell}{codes}')
-    return '\n'.join([*rows, '', f'Next: {signature.command}'])
+        rows.append(f'{number}. {cause.text}{look}{advice}{codes}')
+    return '\n'.join([*rows, '', f'Next: {choose(signature.command, "")}'])
+
+
+def _label(framework: str) -> str:
+    return 'To do' if framework == 'torch' else f'With {framework}'
 
 
 def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
@@ -114,17 +156,22 @@ def as_json(found: Optional[Explanation], name: str) -> Dict[str, Any]:
     record['ranks'] = found.ranks
     if found.signature is not None:
         record['meaning'] = found.signature.meaning
-        record['command'] = found.signature.command
+        record['command'] = found.command
     record['causes'] = [
         {
+            'key': weighed.cause.key,
             'cause': weighed.cause.text,
-            'tell': weighed.cause.tell,
+            'look': weighed.cause.look,
+            'advice': weighed.advice,
             'codes': list(weighed.cause.codes),
             'standing': weighed.standing,
+            'evidence': {'line': weighed.evidence.line, 'text': weighed.evidence.text} if weighed.evidence else None,
             'findings': [finding.code for finding in weighed.findings],
         }
         for weighed in found.causes
     ]
+    record['refuted'] = [cause.key for cause in found.refuted]
+    record['framework'] = found.framework or None
     record['others'] = [_raised_json(*other) for other in found.others]
     record['more'] = [finding.code for finding in found.more]
     return record
@@ -164,8 +211,10 @@ def _error_rows(found: Explanation, name: str, width: int) -> List[str]:
 def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]) -> List[str]:
     """A cause; ``shown`` says under which number each finding stands, for it is printed once."""
     cause = weighed.cause
-    standing = _STANDING.get(weighed.standing, '')
-    rows = _wrapped(f'{number}. {cause.text}{f" [{standing}]" if standing else ""}', width, '   ')
+    tag = ' [the log points to it]' if weighed.standing == SUPPORTED else ''
+    rows = _wrapped(f'{number}. {cause.text}{tag}', width, '   ')
+    if weighed.evidence is not None:
+        rows += _evidence_rows(weighed.evidence, width, '   ')
     if weighed.standing == CONFIRMED:
         for finding in weighed.findings[:3]:
             first = shown.setdefault((finding.code, finding.title), number)
@@ -174,9 +223,10 @@ def _cause_rows(number: int, weighed: Weighed, width: int, shown: Dict[Any, int]
                 continue
             rows += _wrapped(f'   found: {finding.code} {visible(finding.title)}', width, '     ')
             rows += _wrapped(f'   do: {visible(finding.next_step)}', width, '     ')
-    elif cause.tell:
-        codes = f' ({", ".join(cause.codes[:6])})' if cause.codes else ''
-        rows += _wrapped(f'   to see: {cause.tell}{codes}', width, '     ')
+        return rows
+    codes = f' ({", ".join(cause.codes[:6])})' if cause.codes else ''
+    for label, text in _next_of(weighed):
+        rows += _wrapped(f'   {label}: {text}{codes if label == "to see" else ""}', width, '     ')
     return rows
 
 

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import List, NamedTuple
+from typing import Iterator, List, NamedTuple, Tuple
+
+
+class Piece(NamedTuple):
+    """Part of a log that patterns are searched in.
+
+    Attributes:
+        line (int): Its number, from 1.
+        text (str): What is quoted.
+        searched (str): What patterns see; a fact that follows from the line has words of its own.
+    """
+
+    line: int
+    text: str
+    searched: str
 
 
 class Frame(NamedTuple):
-    """A line of a traceback."""
+    """A line of a traceback, and in which line of the log it is."""
 
     file: str
     number: int
     function: str
     code: str = ''
+    line: int = 0
 
     def __str__(self) -> str:
         return f'{self.file}:{self.number} in {self.function}'
@@ -32,11 +47,13 @@ class Raised:
         kind (str): Its type, ``IndexError``.
         message (str): What it says; may have several lines.
         frames (list[Frame]): Of its traceback, the innermost last.
+        lines (list[int]): Numbers of the lines of its message.
     """
 
     kind: str = ''
     message: str = ''
     frames: List[Frame] = field(default_factory=list)
+    lines: List[int] = field(default_factory=list)
 
     @property
     def said(self) -> str:
@@ -50,6 +67,18 @@ class Raised:
         """Its traceback in one text."""
         return '\n'.join(f'{frame.file}:{frame.number} in {frame.function}\n{frame.code}' for frame in self.frames)
 
+    @property
+    def pieces(self) -> Iterator[Piece]:
+        """Message and traceback, line by line."""
+        for place, text in enumerate(self.said.split('\n')):
+            line = self.lines[min(place, len(self.lines) - 1)] if self.lines else 0
+            yield Piece(line, text if place or not self.kind else f'{self.kind}: {self.message}'.split('\n')[0], text)
+        for frame in self.frames:
+            path = f'{frame.file}:{frame.number} in {frame.function}'
+            yield Piece(frame.line, path, path)
+            if frame.code:
+                yield Piece(frame.line + 1, frame.code, frame.code)
+
 
 @dataclass
 class Trouble:
@@ -62,6 +91,7 @@ class Trouble:
             one without a type.
         times (int): How often the same was said.
         is_harmless (bool): Python ignored it itself.
+        before (list[tuple]): The lines before it, with their numbers.
     """
 
     line: int
@@ -69,3 +99,4 @@ class Trouble:
     chain: List[Raised] = field(default_factory=list)
     times: int = 1
     is_harmless: bool = False
+    before: List[Tuple[int, str]] = field(default_factory=list)

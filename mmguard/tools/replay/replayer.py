@@ -13,7 +13,8 @@ from torch import nn
 from mmguard.config.read import ReadConfig
 from mmguard.findings import LabelFacts, diagnose
 from mmguard.findings.engine import chosen_rules
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import POSSIBLE, Finding
+from mmguard.findings.order import sort_key
 from mmguard.findings.rules.config.own_line_fails import OwnLineFails
 from mmguard.hooks.discovery import class_names_of, rules_in
 from mmguard.labels.space import LabelSpace
@@ -134,7 +135,8 @@ class Replayer:
         if outcome.fails and outcome.stage != 'pipeline':
             names = class_names_of(sample.dataset)
             found = self._causes(outcome.invalid, names, outcome)
-            outcome.findings = [f for f in found if f.likelihood >= found[0].likelihood / 2][:_MOST_FINDINGS]
+            sure = [finding for finding in found if finding.certainty != POSSIBLE]
+            outcome.findings = (sure or found)[:_MOST_FINDINGS]
 
     def _causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
         # Without an invalid label it may still be what the config makes of valid ones.
@@ -155,7 +157,7 @@ class Replayer:
             )
             rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the run that died had built them
             found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
-        return sorted(found, key=lambda finding: -finding.likelihood)
+        return sorted(found, key=sort_key)
 
 
 def _loading(transforms: List[Any]) -> List[Any]:

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     report = read_report(args.log, args.num_classes, args.ignore_index)
     findings = run_findings(report)
     show(console, report, findings, args.top, args.verbose)
-    end = _explained_end(report.crash, {code for finding in findings for code in finding.explains})
+    end = _explained_end(report.crash, {code for finding in findings for code in finding.supersedes})
     if end is not None:
         console.print(f'{as_text(end, width=min(console.width, 110), verbose=args.verbose)}\n', soft_wrap=True)
     if args.json is not None:

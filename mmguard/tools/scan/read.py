@@ -247,7 +247,6 @@ def _store_wide(record: MapRecord, stored: np.ndarray) -> None:
         record.changes.append('scaled')  # OpenCV has no bits: 1 becomes 255
     if len(raw) > MAX_VALUES:
         raw = dict(sorted(raw.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_VALUES])
-        record.raw_cut = True
     record.raw = raw
 
 

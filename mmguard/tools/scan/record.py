@@ -45,8 +45,8 @@ class MapRecord:
         image_form (str): Form of the image.
         image_shape (tuple, optional): (height, width) of the image as it is shown, turned if its EXIF tag says so.
         image_lossy (bool): The image was compressed with loss.
-        raw (dict[int, int]): Value as stored -> pixels; of colour files only if they hold gray values.
-        raw_cut (bool): There were too many values to keep; the most frequent ones are in ``raw``.
+        raw (dict[int, int]): Value as stored -> pixels, the most frequent ones; of colour files only if they hold gray
+            values.
         loaded (dict[int, int], optional): Value as loaded (uint8, before any shift or map) -> elements; ``None``: as
             ``raw``.
         changes (list[str]): What the loader changes: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
@@ -72,7 +72,6 @@ class MapRecord:
     image_shape: Optional[Shape] = None
     image_lossy: bool = False
     raw: Dict[int, int] = field(default_factory=dict)
-    raw_cut: bool = False
     loaded: Optional[Dict[int, int]] = None
     changes: List[str] = field(default_factory=list)
     fractions: Dict[str, int] = field(default_factory=dict)

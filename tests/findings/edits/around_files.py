@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import Any, Dict, List
 
 from mmengine.config import Config
 from PIL import Image
+from targets import Target, scan_sets
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.labels.numbering import FRAMEWORKS, IDS
-from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.run import run_plan
 from mmguard.tools.scan.target import plan_of
-
-if TYPE_CHECKING:
-    from following import Target
 
 
 def config_around(target: Target, root: Path) -> Config:
@@ -28,10 +24,10 @@ def config_around(target: Target, root: Path) -> Config:
         root (Path): A folder for photographs that are drawn where there are none.
     """
     said = ScanOptions(**target.options)
-    plan = plan_of(str(target.path), said)
-    facts = run_plan(plan, scan_here)[0].facts
+    facts = scan_sets(*target)[0].facts
     if facts.kind == 'pixels':
-        return _of_maps([Path(item.path) for item in plan.sources[0].items()], target.path, said, root)
+        source = plan_of(str(target.path), said).sources[0]
+        return _of_maps([Path(item.path) for item in source.items()], target.path, said, root)
     return _of_boxes(target.path, said, facts)
 
 

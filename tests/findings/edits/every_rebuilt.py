@@ -11,17 +11,20 @@ from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
 import torch
 from every_opinion import CASES, is_config, make_report
 from every_training import followed_on, trained_on_files
-from following import Target, judged, scan, write_edit
+from following import judged, scan
 from once_a_run import once_a_run
+from targets import Target, write_edit
 from trained import trained_on
+from truth import judge_report, read_truth
 
 from mmguard.config.read import read_config
+from mmguard.findings.wording import unpack
 from mmguard.tools.scan.options import SPLITS
 from mmguard.tools.scan.plans.plan import CannotScan
 
@@ -47,6 +50,7 @@ class Outcome(NamedTuple):
         is_first (bool): Whether it is one of the first finding.
         faults (tuple[str]): Why the case is not closed.
         stopped (str): What one iteration of training with it raised, or made that is no loss.
+        harm (tuple[str]): What truth.json forbids, of all that the scan says.
     """
 
     said: str = ''
@@ -54,6 +58,7 @@ class Outcome(NamedTuple):
     is_first: bool = False
     faults: Tuple[str, ...] = ()
     stopped: str = ''
+    harm: Tuple[str, ...] = ()
 
 
 @once_a_run
@@ -71,11 +76,11 @@ def outcomes_of(name: str) -> Dict[str, Outcome]:
         # Each has files of its own: an edit may rewrite them.
         with TemporaryDirectory() as folder, _inside(Path(folder)):
             make_report(REPORTS[name], Path(folder))
-            found[config.name] = outcome_of(Target(Path(folder, config.name), dict(splits=SPLITS)))
+            found[config.name] = outcome_of(Target(Path(folder, config.name), dict(splits=SPLITS)), read_truth()[name])
     return found
 
 
-def outcome_of(target: Target) -> Outcome:
+def outcome_of(target: Target, truth: Dict[str, Any]) -> Outcome:
     if read_config(str(target.path)).is_old:
         return Outcome('', OLD)
     root = target.path.parent
@@ -84,11 +89,13 @@ def outcome_of(target: Target) -> Outcome:
     except CannotScan as error:  # a config without its data: `check` alone says something of it
         return Outcome(str(error), NO_DATA)
     faulty = [finding for finding in found.findings if finding.severity != 'info']
+    said = dict(findings=[unpack(finding) for finding in found.findings])
+    harm = judge_report(truth, [dict(args=['scan'], exit=1, json=said)]).harm
     if not faulty:
-        return Outcome('', CLEAN)
+        return Outcome('', CLEAN, harm=harm)
     first = next((one for one in faulty if any(edit.config or edit.files for edit in one.edits)), None)
     if first is None:
-        return Outcome(f'{faulty[0].code}: {faulty[0].advice}', WITHOUT_EDIT)
+        return Outcome(f'{faulty[0].code}: {faulty[0].advice}', WITHOUT_EDIT, harm=harm)
     edit = next(edit for edit in first.edits if edit.config or edit.files)
     before = trained_on(target.path, target.options)
     after = write_edit(target, edit, root)
@@ -100,8 +107,8 @@ def outcome_of(target: Target) -> Outcome:
             stopped = f'{labels} labels, {losses}'
     except Exception as error:  # whatever a training raises
         stopped = f'{type(error).__name__}: {error}'
-    said = f'{first.code} of {", ".join(one.code for one in faulty)}: {edit.text}; remains {followed.remains}'
-    return Outcome(said, '', first is faulty[0], (*followed.faults, *followed.harm), stopped)
+    words = f'{first.code} of {", ".join(one.code for one in faulty)}: {edit.text}; remains {followed.remains}'
+    return Outcome(words, '', first is faulty[0], (*followed.faults, *followed.harm), stopped, harm)
 
 
 @contextmanager
@@ -125,9 +132,27 @@ def skipped(name: str) -> Tuple[str, str]:
     return min(((one.skipped, one.said) for one in found), key=lambda pair: SKIPPED.index(pair[0]))
 
 
+@pytest.fixture(scope='module')
+def tally(pytestconfig: pytest.Config) -> Iterator[List[str]]:
+    """Names of the reports that were tried; a summary is printed at the end."""
+    names: List[str] = []
+    yield names
+    found = [one for name in names for one in outcomes_of(name).values()]
+    followed = [one for one in found if not one.skipped]
+    why = Counter(skipped(name)[0] or 'an edit is followed' for name in names)
+    pytestconfig.pluginmanager.get_plugin('terminalreporter').write_line(
+        f'\nrebuilt reports: {len(names)}; {len(followed)} configs have an edit '
+        f'({sum(one.is_first for one in followed)} of their first finding), '
+        f'{sum(not one.faults for one in followed)} of them close the case, '
+        f'{sum(not one.stopped for one in followed)} train, {sum(bool(one.harm) for one in found)} do harm. Reports: '
+        + ', '.join(f'{number} {reason}' for reason, number in why.most_common())
+    )
+
+
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize('name', REPORTS)
-def test_the_first_edit_closes_a_rebuilt_report(name: str) -> None:
+def test_the_first_edit_closes_a_rebuilt_report(name: str, tally: List[str]) -> None:
+    tally.append(name)
     if skipped(name)[0]:
         pytest.skip(': '.join(filter(None, skipped(name))))
     followed = {config: one for config, one in outcomes_of(name).items() if not one.skipped}
@@ -135,19 +160,7 @@ def test_the_first_edit_closes_a_rebuilt_report(name: str) -> None:
     assert {config: (one.said, one.stopped) for config, one in followed.items() if one.stopped} == {}
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.skipif(not REPORTS, reason='CASES names no folder of rebuilt reports')
-def test_the_tally(capsys: pytest.CaptureFixture) -> None:
-    found: List[Outcome] = [one for name in REPORTS for one in outcomes_of(name).values()]
-    followed = [one for one in found if not one.skipped]
-    why = Counter(skipped(name)[0] or 'an edit is followed' for name in REPORTS)
-    with capsys.disabled():
-        print(
-            f'\nrebuilt reports: {len(REPORTS)}; {len(followed)} configs have an edit '
-            f'({sum(one.is_first for one in followed)} of their first finding), '
-            f'{sum(not one.faults for one in followed)} of them close the case, '
-            f'{sum(not one.stopped for one in followed)} train. Reports:'
-        )
-        for reason, number in why.most_common():
-            print(f'  {number:3d} {reason}')
-    assert followed
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize('name', REPORTS)
+def test_a_scan_says_nothing_that_truth_forbids(name: str) -> None:
+    assert {config: one.harm for config, one in outcomes_of(name).items() if one.harm} == {}

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 import pytest
 import torch
 from around_files import config_around
-from following import BUILDS, CODES, Target, case_of, harm_of, scan, target_of, write_edited, written
+from following import BUILDS, CODES, case_of, harm_of, scan, written
 from mmcv.transforms import BaseTransform
 from mmdet.registry import DATASETS as DET_DATASETS
 from mmdet.registry import MODELS as DET_MODELS
@@ -22,6 +22,7 @@ from mmengine.registry import init_default_scope
 from mmseg.registry import DATASETS as SEG_DATASETS
 from mmseg.registry import MODELS as SEG_MODELS
 from small_models import small_config, uses_ohem
+from targets import Target, target_of, write_edited
 from this_stack import is_here
 from trained import heads_of, leaves, trained_on
 

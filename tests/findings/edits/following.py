@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
-import detection_reports
-import segmentation_reports
 from all_situations import SITUATIONS
-from harm import forbidden, harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
-from meanings import MEANS
+from harm import harm_to_boxes, harm_to_maps, harm_to_names, missing_classes
+from meanings import MEANS, TRUE_BOXES
 from once_a_run import once_a_run
-from situation import SCAN, Build
+from real_reports import DETECTION, SEGMENTATION
+from situation import SCAN
 from stock_losses import loss_fault
+from targets import Build, Target, scan_sets, target_of, write_edit
 from trained import Trained, trained_on
-from true_boxes import TRUE_BOXES
 
-from mmguard.config.changes import changed
 from mmguard.findings import Finding
 from mmguard.findings.edits import Edit
-from mmguard.tools.fix.copies import write_copies
-from mmguard.tools.fix.options import FixOptions
-from mmguard.tools.fix.output import MANIFEST
-from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import SPLITS, ScanOptions
-from mmguard.tools.scan.run import run_plan
-from mmguard.tools.scan.target import plan_of
+from mmguard.tools.scan.options import SPLITS
 
-REPORTS = {**segmentation_reports.REPORTS, **detection_reports.REPORTS}
+REPORTS = {**SEGMENTATION, **DETECTION}
 FOLLOWED = {
     name: one
     for name, one in {**SITUATIONS, **{f'reports: {name}': report for name, report in REPORTS.items()}}.items()
@@ -46,15 +37,6 @@ LEFT_OUT: Dict[str, Set[str]] = {'reports: mmdetection#6532': {'MG154'}}
 
 #: Annotations are numbered otherwise than the categories beside them: what the file calls an object is not what it is.
 MISNAMED = {'annotation_files: annotations count from 0, categories from 1'}
-
-
-class Target(NamedTuple):
-    path: Path
-    options: Dict[str, Any]
-
-    @property
-    def is_config(self) -> bool:
-        return self.path.suffix == '.py'
 
 
 class Followed(NamedTuple):
@@ -78,11 +60,10 @@ class Followed(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A situation, all edits of its first finding that a machine can write, and what they must not do."""
+    """The first finding of a situation, and all of its edits that a machine can write."""
 
     first: Finding
     edits: Tuple[Followed, ...]
-    forbidden: Tuple[str, ...]
 
     @property
     def is_fine(self) -> bool:
@@ -94,7 +75,7 @@ class Case(NamedTuple):
         if not self.edits:
             return None
         first = self.edits[0]
-        if first.edit.applicability == 'safe' or not first.edit.question:
+        if first.edit.applicability != 'asks':
             return first
         return next((followed for followed in self.edits if not followed.harm), first)
 
@@ -112,13 +93,7 @@ def case_of(name: str) -> Case:
             if edit.config or edit.options or edit.files:
                 after = written(BUILDS[name], edit, root / 'as_it_is', root / f'edited_{number}')
                 edits.append(judged(name, edit, root / 'as_it_is', first, after, found.codes, before))
-        return Case(first, tuple(edits), tuple(forbidden(name, before)))
-
-
-def target_of(build: Build, root: Path) -> Target:
-    root.mkdir()
-    built = build(root)
-    return Target(*built) if isinstance(built, tuple) else Target(built, {})
+        return Case(first, tuple(edits))
 
 
 class Scan(NamedTuple):
@@ -147,17 +122,11 @@ class Scan(NamedTuple):
 
 
 def scan(target: Target) -> Scan:
-    found = everywhere = _scanned(target.path, target.options)
+    found = everywhere = scan_sets(*target)
     if target.is_config and _splits_of(target.path) - set(target.options['splits']):
-        everywhere = _scanned(target.path, {**target.options, 'splits': SPLITS})
-    return Scan(found[0], [one for findings in everywhere for one in findings if one.severity != 'info'])
-
-
-def _scanned(path: Path, options: Dict[str, Any]) -> List[List[Finding]]:
-    """Of each data set."""
-    plan = plan_of(str(path), ScanOptions(**options))
-    assert not plan.failed, plan.failed
-    return [result.findings for result in run_plan(plan, scan_here)]
+        everywhere = scan_sets(target.path, {**target.options, 'splits': SPLITS})
+    severe = [one for result in everywhere for one in result.findings if one.severity != 'info']
+    return Scan(found[0].findings, severe)
 
 
 def _splits_of(config: Path) -> Set[str]:
@@ -177,37 +146,6 @@ def written(build: Build, edit: Edit, old: Path, root: Path) -> Target:
     target = target_of(build, root)
     config, options, files = (_moved(part, old, root) for part in (edit.config, edit.options, edit.files))
     return write_edit(target, replace(edit, config=config, options=options, files=files), root)
-
-
-def write_edit(target: Target, edit: Edit, root: Path) -> Target:
-    """An edit where it was found; files that are written anew lie in ``root`` for a moment."""
-    for file, changes in edit.files:
-        _rewrite(Path(file), dict(changes), root / 'fixed')
-    if target.is_config:
-        return Target(write_edited(target.path, edit.config), target.options)
-    return Target(target.path, {**target.options, **dict(edit.options)})
-
-
-def write_edited(path: Path, changes: Any) -> Path:
-    """The config with changes, beside it."""
-    from mmguard.config.read import read_config
-
-    tree = changed(read_config(str(path)), changes)
-    edited = path.with_name('edited.py')
-    edited.write_text(''.join(f'{key} = {part!r}\n' for key, part in tree.data.items()), encoding='utf-8')
-    return edited
-
-
-def _rewrite(place: Path, options: Dict[str, Any], out: Path) -> None:
-    """What `mmguard fix` writes, put where the files were."""
-    write_copies(place, out, FixOptions(**options))
-    (out / MANIFEST).unlink()
-    if place.is_dir():
-        shutil.rmtree(place)
-        shutil.copytree(out, place)
-    else:
-        shutil.copyfile(out / place.name, place)
-    shutil.rmtree(out)
 
 
 def _moved(value: Any, old: Path, new: Path) -> Any:

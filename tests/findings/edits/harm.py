@@ -6,9 +6,8 @@ from collections import Counter
 from typing import Dict, List, Sequence, Set
 
 import numpy as np
-from meanings import MEANS, Means
+from meanings import Boxes, Means
 from trained import Trained
-from true_boxes import TRUE_BOXES, Boxes
 
 from mmguard.findings.views import folded
 
@@ -129,18 +128,3 @@ def harm_to_names(before: Trained, after: Trained) -> List[str]:
     swapped = [name for name, new in became.items() if new - {name} & became.keys()]
     found = [f'objects of one name have several: {_listed(torn)}'] if torn else []
     return found + ([f'objects have the name of another kind: {_listed(swapped)}'] if swapped else [])
-
-
-def forbidden(name: str, before: Trained) -> List[str]:
-    """What an edit of a situation must not do, in words: what the functions above and :mod:`trained` look for."""
-    found = ['the training set is empty']
-    if name in MEANS:
-        found += [f'void is trained: {value}' for value in MEANS[name].void]
-        found += [f'a class is ignored, torn or not trained: {value}' for value in MEANS[name].classes]
-        found += ['classes are swapped', 'classes became one', 'files are trained no longer']
-    else:
-        found += [f'a class has no labels, or fewer: {one}' for one in before.counts]
-    if name in TRUE_BOXES:
-        found += ['a box is trained where nothing is', 'a box is not trained']
-    found += [f'objects have another name than: {one}' for one in sorted(set(before.names.values()))]
-    return found

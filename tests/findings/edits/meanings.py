@@ -1,17 +1,19 @@
-"""What the values of label maps really mean, written down before any edit was tried on them.
+"""Meanings of the values of label maps, and places of objects, written down before any edit was tried on them.
 
 Forbidden outcomes follow: no void value may be trained as a class, no class ignored, no two swapped or made one.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, NamedTuple, Sequence, Tuple, Union
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
+from annotation_files import VOC_GOOD
 from drawn_scenes import VOID
 from mask_files import STREET, VOC_COLOURS
 from mask_values import CITYSCAPES_IDS, COCO_STUFF
-from segmentation_reports import COLOURS
+from real_reports import COLOURS
+from situation import some_boxes
 
 
 class Means(NamedTuple):
@@ -52,10 +54,7 @@ def fractions(values: Iterable[int]) -> Tuple[float, ...]:
 def of_cityscapes(values: Iterable[int]) -> Means:
     """Raw ids: 19 of them are classes."""
     found = set(values)
-    return Means(
-        tuple(id_ for id_ in CITYSCAPES_IDS if id_ in found),
-        tuple(sorted(found - set(CITYSCAPES_IDS))),
-    )
+    return Means(tuple(id_ for id_ in CITYSCAPES_IDS if id_ in found), tuple(sorted(found - set(CITYSCAPES_IDS))))
 
 
 BINARY = Means((0, 255))
@@ -69,6 +68,9 @@ MEANS: Dict[str, Means] = {
     'mask_values: counts from 1, 0 is no data': from_one(7, 0),
     'mask_values: Cityscapes labelIds under other names': of_cityscapes([*CITYSCAPES_IDS, 0, 1, 4]),
     'mask_values: ADE20K not reduced': ADE,
+    'mask_values: a map without 11 and 19': Means((0, 3, 5, 8)),
+    'mask_values: palettes of labelme2voc, one class short': first(13),
+    'mask_values: WorldCover without wetlands and mangroves': Means((10, 20, 30, 40, 50, 60, 80)),
     'mask_values: COCO-Stuff raw': Means(tuple(COCO_STUFF)),
     'mask_values: BraTS 2021': Means((0, 1, 2, 4)),
     'mask_values: a subset of ids, not renumbered': Means((0, 7, 15)),
@@ -131,4 +133,27 @@ MEANS: Dict[str, Means] = {
     'reports: pytorch/pytorch#53959': Means(fractions(range(4))),
     'reports: alexgkendall/SegNet-Tutorial#161': first(2),
     'reports: divamgupta/image-segmentation-keras#117': first(4),
+}
+
+Box = Tuple[float, ...]
+Boxes = List[List[Box]]
+
+
+def of_voc(*before: List[Box]) -> Boxes:
+    """Pictures of one situation, then those that all have."""
+    return [*before, *([tuple(box) for _, box in image] for image in VOC_GOOD)]
+
+
+COCO = [[(x, y, x + w, y + h) for _, (x, y, w, h) in image] for image in some_boxes([0, 1, 2])]
+
+#: Of each picture its objects, left, top, right, bottom.
+TRUE_BOXES: Dict[str, Boxes] = {
+    'annotation_files: boxes are corners': COCO,
+    'annotation_files: boxes are normalised': COCO,
+    'annotation_files: boxes of texts': COCO,
+    'annotation_files: VOC: corners count from 0': of_voc([(0, 0, 80, 90)]),
+    'annotation_files: VOC: normalised corners': [[(32, 48, 160, 168), (96, 24, 288, 192)]] * 6,
+    'detection_configs: boxes are corners': COCO,
+    'detection_configs: boxes are normalised': COCO,
+    'annotation_files: pytorch/vision#1128': [[(120, 90, 160, 150), (30, 120, 180, 190)]] * 6,
 }

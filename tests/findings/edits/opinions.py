@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.read import ReadConfig, from_mmengine, read_config
 from mmguard.findings import Finding, diagnose
-from mmguard.findings.search import CERTAIN
+from mmguard.findings.finding import POSSIBLE
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree
 from mmguard.tools.scan.engine import scan_here
@@ -30,14 +30,14 @@ def contradictions(path: Path) -> List[str]:
 
 
 def unsaid(checked: List[Finding], scanned: List[Finding]) -> List[str]:
-    """What `check` finds and `scan` does not, but for what a likelier finding of the scan explains."""
+    """Return what `check` finds and `scan` does not, except what follows from a finding of the scan."""
     said = {(finding.code, place) for finding in scanned for place in finding.places}
-    explained = {code for finding in scanned if finding.likelihood >= CERTAIN for code in finding.explains}
+    superseded = {code for finding in scanned if finding.certainty != POSSIBLE for code in finding.supersedes}
     return [
         f'check finds {finding.code} at {place}, scan does not'
         for finding in checked
         for place in finding.places
-        if finding.severity != 'info' and (finding.code, place) not in said and finding.code not in explained
+        if finding.severity != 'info' and (finding.code, place) not in said and finding.code not in superseded
     ]
 
 

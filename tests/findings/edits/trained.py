@@ -12,11 +12,10 @@ from xml.etree import ElementTree
 import numpy as np
 from around_files import data_of_boxes
 from PIL import Image
+from targets import scan_sets
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.run import run_plan
 from mmguard.tools.scan.target import plan_of
 
 VOID = 255
@@ -264,11 +263,11 @@ def _numbers(node: Any) -> List[int]:
 
 
 def _without_config(path: Path, options: Mapping[str, Any]) -> Trained:
-    plan = plan_of(str(path), ScanOptions(**options))
-    if path.is_dir() and plan.sources and hasattr(plan.sources[0], 'items'):
+    sources = plan_of(str(path), ScanOptions(**options)).sources
+    if path.is_dir() and sources and hasattr(sources[0], 'items'):
         return _of_folder(path, options)
     # A JSON or a VOC folder alone has no loader: what the scan says of it.
-    facts = run_plan(plan, scan_here)[0].facts
+    facts = scan_sets(path, options)[0].facts
     found = Trained('instances', facts.num_classes)
     first = 0 if facts.annotations is None else facts.annotations.min_label
     usable = facts.histogram if facts.annotations is None else facts.annotations.usable

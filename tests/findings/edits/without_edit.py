@@ -11,6 +11,7 @@ WITHOUT: Dict[str, str] = {
     'segmentation_configs: HuasdorffDisstanceLoss, void': 'MG243: which other loss is meant is not known',
     'mask_values: ADE20K full for 847 classes': 'MG122: no loader of mmseg keeps so many classes',
     'mask_values: half of the files are void': 'MG128: files of void alone are right: the loss must bear them',
+    'mask_values: the map of Cityscapes, applied twice': 'MG128: which map is right is not known',
     'mask_files: milesial/Pytorch-UNet#311': 'MG136: blended labels are to be exported anew',
     'mask_files: other size': 'MG130: files are to be drawn again in the size of their photographs',
     'mask_files: EXIF': 'MG130: files are to be drawn again in the size of their photographs',

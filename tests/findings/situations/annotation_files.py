@@ -28,27 +28,18 @@ def normalised(boxes: List[Boxes]) -> List[Boxes]:
     return [[(i, [x / 320, y / 240, w / 320, h / 240]) for i, (x, y, w, h) in image] for image in boxes]
 
 
-def texts(data: Dict[str, Any]) -> None:
-    for one in data['annotations']:
-        one['category_id'] = str(one['category_id'])
+def with_key(key: str, value: Any, every: int = 1) -> Callable[[Dict[str, Any]], None]:
+    """Set a key of every so many annotation; a function makes the value of what was there."""
+
+    def change(data: Dict[str, Any]) -> None:
+        for one in data['annotations'][::every]:
+            one[key] = value(one[key]) if callable(value) else value
+
+    return change
 
 
-def counts_from_zero(data: Dict[str, Any]) -> None:
-    for one in data['annotations']:
-        one['category_id'] -= 1
-
-
-def text_boxes(data: Dict[str, Any]) -> None:
-    for one in data['annotations']:
-        one['bbox'] = [str(part) for part in one['bbox']]
-
-
-def no_categories(data: Dict[str, Any]) -> None:
-    data['categories'] = []
-
-
-def no_annotations(data: Dict[str, Any]) -> None:
-    data['annotations'] = []
+def minus_one(label: int) -> int:
+    return label - 1
 
 
 def voc(drawn: Any, num_classes: Any = None, **more: Any) -> Callable[[Path], Any]:
@@ -100,87 +91,96 @@ SITUATIONS: Dict[str, Situation] = {
         'id 0 names the project and is never used; the labels are 1 and 2 of num_classes=2',
         ('MG102', 'MG138', 'MG115'),
         with_options(json_alone({0: 'pets', 1: 'cat', 2: 'dog'}, 2, some_boxes([1, 2])), labels='ids'),
-        ('num_classes=3',),
+        first=dict(classes=('cat', 'dog'), renumber=0),
     ),
     'annotations count from 0, categories from 1': Situation(
         'category_id is one less than the id that is named: 0 is named by nobody',
         ('MG149',),
-        rewritten(counts_from_zero, None, numbered('cat', 'dog', 'cow')),
-        ('category_id',),
+        rewritten(with_key('category_id', minus_one), None, numbered('cat', 'dog', 'cow')),
+        first=dict(label_map={0: 1, 1: 2, 2: 3}),
     ),
-    'no categories': Situation('"categories" is empty', ('MG149',), rewritten(no_categories, None), ('"categories"',)),
+    'no categories': Situation(
+        '"categories" is empty', ('MG149',), rewritten(lambda data: data.update(categories=[]), None)
+    ),
     'no annotations': Situation(
-        'the JSON of a test set, without annotations', ('MG174',), rewritten(no_annotations), never=('labels are fine',)
+        'the JSON of a test set, without annotations', ('MG174',), rewritten(lambda data: data.update(annotations=[]))
     ),
     'category_id is text': Situation(
-        '"1" is not 1: no annotation has a category', ('MG176', 'MG149'), rewritten(texts), ("'1'",), never=('lfs',)
+        '"1" is not 1: no annotation has a category', ('MG176', 'MG149'), rewritten(with_key('category_id', str))
     ),
     'boxes are corners': Situation(
         'bbox holds x1, y1, x2, y2 instead of x, y, width, height',
         ('MG172',),
         json_alone(NAMES, 3, corners(GOOD)),
-        ('x2 - x1',),
+        first=dict(boxes='corners'),
     ),
     'boxes are normalised': Situation(
-        'bbox is divided by the size of the image', ('MG173',), json_alone(NAMES, 3, normalised(GOOD)), ('width',)
+        'bbox is divided by the size of the image',
+        ('MG173',),
+        json_alone(NAMES, 3, normalised(GOOD)),
+        first=dict(boxes='fractions'),
     ),
     'boxes of texts': Situation(
-        'bbox holds texts: ["10", "20", ...]', ('MG176', 'MG153'), rewritten(text_boxes), ('bbox',), never=('lfs',)
+        'bbox holds texts: ["10", "20", ...]',
+        ('MG176', 'MG153'),
+        rewritten(with_key('bbox', lambda box: [*map(str, box)])),
     ),
     'every annotation is a crowd': Situation(
         'a converter wrote iscrowd=1 for every RLE mask: nothing is trained on',
         ('MG174',),
-        json_alone(NAMES, 3, GOOD, annotation=dict(iscrowd=1)),
-        ('iscrowd',),
-        never=('labels are fine',),
+        rewritten(with_key('iscrowd', 1)),
+        first=dict(no_crowds=True),
     ),
     'area and iscrowd are missing': Situation(
-        'a JSON written by hand', ('MG153',), json_alone(NAMES, 3, GOOD, without=('area', 'iscrowd')), ('area',)
+        'a JSON written by hand', ('MG153',), json_alone(NAMES, 3, GOOD, without=('area', 'iscrowd'))
     ),
     'VOC: corners count from 0': Situation(
-        'a 0 in the file becomes -1', ('MG152',), voc([[('cat', [0, 0, 80, 90])], *VOC_GOOD]), ('minus-one',)
+        'a 0 in the file becomes -1',
+        ('MG152',),
+        voc([[('cat', [0, 0, 80, 90])], *VOC_GOOD]),
+        seen=('000000.xml: -1, -1, 79, 89',),
     ),
     'VOC: normalised corners': Situation(
         'corners are 0.1 .. 0.9: int() makes 0 of them, minus one',
         ('MG173',),
         voc([[('cat', [0.1, 0.2, 0.5, 0.7]), ('dog', [0.3, 0.1, 0.9, 0.8])]] * 6),
-        ('width',),
+        first=dict(boxes='fractions'),
     ),
-    'VOC: size is 0': Situation(
-        'width and height are written as 0', ('MG176',), voc(VOC_GOOD, size=(0, 0)), ('size',), never=('lfs',)
-    ),
+    'VOC: size is 0': Situation('width and height are written as 0', ('MG176',), voc(VOC_GOOD, size=(0, 0))),
     'pytorch/vision#1128': Situation(
         'xmax and ymax hold width and height',
         ('MG109',),
         voc([[('cat', [120, 90, 40, 60]), ('dog', [30, 120, 150, 70])]] * 6),
-        ('two corners',),
+        seen=('000000.xml: 119, 89, 39, 59',),
     ),
-    'polygons alone': Situation('no bbox, only segmentation', ('MG153',), rewritten(no_boxes), ('bbox',)),
+    'polygons alone': Situation('no bbox, only segmentation', ('MG153',), rewritten(no_boxes)),
     'VOC: an XML is cut off': Situation(
-        'one XML is empty, one ends in the middle', ('MG132',), cut_off, ('Copy or export',)
+        'one XML is empty, one ends in the middle', ('MG132',), cut_off, seen=('000002.xml', '000005.xml')
     ),
     'a category of the file': Situation(
-        'nothing has it', ('MG160',), json_alone({0: 'background', 1: 'cat', 2: 'dog'}, 3, some_boxes([1, 2]))
+        'nothing has it',
+        ('MG160',),
+        json_alone({0: 'background', 1: 'cat', 2: 'dog'}, 3, some_boxes([1, 2])),
+        first=dict(num_classes=2, classes=('cat', 'dog')),
     ),
     'ids in the order of texts, file alone': Situation(
-        'who numbers by the file and who by ids differ', ('MG141',), json_alone(BY_TEXT, 11), ('as texts',)
+        'who numbers by the file and who by ids differ', ('MG141',), json_alone(BY_TEXT, 11)
     ),
-    '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20)),
+    '1 of 20': Situation('num_classes of VOC', ('MG161',), json_alone({1: 'ship'}, 20), first=dict(num_classes=1)),
     'COCO: below 0': Situation(
         'a slip',
         ('MG152',),
         json_alone({0: 'cat'}, 1, [[(0, [-7, 20, 50, 50])], *some_boxes([0])]),
-        ('0000.jpg: -7, 20',),
-        never=('minus-one',),
+        seen=('0000.jpg: -7, 20, 50, 50',),
     ),
     'corners, a third visible': Situation(
-        'x1, y1, x2, y2', ('MG172',), json_alone(FOUR, 5, small_boxes()), ('corners',), never=('clamps', 'leaves')
+        'x1, y1, x2, y2', ('MG172',), json_alone(FOUR, 5, small_boxes()), first=dict(boxes='corners')
     ),
     'near: two of many': Situation(
         'slips',
         ('MG109',),
         json_alone({0: 'cat'}, 1, [[(0, [330, 40, 20, 20])], *some_boxes([0], 40)]),
-        first=('leaves',),
+        seen=('0000.jpg: 330, 40, 20, 20',),
     ),
     'masks: boxes of CVAT for Mask R-CNN': Situation(
         'no object has a polygon: they were drawn as boxes',
@@ -190,7 +190,7 @@ SITUATIONS: Dict[str, Situation] = {
             framework='detectron2',
             masks=True,
         ),
-        ('mask',),
+        seen=('0000.jpg: annotation 1',),
     ),
     'masks: a polygon of two points': Situation(
         'one object of 36 has no mask',
@@ -204,7 +204,7 @@ SITUATIONS: Dict[str, Situation] = {
             ),
             masks=True,
         ),
-        ('.jpg',),
-        never=('num_classes',),
+        never=dict(num_classes=...),
+        seen=('0006.jpg: annotation 21',),
     ),
 }

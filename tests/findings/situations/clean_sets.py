@@ -168,9 +168,7 @@ CLEAN: Dict[str, Build] = {
     'config, validation': seg_config(scenes(range(5), 4), FIVE, seg_model(5), val=scenes(range(5), 3), look_at='val'),
     'config, palette': seg_config(scenes(range(5), 5), FIVE, seg_model(5), files=dict(palette=VOC_COLOURS)),
     'config, auxiliary head': seg_config(
-        scenes(range(5), 5),
-        FIVE,
-        seg_model(5, auxiliary_head=dict(type='FCNHead', num_classes=5, loss_decode=CE)),
+        scenes(range(5), 5), FIVE, seg_model(5, auxiliary_head=dict(type='FCNHead', num_classes=5, loss_decode=CE))
     ),
     'config, guarded class weights': seg_config(
         scenes([0, 1, 2, 3, 4, VOID], 5),
@@ -188,12 +186,7 @@ CLEAN: Dict[str, Build] = {
     ),
     'LoveDA': seg_config(scenes(range(8), 6), None, seg_model(7), type='LoveDADataset', img_suffix='.jpg'),
     'two classes of LoveDA': seg_config(
-        scenes(range(8), 6),
-        LOVEDA[:2],
-        seg_model(2),
-        type='LoveDADataset',
-        reduce_zero_label=True,
-        img_suffix='.jpg',
+        scenes(range(8), 6), LOVEDA[:2], seg_model(2), type='LoveDADataset', reduce_zero_label=True, img_suffix='.jpg'
     ),
     'JSON': json_alone({0: 'cat', 1: 'dog'}, 2),
     'JSON, as torchvision counts': json_alone(numbered('cat', 'dog'), 3),
@@ -225,8 +218,7 @@ CLEAN: Dict[str, Build] = {
         seg_model(
             2,
             dict(
-                out_channels=1,
-                loss_decode=dict(type='GuardedCrossEntropyLoss', use_sigmoid=True, class_weight=[3.0]),
+                out_channels=1, loss_decode=dict(type='GuardedCrossEntropyLoss', use_sigmoid=True, class_weight=[3.0])
             ),
         ),
     ),

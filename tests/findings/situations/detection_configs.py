@@ -115,60 +115,61 @@ SITUATIONS: Dict[str, Situation] = {
         'the JSON knows 640 x 480, the files on disk have 320 x 240: boxes are in another scale',
         ('MG130',),
         coco_config(PETS, NAMES, retina(3), size=(640, 480), on_disk=(320, 240)),
-        ('640',),
+        seen=('0000.jpg',),
     ),
     'pictures are turned': Situation(
         'portrait on disk, landscape in the JSON',
         ('MG130',),
         coco_config(PETS, NAMES, retina(3), on_disk=(240, 320)),
-        ('240',),
+        seen=('0000.jpg',),
     ),
     'a class was forgotten in the list': Situation(
         'the file knows three categories, the config two, the head three: cows are trained as background',
         ('MG201', 'MG154'),
         coco_config(PETS, ('cat', 'dog'), retina(3)),
+        first=dict(classes=NAMES),
     ),
     'open-mmlab/mmdetection#11406': Situation(
         'need at least one array to concatenate: no metainfo, so the 80 names of COCO were looked for',
         ('MG140',),
         coco_config(numbered('bolt'), None, retina(1)),
-        ("classes=('bolt',)",),
+        first=dict(classes=('bolt',)),
     ),
     'DETR: class_weight without no-object': Situation(
         'class_weight is a list of the weights of three classes and more; DETRHead makes that list itself',
         ('MG207',),
         coco_config(PETS, NAMES, detr(3, [1.0, 1.0, 1.0, 0.1, 0.1])),
-        ('class_weight=1.0, bg_cls_weight=0.1',),
+        first=dict(class_weight=1.0, bg_cls_weight=0.1),
     ),
     'all images are too small': Situation(
         'patches of 28 x 28, min_size=32',
         ('MG145',),
         coco_config(numbered('cell'), ('cell',), retina(1), [[(1, [2, 2, 9, 9])]] * 30, size=(28, 28)),
-        ('min_size=1',),
+        first=dict(min_size=1),
     ),
     'boxes are corners': Situation(
         'x1, y1, x2, y2 in the JSON of an mmdet training',
         ('MG172',),
         coco_config(PETS, NAMES, retina(3), corners(some_boxes([1, 2, 3]))),
-        ('x2 - x1',),
+        first=dict(boxes='corners'),
     ),
     'boxes are normalised': Situation(
         'divided by the size: mmdet leaves every box out as thinner than a pixel',
         ('MG173',),
         coco_config(PETS, NAMES, retina(3), normalised(some_boxes([1, 2, 3]))),
-        ('width',),
+        first=dict(boxes='fractions'),
     ),
     'every annotation is a crowd': Situation(
         'iscrowd=1 throughout: every image is filtered',
         ('MG174',),
         coco_config(PETS, NAMES, retina(3), annotation=dict(iscrowd=1)),
-        ('iscrowd',),
+        first=dict(no_crowds=True),
     ),
     'the folder twice': Situation(
-        'data_root and data_prefix name the same folder', ('MG150',), folder_twice, ('data_prefix=dict(img=',)
+        'data_root and data_prefix name the same folder', ('MG150',), folder_twice, first=dict(img='')
     ),
     'the ending in another case': Situation(
-        '.JPG on disk, .jpg in the JSON', ('MG150',), other_case_on_disk, ('there is 0000.JPG',)
+        '.JPG on disk, .jpg in the JSON', ('MG150',), other_case_on_disk, seen=('0000.JPG',)
     ),
     'DINO with empty images': Situation(
         'filter_empty_gt=False, a fifth of the images is empty: a rank without targets has other losses',
@@ -180,28 +181,31 @@ SITUATIONS: Dict[str, Situation] = {
             some_boxes([1, 2, 3], 20) + [[]] * 5,
             settings=dict(filter_cfg=dict(filter_empty_gt=False, min_size=32)),
         ),
-        ('filter_empty_gt=True',),
+        first=dict(filter_empty_gt=True),
     ),
     'open-mmlab/mmdetection#2365': Situation(
         'VOC format, own names, but the 20 names of VOC were kept',
         ('MG140',),
         voc_config([[('bolt', [20, 30, 90, 120])]] * 6, None, faster(1)),
-        ("'bolt'",),
+        first=dict(classes=('bolt',)),
     ),
     'VOC: num_classes left at 20': Situation(
-        'two names, the head kept 20', ('MG201',), voc_config(VOC_GOOD, ('cat', 'dog'), faster(20)), ('num_classes=2',)
+        'two names, the head kept 20',
+        ('MG201',),
+        voc_config(VOC_GOOD, ('cat', 'dog'), faster(20)),
+        first=dict(num_classes=2),
     ),
     'paths of Windows': Situation(
         'file_name holds backslashes and folders',
         ('MG150',),
         coco_config(PETS, NAMES, retina(3), change=windows_paths),
-        ('file_name',),
+        seen=('train\\0000.jpg',),
     ),
     'Faster R-CNN of 81': Situation(
         'num_classes=81 as in mmdet 1.x, the 80 classes of COCO',
         ('MG202', 'MG201'),
         coco_config({i: f'c{i}' for i in range(1, 81)}, tuple(f'c{i}' for i in range(1, 81)), faster(81)),
-        ('num_classes=80',),
+        first=dict(num_classes=80),
     ),
     'VOC: a tenth of the names is misspelt': Situation(
         '"helmt" in some XML files is left out without a word',
@@ -211,41 +215,38 @@ SITUATIONS: Dict[str, Situation] = {
             ('helmet',),
             faster(1),
         ),
-        ("'helmt'",),
+        first=dict(rename={'helmt': 'helmet'}),
     ),
     'the validation falls back': Situation(
         'metainfo of the training alone',
         ('MG204',),
         splits(retina(3), NAMES, None),
-        ('val_dataloader',),
-        first=("'cat'",),
-        never=('person',),
+        first=dict(classes=NAMES),
+        seen=('val_dataloader',),
         command=CHECK,
     ),
     'classes at two wrappers': Situation(
-        'wrappers take none',
-        ('MG203',),
-        wrapped,
-        never=('person',),
-        command=CHECK,
+        'wrappers take none', ('MG203',), wrapped, first=dict(classes=NAMES), command=CHECK
     ),
     'near: COCO itself': Situation('80 and 80', (), splits(retina(80), None, None), command=CHECK),
     'first, with one head': Situation(
         'background is no class of mmdet',
         ('MG160',),
         splits(retina(3), ('background', 'cat', 'dog'), ('background', 'cat', 'dog')),
-        ("'background'",),
-        first=("('cat', 'dog',)", 'num_classes=2'),
+        first=dict(classes=('cat', 'dog'), num_classes=2),
         command=CHECK,
     ),
     'two files trained together': Situation(
-        'the label of a class differs between the files',
-        ('MG141', 'MG178'),
-        joined,
+        'the label of a class differs between the files', ('MG141', 'MG178'), joined, first=dict(classes=NAMES)
     ),
-    'with_mask, boxes alone': Situation('no mask anywhere', ('MG179',), with_masks(faster(3)), ('there is no mask',)),
+    'with_mask, boxes alone': Situation(
+        'no mask anywhere', ('MG179',), with_masks(faster(3)), seen=('0000.jpg: annotation 1',)
+    ),
     'ranks: crowds alone in five images of twenty': Situation(
-        'loss_grid is missing for a batch of such images: crowds are no targets', ('MG146',), crowds(5), ('crowd',)
+        'loss_grid is missing for a batch of such images: crowds are no targets',
+        ('MG146',),
+        crowds(5),
+        first=dict(drop_empty=True),
     ),
     'near: merely old': Situation('nothing else', ('MG227',), old(retina(3), 'mmdet', classes=NAMES), command=CHECK),
 }

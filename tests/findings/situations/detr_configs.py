@@ -37,26 +37,23 @@ SITUATIONS: Dict[str, Situation] = {
         'KeyError 0 in the table of COCO',
         ('MG162',),
         rt_detr(numbered(*'abcde', start=0), 5, True),
-        first=('remap_mscoco_category: False',),
+        first=dict(labels='ids'),
     ),
     'many outputs: 777 of custom_detection.yml': Situation(
         'num_classes was left at the 777 that D-FINE writes there as an example',
         ('MG161',),
         rt_detr(numbered('weed', 'crop', 'stone'), 777, False),
-        ('777',),
-        first=('num_classes=4',),
-        never=('num_classes: 3', 'num_classes=3', 'MODEL.RETINANET'),
+        first=dict(num_classes=4),
+        never=dict(num_classes=[3]),
     ),
     'fifteen classes': Situation(
-        '12 is no id of COCO', ('MG162',), rt_detr(FIFTEEN, 15, True), ('12',), first=('remap_mscoco_category',)
+        '12 is no id of COCO', ('MG162',), rt_detr(FIFTEEN, 15, True), first=dict(labels='ids')
     ),
     'in what is included': Situation(
-        'KeyError 0', ('MG162',), rt_detr(numbered('a', 'b', start=0), 2, True, included=True)
+        'KeyError 0', ('MG162',), rt_detr(numbered('a', 'b', start=0), 2, True, included=True), first=dict(labels='ids')
     ),
-    'off, ids from 1': Situation(
-        '15 is beyond 0..14', ('MG138',), rt_detr(FIFTEEN, 15, False), ('num_classes=16',), never=('mmdet',)
-    ),
+    'off, ids from 1': Situation('15 is beyond 0..14', ('MG138',), rt_detr(FIFTEEN, 15, False), first=dict(renumber=0)),
     'off, COCO itself': Situation(
-        'ids to 90, 80 classes', ('MG138', 'MG162'), rt_detr(COCO, 80, False), ('remap_mscoco_category: True',)
+        'ids to 90, 80 classes', ('MG138', 'MG162'), rt_detr(COCO, 80, False), first=dict(renumber=0)
     ),
 }

@@ -120,81 +120,73 @@ SITUATIONS: Dict[str, Situation] = {
         "pillow's default resize (bicubic) overshoots: a few pixels of N at the edges of class N - 1",
         ('MG136',),
         masks(each(scenes([0, 5, 12, 20], 6), lambda label: soft(label, (113, 87), Image.BICUBIC)), 21),
-        ('INTER_NEAREST',),
-        never=('num_classes=23', 'num_classes=22'),
+        never=dict(num_classes=[22, 23]),
     ),
     '16 bits, 0 and 65535': Situation(
         'a binary mask saved white in 16 bits: it wraps to 255, which is ignored',
         ('MG122', 'MG103'),
         masks(each(WHITE, lambda label: label.astype(np.uint16) * 257), 2),
-        ('65535',),
+        first=dict(label_map={65535: 1}),
     ),
     '16 bits, Cityscapes instanceIds': Situation(
         'instance files: class * 1000 + number',
         ('MG122', 'MG137'),
         masks(each(FIVE, lambda x: (x + 24).astype(np.uint16) * 1000), 19, files=dict(stem='u_{}_gtFine_instanceIds')),
-        ('labelTrainIds',),
+        first=dict(label_map={1000 * id_: id_ - 13 for id_ in range(24, 29)}),
     ),
     'probabilities': Situation(
         'float maps in [0, 1] out of a network',
         ('MG123',),
         masks(each(WHITE, lambda x: soft(x).astype(np.float32) / 255), 2, files=dict(ending='.tiff')),
+        first=dict(threshold=0.5),
     ),
-    '4-bit files': Situation(
-        'pngquant wrote 4-bit gray: loaders stretch 1 to 17',
-        ('MG151',),
-        four_bits,
-        ('8 bits',),
-    ),
+    '4-bit files': Situation('pngquant wrote 4-bit gray: loaders stretch 1 to 17', ('MG151',), four_bits),
     'other size': Situation(
         'labels at half the size of the photographs',
         ('MG130',),
         lambda root: pairs(root, FIVE, 5, height=120, width=160),
-        ('INTER_NEAREST',),
     ),
-    'EXIF': Situation('photographs turned by EXIF', ('MG130',), turned_photographs, ('EXIF',)),
+    'EXIF': Situation('photographs turned by EXIF', ('MG130',), turned_photographs),
     'transposed': Situation(
-        'the label was written as x, y', ('MG130',), lambda root: pairs(root, each(FIVE, np.transpose), 5), ('label.T',)
+        'the label was written as x, y', ('MG130',), lambda root: pairs(root, each(FIVE, np.transpose), 5)
     ),
-    'folders swapped': Situation('images and masks confused', ('MG131',), swapped, ('other way round',)),
+    'folders swapped': Situation('images and masks confused', ('MG131',), swapped),
     'the label folder is the image folder': Situation(
-        'both prefixes name the photographs', ('MG131',), photographs_as_labels, ('photographs',)
+        'both prefixes name the photographs', ('MG131',), photographs_as_labels
     ),
     'photographs in the label folder': Situation(
-        'a folder of photographs is scanned as labels', ('MG131',), photographs_alone, ('photographs',)
+        'a folder of photographs is scanned as labels', ('MG131',), photographs_alone
     ),
-    'git lfs': Situation('LFS pointers instead of files', ('MG132',), pointers, ('git lfs pull',)),
-    'cut off': Situation('truncated and empty files', ('MG132',), cut_off, ('Copy or export',)),
+    'git lfs': Situation('LFS pointers instead of files', ('MG132',), pointers, seen=('0.png',)),
+    'cut off': Situation('truncated and empty files', ('MG132',), cut_off, seen=('009.png', '007.png')),
     'some labels are missing': Situation(
         'three photographs were never annotated',
         ('MG129',),
         lambda root: pairs(root, FIVE, 5, number=9),
-        ('3 images without a label file',),
+        seen=('photos/006.jpg', 'photos/007.jpg', 'photos/008.jpg'),
     ),
-    'case of names': Situation('img_000.png and IMG_000.jpg', ('MG129',), cases_differ, ('IMG_000',)),
+    'case of names': Situation('img_000.png and IMG_000.jpg', ('MG129',), cases_differ, seen=('IMG_000.jpg',)),
     'labels of half of the set drawn in 255': Situation(
         'palette PNGs in a folder with colour PNGs of a second tool',
         ('MG120',),
         two_tools,
-        ('colours',),
+        first=dict(colours={colour: label for label, colour in enumerate(VOC_COLOURS)}),
     ),
     'facebookresearch/detectron2#1760': Situation(
         'palette PNGs, right as indices; the reader converts them to gray',
         ('MG121',),
         masks(scenes([*range(4), VOID], 8), 4, files=dict(palette=[(0, 0, 0)] * 256)),
-        ("convert('L')",),
     ),
     'near: a palette of colours': Situation(
         'right as indices',
         ('MG100',),
         masks(scenes(range(4), 8), 4, files=dict(palette=[(0, 0, 0), (128, 0, 0), (0, 128, 0), (128, 128, 0)])),
-        ('cv2.imread', "convert('L')"),
     ),
     'two peaks: PNG after a poor JPEG, in a config': Situation(
         'compressed once, 0 and 255',
         ('MG136', 'MG106', 'MG103'),
         seg_config(each(blobs(VOID, 10), lambda label: noisy(label, 40)), ['background', 'crack'], seg_model(2)),
-        first=('threshold',),
-        never=(': 255}',),
+        first=dict(threshold=127),
+        never=dict(label_map=...),
     ),
 }

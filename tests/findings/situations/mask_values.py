@@ -14,6 +14,9 @@ from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
 COCO_STUFF = [0, 1, 2, 7, 16, 43, 60, 91, 100, 118, 123, 140, 156, 168, 181]
 COCO_STUFF_IDS = sorted(COCO_STUFF_CLASSES)
+#: ESA WorldCover 2021: tens, and 95 for the mangroves.
+WORLD_COVER = np.array([10, 20, 30, 40, 50, 60, 80, 90, 95], np.uint8)
+WORLD_MAP = tuple((value, label) for label, value in enumerate(WORLD_COVER[:7].tolist()))
 FIVE = ['background', 'road', 'house', 'tree', 'sky']
 
 
@@ -82,128 +85,153 @@ SITUATIONS: Dict[str, Situation] = {
         'one class name, "defect": the background was not counted, num_classes must be 2',
         ('MG215', 'MG102'),
         masks(blobs(1, 8), 1),
-        ('num_classes=2',),
+        first=dict(num_classes=2),
     ),
     'three annotators, one with another void': Situation(
         'void is 255 in most files and 99 in those of one annotator',
         ('MG127', 'MG107'),
         masks(scenes([0, 1, 2, VOID], 24) + scenes([0, 1, 2, 99], 6), 3),
-        ('99',),
-        never=('num_classes=100',),
+        first=dict(label_map={99: 255}),
+        never=dict(num_classes=[100]),
     ),
     'counts from 1, no 0': Situation(
-        'labels 1..N, 0 never occurs', ('MG115',), masks(scenes(range(1, 7), 8), 6), ('label_map=',)
+        'labels 1..N, 0 never occurs',
+        ('MG115',),
+        masks(scenes(range(1, 7), 8), 6),
+        first=dict(label_map={value: value - 1 for value in range(1, 7)}),
     ),
     'counts from 1, 0 is no data': Situation(
         'LoveDA-like: 0 is no data, the classes are 1..7',
         ('MG115', 'MG102'),
         masks(unlabelled_zero(7), 7),
-        ('reduce_zero_label=True',),
+        first=dict(reduce_zero_label=True),
     ),
     'Cityscapes labelIds under other names': Situation(
-        'raw ids in files named otherwise', ('MG101',), renamed_cityscapes, ('labelTrainIds',)
+        'raw ids in files named otherwise', ('MG101',), renamed_cityscapes
     ),
     'ADE20K not reduced': Situation(
-        'raw ids 0..150 without reduce_zero_label', ('MG119',), masks(ade(150), 150), ('reduce_zero_label=True',)
+        'raw ids 0..150 without reduce_zero_label', ('MG119',), masks(ade(150), 150), first=dict(reduce_zero_label=True)
+    ),
+    'a map without 11 and 19': Situation(
+        'two values are missing in the label map',
+        ('MG107',),
+        with_options(masks(scenes([0, 3, 5, 8, 11, 19], 9, keep=0.9), 4), label_map=((0, 0), (3, 1), (5, 2), (8, 3))),
+        first=dict(label_map={0: 0, 3: 1, 5: 2, 8: 3, 11: VOID, 19: VOID}),
+        never=dict(num_classes=[20]),
+    ),
+    'the map of Cityscapes, applied twice': Situation(
+        'the files hold train ids already: a map from label ids sends most of them to 255',
+        ('MG128',),
+        with_options(
+            masks([scene([*range(n % 3, 19, 2), 0, 1], n) for n in range(10)], 19),
+            label_map=(*zip(CITYSCAPES_IDS, range(19)), ('*', VOID)),
+        ),
+    ),
+    'palettes of labelme2voc, one class short': Situation(
+        'the background was not counted',
+        ('MG102',),
+        masks(scenes(range(13), 8, keep=0.9), 12, files=dict(palette=[(20 * n, 9 * n, 7 * n) for n in range(13)])),
+        first=dict(num_classes=13),
+    ),
+    'WorldCover without wetlands and mangroves': Situation(
+        '90 and 95 are not in the map',
+        ('MG107',),
+        with_options(masks([WORLD_COVER[label] for label in scenes(range(9), 8)], 7), label_map=WORLD_MAP),
+        first=dict(label_map={**dict(WORLD_MAP), 90: VOID, 95: VOID}),
+        never=dict(num_classes=[9, 96]),
     ),
     'COCO-Stuff raw': Situation(
-        'raw stuff ids up to 181 in 171 classes', ('MG117',), masks(scenes(COCO_STUFF, 5), 171), ('labelTrainIds',)
+        'raw stuff ids up to 181 in 171 classes', ('MG117',), masks(scenes(COCO_STUFF, 5), 171)
     ),
     'LiheYoung/FreeMask#4': Situation(
         'raw COCO-Stuff ids, nobody said how many classes there are',
         ('MG117',),
         masks(of_ids(COCO_STUFF_IDS, 20, 9), None),
-        ('COCO', '171'),
     ),
     'COCO-Stuff, 150 classes': Situation(
         'the table of ADE for ids of COCO-Stuff',
         ('MG117',),
         masks(of_ids(COCO_STUFF_IDS, 20, 9), 150),
-        ('COCO',),
-        never=('num_classes=182',),
+        never=dict(num_classes=[182]),
     ),
-    'ADE20K full for 847 classes': Situation(
-        '847 classes need more than 8 bits',
-        ('MG122',),
-        wide_ids(847, 847),
-        ('ADE20K full', 'do not fit'),
-        first=('int64',),
-    ),
+    'ADE20K full for 847 classes': Situation('847 classes need more than 8 bits', ('MG122',), wide_ids(847, 847)),
     'BraTS 2021': Situation(
-        '1, 2 and 4, no 3', ('MG118',), masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), ('label_map={4: 3}',)
+        '1, 2 and 4, no 3', ('MG118',), masks(scenes([0, 1, 2, 4], 8, keep=0.7), 4), first=dict(label_map={4: 3})
     ),
     'a subset of ids, not renumbered': Situation(
         'three classes of a larger set were kept with their old ids 0, 7, 15',
         ('MG116', 'MG107'),
         masks(scenes([0, 7, 15], 7), 3),
-        ('map',),
-        never=('num_classes=16',),
+        first=dict(label_map={7: 1, 15: 2}),
+        never=dict(num_classes=[16]),
     ),
     'gray levels of three classes': Situation(
-        '0, 127 and 255 drawn to be seen', ('MG125',), masks(scenes([0, 127, 255], 6), 3), ('127: 1', '255: 2')
+        '0, 127 and 255 drawn to be seen',
+        ('MG125',),
+        masks(scenes([0, 127, 255], 6), 3),
+        first=dict(label_map={127: 1, 255: 2}),
     ),
     'gray levels of five classes': Situation(
         '0, 64, 128, 192, 255 (the five gray levels of a tutorial)',
         ('MG125',),
         masks(scenes([0, 64, 128, 192, 255], 6), 5),
-        ('64: 1', '255: 4'),
+        first=dict(label_map={64: 1, 128: 2, 192: 3, 255: 4}),
     ),
     'void minus one': Situation(
-        'a copied "label -= 1" made 254 of void', ('MG133',), masks(scenes([0, 1, 2, 3, 254], 6), 5), ('254: 255',)
+        'a copied "label -= 1" made 254 of void',
+        ('MG133',),
+        masks(scenes([0, 1, 2, 3, 254], 6), 5),
+        first=dict(label_map={254: 255}),
     ),
     'five classes, background first': Situation(
         '0..4 stored as 255, 0..3',
         ('MG133',),
         seg_config(subtracted(mostly_zero(5)), FIVE, seg_model(5)),
-        ('4', 'subtract'),
-        first=('255: 0',),
+        first=dict(label_map={255: 0, 0: 1, 1: 2, 2: 3, 3: 4}),
     ),
     'VOC borders under ignore_index=0': Situation(
         'ignore_index was set to 0 to leave out the background: 255 is not ignored any more',
         ('MG104', 'MG209'),
         with_options(masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21), ignore_index=0),
-        ('ignore_index=255',),
+        first=dict(ignore_index=255),
     ),
     'pytorch-semseg, void is 255': Situation(
         'ignore_index=250 of the code, 255 in the files',
         ('MG104',),
         with_options(masks(scenes([*range(19), VOID], 5), 19), ignore_index=250),
-        ('255',),
+        first=dict(ignore_index=255),
     ),
     'half of the files are void': Situation(
         'tiles at the rim of the orthophoto hold 255 alone',
         ('MG128',),
         masks(scenes([0, 1, 2], 6) + [np.full((60, 80), VOID, np.uint8)] * 6, 3),
-        ('6 file',),
     ),
     'two voids': Situation(
         'BDD-like: 255 is ignored, 254 means "out of roi" and is not',
         ('MG107', 'MG133'),
         masks(scenes([0, 1, 2, 3, 254, VOID], 8, keep=0.8), 4),
-        ('254: 255',),
+        first=dict(label_map={254: 255}),
     ),
     'label_map in the wrong order': Situation(
         'the map names raw values 1, 2, 7, but reduce_zero_label subtracts first',
         ('MG126',),
         with_options(masks(scenes([0, 1, 2, 7], 6), 3), reduce_zero_label=True, label_map=((1, 0), (2, 1), (7, 2))),
-        ('label_map=',),
+        first=dict(label_map={0: 0, 1: 1, 6: 2}),
     ),
     'label_map to 3 of three classes': Situation(
         'the map itself leads out of the classes',
         ('MG212',),
         with_options(masks(scenes([0, 7, 8, 11], 6), 3), label_map=((7, 1), (8, 2), (11, 3))),
-        ('11',),
+        first=dict(label_map={7: 1, 8: 2, 11: 255}),
     ),
     'kornia/kornia#839': Situation(
         'VOC with 255 borders is right; the dice loss makes one-hot vectors of 255',
         ('MG100',),
         masks(scenes([0, 5, 12, 15, 20], 6, border=VOID), 21),
-        ('one-hot',),
     ),
     'Lightning-AI/torchmetrics#2849': Situation(
         'six classes and 255: right; the metric does not know the ignored value',
         ('MG100',),
         masks(scenes([*range(6), VOID], 6), 6),
-        ('ignore_index=255',),
     ),
 }

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from drawn_scenes import photo, save, save_photos
 from PIL import Image
-from screens import fits_a_screen
+from targets import Build, find_unwritten, scan_sets, target_of, values_of
 
 from mmguard.config.changes import changed
 from mmguard.config.read import read_config
 from mmguard.findings import Finding, diagnose
-from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.run import run_plan
-from mmguard.tools.scan.target import plan_of
 
 SCAN, CHECK = 'scan', 'check'
-Build = Callable[[Path], Any]
 Model = Dict[str, Any]
 CE: Model = dict(type='CrossEntropyLoss', use_sigmoid=False)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Situation(NamedTuple):
@@ -32,63 +29,47 @@ class Situation(NamedTuple):
         truth (str): The true cause, in words, written down before the command was ever run on it.
         codes (tuple[str]): Codes that name this cause, all of them right as the first finding; empty: nothing is wrong.
         build (callable): Makes the files in a folder and returns the target of the command, or (target, options).
-        says (tuple[str]): What the first finding must tell its reader.
-        first (tuple[str]): What its first edit says, else its advice.
-        never (tuple[str]): What the first edit of no finding says: it would do harm.
+        first (dict): What the first edit of the first finding writes: name of a key or an option -> value.
+        never (dict): What the first edit of no finding writes, it would do harm: name -> values, or ``...`` for any.
+        seen (tuple[str]): Parts of the files and places that the first finding names.
         command (str): ``'scan'``, or ``'check'`` for the config alone.
     """
 
     truth: str
     codes: Tuple[str, ...]
     build: Build
-    says: Tuple[str, ...] = ()
-    first: Tuple[str, ...] = ()
-    never: Tuple[str, ...] = ()
+    first: Mapping[str, Any] = NOTHING
+    never: Mapping[str, Any] = NOTHING
+    seen: Tuple[str, ...] = ()
     command: str = SCAN
 
 
 def holds(one: Situation, root: Path) -> None:
-    """Assert that the first finding names the cause, and that no first advice does harm."""
+    """Assert that the first finding names the cause, and that no first edit does harm."""
     found = (findings_of if one.command == SCAN else checked)(one.build, root)
     if not one.codes:
         assert found == [], one.truth
         return
     first = found[0]
-    words = ' '.join([first.cause, first.evidence, first.advice, *first.files])
     assert first.code in one.codes, f'{one.truth}\n{first}'
-    assert [part for part in one.says if part not in words] == [], first
-    assert [part for part in one.first if part not in first_advice(first)] == [], first
+    named = '\n'.join([*first.files, *first.places])
+    assert [part for part in one.seen if part not in named] == [], first
+    assert not one.first or find_unwritten(first.edits[0], one.first) == {}, first.edits
     for finding in found:
-        assert [part for part in one.never if part in first_advice(finding)] == [], finding
-
-
-def first_advice(finding: Finding) -> str:
-    return f'{finding.edits[0].question} {finding.edits[0].text}' if finding.edits else finding.advice
-
-
-def target_of(build: Build, root: Path) -> Tuple[Path, Dict[str, Any]]:
-    """The target of a command and its options."""
-    built = build(root)
-    return built if isinstance(built, tuple) else (built, {})
+        for name, values in values_of(finding.edits[0]).items() if finding.edits else ():
+            harm = one.never.get(name, ())
+            assert [value for value in values if harm is ... or value in harm] == [], finding
 
 
 def findings_of(build: Build, root: Path) -> List[Finding]:
-    """What ``mmguard scan`` finds in the first data set of a target."""
-    path, options = target_of(build, root)
-    plan = plan_of(str(path), ScanOptions(**options))
-    assert not plan.failed, plan.failed
-    found = run_plan(plan, scan_here)[0].findings
-    for finding in found:
-        fits_a_screen(finding)
-    return found
+    """Findings of ``mmguard scan`` in the first data set of a target."""
+    return scan_sets(*target_of(build, root))[0].findings
 
 
 def checked(build: Build, root: Path) -> List[Finding]:
-    """What ``mmguard check`` finds in a config; the first edit of the first finding is enough."""
-    config = read_config(str(target_of(build, root)[0]))
+    """Findings of ``mmguard check`` in a config; the first edit of the first finding is enough."""
+    config = read_config(str(target_of(build, root).path))
     found = diagnose(config=config)
-    for finding in found:
-        fits_a_screen(finding)
     for edit in found[0].edits[:1] if found else ():
         again = diagnose(config=changed(config, edit.config)) if edit.config else []
         assert found[0].code not in {finding.code for finding in again}, edit
@@ -125,11 +106,20 @@ def write_config(root: Path, **parts: Any) -> Path:
     return path
 
 
-def train_config(root: Path, model: Model, data: Dict[str, Any], scope: str = 'mmseg', **parts: Any) -> Any:
-    """A config that trains on a data set; the training alone is scanned."""
-    loader = dict(batch_size=2, dataset=data)
-    path = write_config(root, default_scope=scope, model=model, train_dataloader=loader, **parts)
-    return path, dict(splits=('train',))
+def train_config(
+    root: Path,
+    model: Model,
+    data: Dict[str, Any],
+    scope: str = 'mmseg',
+    val: Any = None,
+    look_at: str = 'train',
+    **parts: Any,
+) -> Any:
+    """A config that trains on a data set; only the training is scanned, if ``look_at`` names no other split."""
+    parts['train_dataloader'] = dict(batch_size=2, dataset=data)
+    if val is not None:
+        parts['val_dataloader'] = dict(batch_size=1, dataset=val)
+    return write_config(root, default_scope=scope, model=model, **parts), dict(splits=(look_at,))
 
 
 def old(model: Model, scope: str, **data: Any) -> Build:
@@ -170,7 +160,6 @@ def seg_config(
     files: Optional[Dict[str, Any]] = None,
     val: Any = None,
     look_at: str = 'train',
-    val_settings: Optional[Dict[str, Any]] = None,
     **settings: Any,
 ) -> Build:
     """An mmseg config with its files; ``val`` gives it a second split of other label maps."""
@@ -180,16 +169,14 @@ def seg_config(
         drawn = list(arrays)
         save(root / 'masks/train', drawn, **(files or {}))
         save_photos(root / 'images/train', len(drawn), ending=ending)
-        parts = dict(default_scope='mmseg', model=model)
+        parts: Dict[str, Any] = {}
         if 'Guard' in repr((model, settings)):
             parts.update(custom_imports=dict(imports=['mmguard']), custom_hooks=[dict(type='LabelGuardHook')])
-        parts['train_dataloader'] = dict(batch_size=2, dataset=seg_data(root, classes, **settings))
         if val is not None:
             save(root / 'masks/val', val)
             save_photos(root / 'images/val', len(val), ending=ending)
-            data = seg_data(root, **{'classes': classes, **settings, **(val_settings or {})}, split='val')
-            parts['val_dataloader'] = dict(batch_size=1, dataset=data)
-        return write_config(root, **parts), dict(splits=(look_at,))
+            parts['val'] = seg_data(root, classes, 'val', **settings)
+        return train_config(root, model, seg_data(root, classes, **settings), look_at=look_at, **parts)
 
     return build
 
@@ -283,13 +270,11 @@ def coco_config(
 
     def build(root: Path) -> Any:
         coco_json(root / 'train/ann.json', categories, drawn or some_boxes(list(categories)), **more)
-        parts: Dict[str, Any] = dict(default_scope='mmdet', model=model)
-        parts['train_dataloader'] = dict(batch_size=2, dataset=coco_data(root, classes, **(settings or {})))
+        data = None
         if val is not None:
             coco_json(root / 'val/ann.json', val, some_boxes(list(val), 4))
             data = coco_data(root, classes if val_classes is None else val_classes, 'val', test_mode=True)
-            parts['val_dataloader'] = dict(batch_size=1, dataset=data)
-        return write_config(root, **parts), dict(splits=(look_at,))
+        return train_config(root, model, coco_data(root, classes, **(settings or {})), 'mmdet', data, look_at)
 
     return build
 
@@ -339,7 +324,6 @@ def voc_config(drawn: Sequence[VocObjects], classes: Any, model: Model, **more: 
         )
         if classes is not None:
             data['metainfo'] = dict(classes=classes)
-        parts = dict(default_scope='mmdet', model=model, train_dataloader=dict(batch_size=2, dataset=data))
-        return write_config(root, **parts), dict(splits=('train',))
+        return train_config(root, model, data, 'mmdet')
 
     return build

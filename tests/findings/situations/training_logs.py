@@ -6,23 +6,25 @@ from typing import Dict, NamedTuple, Tuple
 
 
 class LogKind(NamedTuple):
-    """What stands in a log.
+    """End of a training, and what has to be known of it.
 
     Attributes:
-        truth (str): What is really wrong.
-        code (str): Of the signature.
+        truth (str): Fault.
+        code (str): Code of the signature.
         log (str): The log.
-        first (str): Words of the first cause.
-        says (tuple[str]): Words anywhere in what is printed.
-        never (tuple[str]): What must not be said.
+        first (str): Key of the first cause.
+        line (int): Line of the log that supports it; 0: none does.
+        refuted (tuple[str]): Keys of causes that are not named.
+        ranks (tuple[str]): Ranks, and parts of the model, that the ranks of the log name.
     """
 
     truth: str
     code: str
     log: str
-    first: str = ''
-    says: Tuple[str, ...] = ()
-    never: Tuple[str, ...] = ()
+    first: str
+    line: int = 0
+    refuted: Tuple[str, ...] = ()
+    ranks: Tuple[str, ...] = ()
 
 
 def watchdog(rank: int, number: int, operation: str = 'ALLREDUCE') -> str:
@@ -70,13 +72,15 @@ LOGS: Dict[str, LogKind] = {
         'rank 1 skipped the all_reduce of a metric',
         'MG454',
         watchdog(0, 812) + watchdog(2, 812) + watchdog(3, 812),
-        says=('rank 1',),
+        'rank-without-targets',
+        ranks=('rank 1',),
     ),
     'a rank broadcasts its buffers while others reduce': LogKind(
         'rank 0 called another collective',
         'MG454',
         watchdog(0, 55, 'BROADCAST') + watchdog(1, 55) + watchdog(2, 55),
-        says=('rank 0', 'BROADCAST'),
+        'rank-without-targets',
+        ranks=('rank 0', 'BROADCAST'),
     ),
     'a rank is a collective behind': LogKind(
         'rank 3 skipped one collective in validation',
@@ -84,7 +88,8 @@ LOGS: Dict[str, LogKind] = {
         ''.join(watchdog(r, 4021, '_ALLGATHER_BASE') + enqueued(r, 4021, 4021) for r in range(3))
         + watchdog(3, 4020, '_ALLGATHER_BASE')
         + enqueued(3, 4020, 4020),
-        says=('rank 3',),
+        'rank-without-targets',
+        ranks=('rank 3',),
     ),
     'gloo: a barrier names who is missing': LogKind(
         'rank 2 never came to the barrier',
@@ -92,43 +97,47 @@ LOGS: Dict[str, LogKind] = {
         'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    dist.monitored_barrier()\n'
         'RuntimeError: [../torch/csrc/distributed/c10d/ProcessGroupGloo.cpp:2721] Rank 2 failed to pass '
         'monitoredBarrier in 30000 ms\n',
-        says=('rank 2',),
+        'slow-rank',
+        ranks=('rank 2',),
     ),
     'unused on all ranks (rf-detr#1093)': LogKind(
         'parameters of the backbone that no loss reads, on every rank',
         'MG450',
         unused({0: '1 44 45', 1: '1 44 45'}),
-        'used on no rank',
+        'unused-everywhere',
+        5,
+        ('rank-without-targets',),
         ('on all ranks',),
     ),
     'unused on one rank (maskrcnn-benchmark#497)': LogKind(
         'a rank had no proposals for the mask head',
         'MG450',
         unused({1: '60 61 62 63'}, NAMES),
-        'drew images without any target',
-        ('roi_head.mask_head',),
+        'rank-without-targets',
+        5,
+        ranks=('roi_head.mask_head',),
     ),
     'GIoU in the first iteration': LogKind(
         'boxes of the annotations are corners',
         'MG445',
         'Traceback (most recent call last):\n  File "box_ops.py", line 54, in generalized_box_iou\n'
         '    assert (boxes2[:, 2:] >= boxes2[:, :2]).all()\nAssertionError\n',
-        'boxes of the annotations',
+        'box-format',
     ),
     'core dumps at random places (nnUNet#1098)': LogKind(
         'faulty memory',
         'MG469',
         'epoch 12\nSegmentation fault (core dumped)\nepoch 3\nfree(): invalid pointer\nAborted (core dumped)\n'
         'epoch 41\nSegmentation fault (core dumped)\n',
-        'memory',
-        ('memtest',),
+        'faulty-memory',
+        4,
     ),
     'a rate too high': LogKind(
         'loss of nan after growing',
         'MG443',
         '07/01 Iter 50 lr: 1.0e+00 loss: 84.2 grad_norm: 912\nIter 100 lr: 1.0e+00 loss: nan grad_norm: nan\n'
         'Loss is nan, stopping training\n',
-        'learning rate',
+        'diverged',
     ),
     'Dice of segmentation_models_pytorch makes one-hot of 255': LogKind(
         'the ignored label goes through one_hot',
@@ -137,7 +146,7 @@ LOGS: Dict[str, LogKind] = {
         '  File "/opt/lib/python3.10/site-packages/segmentation_models_pytorch/losses/dice.py", line 83, in forward\n'
         '    y_true = F.one_hot(y_true, num_classes)\n'
         'RuntimeError: Class values must be smaller than num_classes.\n',
-        says=('255',),
+        'void-one-hot',
     ),
     'MONAI makes one-hot of 255': LogKind(
         'the ignored label goes through one_hot; the labels are right',
@@ -152,7 +161,7 @@ LOGS: Dict[str, LogKind] = {
             '    labels = o.scatter_(dim=dim, index=labels.long(), value=1)',
             error='RuntimeError: index 255 is out of bounds for dimension 1 with size 6',
         ),
-        first='ignored',
+        'value-void',
     ),
     'the confusion matrix of mmdet, a list too short': LogKind(
         'the test set of the config names fewer classes than the annotations and results have',
@@ -165,7 +174,7 @@ LOGS: Dict[str, LogKind] = {
             '    confusion_matrix[gt_label, det_label] += 1',
             error='IndexError: index 7 is out of bounds for axis 1 with size 4',
         ),
-        first='class list of its own',
+        'script-classes',
     ),
     'GIoU of NaN in transformers': LogKind(
         'training diverged at a rate of 0.001',
@@ -179,8 +188,8 @@ LOGS: Dict[str, LogKind] = {
             error='ValueError: boxes1 must be in [x0, y0, x1, y1] (corner) format, but got tensor([[nan, nan, nan, '
             "nan],\n        [nan, nan, nan, nan]], device='cuda:0', grad_fn=<ViewBackward0>)",
         ),
-        'training diverged',
-        never=('renumber',),
+        'nan-predictions',
+        6,
     ),
     'background workers of nnU-Net': LogKind(
         'the memory of the machine ran out; batchgenerators says it last',
@@ -192,7 +201,6 @@ LOGS: Dict[str, LogKind] = {
             error='RuntimeError: One or more background workers are no longer alive. Exiting. Please check the print '
             'statements above for the actual error message',
         ),
-        'memory',
-        never=('renumber', 'num_classes='),
+        'host-memory',
     ),
 }

@@ -41,7 +41,9 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(mine: Path, tmp_path: Path, capsys: Any) -> None:
+def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(
+    mine: Path, tmp_path: Path, capsys: Any, snapshot: Any
+) -> None:
     out = tmp_path / 'guarded' / 'mine_guarded.py'
     assert main(['apply', str(mine), '-o', str(out)]) == 0
     text = out.read_text()
@@ -55,21 +57,16 @@ def test_a_config_of_ones_own_is_inherited_from_by_its_relative_path(mine: Path,
     assert mine.read_text() == MINE
     assert sorted(path.name for path in out.parent.iterdir()) == ['mine_guarded.py']
     said = capsys.readouterr().out
-    assert "+            dict(type='GuardInstanceLabels', num_classes=3)," in said
-    assert f'--- {mine}' in said
-    assert 'model.train_cfg.assigner.ignore_iof_thr: -1 -> 0.5' in said
-    assert '\x1b[' not in said  # no colours where nobody sees them
+    snapshot('apply', 'guards', said.replace(str(mine), 'mine.py'))
 
 
-def test_the_same_again_changes_nothing(mine: Path, tmp_path: Path, capsys: Any) -> None:
+def test_the_same_again_changes_nothing(mine: Path, tmp_path: Path) -> None:
     out, again = tmp_path / 'out.py', tmp_path / 'again.py'
     assert main(['apply', str(mine), '-o', str(out)]) == 0
     before = out.stat().st_mtime_ns
     assert main(['apply', str(mine), '-o', str(out)]) == 0
-    assert 'unchanged' in capsys.readouterr().out
     assert out.stat().st_mtime_ns == before
     assert main(['apply', str(out), '-o', str(again)]) == 0
-    assert 'is guarded already, nothing to change' in capsys.readouterr().out
     assert Config.fromfile(again).to_dict() == Config.fromfile(out).to_dict()
 
 
@@ -83,10 +80,10 @@ def test_a_shipped_file_is_inherited_from_by_its_framework(tmp_path: Path) -> No
     assert "dict(_base_.model.decode_head.loss_decode[1], type='GuardedOhemCrossEntropy')" in text
 
 
-def test_a_new_style_config_is_written_in_full(tmp_path: Path, capsys: Any) -> None:
+def test_a_new_style_config_is_written_in_full(tmp_path: Path) -> None:
     out, again = tmp_path / 'out.py', tmp_path / 'again.py'
     assert main(['apply', str(NEW_STYLE), '-o', str(out), '--quiet']) == 0
-    assert 'in full' in capsys.readouterr().out
+    assert '_base_' not in out.read_text()
     config, guarded = Config.fromfile(out), mmguard.guard_config(Config.fromfile(NEW_STYLE))
     assert config.to_dict() == guarded.to_dict()
     assert config.custom_hooks == [dict(type='mmguard.LabelGuardHook')]
@@ -94,49 +91,48 @@ def test_a_new_style_config_is_written_in_full(tmp_path: Path, capsys: Any) -> N
     assert Config.fromfile(again).to_dict() == config.to_dict()
 
 
-def test_what_is_there_is_not_overwritten_unless_reported(mine: Path, tmp_path: Path, capsys: Any) -> None:
+def test_what_is_there_is_not_overwritten_unless_forced(mine: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / 'out.py'
     out.write_text('# hours of work\n')
     assert main(['apply', str(mine), '-o', str(out)]) == 2
     assert out.read_text() == '# hours of work\n'
-    assert 'exists and says something else' in capsys.readouterr().err
+    assert str(out) in capsys.readouterr().err
     assert main(['apply', str(mine), '-o', str(out), '--force']) == 0
     assert 'GuardInstanceLabels' in out.read_text()
 
 
 @pytest.mark.parametrize('link', [False, True])
-def test_the_source_is_never_overwritten(mine: Path, tmp_path: Path, link: bool, capsys: Any) -> None:
+def test_the_source_is_never_overwritten(mine: Path, tmp_path: Path, link: bool) -> None:
     out = mine
     if link:
         out = tmp_path / 'link.py'
         out.symlink_to(mine)
     assert main(['apply', str(mine), '-o', str(out), '--force']) == 2
     assert mine.read_text() == MINE
-    assert 'is CONFIG itself' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'named'),
     [
-        ('model = dict(', 'cannot be loaded'),
-        ("_base_ = ['./missing.py']", 'cannot be loaded'),
+        ('model = dict(', 'SyntaxError'),
+        ("_base_ = ['./missing.py']", 'missing.py'),
         ('_base_ = []\nraise RuntimeError("mine")', 'mine'),
-        ('_base_ = []', 'has no `model`'),
+        ('_base_ = []', 'model'),
+        (None, 'source.py'),
     ],
 )
-def test_a_config_that_is_none_is_reported(text: str, said: str, tmp_path: Path, capsys: Any) -> None:
+def test_what_is_no_config_is_refused(text: Any, named: str, tmp_path: Path, capsys: Any) -> None:
     source, out = tmp_path / 'source.py', tmp_path / 'out.py'
-    source.write_text(text)
+    if text is not None:
+        source.write_text(text)
     assert main(['apply', str(source), '-o', str(out)]) == 2
-    assert said in capsys.readouterr().err
+    assert named in capsys.readouterr().err
     assert not out.exists()
 
 
-def test_names_that_cannot_be_are_reported(mine: Path, tmp_path: Path, capsys: Any) -> None:
-    assert main(['apply', str(tmp_path / 'no.py'), '-o', str(tmp_path / 'out.py')]) == 2
-    assert 'no such file' in capsys.readouterr().err
+def test_what_is_written_ends_with_py(mine: Path, tmp_path: Path, capsys: Any) -> None:
     assert main(['apply', str(mine), '-o', str(tmp_path / 'out.yaml')]) == 2
-    assert 'must end with .py' in capsys.readouterr().err
+    assert '.py' in capsys.readouterr().err
 
 
 def test_a_moved_pair_of_configs_still_loads(mine: Path, tmp_path: Path) -> None:
@@ -184,14 +180,14 @@ class Raises(ConfigRule):
     summary = why = advice = 'It raises.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        raise AssertionError('a rule was evaluated')
+        raise LookupError('a rule was evaluated')
         yield
 
 
 def test_without_an_edit_no_rule_is_evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, 'RULES', [Raises])
     out = tmp_path / 'out.py'
-    with pytest.raises(AssertionError, match='a rule was evaluated'):
+    with pytest.raises(LookupError):
         apply(PIDNET, out, edits=['safe'])
     assert apply(PIDNET, out) == 0
     assert out.is_file()

@@ -34,8 +34,6 @@ def official_file(name: str) -> Path:
     """File of a config that ships in a wheel: ``mmseg/pspnet/....py``."""
     framework, inner = name.split('/', 1)
     spec = importlib.util.find_spec(framework)
-    assert spec is not None
-    assert spec.origin is not None
     return Path(spec.origin).parent / '.mim' / 'configs' / inner
 
 

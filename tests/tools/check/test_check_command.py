@@ -14,8 +14,6 @@ from mmguard.findings.engine import chosen_rules
 
 pytest.importorskip('mmseg')
 
-WEIGHT = 'model.decode_head.loss_decode[0].class_weight'
-
 
 @pytest.fixture
 def wrong(tmp_path):
@@ -25,20 +23,11 @@ def wrong(tmp_path):
     return str(file)
 
 
-def test_clean(capsys):
+def test_clean(capsys, snapshot):
     assert main(['check', str(official_file(PSPNET))]) == 0
     out = capsys.readouterr().out
-    assert 'nothing found by' in out
     assert f'`mmguard scan {official_file(PSPNET)}`' in out
-
-
-def test_findings_name_place_value_and_what_to_write(wrong, capsys):
-    assert main(['check', wrong]) == 1
-    out = capsys.readouterr().out
-    assert 'MG201 error: FCNHead has 11 classes' in out
-    assert 'seen: model.auxiliary_head.num_classes = 11\n' in out
-    assert 'do: [1] Write `num_classes=19`' in out
-    assert out.endswith(f'{wrong}: 1 error\n')
+    snapshot('check', 'nothing found', out)
 
 
 def test_val_and_test_are_reported_together(tmp_path, capsys):
@@ -47,12 +36,10 @@ def test_val_and_test_are_reported_together(tmp_path, capsys):
         f'_base_ = [{str(official_file(PSPNET))!r}]\nval_evaluator = dict(ignore_index=19)\n'
         'test_evaluator = dict(ignore_index=19)\n'
     )
-    assert main(['check', str(file)]) == 1
-    out = capsys.readouterr().out
-    assert 'MG208 warning: ' in out
-    assert 'seen: val_evaluator.ignore_index and test_evaluator.ignore_index = 19\n' in out
-    assert out.count('MG208') == 1
-    assert out.endswith('1 warning\n')
+    assert main(['check', str(file), '--json', '-']) == 1
+    (finding,) = json.loads(capsys.readouterr().out)['findings']
+    assert (finding['code'], finding['severity'], finding['value']) == ('MG208', 'warning', 19)
+    assert finding['places'] == ['val_evaluator.ignore_index', 'test_evaluator.ignore_index']
 
 
 def test_select_ignore_and_all(tmp_path, capsys):
@@ -83,6 +70,7 @@ def test_json_to_a_file_and_to_standard_output(wrong, tmp_path, capsys):
     (finding,) = printed['findings']
     assert finding['places'] == ['model.auxiliary_head.num_classes']
     assert finding['value'] == 11
+    assert [edit['config'] for edit in finding['edits']] == [{'model.auxiliary_head.num_classes': 19}]
     assert printed['framework'] == 'mmseg'
     assert 'MG201' in printed['rules']
     assert {code for code in printed['rules'] if not code.startswith('MG2')} == {'MG160', 'MG162'}
@@ -113,17 +101,17 @@ def test_what_cannot_be_read_is_code_2(text, said, tmp_path, capsys):
 def test_a_config_that_ships_is_named_in_either_stack(capsys):
     assert main(['check', 'mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py']) == 0
     assert main(['check', 'mmseg::pspnet/no_such.py']) == 2
-    assert 'mmseg ships no such config' in capsys.readouterr().err
+    assert 'pspnet/no_such.py' in capsys.readouterr().err
     assert main(['check', 'no_such_package::pspnet/pspnet.py']) == 2
-    assert 'no_such_package is not installed' in capsys.readouterr().err
+    assert 'no_such_package' in capsys.readouterr().err
 
 
 def test_other_misuse_is_code_2(wrong, tmp_path, capsys):
     assert main(['check', wrong, '--select', 'MG999']) == 2
-    assert 'no rule has the code MG999' in capsys.readouterr().err
+    assert 'MG999' in capsys.readouterr().err
     (tmp_path / 'file').write_text('mine')
     assert main(['check', wrong, '--json', str(tmp_path / 'file' / 'found.json')]) == 2
-    assert 'cannot be written' in capsys.readouterr().err
+    assert str(tmp_path / 'file') in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -146,9 +134,9 @@ def test_custom_imports_of_the_working_directory_are_honoured(tmp_path):
     done = run(command, folder=str(tmp_path))
     assert done.returncode == 1, done.output
     record = json.loads((tmp_path / 'found.json').read_text())
-    messages = [finding['cause'] for finding in record['findings'] if finding['code'] == 'MG201']
-    assert len(messages) == 2
-    assert 'the data set 2: train_dataloader.dataset (Polyps.METAINFO)' in messages[0]
+    findings = [finding for finding in record['findings'] if finding['code'] == 'MG201']
+    assert [finding['value'] for finding in findings] == [19, 19]
+    assert {value for finding in findings for edit in finding['edits'] for value in edit['config'].values()} >= {2}
     assert 'no_such_module' in record['notes'][0]
 
 
@@ -175,9 +163,11 @@ def test_the_pure_python_style(tmp_path, capsys):
     assert plain in official
     file = tmp_path / 'mine.py'
     file.write_text(official.replace(plain, f'{plain}, avg_non_ignore=True, class_weight=[1.0] * 18'))
-    assert main(['check', str(file)]) == 1
-    out = capsys.readouterr().out
-    assert 'MG207 error: 18 weights' in out
-    assert 'seen: model.decode_head.loss_decode.class_weight = [1.0, ..., 1.0] (18 entries)' in out
-    assert 'MG214 error' in out
-    assert out.index('MG207') < out.index('MG214')
+    assert main(['check', str(file), '--json', '-']) == 1
+    findings = json.loads(capsys.readouterr().out)['findings']
+    assert [(finding['code'], finding['severity']) for finding in findings[:2]] == [
+        ('MG207', 'error'),
+        ('MG214', 'error'),
+    ]
+    assert findings[0]['places'] == ['model.decode_head.loss_decode.class_weight']
+    assert findings[0]['value'] == [1.0] * 18

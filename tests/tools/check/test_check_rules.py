@@ -33,21 +33,24 @@ pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
 
 TRAIN = 'train_dataloader.dataset'
+HEAD, ROI = 'model.decode_head', 'model.roi_head'
 EYE = [1.0] * 19
 SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
-SOME_OF_ADE = dict(classes=('sky', 'wall'))
 #: Seen where labels are known, too: a scan's situations hold its cases.
 WITH_LABELS = ['MG243']
 
 
 class Case(NamedTuple):
-    """One change, what it must bring out and where."""
+    """One change and what it must bring out; the places are those of the change, unless ``paths`` names others."""
 
     code: str
     base: str
     change: Dict[str, Any]
-    paths: Tuple[str, ...]
-    advice: str
+    paths: Tuple[str, ...] = ()
+
+    @property
+    def places(self) -> Tuple[str, ...]:
+        return self.paths or tuple(self.change)
 
 
 def names(count: int) -> Tuple[str, ...]:
@@ -77,70 +80,31 @@ GUARDED_EVERYWHERE = {
 SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
 
 CASES = [
-    Case('MG201', PSPNET, {'model.decode_head.num_classes': 20}, ('model.decode_head.num_classes',), 'num_classes=19'),
-    Case('MG201', PSPNET, {AUXILIARY: 11}, (AUXILIARY,), 'num_classes=19'),
-    Case(
-        'MG201',
-        CASCADE,
-        {'model.roi_head.bbox_head[1].num_classes': 20},
-        ('model.roi_head.bbox_head[1].num_classes',),
-        'num_classes=80',
-    ),
-    Case(
-        'MG201',
-        CASCADE,
-        {'model.roi_head.mask_head.num_classes': 20},
-        ('model.roi_head.mask_head.num_classes',),
-        'num_classes=80',
-    ),
+    Case('MG201', PSPNET, {f'{HEAD}.num_classes': 20}),
+    Case('MG201', PSPNET, {AUXILIARY: 11}),
+    Case('MG201', CASCADE, {f'{ROI}.bbox_head[1].num_classes': 20}),
+    Case('MG201', CASCADE, {f'{ROI}.mask_head.num_classes': 20}),
     Case(
         'MG201',
         INSTANCES,
         {f'{split}_dataloader.dataset.metainfo': dict(classes=names(10)) for split in ('train', 'val', 'test')},
         ('model.panoptic_head.num_things_classes', 'model.panoptic_fusion_head.num_things_classes'),
-        'num_things_classes=10',
     ),
-    Case(
-        'MG201',
-        PANOPTIC,
-        {'model.panoptic_fusion_head.num_stuff_classes': 50},
-        ('model.panoptic_fusion_head.num_stuff_classes',),
-        'num_stuff_classes=53',
-    ),
-    Case(
-        'MG201',
-        PANOPTIC_FPN,
-        {'model.semantic_head.num_things_classes': 79},
-        ('model.semantic_head.num_things_classes',),
-        'num_things_classes=80',
-    ),
-    Case(
-        'MG202',
-        FASTER_RCNN_VOC,
-        {'model.roi_head.bbox_head.num_classes': 21},
-        ('model.roi_head.bbox_head.num_classes',),
-        'num_classes=20',
-    ),
-    Case(
-        'MG203',
-        FASTER_RCNN_CITYSCAPES,
-        {f'{TRAIN}.metainfo': dict(classes=('person',))},
-        (f'{TRAIN}.metainfo',),
-        f'{TRAIN}.dataset.metainfo',
-    ),
+    Case('MG201', PANOPTIC, {'model.panoptic_fusion_head.num_stuff_classes': 50}),
+    Case('MG201', PANOPTIC_FPN, {'model.semantic_head.num_things_classes': 79}),
+    Case('MG202', FASTER_RCNN_VOC, {f'{ROI}.bbox_head.num_classes': 21}),
+    Case('MG203', FASTER_RCNN_CITYSCAPES, {f'{TRAIN}.metainfo': dict(classes=('person',))}),
     Case(
         'MG204',
         RETINANET,
         {f'{TRAIN}.metainfo': dict(classes=('cat', 'dog')), 'model.bbox_head.num_classes': 2},
         tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test')),
-        'same metainfo',
     ),
-    Case(  # a type made of another, which the other splits still have
+    Case(
         'MG204',
         RETINANET,
         {f'{TRAIN}.type': 'CityscapesDataset', 'model.bbox_head.num_classes': 8},
         tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test')),
-        'same metainfo',
     ),
     Case(
         'MG204',
@@ -152,29 +116,12 @@ CASES = [
             'model.bbox_head.num_classes': 2,
         },
         ('val_dataloader.dataset.metainfo.classes',),
-        'one order',
     ),
+    Case('MG205', RETINANET, {f'{TRAIN}.metainfo': dict(classes='person')}, (f'{TRAIN}.metainfo.classes',)),
+    Case('MG205', RETINANET, {f'{TRAIN}.metainfo': dict(CLASSES=('person',))}, (f'{TRAIN}.metainfo.CLASSES',)),
+    Case('MG205', RETINANET, {f'{TRAIN}.classes': ('person',)}),
     Case(
-        'MG205',
-        RETINANET,
-        {f'{TRAIN}.metainfo': dict(classes='person')},
-        (f'{TRAIN}.metainfo.classes',),
-        "classes=('person',)",
-    ),
-    Case(
-        'MG205',
-        RETINANET,
-        {f'{TRAIN}.metainfo': dict(CLASSES=('person',))},
-        (f'{TRAIN}.metainfo.CLASSES',),
-        'small letters',
-    ),
-    Case('MG205', RETINANET, {f'{TRAIN}.classes': ('person',)}, (f'{TRAIN}.classes',), 'metainfo=dict'),
-    Case(
-        'MG205',
-        RETINANET,
-        {f'{TRAIN}.metainfo': dict(classes=(*names(79), 'class3'))},
-        (f'{TRAIN}.metainfo.classes',),
-        'once',
+        'MG205', RETINANET, {f'{TRAIN}.metainfo': dict(classes=(*names(79), 'class3'))}, (f'{TRAIN}.metainfo.classes',)
     ),
     Case(
         'MG205',
@@ -185,98 +132,34 @@ CASES = [
             )
         },
         (f'{TRAIN}.metainfo.palette',),
-        '2 colours',
     ),
-    Case(
-        'MG206',
-        PSPNET,
-        {f'{TRAIN}.metainfo': dict(classes=('polyp', 'rest'))},
-        (f'{TRAIN}.metainfo.classes',),
-        'BaseSegDataset',
-    ),
-    Case(
-        'MG207',
-        PIDNET,
-        {'model.decode_head.loss_decode[0].class_weight': EYE[:-1]},
-        ('model.decode_head.loss_decode[0].class_weight',),
-        '19 weights',
-    ),
-    Case(
-        'MG207',
-        SEG_MASK2FORMER,
-        {'model.decode_head.loss_cls.class_weight': EYE},
-        ('model.decode_head.loss_cls.class_weight',),
-        '20 weights',
-    ),
-    Case(
-        'MG207',
-        INSTANCES,
-        {'model.panoptic_head.loss_cls.class_weight': [1.0] * 80},
-        ('model.panoptic_head.loss_cls.class_weight',),
-        '81 weights',
-    ),
-    Case(
-        'MG207',
-        FASTER_RCNN,
-        {'model.roi_head.bbox_head.loss_cls.class_weight': [1.0] * 80},
-        ('model.roi_head.bbox_head.loss_cls.class_weight',),
-        '81 weights',
-    ),
-    Case(
-        'MG208',
-        PSPNET,
-        {'model.data_preprocessor.seg_pad_val': 0},
-        ('model.data_preprocessor.seg_pad_val',),
-        'seg_pad_val=255',
-    ),
-    Case(
-        'MG208',
-        PSPNET,
-        {'val_evaluator.ignore_index': 19},
-        ('val_evaluator.ignore_index',),
-        'ignore_index=255',
-    ),
+    Case('MG206', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('polyp', 'rest'))}, (f'{TRAIN}.metainfo.classes',)),
+    Case('MG207', PIDNET, {f'{HEAD}.loss_decode[0].class_weight': EYE[:-1]}),
+    Case('MG207', SEG_MASK2FORMER, {f'{HEAD}.loss_cls.class_weight': EYE}),
+    Case('MG207', INSTANCES, {'model.panoptic_head.loss_cls.class_weight': [1.0] * 80}),
+    Case('MG207', FASTER_RCNN, {f'{ROI}.bbox_head.loss_cls.class_weight': [1.0] * 80}),
+    Case('MG208', PSPNET, {'model.data_preprocessor.seg_pad_val': 0}),
+    Case('MG208', PSPNET, {'val_evaluator.ignore_index': 19}),
     Case(
         'MG208',
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, dict(type='RandomRotate', prob=1.0, degree=10, seg_pad_val=99), pack()]},
         (f'{TRAIN}.pipeline[2].seg_pad_val',),
-        'seg_pad_val=255',
     ),
     Case(
         'MG208',
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, dict(type='Pad', size=(9, 9), pad_val=dict(img=0, seg=0)), pack()]},
         (f'{TRAIN}.pipeline[2].pad_val.seg',),
-        'seg=255',
     ),
-    Case(
-        'MG208',
-        PIDNET,
-        {'model.decode_head.loss_decode[1].ignore_label': 19},
-        ('model.decode_head.loss_decode[1].ignore_label',),
-        'ignore_label=255',
-    ),
-    Case(
-        'MG209',
-        PSPNET,
-        {'model.decode_head.ignore_index': 0},
-        ('model.decode_head.ignore_index',),
-        'ignore_index=255',
-    ),
-    Case(
-        'MG210',
-        PSPNET,
-        {f'{TRAIN}.pipeline[1].reduce_zero_label': True},
-        (f'{TRAIN}.pipeline[1].reduce_zero_label',),
-        'data set',
-    ),
+    Case('MG208', PIDNET, {f'{HEAD}.loss_decode[1].ignore_label': 19}),
+    Case('MG209', PSPNET, {f'{HEAD}.ignore_index': 0}),
+    Case('MG210', PSPNET, {f'{TRAIN}.pipeline[1].reduce_zero_label': True}),
     Case(
         'MG210',
         ADE20K,
         {'val_dataloader.dataset.reduce_zero_label': False, 'val_dataloader.dataset.pipeline': [*LOAD, pack()]},
         ('val_dataloader.dataset.reduce_zero_label',),
-        'every split',
     ),
     Case(
         'MG211',
@@ -290,32 +173,21 @@ CASES = [
             )
         },
         (f'{TRAIN}.reduce_zero_label',),
-        'reduce_zero_label=False',
     ),
-    Case(
-        'MG232', ADE20K, {f'{TRAIN}.metainfo': dict(classes=('sky', 'wall'))}, (f'{TRAIN}.reduce_zero_label',), 'trace'
-    ),
+    Case('MG232', ADE20K, {f'{TRAIN}.metainfo': dict(classes=('sky', 'wall'))}, (f'{TRAIN}.reduce_zero_label',)),
     Case(
         'MG212',
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(label_map={7: 0, 33: 19})]},
         (f'{TRAIN}.pipeline[3].label_map',),
-        'to 255',
     ),
-    Case(
-        'MG212',
-        PSPNET,
-        {f'{TRAIN}.metainfo': dict(label_map={7: 0})},
-        (f'{TRAIN}.metainfo.label_map',),
-        'GuardSegLabels',
-    ),
-    Case('MG212', PSPNET, {f'{TRAIN}.label_map': {7: 0}}, (f'{TRAIN}.label_map',), 'GuardSegLabels'),
+    Case('MG212', PSPNET, {f'{TRAIN}.metainfo': dict(label_map={7: 0})}, (f'{TRAIN}.metainfo.label_map',)),
+    Case('MG212', PSPNET, {f'{TRAIN}.label_map': {7: 0}}),
     Case(
         'MG212',
         PSPNET,
         {f'{TRAIN}.pipeline': [LOAD[0], {**LOAD[1], 'label_map': {7: 0}}, pack()]},
         (f'{TRAIN}.pipeline[1].label_map',),
-        'GuardSegLabels',
     ),
     Case(
         'MG213',
@@ -328,178 +200,99 @@ CASES = [
             ]
         },
         (f'{TRAIN}.pipeline[2].transforms[0].mask_interpolation',),
-        'mask_interpolation=0',
     ),
+    Case('MG214', PSPNET, {f'{HEAD}.loss_decode.class_weight': EYE}),
     Case(
         'MG214',
         PSPNET,
-        {'model.decode_head.loss_decode.class_weight': EYE},
-        ('model.decode_head.loss_decode.class_weight',),
-        'GuardedCrossEntropyLoss',
+        {f'{HEAD}.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, avg_non_ignore=True)},
+        (f'{HEAD}.loss_decode.class_weight',),
     ),
-    Case(
-        'MG214',
-        PSPNET,
-        {'model.decode_head.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, avg_non_ignore=True)},
-        ('model.decode_head.loss_decode.class_weight',),
-        'GuardedCrossEntropyLoss',
-    ),
-    Case(
-        'MG215',
-        PSPNET,
-        {'model.decode_head.num_classes': 2, 'model.decode_head.out_channels': 1},
-        ('model.decode_head.out_channels',),
-        'use_sigmoid=True',
-    ),
+    Case('MG215', PSPNET, {f'{HEAD}.num_classes': 2, f'{HEAD}.out_channels': 1}, (f'{HEAD}.out_channels',)),
     Case(
         'MG216',
         PSPNET,
-        {'model.decode_head.loss_decode.class_weight': EYE, 'model.decode_head.ignore_index': -1},
-        ('model.decode_head.ignore_index',),
-        'ignore_index=255',
+        {f'{HEAD}.loss_decode.class_weight': EYE, f'{HEAD}.ignore_index': -1},
+        (f'{HEAD}.ignore_index',),
     ),
-    Case(
-        'MG218',
-        PIDNET,
-        {},
-        ('model.decode_head.loss_decode[1].type', 'model.decode_head.loss_decode[3].type'),
-        'GuardedOhemCrossEntropy',
-    ),
-    Case(
-        'MG219',
-        OHEM,
-        {'model.decode_head.sampler': dict(type='OHEMPixelSampler', thresh=0.7)},
-        ('model.decode_head.sampler.type',),
-        'GuardSegLabels',
-    ),
-    Case('MG219', DINO, {}, ('model.bbox_head.type',), 'GuardInstanceLabels'),
-    Case(
-        'MG220',
-        PSPNET,
-        {},
-        ('model.decode_head.loss_decode.type', 'model.auxiliary_head.loss_decode.type'),
-        'GuardedCrossEntropyLoss',
-    ),
-    Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',), "type='GuardedFocalLoss'"),
-    Case('MG221', DINO, {}, (f'{TRAIN}.filter_cfg',), 'filter_empty_gt=True'),
-    Case(
-        'MG222',
-        RETINANET,
-        {f'{TRAIN}.pipeline': GUARD_DET},
-        ('model.train_cfg.assigner.ignore_iof_thr',),
-        'ignore_iof_thr=0.5',
-    ),
-    Case('MG222', DINO, {f'{TRAIN}.pipeline': GUARD_DET}, ('model.train_cfg.assigner.type',), "on_invalid='drop'"),
-    Case(
-        'MG223',
-        PSPNET,
-        {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack()]},
-        (f'{TRAIN}.pipeline[3].meta_keys',),
-        "'label_guard'",
-    ),
+    Case('MG218', PIDNET, {}, (f'{HEAD}.loss_decode[1].type', f'{HEAD}.loss_decode[3].type')),
+    Case('MG219', OHEM, {f'{HEAD}.sampler': dict(type='OHEMPixelSampler', thresh=0.7)}, (f'{HEAD}.sampler.type',)),
+    Case('MG219', DINO, {}, ('model.bbox_head.type',)),
+    Case('MG220', PSPNET, {}, (f'{HEAD}.loss_decode.type', 'model.auxiliary_head.loss_decode.type')),
+    Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',)),
+    Case('MG221', DINO, {}, (f'{TRAIN}.filter_cfg',)),
+    Case('MG222', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}, ('model.train_cfg.assigner.ignore_iof_thr',)),
+    Case('MG222', DINO, {f'{TRAIN}.pipeline': GUARD_DET}, ('model.train_cfg.assigner.type',)),
+    Case('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack()]}, (f'{TRAIN}.pipeline[3].meta_keys',)),
     Case(
         'MG250',
         PSPNET,
-        {'model.decode_head.loss_decode.type': 'GuardCrossEntropyLoss', 'custom_imports': OURS},
-        ('model.decode_head.loss_decode.type',),
-        'GuardedCrossEntropyLoss',
+        {f'{HEAD}.loss_decode.type': 'GuardCrossEntropyLoss', 'custom_imports': OURS},
+        (f'{HEAD}.loss_decode.type',),
     ),
-    Case('MG251', PSPNET, {f'{TRAIN}.pipeline': [seg_guard(), *LOAD, pack()]}, (f'{TRAIN}.pipeline[0]',), 'after'),
-    Case('MG252', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}, ('custom_hooks',), 'LabelGuardHook'),
-    Case('MG253', RTMDET, {'custom_hooks': [HOOK]}, ('custom_hooks',), 'PipelineSwitchHook'),
-    Case('MG254', FASTER_RCNN_VOC, {f'{TRAIN}.pipeline': GUARD_DET}, (f'{TRAIN}.pipeline',), 'datasets[0].pipeline'),
+    Case('MG251', PSPNET, {f'{TRAIN}.pipeline': [seg_guard(), *LOAD, pack()]}, (f'{TRAIN}.pipeline[0]',)),
+    Case('MG252', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}, ('custom_hooks',)),
+    Case('MG253', RTMDET, {'custom_hooks': [HOOK]}),
+    Case('MG254', FASTER_RCNN_VOC, {f'{TRAIN}.pipeline': GUARD_DET}),
     Case(
         'MG225',
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=150)]},
         (f'{TRAIN}.pipeline[3].num_classes',),
-        'num_classes=19',
     ),
     Case(
         'MG240',
         PSPNET,
         {
-            'model.decode_head.num_classes': 2,
-            'model.decode_head.out_channels': 1,
-            'model.decode_head.sampler': SAMPLER,
-            'model.decode_head.loss_decode.use_sigmoid': True,
+            f'{HEAD}.num_classes': 2,
+            f'{HEAD}.out_channels': 1,
+            f'{HEAD}.sampler': SAMPLER,
+            f'{HEAD}.loss_decode.use_sigmoid': True,
         },
-        ('model.decode_head.sampler.thresh',),
-        'Take the sampler out',
+        (f'{HEAD}.sampler.thresh',),
     ),
-    Case(
-        'MG226',
-        PSPNET,
-        {'model.decode_head.in_index': 2, 'model.auxiliary_head.in_index': 1},
-        ('find_unused_parameters',),
-        'find_unused_parameters=True',
-    ),
-    Case(
-        'MG227',
-        RETINANET,
-        {'data': dict(train=dict(type='CocoDataset', classes=('person',)))},
-        ('data.train',),
-        'train_dataloader',
-    ),
-    Case(
-        'MG228',
-        SEESAW,
-        {'model.roi_head.bbox_head.loss_cls.num_classes': 80},
-        ('model.roi_head.bbox_head.loss_cls.num_classes',),
-        'num_classes=1203',
-    ),
-    Case(
-        'MG229',
-        RETINANET,
-        {'val_dataloader.dataset.ann_file': 'mine/val.json'},
-        ('val_evaluator.ann_file',),
-        "ann_file='data/coco/mine/val.json'",
-    ),
+    Case('MG226', PSPNET, {f'{HEAD}.in_index': 2, 'model.auxiliary_head.in_index': 1}, ('find_unused_parameters',)),
+    Case('MG227', RETINANET, {'data': dict(train=dict(type='CocoDataset', classes=('person',)))}, ('data.train',)),
+    Case('MG228', SEESAW, {f'{ROI}.bbox_head.loss_cls.num_classes': 80}),
+    Case('MG229', RETINANET, {'val_dataloader.dataset.ann_file': 'mine/val.json'}, ('val_evaluator.ann_file',)),
     Case(
         'MG229',
         FASTER_RCNN_VOC,
         {'val_dataloader.dataset.metainfo': dict(classes=('crack', 'rust'))},
         ('val_dataloader.dataset.data_prefix.sub_data_root',),
-        "type='XMLDataset'",
     ),
     Case(
         'MG230',
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], 'test_evaluator': None},
         ('val_dataloader.dataset.pipeline',),
-        'GuardSegLabels',
     ),
     Case(
         'MG230',
         PSPNET,
-        {'model.decode_head.loss_decode.type': 'GuardedCrossEntropyLoss'},
+        {f'{HEAD}.loss_decode.type': 'GuardedCrossEntropyLoss'},
         ('val_dataloader.dataset.pipeline', 'test_dataloader.dataset.pipeline'),
-        'GuardSegLabels',
     ),
     Case(
         'MG230',
         FASTER_RCNN_VOC,
         {f'{TRAIN}.dataset.datasets[0].pipeline': [*LOAD, dict(type='PackDetInputs'), GUARD]},
         ('val_dataloader.dataset.pipeline', 'test_dataloader.dataset.pipeline'),
-        'GuardInstanceLabels',
     ),
-    Case(
-        'MG231', PSPNET, {'model.decode_head.num_classes': '19'}, ('model.decode_head.num_classes',), 'num_classes=19'
-    ),
-    Case('MG231', RETINANET, {'model.bbox_head.num_classes': 80.0}, ('model.bbox_head.num_classes',), 'num_classes=80'),
+    Case('MG231', PSPNET, {f'{HEAD}.num_classes': '19'}),
+    Case('MG231', RETINANET, {'model.bbox_head.num_classes': 80.0}),
     Case(
         'MG245',
         RETINANET,
         {f'{TRAIN}.pipeline': [dict(type='LoadAnnotations', with_bbox=True, with_seg=True)]},
         (f'{TRAIN}.pipeline[0].with_seg',),
-        'data_prefix=dict(img=..., seg=...)',
     ),
 ]
 
 #: What is right, or no label's affair, and looks like the mistake.
 SILENT = [
     ('MG201', PSPNET, {'model.auxiliary_head': dict(type='STDCHead', num_classes=2)}),
-    ('MG201', CASCADE, {'model.roi_head.mask_head.num_classes': 1, 'model.roi_head.mask_head.class_agnostic': True}),
+    ('MG201', CASCADE, {f'{ROI}.mask_head.num_classes': 1, f'{ROI}.mask_head.class_agnostic': True}),
     ('MG201', FASTER_RCNN, {'model.rpn_head.num_classes': 1}),
     ('MG201', PANOPTIC_FPN, {f'{TRAIN}.metainfo': dict(classes=names(80), thing_classes=(), stuff_classes=())}),
     ('MG201', FASTER_RCNN, {f'{TRAIN}.metainfo': dict(classes=())}),  # mmdet then takes those of the file
@@ -509,10 +302,10 @@ SILENT = [
     ('MG204', 'mmdet/glip/odinw/glip_atss_swin-t_a_fpn_dyhead_pretrain_odinw13.py', {}),
     ('MG205', RETINANET, {f'{TRAIN}.metainfo': dict(classes=('person',))}),
     ('MG206', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('road', 'car'))}),
-    ('MG207', FASTER_RCNN, {'model.roi_head.bbox_head.loss_cls.class_weight': [1.0] * 81}),
-    ('MG207', PSPNET, {'model.decode_head.out_channels': 1, 'model.decode_head.loss_decode.class_weight': EYE}),
-    ('MG208', PSPNET, {'model.decode_head.ignore_index': None, 'val_evaluator.ignore_index': 0}),
-    ('MG209', PSPNET, {'model.decode_head.ignore_index': 19}),
+    ('MG207', FASTER_RCNN, {f'{ROI}.bbox_head.loss_cls.class_weight': [1.0] * 81}),
+    ('MG207', PSPNET, {f'{HEAD}.out_channels': 1, f'{HEAD}.loss_decode.class_weight': EYE}),
+    ('MG208', PSPNET, {f'{HEAD}.ignore_index': None, 'val_evaluator.ignore_index': 0}),
+    ('MG209', PSPNET, {f'{HEAD}.ignore_index': 19}),
     ('MG210', ADE20K, {f'{TRAIN}.pipeline[1].reduce_zero_label': True}),
     ('MG232', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('car', 'road'))}),
     ('MG211', 'mmseg/pspnet/pspnet_r50-d8_4xb4-80k_loveda-512x512.py', {}),
@@ -522,27 +315,15 @@ SILENT = [
         PSPNET,
         {f'{TRAIN}.pipeline': [*LOAD, dict(type='Albu', transforms=[dict(type='Resize', interpolation=1)]), pack()]},
     ),
-    ('MG214', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedCrossEntropyLoss', class_weight=EYE)}),
-    ('MG214', PSPNET, {'model.decode_head.loss_decode': dict(type='OhemCrossEntropy', class_weight=EYE)}),
-    (
-        'MG214',
-        PSPNET,
-        {'model.decode_head.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)},
-    ),
-    ('MG214', PSPNET, {'model.decode_head.loss_decode.class_weight': EYE, 'model.decode_head.ignore_index': -1}),
+    ('MG214', PSPNET, {f'{HEAD}.loss_decode': dict(type='GuardedCrossEntropyLoss', class_weight=EYE)}),
+    ('MG214', PSPNET, {f'{HEAD}.loss_decode': dict(type='OhemCrossEntropy', class_weight=EYE)}),
+    ('MG214', PSPNET, {f'{HEAD}.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)}),
+    ('MG214', PSPNET, {f'{HEAD}.loss_decode.class_weight': EYE, f'{HEAD}.ignore_index': -1}),
     ('MG214', 'mmseg/san/san-vit-b16_coco-stuff164k-640x640.py', {}),
-    (
-        'MG215',
-        PSPNET,
-        {
-            'model.decode_head.out_channels': 1,
-            'model.decode_head.num_classes': 2,
-            'model.decode_head.loss_decode.use_sigmoid': True,
-        },
-    ),
-    ('MG216', PSPNET, {'model.decode_head.ignore_index': -1}),
-    ('MG218', PSPNET, {'model.decode_head.loss_decode': dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy'))}),
-    ('MG219', OHEM, {'model.decode_head.sampler': dict(type='OHEMPixelSampler', min_kept=9)}),
+    ('MG215', PSPNET, {f'{HEAD}.out_channels': 1, f'{HEAD}.num_classes': 2, f'{HEAD}.loss_decode.use_sigmoid': True}),
+    ('MG216', PSPNET, {f'{HEAD}.ignore_index': -1}),
+    ('MG218', PSPNET, {f'{HEAD}.loss_decode': dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy'))}),
+    ('MG219', OHEM, {f'{HEAD}.sampler': dict(type='OHEMPixelSampler', min_kept=9)}),
     ('MG219', DINO, {f'{TRAIN}.pipeline': GUARD_DET}),
     ('MG220', INSTANCES, {'model.panoptic_head.loss_cls.type': 'GuardedCrossEntropyLoss'}),
     ('MG221', DINO, {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=True)}),
@@ -562,8 +343,8 @@ SILENT = [
     ('MG253', RTMDET, {}),
     ('MG253', PSPNET, {'custom_hooks': [HOOK]}),
     ('MG254', FASTER_RCNN_VOC, {}),
-    ('MG240', PSPNET, {'model.decode_head.sampler': SAMPLER}),
-    ('MG226', PSPNET, {'model.decode_head.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
+    ('MG240', PSPNET, {f'{HEAD}.sampler': SAMPLER}),
+    ('MG226', PSPNET, {f'{HEAD}.in_index': 2, 'find_unused_parameters': True, AUXILIARY: 19}),
     ('MG227', RETINANET, {}),
     ('MG228', SEESAW, {}),
     ('MG229', PANOPTIC, {}),
@@ -582,7 +363,7 @@ SILENT = [
     ('MG230', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),  # CocoMetric opens the annotation file itself
     ('MG230', PSPNET, {**GUARDED_EVERYWHERE}),
     ('MG230', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], **SUBMISSION}),
-    ('MG231', PSPNET, {'custom_hooks': [object()], 'model.decode_head.num_classes': None}),
+    ('MG231', PSPNET, {'custom_hooks': [object()], f'{HEAD}.num_classes': None}),
     ('MG245', RETINANET, {f'{TRAIN}.pipeline': [dict(type='LoadAnnotations', with_bbox=True)]}),
 ]
 
@@ -600,17 +381,16 @@ def by_code(code: str) -> Any:
     return next(rule for rule in RULES if rule.code == code)
 
 
-@pytest.mark.parametrize('case', HERE, ids=lambda case: f'{case.code}-{case.paths[0]}')
-def test_it_speaks_at_the_place_and_says_what_to_write(case):
+@pytest.mark.parametrize('case', HERE, ids=lambda case: f'{case.code}-{case.places[0]}')
+def test_it_speaks_at_the_place(case):
     found = diagnose(config=changed(case.base, case.change), rules=[by_code(case.code)])
-    assert tuple(place for finding in found for place in finding.places) == case.paths
-    assert all(case.advice in finding.advice for finding in found)
-    assert all(finding.evidence and finding.cause for finding in found)
+    assert tuple(place for finding in found for place in finding.places) == case.places
 
 
-@pytest.mark.parametrize(('code', 'base'), sorted({(case.code, case.base) for case in CASES if case.change}))
-def test_without_the_change_it_is_silent(code, base):
-    assert diagnose(config=changed(base, {}), rules=[by_code(code)]) == []
+@pytest.mark.parametrize('base', sorted({case.base for case in CASES if case.change}))
+def test_without_the_change_all_are_silent(base):
+    rules = [by_code(code) for code in sorted({case.code for case in CASES if case.base == base and case.change})]
+    assert diagnose(config=changed(base, {}), rules=rules) == []
 
 
 @pytest.mark.skipif(not IS_ONEDL, reason='of the onedl fork')

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, List, Optional
 
 import pytest
 
@@ -55,51 +55,57 @@ def test_what_is_in_order_gets_no_advice() -> None:
     assert len(lines) == 16
 
 
+OPS = "mmcv's compiled ops"
+
+
 @pytest.mark.parametrize(
-    ('more', 'name', 'level', 'words'),
+    ('more', 'name', 'level', 'code', 'installed'),
     [
-        (dict(versions={'mmcv': '2.2.0'}), 'mmcv for mmdet', ERROR, 'mim install "mmcv>=2.0.0rc4,<2.2.0"'),
-        (dict(versions={'mmcv': '2.0.0rc3'}), 'mmcv for mmseg', ERROR, 'pip uninstall -y mmcv'),
-        (dict(versions={'mmcv': None, 'mmcv-full': '1.7.1'}), 'mmcv', ERROR, 'mmcv 1 belongs to'),
-        (dict(versions={'mmcv': None, 'mmcv-lite': '2.1.0'}, ops=False), "mmcv's compiled ops", ERROR, 'mmcv-lite has'),
-        (dict(ops=False, missing=['mmdet']), "mmcv's compiled ops", WARNING, 'no mmcv/_ext'),
+        (dict(versions={'mmcv': '2.2.0'}), 'mmcv for mmdet', ERROR, 'MG508', ['mmcv']),
+        (dict(versions={'mmcv': '2.0.0rc3'}), 'mmcv for mmseg', ERROR, 'MG508', ['mmcv']),
+        (dict(versions={'mmcv': None, 'mmcv-full': '1.7.1'}), 'mmcv', ERROR, 'MG508', ['mmcv']),
+        (dict(versions={'mmcv': None, 'mmcv-lite': '2.1.0'}, ops=False), OPS, ERROR, 'MG509', ['mmcv']),
+        (dict(ops=False, missing=['mmdet']), OPS, WARNING, 'MG509', ['mmcv']),
+        (dict(errors={'mmcv.ops': 'ImportError: undefined symbol'}), OPS, ERROR, 'MG509', ['mmcv']),
+        (dict(versions={'numpy': '2.0.1'}), 'numpy', ERROR, 'MG507', ['numpy']),
+        (dict(versions={'numpy': '2.0.1', 'torch': '2.3'}), 'numpy', ERROR, 'MG507', ['numpy']),
         (
-            dict(errors={'mmcv.ops': 'ImportError: undefined symbol'}),
-            "mmcv's compiled ops",
-            ERROR,
-            'another torch than',
+            dict(errors={'cv2': 'ImportError: libGL.so.1'}),
+            *('cv2 (opencv-python)', ERROR, 'MG506', ['opencv-python-headless']),
         ),
-        (dict(versions={'numpy': '2.0.1'}), 'numpy', ERROR, 'numpy<2'),
-        (dict(versions={'numpy': '2.0.1', 'torch': '2.3'}), 'numpy', ERROR, 'OpenCV up to 4.10.0.82'),
-        (dict(errors={'cv2': 'ImportError: libGL.so.1'}), 'cv2 (opencv-python)', ERROR, 'headless'),
-        (dict(versions={'opencv-python-headless': '4.9.0'}), 'cv2 (opencv-python)', WARNING, 'last installed wins'),
-        (dict(versions={'onedl-mmcv': '2.3.0'}), 'mmcv', ERROR, 'both stacks write the same folder mmcv'),
-        (dict(versions={'torch': None}, missing=['torch']), 'torch', ERROR, 'pip install torch'),
-        (dict(missing=['mmcv']), 'mmcv', ERROR, 'Install it again'),
-        (dict(errors={'mmseg': 'AssertionError: no'}), 'mmseg (mmsegmentation)', ERROR, 'AssertionError: no'),
         (
-            dict(versions={'mmengine': None}, missing=['mmengine']),
-            'mmengine',
-            ERROR,
-            'mmseg and mmdet cannot do without',
+            dict(versions={'opencv-python-headless': '4.9.0'}),
+            *('cv2 (opencv-python)', WARNING, 'MG503', ['opencv-python']),
         ),
+        (
+            dict(versions={'onedl-mmcv': '2.3.0'}),
+            *('mmcv', ERROR, 'MG502', ['mmengine', 'mmcv', 'mmsegmentation', 'mmdet']),
+        ),
+        (dict(versions={'torch': None}, missing=['torch']), 'torch', ERROR, 'MG505', ['torch']),
+        (dict(missing=['mmcv']), 'mmcv', ERROR, 'MG504', ['mmcv']),
+        (dict(errors={'mmseg': 'AssertionError: no'}), 'mmseg (mmsegmentation)', ERROR, 'MG506', None),
+        (dict(versions={'mmengine': None}, missing=['mmengine']), 'mmengine', ERROR, 'MG505', ['mmengine']),
         (
             dict(versions={'torchvision': '0.28.0'}, errors={'torchvision': 'OSError: libcudart.so.13'}),
-            'torchvision',
-            ERROR,
-            'pip uninstall torchvision',
+            *('torchvision', ERROR, 'MG506', []),
         ),
     ],
 )
-def test_what_is_not_is_a_finding_with_what_to_do(more: Any, name: str, level: str, words: str) -> None:
-    found = diagnose(environment=facts(**more))
-    (line,) = [line for line in table(facts(**more), found) if line.name == name]
-    assert line.level == level
-    assert words in '\n'.join(finding_text(finding, 1000) for finding in found if finding.code in line.codes)
+def test_what_is_not_is_a_finding_with_what_to_do(
+    more: Any, name: str, level: str, code: str, installed: Optional[List[str]]
+) -> None:
+    here = facts(**more)
+    found = diagnose(environment=here)
+    lines = table(here, found)
+    (line,) = [line for line in lines if line.name == name]
+    assert (line.level, set(line.codes)) == (level, {code})
+    edits = [edit for finding in found if finding.code == code for edit in finding.edits]
+    first = [name for name, version in edits[0].environment if version is not None] if edits else None
+    assert first == installed
     for finding in found:
-        assert set(finding.places) <= {line.name for line in table(facts(**more), found)}
+        assert set(finding.places) <= {line.name for line in lines}
         for edit in finding.edits:
-            after = diagnose(environment=facts(**more).with_changes(edit.environment))
+            after = diagnose(environment=here.with_changes(edit.environment))
             assert finding not in after
             assert {one.code for one in after if one.severity == ERROR} <= {one.code for one in found}
 
@@ -109,7 +115,6 @@ def test_a_change_that_another_framework_refuses_is_not_offered() -> None:
     here.accepts = {'mmseg': ('2.0.0rc4', '2.1.0'), 'mmdet': ('2.1.0', '2.2.0')}
     (finding,) = diagnose(environment=here)
     assert (finding.code, finding.edits) == ('MG508', ())
-    assert finding.advice.startswith('No single change puts this right')
 
 
 def test_mmcv_without_ops_is_no_way_out_where_mmdet_is_there() -> None:
@@ -118,10 +123,15 @@ def test_mmcv_without_ops_is_no_way_out_where_mmdet_is_there() -> None:
     assert [edit.environment[-1][0] for edit in finding.edits] == ['mmcv']
 
 
-def test_a_missing_mmcv_is_installed_as_the_frameworks_accept_it() -> None:
+def test_a_missing_mmcv_is_installed_as_the_frameworks_accept_it(snapshot: Any) -> None:
     here = facts(versions={'mmcv': None}, missing=['mmcv'])
     here.accepts = {'mmseg': ('2.0.0rc4', '2.1.0'), 'mmdet': ('2.0.0', '2.2.0')}
-    assert [finding.lines for finding in diagnose(environment=here)] == [['mim install "mmcv>=2.0.0,<2.1.0"']]
+    (finding,) = diagnose(environment=here)
+    (edit,) = finding.edits
+    ((package, version),) = edit.environment
+    assert package == 'mmcv'
+    assert version_key('2.0.0') <= version_key(version) < version_key('2.1.0')
+    snapshot('env', 'a missing mmcv', finding_text(finding, 100))
 
 
 def test_mmcv_1_is_one_finding() -> None:
@@ -148,7 +158,7 @@ def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, 
     errors, available = import_errors(['breaks', 'aborts', 'exits', 'talks', 'json', 'not_there_at_all'])
     assert list(errors) == ['breaks', 'aborts', 'exits', 'not_there_at_all']
     assert errors['breaks'] == 'OSError: libbroken.so: undefined symbol'
-    assert 'the interpreter ended (exit code -6)' in errors['aborts']
+    assert '-6' in errors['aborts']
     assert available is None
 
 
@@ -174,10 +184,10 @@ def test_nothing_heavy_is_imported() -> None:
 def test_the_command(tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / 'env.json'
     assert main(['env', '--json', str(out)]) == 0
-    said = capsys.readouterr().out.split('\n\n')
+    said = capsys.readouterr().out
     record = json.loads(out.read_text())
     assert record['worst'] != ERROR
-    assert [line['name'] for line in record['lines']] == [line[9:].split('  ')[0] for line in said[0].splitlines()]
-    assert [finding['code'] for finding in record['findings']] == [text.split()[0] for text in said[1:]]
+    assert all(line['name'] in said for line in record['lines'])
+    assert all(finding['code'] in said for finding in record['findings'])
     assert main(['env', '--json', '-', '--no-import']) == 0
     assert json.loads(capsys.readouterr().out)['lines'][0]['name'] == 'python'

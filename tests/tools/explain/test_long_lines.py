@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List, Pattern
 
 import pytest
 
-from mmguard.findings.signatures import SIGNATURES
-from mmguard.tools.explain import explained, lines, reader
+from mmguard.findings.signatures import read_signatures
+from mmguard.tools.explain import explained, lines, log_facts, reader
 from mmguard.tools.explain.explained import explain_text
 from mmguard.tools.report import crash
 
@@ -46,9 +46,14 @@ def test_the_time_for_a_byte_does_not_grow_with_the_line(begin: str, filler: str
 
 
 def patterns() -> Dict[str, Pattern[str]]:
-    texts = [text for s in SIGNATURES for c in s.causes for text in (s.pattern, s.place, c.clue, c.against, c.unless)]
+    texts = [
+        text
+        for s in read_signatures()
+        for c in s.causes
+        for text in (s.pattern, s.place, c.context, c.supports, c.refutes)
+    ]
     found = {text: explained._compiled(text) for text in texts if text}
-    for module in (reader, lines, crash):
+    for module in (reader, lines, log_facts, crash):
         found.update({one.pattern: one for one in vars(module).values() if isinstance(one, re.Pattern)})
     return found
 

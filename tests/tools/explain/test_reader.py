@@ -31,7 +31,7 @@ Traceback (most recent call last):
     dist.all_reduce(loss)
 RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:31337
 """
-ITERATION = '2026/01/01 12:00:{:02d} - mmengine - INFO - Iter(train) [{:6d}/160000]  lr: 9.9e-03  loss: 1.2345\n'
+ITERATION = '2026/01/01 12:00:{:02d} - mmengine - INFO - Iter(train) [{:6d}/19950]  lr: 9.9e-03  loss: 1.2345\n'
 LOG = ''.join(ITERATION.format(number % 60, 50 * number) for number in range(400))
 
 
@@ -230,7 +230,7 @@ def test_standard_input_and_json(tmp_path: Path) -> None:
     record = json.loads(done.stdout)
     assert record['error']['code'] == 'MG413'
     assert record['causes'][0]['codes'][0] == 'MG104'
-    assert record['causes'][0]['standing'] == 'hinted'
+    assert record['causes'][0]['standing'] == 'possible'
 
 
 @pytest.mark.parametrize('content', [b'', b'\x00' * 100_000, b'\xff\xfe' * 1000, b'x' * 3_000_000, b'\r' * 100_000])

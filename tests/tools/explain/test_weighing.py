@@ -51,16 +51,14 @@ def test_what_the_labels_confirm_comes_first(tmp_path: Path, log: str, capsys: p
     assert first['findings'] == ['MG115']
 
 
-def test_what_the_labels_refute_goes_down(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
-    record = explained(capsys, log, '--data', labels(tmp_path / 'labels', 0, 1, 2), '--num-classes', '3')
-    standings = [cause['standing'] for cause in record['causes']]
-    assert 'confirmed' not in standings
-    refuted = [cause for cause in record['causes'] if cause['standing'] == 'refuted']
-    assert refuted
-    assert standings[-len(refuted) :] == ['refuted'] * len(refuted)
-    # A code of a config was not looked for.
-    open_codes = {code for cause in record['causes'] if cause['standing'] != 'refuted' for code in cause['codes']}
-    assert any(code.startswith('MG2') for code in open_codes)
+def test_what_the_labels_refute_is_not_named(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
+    record = explained(capsys, log, '--data', labels(tmp_path / 'labels', 0, 1, 2), '--num-classes', '4')
+    keys = [cause['key'] for cause in record['causes']]
+    assert 'slip' in record['refuted']
+    assert not set(keys) & set(record['refuted'])
+    assert {cause['standing'] for cause in record['causes']} == {'possible'}
+    # The files are right: what is left is the code that reads them, and what only a config shows.
+    assert 'reading' in keys
 
 
 def test_the_text_says_what_was_found_and_what_to_do(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
@@ -69,9 +67,6 @@ def test_the_text_says_what_was_found_and_what_to_do(tmp_path: Path, log: str, c
     out = ' '.join(capsys.readouterr().out.split())
     assert 'found: MG115 ' in out
     assert 'do: ' in out
-    assert 'num_classes is one too small' not in out
-    assert main([*command, '--verbose']) == 1
-    assert '1. num_classes is one too small' in ' '.join(capsys.readouterr().out.split())
 
 
 def test_data_that_are_not_there_leave_the_explanation(tmp_path: Path, log: str, capsys: pytest.CaptureFixture) -> None:
@@ -96,7 +91,6 @@ def test_a_finding_of_two_causes_is_printed_once(tmp_path: Path, capsys: pytest.
     assert main(['explain', str(log), '--data', str(file), '--verbose']) == 1
     out = capsys.readouterr().out
     assert out.count('found: MG109 ') == 1
-    assert 'found: MG109, as under 1' in out
 
 
 NOT_REGISTERED = """Traceback (most recent call last):
@@ -114,16 +108,16 @@ custom_imports = dict(
 """
 
 
-@pytest.mark.parametrize(
-    ('before', 'standing'),
-    [('', 'hinted'), (IMPORTED, 'refuted'), ('mmengine - INFO - guard: iter 3: 5 px skipped\n', 'refuted')],
-)
+@pytest.mark.parametrize('before', [IMPORTED, 'mmengine - INFO - guard: iter 3: 5 px skipped\n'])
 def test_an_import_that_the_log_shows_is_not_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture, before: str, standing: str
+    tmp_path: Path, capsys: pytest.CaptureFixture, before: str
 ) -> None:
     path = tmp_path / 'train.log'
+    path.write_text(NOT_REGISTERED)
+    assert explained(capsys, str(path))['causes'][0]['key'] == 'not-imported'
     path.write_text(before + NOT_REGISTERED)
     record = explained(capsys, str(path))
-    (missing,) = [cause for cause in record['causes'] if 'custom_imports' in cause['cause']]
-    assert missing['standing'] == standing
-    assert any(cause['standing'] == 'hinted' and cause['codes'] == ['MG250'] for cause in record['causes'])
+    assert record['refuted'] == ['not-imported']
+    first = record['causes'][0]
+    assert (first['key'], first['standing']) == ('misspelt', 'supported')
+    assert first['evidence']['line'] == before.count('\n', 0, max(before.find(' imports'), 0)) + 1

@@ -24,6 +24,11 @@ def run(*arguments: Any) -> int:
     return main(['fix', *map(str, arguments)])
 
 
+def changes(out: Path) -> List[str]:
+    """Return what the manifest lists of all files."""
+    return [change for file in json.loads((out / 'manifest.json').read_text())['files'] for change in file['changes']]
+
+
 def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
     return dict(
         info=dict(description='mine'),
@@ -36,7 +41,7 @@ def coco(annotations: List[Dict[str, Any]]) -> Dict[str, Any]:
     )
 
 
-#: What is wrong with an annotation -> what is said of it.
+#: What is counted of an annotation -> what is wrong with it.
 FAULTS: Dict[str, Dict[str, Any]] = {
     'label': dict(category_id=99),
     'box_no_area': dict(bbox=[1, 2, 0, 4]),
@@ -62,7 +67,6 @@ def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, ca
     assert annotations.read_bytes() == before
     corrected, original = json.loads((out / 'train.json').read_text()), json.loads(before)
     assert [annotation['id'] for annotation in corrected['annotations']] == [0, 9, 10]
-    capsys.readouterr()
     assert main(['scan', str(annotations)]) == 1
     assert main(['scan', str(out / 'train.json')]) == 0, capsys.readouterr().out
     by_id = {annotation['id']: annotation for annotation in original['annotations']}
@@ -76,9 +80,8 @@ def test_coco_keeps_what_can_be_trained_on(annotations: Path, tmp_path: Path, ca
         label=2, box_no_area=1, box_outside=1, box_not_finite=3, image_not_listed=1, clipped=1
     )
     assert record['values'] == {'99': 1, '[3]': 1}
-    capsys.readouterr()
     assert run(out / 'train.json', '--out', tmp_path / 'again') == 0
-    assert 'nothing to change' in capsys.readouterr().out
+    assert changes(tmp_path / 'again') == []
     assert (tmp_path / 'again' / 'train.json').read_bytes() == (out / 'train.json').read_bytes()
 
 
@@ -90,12 +93,12 @@ def test_coco_areas_that_are_missing_are_added() -> None:
     assert corrected.counts == {'area_added': 1}
 
 
-def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path, capsys: Any) -> None:
+def test_coco_categories_are_remapped(annotations: Path, tmp_path: Path) -> None:
     assert run(annotations, '--out', tmp_path / 'out', '--label-map', '99:7') == 0
     corrected = json.loads((tmp_path / 'out' / 'train.json').read_text())
     assert corrected['annotations'][1]['category_id'] == 7
     assert run(annotations, '--out', tmp_path / 'wrong', '--label-map', '99:5') == 1
-    assert 'category ids that the file does not have' in capsys.readouterr().out
+    assert not (tmp_path / 'wrong' / 'train.json').exists()
 
 
 @pytest.mark.parametrize('text', ['', '{', '[]', '{"images": 3}', '[' * 100_000, '{"images": [{}], "annotations": []}'])
@@ -106,11 +109,6 @@ def test_what_is_no_coco_is_left_out(text: str, tmp_path: Path, capsys: Any) -> 
     assert run(path, '--out', tmp_path / 'out') == 1
     assert 'a.json:' in capsys.readouterr().out
     assert not (tmp_path / 'out' / 'a.json').exists()
-
-
-def test_the_folder_of_the_file_is_refused(annotations: Path, capsys: Any) -> None:
-    assert run(annotations, '--out', annotations.parent) == 2
-    assert 'originals are never touched' in capsys.readouterr().err
 
 
 def test_a_factor_is_above_0(annotations: Path, tmp_path: Path, capsys: Any) -> None:
@@ -209,9 +207,8 @@ def test_voc_keeps_what_can_be_trained_on(folder: Path, tmp_path: Path, capsys: 
     assert (out / 'JPEGImages' / '1.jpg').samefile(folder / 'JPEGImages' / '1.jpg')
     assert main(['scan', str(folder)]) == 1
     assert main(['scan', str(out)]) == 0, capsys.readouterr().out
-    capsys.readouterr()
     assert run(out, '--out', tmp_path / 'again', '--classes', 'cat,dog') == 0
-    assert 'nothing to change' in capsys.readouterr().out
+    assert changes(tmp_path / 'again') == []
 
 
 @pytest.mark.parametrize('below', [(), ('train', 'valid')])
@@ -224,22 +221,21 @@ def test_voc_beside_its_images(below: Tuple[str, ...], tmp_path: Path, capsys: p
             flat = [thing('cat', 5, 5, 5, 9)] if split != 'valid' and number == 7 else []
             (root / split / f'{number}.xml').write_text(voc(thing('cat', 1, 1, 9, 9), *flat))
     assert main(['scan', str(root)]) == 1
-    said = capsys.readouterr().out
+    said = ' '.join(capsys.readouterr().out.split())
     assert f'{os.path.join(*below[:1], "7.xml")}: 4, 4, 4, 8' in said
-    assert f'mmguard fix {root} --out fixed' in ' '.join(said.split())
     assert run(root, '--out', out) == 0
     assert len(list(out.rglob('*.jpg'))) == len(list(root.rglob('*.jpg')))
     assert main(['scan', str(out)]) == 0, capsys.readouterr().out
 
 
-def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path, capsys: Any) -> None:
+def test_hostile_xml_is_left_out(folder: Path, tmp_path: Path) -> None:
     bomb = '<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><annotation>&d;</annotation>'
-    for name, text in {'bomb': bomb, 'cut': voc()[:-5], 'other': '<html/>', 'empty': ''}.items():
+    hostile = {'bomb': bomb, 'cut': voc()[:-5], 'other': '<html/>', 'empty': ''}
+    for name, text in hostile.items():
         (folder / 'Annotations' / f'{name}.xml').write_text(text)
     assert run(folder, '--out', tmp_path / 'out') == 1
-    said = capsys.readouterr().out
-    assert '4 left out' in said
-    assert 'document type' in said
+    left_out = json.loads((tmp_path / 'out' / 'manifest.json').read_text())['left_out']
+    assert {one['file'] for one in left_out} == {f'Annotations/{name}.xml' for name in hostile}
 
 
 def test_names_are_not_mapped_by_numbers(folder: Path, tmp_path: Path, capsys: Any) -> None:

@@ -88,7 +88,7 @@ def test_sizes_that_are_written_as_text_become_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('found', ['size', 'annotation', 'crowd'])
-def test_a_file_of_which_nothing_would_be_left_is_left_out(found: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_file_of_which_nothing_would_be_left_is_left_out(found: str, tmp_path: Path) -> None:
     record = coco([], [dict(iscrowd=1)])
     if found == 'size':
         del record['images'][0]['width']
@@ -97,15 +97,12 @@ def test_a_file_of_which_nothing_would_be_left_is_left_out(found: str, tmp_path:
     else:
         record['annotations'] = [{**record['annotations'][0], 'category_id': 9}]
     assert fixed(record, tmp_path) is None
-    words = dict(size='a width and a height', annotation='no annotation', crowd='crowds')
-    assert words[found] in capsys.readouterr().out
 
 
-def test_what_cannot_be_corrected_is_named(tmp_path: Path, capsys: Any) -> None:
+def test_what_cannot_be_corrected_is_left_out(tmp_path: Path) -> None:
     record = coco([], [])
     record['categories'][0]['id'] = record['annotations'][0]['category_id'] = 'one'
     assert fixed(record, tmp_path) is None
-    assert 'the id of a category is no whole number' in capsys.readouterr().out
     assert sorted(os.listdir(tmp_path / 'out')) == ['manifest.json']
 
 
@@ -165,37 +162,12 @@ def test_what_is_written_a_scan_does_not_call_wrong(changes: Any, number: int, t
 # ---- the same of VOC
 
 PLACES = (
-    'filename',
-    'size',
-    'size/width',
-    'size/height',
-    'object',
-    'object/name',
-    'object/difficult',
-    'object/bndbox',
+    *('filename', 'size', 'size/width', 'size/height'),
+    *('object', 'object/name', 'object/difficult', 'object/bndbox'),
     *(f'object/bndbox/{side}' for side in ('xmin', 'ymin', 'xmax', 'ymax')),
 )
-TEXTS = st.sampled_from(
-    [
-        '',
-        ' 5 ',
-        '-1',
-        '0',
-        '1',
-        '7.5',
-        '99',
-        '101',
-        '1e3',
-        '1e999',
-        '9' * 30,
-        'nan',
-        'inf',
-        'x',
-        '1_0',
-        '\u0665',
-        'cat ',
-    ]
-)
+NUMBERS = ('-1', '0', '1', '7.5', '99', '101', '1e3', '1e999', 'nan', 'inf', '1_0', '\u0665', '9' * 30)
+TEXTS = st.sampled_from(['', ' 5 ', 'cat ', 'x', *NUMBERS])
 XML_CHANGES = st.lists(
     st.tuples(st.sampled_from(PLACES), st.integers(0, 2), st.one_of(TEXTS, st.sampled_from(['removed', 'doubled']))),
     min_size=1,
@@ -287,13 +259,14 @@ def test_an_odd_manifest_in_the_target_is_no_hindrance(files: str, maps: Path, t
     assert (tmp_path / 'out' / 'a.png').read_bytes() == (tmp_path / 'first' / 'a.png').read_bytes()
 
 
-def test_xml_that_is_nested_a_thousand_deep_is_left_out(tmp_path: Path, capsys: Any) -> None:
+def test_xml_that_is_nested_a_thousand_deep_is_left_out(tmp_path: Path) -> None:
     (tmp_path / 'in').mkdir()
     box = '<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>0</xmax><ymax>9</ymax></bndbox>'
     deep = '<a>' * 5000 + '</a>' * 5000
     (tmp_path / 'in' / 'a.xml').write_text(f'<annotation><object><name>cat</name>{box}</object>{deep}</annotation>')
     assert run(tmp_path / 'in', '--out', tmp_path / 'out') == 1
-    assert 'a.xml: nested too deeply' in capsys.readouterr().out
+    (left_out,) = json.loads((tmp_path / 'out' / 'manifest.json').read_text())['left_out']
+    assert left_out['file'] == 'a.xml'
 
 
 @pytest.mark.parametrize(('left', 'top', 'right'), [('1.2', '1', '1.9'), ('1', '5', '12345678')])
@@ -330,7 +303,6 @@ def test_a_fault_of_our_own_leaves_a_file_out_and_is_no_finding(
     monkeypatch.setattr('mmguard.tools.fix.maps.correct_map', faulty)
     assert main(['--debug', 'fix', str(maps), '--out', str(tmp_path / 'out'), '--num-classes', '2']) == 2
     said = capsys.readouterr()
-    assert 'b.png: NameError: name "labels" is not defined; please report it' in said.out
-    assert 'This should not happen: please report it' in said.err
+    assert 'b.png: NameError: name "labels" is not defined' in said.out
     assert 'in faulty' in said.err
     assert sorted(os.listdir(tmp_path / 'out')) == ['a.png', 'manifest.json']

@@ -202,8 +202,6 @@ def test_the_second_of_two_into_one_folder_refuses_also_with_other_options(tmp_p
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    assert first.stdin is not None
-    assert first.stdout is not None
     assert first.stdout.readline() == b'writing\n'
     begun = contents(tmp_path / 'out')
     assert run(tmp_path / 'set', tmp_path / 'out') == 2

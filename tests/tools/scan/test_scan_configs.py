@@ -62,10 +62,7 @@ def test_the_splits_of_cityscapes(cityscapes: str, tmp_path: Path) -> None:
         tmp_path, train_dataloader=loader(train), val_dataloader=loader(val), test_dataloader=loader(val)
     )
     results = scan_config(config)
-    assert [(result.name, result.facts.files) for result in results] == [
-        ('train', TRAIN_IMAGES),
-        ('val, test', VAL_IMAGES),
-    ]
+    assert [(one.name, one.facts.files) for one in results] == [('train', TRAIN_IMAGES), ('val, test', VAL_IMAGES)]
     expected: Dict[int, int] = {}
     for path in Path(cityscapes).glob('gtFine/train/*/*_labelTrainIds.png'):
         for value, count in invalid_values(str(path)).items():
@@ -75,7 +72,6 @@ def test_the_splits_of_cityscapes(cityscapes: str, tmp_path: Path) -> None:
     assert facts.num_classes == NUM_CLASSES
     assert facts.class_names[0] == 'road'
     assert facts.histogram == stock_counts(train)
-    assert facts.maps is not None
     assert facts.maps.image_forms == {'rgb': TRAIN_IMAGES}
     assert facts.maps.missing_images == facts.maps.missing_labels == []
     assert not results[0].is_clean
@@ -114,7 +110,7 @@ WRAPPED = [
 @pytest.mark.parametrize('wrap', WRAPPED, ids=['repeat', 'concat', 'repeat concat', 'mix'])
 def test_wrappers_are_taken_off(five: Path, wrap: Any) -> None:
     results = scan_config(write_config(five, train_dataloader=loader(wrap(custom(five)))))
-    assert len(results) == 1, 'the same data set twice is read once'
+    assert len(results) == 1  # the same data set twice is read once
     assert results[0].facts.files == 3
     assert results[0].facts.histogram == stock_counts(custom(five))
 
@@ -124,7 +120,6 @@ def test_reduce_zero_label_and_the_classes_of_the_metainfo_are_applied(five: Pat
     [result] = scan_config(write_config(five, train_dataloader=loader(shifted)))
     assert result.facts.histogram == stock_counts(shifted)
     assert 255 in result.facts.histogram
-    assert result.facts.config is not None
     assert list(result.facts.config.reduce_zero_label.values()) == [True]
     fewer = dataset_config(cityscapes, 'train', LOAD)
     fewer['metainfo'] = dict(classes=('car', 'road', 'person'))
@@ -138,7 +133,6 @@ def test_the_backend_of_the_loader_and_the_map_of_the_guard(five: Path) -> None:
     by_opencv = custom(five)
     by_opencv['pipeline'] = [LOAD[0], dict(type='LoadAnnotations', imdecode_backend='cv2')]
     [result] = scan_config(write_config(five, train_dataloader=loader(by_opencv)))
-    assert result.facts.maps is not None
     assert result.facts.maps.loaded_otherwise == {'colours': 1}
     mapped = custom(five)
     mapped['pipeline'] = [*LOAD, dict(type='GuardSegLabels', num_classes=5, label_map={4: 255, 3: 0})]
@@ -150,7 +144,6 @@ def test_a_list_of_names_that_leads_nowhere(five: Path) -> None:
     (five / 'list.txt').write_text('0\n7\n')
     listed = custom(five, ann_file='list.txt')
     [result] = scan_config(write_config(five, train_dataloader=loader(listed)))
-    assert result.facts.maps is not None
     assert result.facts.maps.missing_labels == [os.path.join('ann', '7.png')]
     assert result.facts.maps.missing_images == [os.path.join('img', '7.jpg')]
 
@@ -165,9 +158,10 @@ def test_what_cannot_be_opened_is_reported_and_the_rest_is_scanned(
     shown = capsys.readouterr()
     reported = json.loads(shown.out)
     assert [dataset['name'] for dataset in reported['datasets']] == ['train']
-    assert 'val: the data set cannot be opened' in reported['failed'][0]
-    assert 'val: the data set cannot be opened' in shown.err
-    with pytest.raises(CannotScan, match='val: the data set cannot be opened'):
+    (failed,) = reported['failed']
+    assert failed.startswith('val: ')
+    assert failed in shown.err
+    with pytest.raises(CannotScan, match='val: '):
         plan_of(config, ScanOptions(splits=('val',)))
 
 
@@ -178,13 +172,13 @@ def test_a_config_that_ships_is_read(cityscapes: str, tmp_path: Path, monkeypatc
     plan = plan_of('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', ScanOptions())
     assert plan.sources
     assert not plan.failed
-    with pytest.raises(CannotRun, match='mmseg ships no such config'):
+    with pytest.raises(CannotRun, match=r'pspnet/no_such\.py'):
         plan_of('mmseg::pspnet/no_such.py', ScanOptions())
 
 
 def test_a_config_that_is_none(tmp_path: Path) -> None:
     (tmp_path / 'broken.py').write_text('model = dict(')
-    with pytest.raises(CannotRun, match=r'broken\.py cannot be loaded: SyntaxError'):
+    with pytest.raises(CannotRun, match=r'broken\.py.*SyntaxError'):
         plan_of(str(tmp_path / 'broken.py'), ScanOptions())
 
 
@@ -194,10 +188,8 @@ def test_the_framework_that_a_data_set_is_not_of_is_named(tmp_path: Path) -> Non
         "default_scope = 'mmaction'\n"
         "train_dataloader = dict(dataset=dict(type='VideoDataset', ann_file='x.txt', pipeline=[]))\n"
     )
-    with pytest.raises(CannotScan) as refused:
+    with pytest.raises(CannotScan, match=r"VideoDataset[^$]*'mmaction'|'mmaction'[^$]*VideoDataset"):
         plan_of(str(config), ScanOptions(splits=('train',)))
-    assert 'VideoDataset' in str(refused.value)
-    assert "default_scope = 'mmaction' is no framework that mmguard knows" in str(refused.value)
 
 
 def test_a_split_may_have_several_loaders() -> None:
@@ -222,7 +214,7 @@ def test_a_split_may_have_several_loaders() -> None:
     ],
 )
 def test_many_invalid_pixels_and_an_average_that_counts_them(
-    rows: int, split: str, loss: Dict[str, Any], said: bool, tmp_path: Path, capsys: Any
+    rows: int, split: str, loss: Dict[str, Any], said: bool, tmp_path: Path
 ) -> None:
     label = np.zeros((50, 40), np.uint8)
     label[:rows], label[25:] = 44, 18
@@ -233,9 +225,4 @@ def test_many_invalid_pixels_and_an_average_that_counts_them(
     config = write_config(tmp_path, model=model, **{f'{split}_dataloader': loader(dataset)})
     (result,) = scan_config(config)
     assert sum(result.facts.values.values()) == rows * 40
-    assert any('avg_non_ignore=True' in note for note in result.notes) == said
-    assert any(f'{2 * rows} % of the labelled pixels are invalid' in note for note in result.notes) == said
-    if said:
-        out = tmp_path / 'out.py'
-        assert main(['apply', config, '-o', str(out), '--scan', '--edit', '1', '--guard', '--quiet']) == 0
-        assert 'Write avg_non_ignore=True there' in capsys.readouterr().out
+    assert any('avg_non_ignore=True' in note and f'{2 * rows} %' in note for note in result.notes) == said

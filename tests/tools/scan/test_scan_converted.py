@@ -62,7 +62,6 @@ def test_the_counts_are_those_of_the_written_files(name: str, tmp_path: Path) ->
     reported = converted(summary_of(folder), options)
     assert not write_copies(folder, tmp_path / 'out', options).left_out
     seen = summary_of(tmp_path / 'out')
-    assert reported is not None
     again = reported.labelled_by(SETTINGS)
     assert (again.raw, again.trained, again.forms, again.changes) == (seen.raw, seen.trained, seen.forms, seen.changes)
 
@@ -87,7 +86,6 @@ def test_what_is_left_out_is_not_known(images: Any, ending: str, given: Dict[str
 
 def test_a_value_that_no_option_maps_stays_to_be_seen(tmp_path: Path) -> None:
     reported = converted(summary_of(written(tmp_path / 'labels', [Image.fromarray(LABEL * 100)])), FixOptions(3))
-    assert reported is not None
     assert set(reported.labelled_by(SETTINGS).trained) == {0, 100, 200}
 
 

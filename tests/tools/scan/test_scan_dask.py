@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import Any, Iterator
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_a_worker_killed_in_the_middle_costs_its_retry_only(folder: str, cluster
     assert killed
     assert done.decoded == expected.files == 321
     assert done.summary.totals() == expected.totals()
-    with pytest.raises(OSError, match='No such process'):
+    with pytest.raises(ProcessLookupError):
         os.kill(killed[0], 0)
 
 
@@ -69,13 +70,11 @@ def test_a_scheduler_without_workers_is_not_waited_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(on_dask, '_SECONDS', 0.2)
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as local:
         address = local.scheduler_address
-        with pytest.raises(CannotRun, match=f'{address} has no worker: dask worker {address}'):
+        with pytest.raises(CannotRun, match=f'{address}.*dask worker {address}'):
             DaskCluster(address)
 
 
 def test_without_dask_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, 'distributed', None)
     with pytest.raises(CannotRun, match=r"pip install 'mmguard\[dask\]'"):
         DaskCluster('tcp://127.0.0.1:1')

@@ -103,19 +103,8 @@ def test_every_form_is_counted_as_mmseg_loads_it(tmp_path: Path, shift: bool, la
 def test_opencv_as_the_loaders_backend(tmp_path: Path) -> None:
     labels = MapSettings(5, backend='cv2')
     forms = every_form(tmp_path)
-    for name in (
-        'gray8',
-        'palette8',
-        'palette4',
-        'bool',
-        'gray16',
-        'gray2',
-        'gray4',
-        'rgb',
-        'gray in rgb',
-        'rgba',
-        'bmp',
-    ):
+    names = ['gray8', 'palette8', 'palette4', 'bool', 'gray16', 'gray2', 'gray4', 'rgb', 'rgba', 'bmp']
+    for name in (*names, 'gray in rgb'):
         path, _form = forms[name]
         assert trained(path, labels) == value_counts(stock(path, labels)), name
     record = record_of(forms['palette8'][0], labels)
@@ -165,7 +154,6 @@ def test_any_map_under_any_settings(
     facts = summary.to_facts()
     assert facts.values == value_counts(seen[invalid])
     assert facts.offending_files == bool(invalid.any())
-    assert facts.maps is not None
     assert bool(facts.maps.all_void) == bool((seen == 255).all())
 
 
@@ -196,15 +184,12 @@ def test_interpolated_values_lie_between_their_neighbours(tmp_path: Path) -> Non
     summary = MapSummary(labels)
     summary.add(record_of(write(tmp_path / 'blurred.png', blurred), labels))
     facts = summary.to_facts()
-    assert facts.maps is not None
-    assert facts.maps.at_edges is not None
     assert facts.maps.at_edges > 0.9
     slip = BLOCKS.copy()
     slip[3:20, 3:20] = 77
     summary = MapSummary(MapSettings(5))
     summary.add(record_of(write(tmp_path / 'slip.png', slip), MapSettings(5)))
     facts = summary.to_facts()
-    assert facts.maps is not None
     assert facts.maps.at_edges == 0
 
 
@@ -219,7 +204,6 @@ def test_the_image_is_measured_as_it_is_shown(tmp_path: Path) -> None:
     summary = MapSummary(ANY)
     summary.add(read_map(MapItem(label, upright), ANY, np.array(ANY.invalid_values())))
     facts = summary.to_facts(root=str(tmp_path))
-    assert facts.maps is not None
     assert facts.maps.size_mismatches == [('a.png', (32, 20), (20, 32))]
 
 
@@ -227,7 +211,7 @@ def test_a_record_survives_its_line(tmp_path: Path) -> None:
     for path, _form in every_form(tmp_path).values():
         record = record_of(path, MapSettings(2))
         assert MapRecord.from_line(record.to_line()) == record
-    with pytest.raises(ValueError, match='not a record'):
+    with pytest.raises(ValueError, match='record'):
         MapRecord.from_line('{"path": "a", "unknown": 1}')
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 from pathlib import Path
@@ -13,9 +14,9 @@ from file_mutations import mutated
 from hostile_files import png
 from label_files import BLOCKS, write
 from PIL import Image
+from scans import codes, scan
 from test_scan_read import every_form, record_of, stock
 
-from mmguard.cli import main
 from mmguard.labels.space import value_counts
 from mmguard.tools.scan.settings import MapSettings
 
@@ -57,8 +58,9 @@ def test_colours_of_print_are_no_label_map(tmp_path: Path, mode: str, capsys: py
     with Image.open(path) as image:
         if image.mode != mode:
             pytest.skip(f'pillow stores {image.mode} for {mode}')
-    assert main(['scan', str(tmp_path), '--num-classes', '256', '--journal', str(tmp_path / 'j')]) == 1
-    assert f'Files cannot be read: colours ({mode})' in capsys.readouterr().out
+    reported = scan(capsys, tmp_path, '--num-classes', '256', '--journal', tmp_path / 'j')
+    assert (reported['code'], codes(reported)) == (1, ['MG132'])
+    assert mode in json.dumps(reported['facts']['maps'])
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='other systems count other things as resident')

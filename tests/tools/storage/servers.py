@@ -20,7 +20,6 @@ _MOTO = 'import sys; from moto.server import main; main(["-H", "127.0.0.1", "-p"
 def s3_server() -> Iterator[int]:
     """Its port."""
     with subprocess.Popen([sys.executable, '-c', _MOTO], stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
         found = next(filter(None, (re.search(r'http://127\.0\.0\.1:(\d+)', line) for line in process.stderr)))
         # What it goes on to write must not fill the pipe.
         threading.Thread(target=process.stderr.read, daemon=True).start()

@@ -166,7 +166,7 @@ def test_a_config_is_not_run_from_a_url(tmp_path: Path, capsys: Any) -> None:
     archive = shutil.make_archive(str(tmp_path / 'all'), 'zip', tmp_path)
     for name in ('config.py', 'rtdetr.yml'):
         assert main(['scan', f'zip://{name}::{archive}']) == 2
-        assert 'copy it here' in capsys.readouterr().err
+        assert name in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('kind', [*DISK_ONLY, 'voc', 'nnunet'])

@@ -29,17 +29,23 @@ def write_config(tmp_path: Path) -> Write:
     return write
 
 
-def test_invalid_values_are_reported_and_exit_with_1(cityscapes: str, write_config: Write, capsys: Any) -> None:
+def cut_path(shown: str) -> str:
+    """Return the table and what follows; the path before it is broken where it is long."""
+    return shown[shown.index('┏') :]
+
+
+@pytest.mark.same_everywhere
+def test_invalid_values_are_reported_and_exit_with_1(
+    cityscapes: str, write_config: Write, capsys: Any, snapshot: Any
+) -> None:
     assert main(['trace', write_config(cityscapes, [*LOAD, PACK, GUARD])]) == 1
-    out = capsys.readouterr().out
-    assert 'sample 0' in out
-    assert 'GuardSegLabels' in out
-    assert 'invalid, at one step or another: 24, 33 (pixels)' in out
+    snapshot('trace', 'invalid values that a guard takes out', cut_path(capsys.readouterr().out))
 
 
-def test_clean_labels_exit_with_0(clean_cityscapes: str, write_config: Write, capsys: Any) -> None:
+@pytest.mark.same_everywhere
+def test_clean_labels_exit_with_0(clean_cityscapes: str, write_config: Write, capsys: Any, snapshot: Any) -> None:
     assert main(['trace', write_config(clean_cityscapes, [*LOAD, PACK, GUARD])]) == 0
-    assert 'every value is valid at every step' in capsys.readouterr().out
+    snapshot('trace', 'clean labels', cut_path(capsys.readouterr().out))
 
 
 @pytest.mark.parametrize('kind', ['Seg3DDataset', 'Det3DDataset'])
@@ -61,12 +67,11 @@ def test_a_value_is_searched_in_all_samples(cityscapes: str, write_config: Write
     assert record['invalid'] == {'pixels': [200, 254], 'instances': []}
 
 
-def test_a_value_that_is_nowhere(cityscapes: str, write_config: Write, tmp_path: Path, capsys: Any) -> None:
+def test_a_value_that_is_nowhere(cityscapes: str, write_config: Write, tmp_path: Path) -> None:
     target = tmp_path / 'out.json'
     assert main(['trace', write_config(cityscapes, [*LOAD, PACK]), '--value', '77', '--json', str(target)]) == 0
     written = {'written_by': 'mmguard', 'found': False, 'value': 77, 'samples': 8}
     assert json.loads(target.read_text()) == written
-    assert '77 appears in none of the 8 samples' in capsys.readouterr().out
 
 
 def test_a_sample_by_its_file(cityscapes: str, write_config: Write, capsys: Any) -> None:
@@ -75,28 +80,24 @@ def test_a_sample_by_its_file(cityscapes: str, write_config: Write, capsys: Any)
     assert main(args) == 1
     record = json.loads(capsys.readouterr().out)
     assert (record['sample'], record['invalid']['pixels']) == (5, [19])
-    assert [step['step'] for step in record['steps']] == [
-        'disk',
-        'LoadImageFromFile',
-        'LoadAnnotations',
-        'PackSegInputs',
-    ]
+    steps = ['disk', 'LoadImageFromFile', 'LoadAnnotations', 'PackSegInputs']
+    assert [step['step'] for step in record['steps']] == steps
 
 
 @pytest.mark.parametrize(
-    ('args', 'why'),
+    ('args', 'named'),
     [
-        (['no_such_config.py'], 'cannot be loaded'),
-        (['mmseg::pspnet/no_such.py'], 'mmseg ships no such config'),
+        (['no_such_config.py'], 'no_such_config.py'),
+        (['mmseg::pspnet/no_such.py'], 'pspnet/no_such.py'),
         # It is read; that the data are not here is what cannot be helped.
-        (['mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', '--sample', '9'], 'data set'),
-        (['CONFIG', '--split', 'test'], 'no test_dataloader'),
-        (['CONFIG', '--sample', '99'], 'holds samples 0 to 7'),
+        (['mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', '--sample', '9'], 'data_root'),
+        (['CONFIG', '--split', 'test'], 'test_dataloader'),
+        (['CONFIG', '--sample', '99'], '0 to 7'),
     ],
 )
 def test_what_cannot_run_exits_with_2(
-    cityscapes: str, write_config: Write, capsys: Any, args: List[str], why: str
+    cityscapes: str, write_config: Write, capsys: Any, args: List[str], named: str
 ) -> None:
     config = write_config(cityscapes, [*LOAD, PACK])
     assert main(['trace', *(config if arg == 'CONFIG' else arg for arg in args)]) == 2
-    assert why in capsys.readouterr().err
+    assert named in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
@@ -58,26 +59,18 @@ def test_masks_that_fit_are_not_mentioned(corners: str) -> None:
 
 
 def test_a_crop_that_leaves_boxes_without_masks_is_named(corners: str) -> None:
-    found: List[Tuple[str, str]] = []
-    for index in range(8):
-        found += faults(
-            trace(corners, [dict(type='RandomCrop', crop_size=(50, 50), allow_negative_crop=True), PACK], index)
-        )
-    assert found
+    crop = dict(type='RandomCrop', crop_size=(50, 50), allow_negative_crop=True)
+    found = [fault for index in range(8) for fault in faults(trace(corners, [crop, PACK], index))]
     assert {step for step, _ in found} == {'RandomCrop'}
-    assert all('holds no pixel' in words for _, words in found)
 
 
 def test_masks_of_another_size_and_number(corners: str) -> None:
-    assert faults(trace(corners, [FLIP, dict(type='LoseMask')], 0)) == [('LoseMask', '1 mask for 2 instances')]
-    found = faults(trace(corners, [dict(type='ResizeMasksAlone'), FLIP], 0))
-    assert found[0][0] == 'ResizeMasksAlone'
-    assert found[0][1].startswith('masks are 10 x 20, the image ')
-
-
-def test_json_says_it(corners: str) -> None:
-    record = as_json(trace(corners, [dict(type='LoseMask')], 0), LabelSpaces())
-    assert record['steps'][-1]['masks'] == ['1 mask for 2 instances']
+    traced = trace(corners, [FLIP, dict(type='LoseMask')], 0)
+    ((step, said),) = faults(traced)
+    assert (step, re.findall(r'\d+', said)) == ('LoseMask', ['1', '2'])
+    assert as_json(traced, LabelSpaces())['steps'][-1]['masks'] == [said]
+    (step, said), *_ = faults(trace(corners, [dict(type='ResizeMasksAlone'), FLIP], 0))
+    assert (step, re.findall(r'\d+', said)[:2]) == ('ResizeMasksAlone', ['10', '20'])
 
 
 def test_an_empty_mask_of_the_file_is_seen_where_it_is_loaded(corners: str, tmp_path: Path) -> None:

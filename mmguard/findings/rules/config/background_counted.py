@@ -7,44 +7,47 @@ from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import heads_or_list
+from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import match_heads_and_list
 from mmguard.findings.views import annotations_of
 
 
 class BackgroundCounted(ConfigRule):
-    """MMDetection 1.x counted the background."""
+    """A detection head that counts the background."""
 
     code = 'MG202'
     blames_labels = True
     aliases = ('MG142',)
     summary = 'num_classes of a detection head counts the background.'
+    title = (
+        '{head} has one class more than the data set, which has {expected}: {source}. The background is not a class.'
+    )
     why = (
         'MMDetection 1.x counted the background as class 0. Since 2.0 it is not counted and labels start at 0: with '
         'one class too many nothing crashes, but results are shifted by a class or a class never occurs.'
     )
-    advice = 'Write the number of object classes.'
+    example = Example(wrong='num_classes=21 in the bbox_head, for 20 object classes', right='num_classes=20')
+    limits = 'A name that is missing in the class list looks the same: `mmguard scan CONFIG` tells them apart.'
+    advice = (
+        'Compare the class list with the annotation files (`mmguard scan CONFIG`). If it names every object class, '
+        'write its length as num_classes of the heads; if a name is missing, add it to metainfo.classes.'
+    )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for count, expected, dataset in _one_more(config):
-            yield self.at(
-                count.path,
-                count.value,
-                f'{count.head.name} has one class more than the data set, which has {expected}: '
-                f'{classes_path(dataset)}. The background is not counted since MMDetection 2.0.',
-                f'Write num_classes={expected}; class 0 is the first object class.',
-            )
+            words = dict(head=count.head.name, expected=expected, source=classes_path(dataset))
+            yield self.report_at(count.path, count.value, words)
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.config is not None:
             wanted = {count.path: expected for count, expected, _ in _one_more(facts.config)}
-            yield from heads_or_list(facts, wanted, finding.value, counted_one_more=True)
+            yield from match_heads_and_list(facts, wanted, finding.value, counted_one_more=True)
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         # The annotations know as many categories as the heads: then a name is missing in the list.
         known = annotations_of(labels)
-        return 0.1 if known.left_out_names and len(known.categories) == found.value else 0.93
+        return POSSIBLE if known.left_out_names and len(known.categories) == found.value else PROVEN
 
 
 def _one_more(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:

@@ -7,21 +7,30 @@ from mmguard.config.classes import name_of
 from mmguard.config.guards import HOOKS
 from mmguard.config.load import load_config
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import as_code, propose
 
 
 class BaseHooksReplaced(ConfigRule):
-    """A list of hooks that replaces that of the base config, in silence."""
+    """A list of hooks that silently replaces that of the base config."""
 
     code = 'MG253'
     summary = 'custom_hooks replaces the hooks of the base config, where a hook of mmguard was meant to be added.'
+    title = 'custom_hooks replaces the list of the base config: {missing} will not run.'
     why = (
         'A list of a config replaces the list of its base. EMAHook or PipelineSwitchHook of the base then vanish '
         'silently, and the training changes.'
     )
-    advice = "Write custom_hooks=[*_base_.custom_hooks, dict(type='LabelGuardHook')]."
+    example = Example(
+        wrong="custom_hooks = [dict(type='LabelGuardHook')]",
+        right="custom_hooks = [*_base_.custom_hooks, dict(type='LabelGuardHook')]",
+    )
+    limits = 'It is looked for only where custom_hooks holds a hook of mmguard, and the base config can be read.'
+    advice = (
+        'Read custom_hooks of the base config. The hooks that are to run come first in your list, as '
+        '[*_base_.custom_hooks, ...]; if they were left out on purpose, nothing is to be done.'
+    )
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -33,10 +42,10 @@ class BaseHooksReplaced(ConfigRule):
         gone = [hook for hook in of_bases if name_of(hook['type']) not in names]
         if gone:
             missing = ', '.join(name_of(hook['type']) for hook in gone)
-            message = f'custom_hooks replaces the list of the base config: {missing} will not run.'
-            question = f'Shall {missing} run, as in the base?'
-            edit = Edit(f'Keep {missing}.', ASKS, question, (('custom_hooks', [*gone, *held]),))
-            yield self.at('custom_hooks', names, message, edits=[edit])
+            title, question = 'Keep the hooks of the base config.', f'Shall {missing} run, as in the base config?'
+            lines = (f'custom_hooks = [{", ".join(map(as_code, [*gone, *held]))}]',)
+            edit = propose(title, ('custom_hooks', [*gone, *held]), question=question, lines=lines)
+            yield self.report_at('custom_hooks', names, dict(missing=missing), edits=[edit])
 
 
 def _hooks_of(config: ReadConfig) -> List[Dict[str, Any]]:

@@ -3,113 +3,92 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Iterator, List, Optional
 
-from mmguard.config.changes import REMOVED, Changes
+from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts
 from mmguard.config.parts import Part, classes_of, datasets, metainfo_of
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule
-from mmguard.findings.usual_edits import with_list
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import move_class_list, propose
+from mmguard.findings.views import listing
 from mmguard.text.words import counted
 
 
 class ClassList(ConfigRule):
-    """A class list that is no list, or under a name that nobody reads."""
+    """A class list that is not a list, or has a name that is not read."""
 
     code = 'MG205'
     blames_labels = True
-    summary = 'The class list is a string, holds a name twice, stands where nobody reads it, or has another palette.'
+    summary = 'The class list is a string, holds a name twice, has a name that is not read, or has another palette.'
+    title_argument = '{kind} takes no classes since MMDetection 3 and MMSegmentation 1: building it fails.'
+    title_palette = '{colours} for {classes}: {kind} cannot be built.'
+    title_capitals = '{key} is not read: {kind} keeps its own {small}.'
+    title_string = 'classes is a string, not a tuple: its {letters} letters become classes.'
+    title_twice = 'The class list holds {names} more than once: their labels are ambiguous.'
     why = (
         "classes=('person') is a string, not a tuple: each letter becomes a class. CLASSES and PALETTE were the names "
         'in MMDetection 2.x; now they are not read and the data set keeps its own classes. MMSegmentation refuses a '
         'palette of another length.'
     )
-    advice = "Write metainfo=dict(classes=('person',)); the comma makes the tuple."
+    example = Example(wrong="metainfo=dict(classes=('person'))", right="metainfo=dict(classes=('person',))")
+    limits = 'Names that are merely misspelt are not seen here, but by `mmguard scan CONFIG`.'
+    advice = (
+        "Write metainfo=dict(classes=('person',)) in small letters: the comma makes the tuple. Name every class once; "
+        'a palette has one colour per class, or is left out.'
+    )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in datasets(config):
-            if dataset.config.get('classes') is not None and dataset.cls is not None and not dataset.is_old:
-                yield self.at(
-                    dataset.at('classes'),
-                    dataset.config['classes'],
-                    f'{dataset.name} takes no classes since MMDetection 3 and MMSegmentation 1: building it fails.',
-                    edits=_listed(
-                        config,
-                        'Write metainfo=dict(classes=...) instead.',
-                        dataset.config['classes'],
-                        (dataset.at('classes'), REMOVED),
-                        dataset.at('metainfo.classes'),
-                    ),
-                )
-            metainfo = dataset.config.get('metainfo')
+            metainfo, at = dataset.config.get('metainfo'), dataset.at('metainfo')
+            given, place = dataset.config.get('classes'), dataset.at('classes')
+            if given is not None and dataset.cls is not None and not dataset.is_old:
+                ways = _write_list(config, 'Move the classes to metainfo.', f'{at}.classes', given, place)
+                yield self.report_at(place, given, dict(kind=dataset.name), self.title_argument, edits=ways)
             colours = _palette_of(dataset)
             if colours is not None:
-                names = classes_of(dataset) or []
-                yield self.at(
-                    dataset.at('metainfo.palette'),
-                    colours,
-                    f'{counted(colours, "colour")} for {counted(len(names), "class")}: {dataset.name} cannot be built.',
-                    edits=[_without_palette(config, dataset, len(names))],
-                )
+                number = len(classes_of(dataset) or [])
+                words = dict(colours=counted(colours, 'colour'), classes=counted(number, 'class'), kind=dataset.name)
+                ways = [_drop_palette(config, dataset, number)]
+                yield self.report_at(f'{at}.palette', colours, words, self.title_palette, edits=ways)
             if not isinstance(metainfo, dict):
                 continue
-            at = dataset.at('metainfo')
             for key in ('CLASSES', 'PALETTE'):
-                own = list(metainfo_of(dataset).get(key.lower()) or ())
-                if key in metainfo and key.lower() not in metainfo and list(metainfo[key] or ()) != own:
-                    yield self.at(
-                        f'{at}.{key}',
-                        metainfo[key],
-                        f'Nobody reads {key}: {dataset.name} goes on with its own {key.lower()}.',
-                        edits=_listed(
-                            config,
-                            f'Write {key.lower()} in small letters.',
-                            metainfo[key],
-                            (f'{at}.{key}', REMOVED),
-                            f'{at}.{key.lower()}',
-                        ),
-                    )
-            classes = metainfo.get('classes')
+                small = key.lower()
+                own = list(metainfo_of(dataset).get(small) or ())
+                if key in metainfo and small not in metainfo and list(metainfo[key] or ()) != own:
+                    title = f'Write {small} in small letters.'
+                    ways = _write_list(config, title, f'{at}.{small}', metainfo[key], f'{at}.{key}')
+                    words = dict(key=key, kind=dataset.name, small=small)
+                    yield self.report_at(f'{at}.{key}', metainfo[key], words, self.title_capitals, edits=ways)
+            classes, place = metainfo.get('classes'), f'{at}.classes'
             if isinstance(classes, str) and classes_of(dataset) is None and not _is_file_name(classes):
-                yield self.at(
-                    f'{at}.classes',
-                    classes,
-                    f'A string, not a tuple: its {len(classes)} letters are taken for classes.',
-                    edits=_listed(
-                        config, f'Write classes=({classes!r},), with the comma.', classes, (), f'{at}.classes'
-                    ),
-                )
+                ways = _write_list(config, 'Write a tuple, with a comma after the name.', place, classes)
+                yield self.report_at(place, classes, dict(letters=len(classes)), self.title_string, edits=ways)
             elif isinstance(classes, (list, tuple)):
                 twice = sorted(name for name, times in Counter(map(str, classes)).items() if times > 1)
                 if twice:
-                    yield self.at(
-                        f'{at}.classes',
-                        classes,
-                        f'{", ".join(map(repr, twice))} stands in the list more than once: its labels are ambiguous.',
-                        'Name every class once.',
-                    )
+                    yield self.report_at(place, classes, dict(names=listing(map(repr, twice))), self.title_twice)
 
 
-def _listed(config: ReadConfig, text: str, classes: Any, gone: Any, place: str) -> List[Edit]:
-    """The list as it was meant, at its place; heads that have another number follow in a second way."""
-    if isinstance(classes, str) and place.endswith('classes') and not _is_file_name(classes):
+def _write_list(config: ReadConfig, title: str, place: str, classes: Any, *removed: str) -> List[Edit]:
+    """Write the list as it was meant; a second edit adds the heads that have another number."""
+    is_list = place.endswith('classes')
+    if isinstance(classes, str) and is_list and not _is_file_name(classes):
         classes = (classes,)
-    changes: Changes = (*((gone,) if gone else ()), (place, classes))
-    move = Edit(text, SAFE, '', changes)
-    return with_list(config, move, classes if place.endswith('classes') else None)
+    move = propose(title, *((gone, REMOVED) for gone in removed), (place, classes))
+    return move_class_list(config, move, classes if is_list else None)
 
 
-def _without_palette(config: ReadConfig, dataset: Part, names: int) -> Edit:
+def _drop_palette(config: ReadConfig, dataset: Part, names: int) -> Edit:
     metainfo = dataset.config.get('metainfo')
     own = isinstance(metainfo, dict) and metainfo.get('palette') is not None
-    place = dataset.at('metainfo.palette')
     certain = all(count.value == names for count in counts(config))
-    return Edit(
-        f'Write {counted(names, "colour")}, or no palette at all: colours are then made up.',
-        SAFE if certain else ASKS,
-        '' if certain else f'Does the list name every class, {names}?',
-        ((place, REMOVED) if own else (place, []),),
+    return propose(
+        'Drop the palette: colours are then made up.',
+        (dataset.at('metainfo.palette'), REMOVED if own else []),
+        question='' if certain else f'Does the list name every class, {names}?',
+        notes=() if certain else ('If not, complete the list.',),
     )
 
 

@@ -4,24 +4,30 @@ from typing import Iterator
 
 from mmguard.config.parts import datasets, heads
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import INFO, Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
 
 DETR_LIKE = ('DETRHead', 'DINOHead', 'RTDETRHead', 'DFINEHead')
 
 
 class EmptyImagesDetr(ConfigRule):
-    """F12: a rank without a target."""
+    """Images without targets in a data set for a DETR-like head."""
 
     code = 'MG221'
     summary = 'Images without targets are kept for a DETR-like head.'
+    title = 'Images without targets reach {head}: it may return fewer losses for a batch of them.'
     why = (
         'On a rank whose batch holds no object, denoising has nothing to do: some implementations (RT-DETR and those '
         'made from it) then return fewer losses than the other ranks, and distributed training hangs. MMDetection 3 '
         'returns zeros instead; its DETR and DINO are safe.'
     )
-    advice = 'Write filter_cfg=dict(filter_empty_gt=True), unless the head returns every loss without targets, too.'
+    example = Example(wrong="dict(type='CocoDataset', ...)", right='..., filter_cfg=dict(filter_empty_gt=True)')
+    limits = 'It reads no annotations: there may be no image without a target.'
+    advice = (
+        'See whether the head returns the same losses for a batch without targets. If it returns fewer, write '
+        'filter_cfg=dict(filter_empty_gt=True) in the training data sets; if not, nothing is to be done.'
+    )
     severity = INFO
     on_request = True
 
@@ -30,22 +36,16 @@ class EmptyImagesDetr(ConfigRule):
         if head is None:
             return
         for dataset in datasets(config):
-            filters = dataset.config.get('filter_cfg')
+            place, filters = dataset.at('filter_cfg'), dataset.config.get('filter_cfg')
             usual = dataset.is_a('BaseVideoDataset')  # mmdet's videos leave out frames without an object
             keeps = not (filters.get('filter_empty_gt', usual) if isinstance(filters, dict) else usual)
             if dataset.split == 'train' and keeps:
-                yield self.at(
-                    dataset.at('filter_cfg'),
-                    filters,
-                    f'Images without targets reach {head.name}: see whether it returns the same losses without them.',
-                    edits=[
-                        Edit(
-                            'Write `filter_cfg=dict(filter_empty_gt=True)`.',
-                            ASKS,
-                            'Does the head return fewer losses for a batch without targets?',
-                            ((dataset.at('filter_cfg.filter_empty_gt'), True),)
-                            if isinstance(filters, dict)
-                            else ((dataset.at('filter_cfg'), {'filter_empty_gt': True}),),
-                        )
-                    ],
+                edit = propose(
+                    'Leave out images without targets.',
+                    (f'{place}.filter_empty_gt', True)
+                    if isinstance(filters, dict)
+                    else (place, {'filter_empty_gt': True}),
+                    question='Does the head return fewer losses for a batch without targets?',
+                    notes=('If not, nothing is to be done.',),
                 )
+                yield self.report_at(place, filters, dict(head=head.name), edits=[edit])

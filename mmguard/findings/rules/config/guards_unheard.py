@@ -6,9 +6,9 @@ from mmguard.config.guards import HOOK, guards_in, is_guarded_type, reported
 from mmguard.config.label_spaces import from_config
 from mmguard.config.parts import hooks, losses, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
 
 
 class GuardsUnheard(ConfigRule):
@@ -16,10 +16,14 @@ class GuardsUnheard(ConfigRule):
 
     code = 'MG252'
     summary = 'The config has guards and no LabelGuardHook, or the hook and no guard.'
+    title = '{guard} at {place} is not reported on: LabelGuardHook is missing.'
+    title_hook = 'LabelGuardHook has nothing to report: no pipeline holds a guard, and no loss is guarded.'
     why = (
-        'Guards take invalid labels out of the training; only the hook says which file holds them. The hook alone '
+        'Guards take invalid labels out of the training; only the hook says which file holds them. The hook by itself '
         'guards nothing, unless it is asked to.'
     )
+    example = Example(wrong="dict(type='LabelGuardHook')", right="dict(type='LabelGuardHook', guard=True)")
+    limits = 'Guards that your own code adds when training starts are not seen.'
     advice = "Write dict(type='LabelGuardHook') in custom_hooks; with guard=True it guards the run by itself."
     severity = WARNING
 
@@ -28,10 +32,9 @@ class GuardsUnheard(ConfigRule):
         hook = next((one for one in hooks(config) if one.name == HOOK), None)
         if guards and hook is None:
             names = [one.get('type') for one in config.data.get('custom_hooks') or [] if isinstance(one, dict)]
-            message = f'{guards[0].name} at {guards[0].path} is not reported on: there is no {HOOK}.'
-            edit = Edit(f'Add dict(type={HOOK!r}) to custom_hooks.', SAFE, '', reported(config))
-            yield self.at('custom_hooks', names, message, edits=[edit])
+            words = dict(guard=guards[0].name, place=guards[0].path)
+            edit = propose('Add LabelGuardHook to the hooks.', *reported(config))
+            yield self.report_at('custom_hooks', names, words, edits=[edit])
         elif hook is not None and not guards and not hook.config.get('guard') and from_config(config).by_kind():
-            message = f'{HOOK} has nothing to report: no pipeline holds a guard, and no loss is guarded.'
-            edit = Edit('Write guard=True in it.', SAFE, '', ((hook.at('guard'), True),))
-            yield self.at(hook.path, hook.config, message, edits=[edit])
+            edit = propose('Let the hook guard the run.', (hook.at('guard'), True))
+            yield self.report_at(hook.path, hook.config, title=self.title_hook, edits=[edit])

@@ -7,8 +7,8 @@ from mmguard.config.parts import Part, classes_path
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import heads_or_list
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import match_heads_and_list
 from mmguard.text.words import counted
 
 #: How many of what a head counts.
@@ -16,43 +16,43 @@ NOUNS = {'all': ('class', None), 'things': ('thing', None), 'stuff': ('kind of s
 
 
 class HeadNumClasses(ConfigRule):
-    """A head counts other classes than the data set."""
+    """A head that counts other classes than the data set."""
 
     code = 'MG201'
     blames_labels = True
     aliases = ('MG143',)
     summary = 'num_classes of a head is not the number of classes of the data set.'
+    title = '{head} has {given}, but the data set has {expected}: {source}.'
+    title_top = (
+        '{head} has {given}, but the data set has {expected}: {source}. No head reads the num_classes at the top.'
+    )
     why = (
         'A label beyond the channels of a head ends the run (CUDA error: device-side assert triggered), or is trained '
         'as background without a word; channels too many are never trained. Every head has its own num_classes: '
         'decode, auxiliary, bbox, mask, semantic, panoptic and fusion heads, and each stage of a cascade.'
     )
-    advice = 'Write the number of classes of the data set in every head, or correct metainfo.classes.'
-    otherwise = (
-        'See with `mmguard scan CONFIG` which classes the files hold, then write them as metainfo=dict(classes=...) in '
-        'the data sets of all splits (inside of wrappers), and their number in every head.'
+    example = Example(wrong='num_classes=19 in the head, for 11 classes', right='num_classes=11 in the head')
+    limits = 'It compares the heads with the class list; whether the list is that of the files, `mmguard scan` says.'
+    advice = (
+        'See with `mmguard scan CONFIG` which classes the files hold. Write them as metainfo=dict(classes=...) in the '
+        'data sets of all splits (inside of wrappers), and their number in every head and in its class_weight.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for count, expected, dataset in _misfits(config):
-            one, many = NOUNS[count.kind]
-            yield self.at(
-                count.path,
-                count.value,
-                f'{count.head.name} has {counted(count.value, one, many)}, the data set {expected}: '
-                f'{classes_path(dataset)}.{_beside(config, expected)}',
-                f'Write {count.path.rsplit(".", 1)[-1]}={expected}{_weights_too(count.head)}, or correct the class '
-                f'list.',
-            )
+            given = counted(count.value, *NOUNS[count.kind])
+            words = dict(head=count.head.name, given=given, expected=expected, source=classes_path(dataset))
+            title = self.title_top if config.data.get('num_classes') == expected else self.title
+            yield self.report_at(count.path, count.value, words, title)
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.config is not None:
             wanted = {count.path: expected for count, expected, _ in _misfits(facts.config)}
-            yield from heads_or_list(facts, wanted, finding.value)
+            yield from match_heads_and_list(facts, wanted, finding.value)
 
 
 def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
-    """The numbers that are not those of the data set: the number, what it should be, the data set."""
+    """Yield the numbers that are not those of the data set: the number, what it should be, the data set."""
     data = [(dataset, data_counts(dataset)) for dataset in training_data(config)]
     for count in counts(config):
         for dataset, numbers in data:
@@ -69,19 +69,6 @@ def _misfits(config: ReadConfig) -> Iterator[Tuple[Count, int, Part]]:
                 continue  # one sigmoid channel tells two classes apart; with a softmax MG215 speaks
             yield count, expected, dataset
             break
-
-
-def _beside(config: ReadConfig, expected: int) -> str:
-    """Of the right number where no head reads it."""
-    if config.data.get('num_classes') != expected:
-        return ''
-    return f' `num_classes = {expected}` at the top level of the config has no effect: no head reads it.'
-
-
-def _weights_too(head: Part) -> str:
-    loss = head.config.get('loss_cls')
-    weights = loss.get('class_weight') if isinstance(loss, dict) else None
-    return ', and class_weight of loss_cls to match' if isinstance(weights, (list, tuple)) else ''
 
 
 def _adds_up(head: dict, expected: int) -> bool:

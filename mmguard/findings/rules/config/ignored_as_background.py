@@ -4,9 +4,9 @@ from typing import Any, Iterator
 
 from mmguard.config.parts import assigners, transforms
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
 
 #: Assigners that leave ignored regions out without an argument.
 ALWAYS = ('CenterRegionAssigner',)
@@ -16,14 +16,18 @@ class IgnoredAsBackground(ConfigRule):
     """Ignored instances that the assigner does not look at."""
 
     code = 'MG222'
-    summary = 'GuardInstanceLabels moves instances to the ignored ones, and the assigner takes no notice of those.'
+    summary = 'GuardInstanceLabels moves instances to the ignored ones, but the assigner does not look at those.'
+    title = '{assigner} does not look at the instances that {guard} ignores: they are trained as background.'
+    title_unable = '{assigner} cannot ignore instances: those of {guard} are trained as background.'
     why = (
         'With ignore_iof_thr=-1, the default, the regions of ignored instances (crowds, too) are trained as '
         'background. Matchers of DETR-like heads know no ignored instances at all.'
     )
+    example = Example(wrong="dict(type='MaxIoUAssigner')", right="dict(type='MaxIoUAssigner', ignore_iof_thr=0.5)")
+    limits = 'An assigner of your own is judged by its argument ignore_iof_thr.'
     advice = (
         'Write ignore_iof_thr=0.5 in every assigner of train_cfg, and keep_ignored=False in the guard of the training: '
-        'crowds are then trained as before.'
+        "crowds are then trained as before. If an assigner has no ignore_iof_thr, write on_invalid='drop' in the guard."
     )
     severity = WARNING
 
@@ -40,33 +44,20 @@ class IgnoredAsBackground(ConfigRule):
         heeding = [one for one in assigners(config) if one.name in ALWAYS or _is_set(one.get('ignore_iof_thr'))]
         # Where no assigner heeds crowds, they shall be trained as before.
         leaving = () if heeding else tuple((guard.at('keep_ignored'), False) for guard in moving)
-        written = 'Write ignore_iof_thr=0.5' + (f', and keep_ignored=False at {moving[0].path}' if leaving else '')
         for assigner in assigners(config):
             if assigner.name in ALWAYS or assigner.cls is None:
                 continue
-            threshold = assigner.get('ignore_iof_thr')
+            place, threshold = assigner.at('ignore_iof_thr'), assigner.get('ignore_iof_thr')
+            words = dict(assigner=assigner.name, guard=moving[0].path)
             if threshold is None:
-                yield self.at(
-                    assigner.at('type'),
-                    assigner.config['type'],
-                    f'{assigner.name} knows no ignored instances: those of {moving[0].path} are trained as background.',
-                    edits=[
-                        Edit(
-                            f"Write on_invalid='drop' at {moving[0].path}: it says what happens.",
-                            SAFE,
-                            '',
-                            tuple((guard.at('on_invalid'), 'drop') for guard in moving),
-                        )
-                    ],
-                )
+                drops = ((guard.at('on_invalid'), 'drop') for guard in moving)
+                edit, kind = propose('Drop invalid instances in the guard.', *drops), assigner.config['type']
+                yield self.report_at(assigner.at('type'), kind, words, self.title_unable, edits=[edit])
             elif isinstance(threshold, (int, float)) and threshold <= 0:
-                yield self.at(
-                    assigner.at('ignore_iof_thr'),
-                    threshold,
-                    f'{assigner.name} takes no notice of the instances that {moving[0].path} ignores: they are '
-                    f'trained as background.',
-                    edits=[Edit(f'{written}.', SAFE, '', ((assigner.at('ignore_iof_thr'), 0.5), *leaving))],
-                )
+                note = 'With keep_ignored=False crowds are trained as before.'
+                title, changes = 'Leave ignored regions out of the training.', ((place, 0.5), *leaving)
+                edit = propose(title, *changes, notes=(note,) if leaving else ())
+                yield self.report_at(place, threshold, words, edits=[edit])
 
 
 def _is_set(threshold: Any) -> bool:

@@ -8,25 +8,31 @@ from mmguard.config.ignored import ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import set_ignore_index, without_first
+from mmguard.findings.finding import LIKELY, POSSIBLE, WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import drop_first_class, set_ignore_index
 from mmguard.findings.views import knows_classes
 from mmguard.text.words import counted
 
 
 class IgnoredClass(ConfigRule):
-    """ignore_index that is one of the classes."""
+    """An ignore_index that is one of the classes."""
 
     code = 'MG209'
     looks_at = ('config', 'labels')
     aliases = ('MG113',)
     summary = 'ignore_index is a valid class.'
+    title = 'ignore_index={ignored} is one of the {classes}: 0 to {last}.'
     why = (
         'Ignoring removes the pixels of a class, not its channel: nothing ever teaches the model that class, yet its '
         'score stays in every softmax, and at test time it may be predicted anywhere.'
     )
-    advice = 'Ignore a label outside the classes (255), or take the class out of num_classes and of the class list.'
+    example = Example(wrong='num_classes=3, ignore_index=0', right='num_classes=3, ignore_index=255')
+    limits = 'It cannot tell whether the class is ignored on purpose: that is the question of its edits.'
+    advice = (
+        'If the class is to be trained, ignore a label outside the classes (255). If it is what is unlabelled, take it '
+        'out of num_classes and of the class list.'
+    )
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -36,14 +42,15 @@ class IgnoredClass(ConfigRule):
                 yield self._inside(place.path, place.value, classes)
 
     def _inside(self, path: str, ignored: int, classes: int) -> Finding:
-        return self.at(path, ignored, f'{ignored} is one of the {counted(classes, "class")}: 0 to {classes - 1}.')
+        words = dict(ignored=ignored, classes=counted(classes, 'class'), last=classes - 1)
+        return self.report_at(path, ignored, words)
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         ignored = finding.value
         yield set_ignore_index(facts, 255, ASKS, f'Shall class {ignored} be trained?')
-        question = 'Is 0 what nobody labelled, and no class?'
+        question = 'Is 0 your void (unlabelled) value?'
         if ignored == 0 and facts.config is not None:
-            found = without_first(facts.config, question)
+            found = drop_first_class(facts.config, question)
             if found is not None:
                 yield found
         elif ignored == 0 and facts.labels is not None:
@@ -58,11 +65,8 @@ class IgnoredClass(ConfigRule):
         if facts.config is None and labels is not None and labels.kind == 'pixels' and knows_classes(labels):
             ignored = labels.ignore_index
             if ignored is not None and 0 <= ignored < labels.num_classes:
-                message = (
-                    f'{ignored} is one of the {counted(labels.num_classes, "class")}: 0 to {labels.num_classes - 1}.'
-                )
-                found = self.at('ignore_index', ignored, message)
-                yield replace(found, likelihood=self.weigh(found, labels))
+                found = self._inside('ignore_index', ignored, labels.num_classes)
+                yield replace(found, certainty=self.certainty_given(found, labels))
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.4 if labels.values else 0.87
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        return POSSIBLE if labels.values else LIKELY

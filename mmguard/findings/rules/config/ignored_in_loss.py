@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, Iterator
 
 from mmguard.config.parts import Part, losses, stock_loss
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, SAFE, Edit
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule, Facts
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import as_code, propose
 
 #: Losses of mmseg that train on ignored pixels, whatever their ignore_index is, and as what.
 TRAINS_ON = {
@@ -23,13 +25,16 @@ class IgnoredInLoss(ConfigRule):
     code = 'MG243'
     looks_at = ('config', 'labels')
     summary = 'A loss trains on the pixels that are to be ignored: its ignore_index does nothing.'
+    title = '{loss} at {place} trains on ignored pixels: {how}.'
     why = (
         "mmseg's DiceLoss leaves out the *channel* of that number, its HuasdorffDisstanceLoss sets such pixels to "
         'class 0: the model learns that there is nothing where the labels say nothing.'
     )
+    example = Example(wrong="dict(type='DiceLoss')", right="dict(type='TverskyLoss', alpha=0.5, beta=0.5)")
+    limits = 'Below one percent of ignored pixels it says nothing; losses of your own are not known.'
     advice = (
-        "Write `dict(type='TverskyLoss', alpha=0.5, beta=0.5)`, which is Dice of softmax scores, and has a mask for "
-        'ignored pixels. Or take another loss: nothing outside of this one can leave them out.'
+        "If a softmax over the classes will do, write dict(type='TverskyLoss', alpha=0.5, beta=0.5): Dice of softmax "
+        'scores, with a mask for ignored pixels. If not, take another loss: nothing outside of this one can mask them.'
     )
     severity = WARNING
 
@@ -42,13 +47,8 @@ class IgnoredInLoss(ConfigRule):
         if part < MANY:
             return
         for found in self.look(config):
-            yield self.found(
-                found.title,
-                f'{found.evidence}; {100 * part:.3g} % of the pixels are {labels.ignore_index}',
-                edits=found.candidates,
-                places=found.places,
-                value=found.value,
-            )
+            evidence = f'{found.evidence}; {100 * part:.3g} % of the pixels are {labels.ignore_index}'
+            yield replace(found, evidence=evidence)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for loss in map(stock_loss, losses(config)):
@@ -58,27 +58,24 @@ class IgnoredInLoss(ConfigRule):
             outer = loss.path[: -len('.loss')] if loss.key == 'loss' else loss.path
             if outer.rsplit('.', 1)[-1].split('[')[0] != 'loss_decode' or loss.owner.is_a('STDCHead'):
                 continue
-            yield self.at(
-                loss.at('type'),
-                loss.config['type'],
-                f'{loss.name} at {loss.path} trains on ignored pixels: {TRAINS_ON[loss.name]}.',
-                edits=list(_tversky(loss, loss.owner, outer)),
-            )
+            words = dict(loss=loss.name, place=loss.path, how=TRAINS_ON[loss.name])
+            ways = list(_tversky(loss, loss.owner, outer))
+            yield self.report_at(loss.at('type'), loss.config['type'], words, edits=ways)
 
 
 def _tversky(loss: Part, head: Part, path: str) -> Iterator[Edit]:
-    """mmseg's loss that is Dice with these two weights, of softmax scores, and has a mask for ignored pixels."""
+    """Use mmseg's loss that is Dice with these two weights, of softmax scores, and has a mask for ignored pixels."""
     if loss.name != 'DiceLoss' or (head.get('out_channels') or head.get('num_classes') or 1) < 2:
         return
     scope = 'mmseg.' if str(loss.config['type']).startswith('mmseg.') else ''
     kept: Dict[str, Any] = {key: loss.config[key] for key in ('loss_weight', 'loss_name') if key in loss.config}
-    written: Dict[str, Any] = {
-        'type': f'{scope}TverskyLoss',
-        'alpha': 0.5,
-        'beta': 0.5,
-        **kept,
-        'ignore_index': head.get('ignore_index', 255),
-    }
-    text = f'Write `type={written["type"]!r}, alpha=0.5, beta=0.5, ignore_index={written["ignore_index"]}` at {path}.'
-    question = '' if loss.get('use_sigmoid') is False else 'May the scores of a pixel be a softmax over the classes?'
-    yield Edit(text, ASKS if question else SAFE, question, ((path, written),))
+    new = {'type': f'{scope}TverskyLoss', 'alpha': 0.5, 'beta': 0.5, **kept}
+    new['ignore_index'] = head.get('ignore_index', 255)
+    certain = loss.get('use_sigmoid') is False
+    yield propose(
+        'Use TverskyLoss with equal weights: Dice of softmax scores, with a mask for ignored pixels.',
+        (path, new),
+        question='' if certain else 'May the scores of a pixel be a softmax over the classes?',
+        lines=(f'{as_code(new)} at {path}',),
+        notes=() if certain else ('If not, take another loss.',),
+    )

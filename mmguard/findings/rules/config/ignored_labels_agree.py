@@ -8,23 +8,33 @@ from mmguard.config.ignored import Ignored, ignored_labels, leading
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
-from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import set_ignore_index
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, WARNING, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import propose, set_ignore_index
 
 
 class IgnoredLabelsAgree(ConfigRule):
-    """One label is ignored, and every part must know which."""
+    """Parts of a config that ignore different labels."""
 
     code = 'MG208'
     aliases = ('MG114',)
     summary = 'Head, losses, metric and fill values do not ignore the same label.'
+    title = '{value} is ignored here, but {first} in the head ({place}).'
+    title_metric = 'The metric ignores {value}, but the head {first} ({place}).'
+    title_reads = '{value} is taken for the ignored label, but the head ignores {first} ({place}).'
+    title_fill = 'Pixels are filled with {value}, but the head ignores {first} ({place}): no class has that label.'
+    title_fill_class = 'Pixels are filled with {value}, a class: the head ignores {first} ({place}).'
     why = (
         'What one part fills in to be ignored, another trains on: as a class, or, beyond the classes, until an index '
-        'error or CUDA assert ends the run. A metric that ignores another label counts pixels that nobody labelled. In '
+        'error or CUDA assert ends the run. A metric that ignores another label counts unlabelled pixels. In '
         "MMDetection it is the semantic head of panoptic models, whose default does not ignore the loader's 255."
     )
-    advice = 'Write the same ignore_index everywhere, 255 unless there is a reason.'
+    example = Example(wrong='head: ignore_index=0; RandomCrop: seg_pad_val=255', right='head: ignore_index=255')
+    limits = 'Fill values of transforms of your own are not known.'
+    advice = (
+        'Find out which label is unlabelled in the files (`mmguard scan CONFIG` counts them; 255 is usual), and write '
+        'it as ignore_index in heads, losses and metric, and as the value that transforms fill in.'
+    )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         places = ignored_labels(config)
@@ -35,41 +45,27 @@ class IgnoredLabelsAgree(ConfigRule):
         for place in places:
             if place.value == first.value or place is first:
                 continue
-            of = f'the head ignores {first.value} ({first.path})'
             is_class = classes is not None and 0 <= place.value < classes
-            if place.role == 'fill':
-                becomes = f'class {place.value}' if is_class else 'a label that the head does not have'
-                message = f'Fills pixels with {place.value}, but {of}: they are trained as {becomes}.'
-            elif place.role == 'metric':
-                message = f'Leaves {place.value} out of the evaluation, but {of}.'
-            elif place.role == 'reads':
-                message = f'Takes {place.value} for the ignored label, but {of}.'
-            else:
-                message = f'Ignores {place.value}, but {of}.'
+            titles = {'metric': self.title_metric, 'reads': self.title_reads, 'fill': self.title_fill}
+            title = self.title_fill_class if place.role == 'fill' and is_class else titles.get(place.role, '')
             severe = place.role in ('loss', 'head') or (place.role == 'fill' and not is_class)
-            key = place.path.rsplit('.', 1)[-1]
-            default = '' if place.written else f' {place.value} is the default of {place.part.name}.'
-            yield self.at(
-                place.path,
-                place.value,
-                message + default,
-                severity=ERROR if severe else WARNING,
-                edits=_one_label(config, place, first, is_class, f'Write {key}={first.value}.'),
-            )
+            value = f'{place.value}' if place.written else f'{place.value} (the default of {place.part.name})'
+            words = dict(value=value, first=first.value, place=first.path)
+            ways, severity = _one_label(config, place, first, is_class), ERROR if severe else WARNING
+            yield self.report_at(place.path, place.value, words, title, severity, ways)
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        if found.severity != ERROR:
-            return found.likelihood
-        return 0.88 if not labels.values or found.value in labels.values else 0.5
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
+        is_cause = found.severity == ERROR and (not labels.values or found.value in labels.values)
+        return LIKELY if is_cause else POSSIBLE
 
 
-def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool, text: str) -> List[Edit]:
-    """The label of the head here, or the one from here everywhere."""
+def _one_label(config: ReadConfig, place: Ignored, first: Ignored, is_class: bool) -> List[Edit]:
+    """Set the label of the head here, or the one from here everywhere."""
     filled = place.role in ('fill', 'reads')  # no label in a file changes its meaning
-    asked = f'Is {first.value} the label of what nobody labelled, and not {place.value}?'
-    here = Edit(text, SAFE if filled else ASKS, '' if filled else asked, ((place.path, first.value),))
-    asked = f'Is {place.value} the label of what nobody labelled, and not {first.value}?'
-    there = set_ignore_index(Facts(config=config), place.value, ASKS, asked)
+    asked = 'Is {} your void (unlabelled) value?'
+    question = '' if filled else asked.format(first.value)
+    here = propose('Write the ignored label of the head.', (place.path, first.value), question=question)
+    there = set_ignore_index(Facts(config=config), place.value, ASKS, asked.format(place.value))
     if first.value < 0:  # no label is
         there = replace(there, applicability=SAFE, question='')
     if place.path == place.part.path:  # some know but one value

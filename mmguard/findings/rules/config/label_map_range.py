@@ -11,56 +11,51 @@ from mmguard.config.parts import Part, datasets, transforms
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule, Facts
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
+from mmguard.findings.rule import ConfigRule, Example, Facts
 from mmguard.findings.usual_edits import map_labels, set_num_classes
 from mmguard.findings.views import as_map, config_of, listing
 
 
 class LabelMapRange(ConfigRule):
-    """A label_map that leads out of the classes, or that nobody reads."""
+    """A label_map that leads out of the classes, or that is not read."""
 
     code = 'MG212'
     looks_at = ('config', 'labels')
     aliases = ('MG134',)
-    explains = ('MG102', 'MG107')
-    summary = 'label_map leads to a value that is neither a class nor ignored, or stands where nobody reads it.'
+    summary = 'label_map maps to a value that is neither a class nor ignored, or is written where it is not read.'
+    title = 'label_map maps to labels outside 0..{last}: {pairs}.'
+    title_overwritten = '{kind} overwrites this label_map: labels stay as they are in the files.'
+    title_argument = '{kind} takes no label_map: it ends in a TypeError when it is built.'
     why = (
         'What a label_map writes is what the loss sees: a value beyond the classes ends the run. MMSegmentation works '
         'its label_map out of the class names and overwrites one that is written in metainfo.'
     )
-    at_a_guard = (
-        'A map of your own is an argument of the guard: directly after LoadAnnotations, in the pipelines of train and '
-        "val, `dict(type='GuardSegLabels', num_classes=..., label_map={...})`; of boxes "
-        "`dict(type='GuardInstanceLabels', num_classes=..., label_map={...})`."
+    example = Example(wrong='num_classes=2, label_map={7: 0, 8: 2}', right='num_classes=2, label_map={7: 0, 8: 1}')
+    limits = 'A map to the wrong class is not seen, as long as it is one of the classes.'
+    advice = (
+        'Map to 0 .. num_classes - 1; in label maps also to ignore_index, to leave a value out. A map of your own is '
+        'an argument of the guard right after LoadAnnotations, in the pipelines of train and val: GuardSegLabels for '
+        'label maps, GuardInstanceLabels for boxes.'
     )
-    advice = f'Map to 0 .. num_classes - 1, or to ignore_index. {at_a_guard}'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for dataset in datasets(config):
-            metainfo = dataset.config.get('metainfo')
+            metainfo, place = dataset.config.get('metainfo'), dataset.at('metainfo.label_map')
             if isinstance(metainfo, dict) and 'label_map' in metainfo and hasattr(dataset.cls, 'get_label_map'):
-                yield self.at(
-                    dataset.at('metainfo.label_map'),
-                    metainfo['label_map'],
-                    f'{dataset.name} overwrites it: labels stay as they are in the files.',
-                    edits=_at_a_guard(config, metainfo['label_map'], dataset.at('metainfo.label_map')),
-                )
+                ways = _move_to_guard(config, metainfo['label_map'], place)
+                words = dict(kind=dataset.name)
+                yield self.report_at(place, metainfo['label_map'], words, self.title_overwritten, edits=ways)
         misplaced = [
             part
             for part in [*datasets(config), *transforms(config)]
             if part.says('label_map') and part.cls is not None and not takes(part.cls, 'label_map')
         ]
         for part in misplaced:
-            label_map = part.config['label_map']
+            label_map, words = part.config['label_map'], dict(kind=part.name)
             places = [one.at('label_map') for one in misplaced if one.config['label_map'] == label_map]
-            yield self.at(
-                part.at('label_map'),
-                label_map,
-                f'{part.name} takes no label_map: it ends in a TypeError when it is built.',
-                self.at_a_guard,
-                edits=_at_a_guard(config, label_map, *places),
-            )
+            ways = _move_to_guard(config, label_map, *places)
+            yield self.report_at(part.at('label_map'), label_map, words, self.title_argument, edits=ways)
         for transform in transforms(config):
             found = transform.config.get('label_map')
             classes = _classes(transform, config)
@@ -73,25 +68,19 @@ class LabelMapRange(ConfigRule):
                 yield self._leads_out(transform.at('label_map'), found, outside, classes, ignored)
 
     def _leads_out(self, path: str, label_map: Any, outside: Dict[Any, Any], classes: int, ignored: Any) -> Finding:
-        pairs = ', '.join(f'{raw} -> {label}' for raw, label in outside.items())
-        return self.at(
-            path,
-            label_map,
-            f'{pairs}: classes are 0 to {classes - 1}.',
-            f'Map to a class{"" if ignored is None else f", or to {ignored} to leave the label out"}.',
-            edits=[]
-            if ignored is None
-            else [
-                Edit(
-                    f'Map to a class, or to {ignored} to leave the label out: '
-                    f'`label_map={as_map({**label_map, **dict.fromkeys(outside, ignored)})}`.',
-                    ASKS,
-                    f'Is {listing(outside)} to be left out of the training?',
-                    ((path, {**label_map, **dict.fromkeys(outside, ignored)}),) if '.' in path else (),
-                    (('label_map', tuple({**label_map, **dict.fromkeys(outside, ignored)}.items())),),
-                )
-            ],
+        words = dict(last=classes - 1, pairs=listing(f'{raw} -> {label}' for raw, label in outside.items()))
+        mapped = {**label_map, **dict.fromkeys(outside, ignored)}
+        owner = path.rpartition('.')[0]
+        leave_out = Edit(
+            'Map these values to the ignored label.',
+            ASKS,
+            f'Is {listing(outside)} to be left out of the training?',
+            ((path, mapped),) if owner else (),
+            (('label_map', tuple(mapped.items())),),
+            lines=(f'label_map={as_map(mapped)}{f" at {owner}" if owner else ""}',),
+            notes=('If not, map each of them to its class.',),
         )
+        return self.report_at(path, label_map, words, edits=[] if ignored is None else [leave_out])
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         yield from finding.candidates
@@ -110,14 +99,14 @@ class LabelMapRange(ConfigRule):
             )
             if outside:
                 found = self._leads_out('label_map', label_map, outside, labels.num_classes, labels.ignore_index)
-                yield replace(found, likelihood=self.weigh(found, labels))
+                yield replace(found, certainty=self.certainty_given(found, labels))
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         wrong = found.value if isinstance(found.value, dict) else {}
-        return 0.95 if labels.values and set(labels.values) <= set(wrong.values()) else 0.6
+        return PROVEN if labels.values and set(labels.values) <= set(wrong.values()) else LIKELY
 
 
-def _at_a_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edit]:
+def _move_to_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edit]:
     if from_config(config).pixels is None:
         return []
     try:
@@ -126,7 +115,7 @@ def _at_a_guard(config: ReadConfig, label_map: Any, *places: str) -> List[Edit]:
         return []
     edit = map_labels(Facts(config=config), table, SAFE)
     removed = [(place, REMOVED) for place in places]
-    # The edit writes whole pipelines, with what stood in them; what it adds there comes behind the place.
+    # The edit writes whole pipelines, with what was in them; what it adds there comes after the place.
     return [replace(edit, config=(*edit.config, *removed))]
 
 

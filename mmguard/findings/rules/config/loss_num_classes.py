@@ -5,27 +5,28 @@ from typing import Iterator
 from mmguard.config.head_classes import classes_in
 from mmguard.config.parts import losses
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
 from mmguard.text.words import counted
 
 
 class LossNumClasses(ConfigRule):
-    """SeesawLoss and the like count for themselves."""
+    """A loss with a num_classes of its own, as SeesawLoss, that is not that of its head."""
 
     code = 'MG228'
     summary = 'num_classes of a loss is not that of its head.'
+    title = 'The loss has num_classes={given}, but {head} has {classes} ({place}).'
     why = 'The loss splits the scores by its own num_classes: another one than the head has is an error of shapes.'
-    advice = 'Write the num_classes of the head.'
+    example = Example(wrong='num_classes=5 in the head, 80 in SeesawLoss', right='num_classes=5 in both')
+    limits = 'If the number of the head is wrong, too, MG201 says so.'
+    advice = 'Write the num_classes of the head in the loss.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for loss in losses(config):
-            own, of_head = loss.config.get('num_classes'), classes_in(loss.owner)
-            if isinstance(own, int) and of_head is not None and own != of_head and loss.owner is not None:
-                yield self.at(
-                    loss.at('num_classes'),
-                    own,
-                    f'{loss.owner.name} has {counted(of_head, "class")} ({loss.owner.path}).',
-                    edits=[Edit(f'Write num_classes={of_head}.', SAFE, '', ((loss.at('num_classes'), of_head),))],
-                )
+            place, given, of_head = loss.at('num_classes'), loss.config.get('num_classes'), classes_in(loss.owner)
+            if isinstance(given, int) and of_head is not None and given != of_head and loss.owner is not None:
+                head = loss.owner
+                words = dict(given=given, head=head.name, classes=counted(of_head, 'class'), place=head.path)
+                edit = propose('Write the number of classes of the head.', (place, of_head))
+                yield self.report_at(place, given, words, edits=[edit])

@@ -5,39 +5,44 @@ from typing import Iterator, Optional
 
 from mmguard.config.parts import Part, classes_of, datasets, metrics
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
 from mmguard.text.short import short
 
 METRICS = ('CocoMetric', 'LVISMetric', 'CocoPanopticMetric')
 
 
 class MetricAnnotations(ConfigRule):
-    """The metric opens its own copy of the ground truth."""
+    """A metric with a ground truth, or class names, of its own."""
 
     code = 'MG229'
     summary = 'The metric takes its ground truth, or its class names, from elsewhere than the data set that it judges.'
+    title = 'The metric reads another file than the data set: {place} reads {expected}.'
+    title_names = (
+        'VOCMetric prints the names of VOC, {wrong} for {right}, because the folder of {place} is called {folder}. The '
+        'figures are right, the names are not; with more than 20 classes it fails.'
+    )
     why = (
         'COCO metrics take the ground truth from their own ann_file. If that is still the one of the base config, '
         'images and category ids do not fit: evaluation fails, or gives numbers that mean nothing. '
         'VOCMetric names the rows of its table by the 20 classes of VOC where the folder is called VOC2007 or VOC2012.'
     )
-    advice = 'Write the ann_file of the data set at the metric, too.'
-    names = (
-        'VOCMetric prints the names of VOC, {wrong} for {right}, because the folder of {path} is called {folder}. '
-        'The figures are right, the names beside them are not; with more than 20 classes it fails.'
+    example = Example(
+        wrong="dataset: ann_file='my_val.json'; CocoMetric: ann_file='data/coco/annotations/instances_val2017.json'",
+        right="CocoMetric: ann_file='my_val.json'",
     )
-    other_names = (
-        "Write `type='XMLDataset'` in the data set: the same reader, and the metric takes the names of metainfo. Or "
-        'give the folder a name without VOC2007 and VOC2012.'
+    limits = 'Paths are compared, not files: a copy under another name looks like a mistake.'
+    advice = (
+        'Write the ann_file of the data set at the metric, too. If VOCMetric prints other names, write '
+        "type='XMLDataset' in the data set (the same reader), or give the folder a name without VOC2007 and VOC2012."
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for metric in metrics(config):
             sets = [dataset for dataset in datasets(config) if dataset.split == metric.split]
             if metric.name == 'VOCMetric' and metric.config.get('metric', 'mAP') in ('mAP', ['mAP']):
-                yield from filter(None, map(self._named_by_folder, sets))
+                yield from filter(None, map(self._check_names, sets))
             file = metric.config.get('ann_file')
             if len(sets) != 1 or metric.name not in METRICS or not isinstance(file, str):
                 continue
@@ -47,17 +52,13 @@ class MetricAnnotations(ConfigRule):
             root, own = dataset.config.get('data_root') or '', dataset.config.get('ann_file')
             if not isinstance(root, str) or not isinstance(own, str) or not own:
                 continue
-            expected = posixpath.join(root, own)
+            expected, place = posixpath.join(root, own), metric.at('ann_file')
             if posixpath.normpath(expected) != posixpath.normpath(file):
-                yield self.at(
-                    metric.at('ann_file'),
-                    file,
-                    f'{dataset.path} reads {expected}.',
-                    edits=[Edit(f'Write ann_file={expected!r}.', SAFE, '', ((metric.at('ann_file'), expected),))],
-                )
+                edit = propose('Judge by the annotations of the data set.', (place, expected))
+                yield self.report_at(place, file, dict(place=dataset.path, expected=expected), edits=[edit])
 
-    def _named_by_folder(self, dataset: Part) -> Optional[Finding]:
-        """Whether VOCDataset says VOC2007 or VOC2012 by its folder, and the classes are others."""
+    def _check_names(self, dataset: Part) -> Optional[Finding]:
+        """Report that VOCDataset says VOC2007 or VOC2012 by its folder, and the classes are others."""
         prefix = dataset.config.get('data_prefix')
         folder = prefix.get('sub_data_root') if isinstance(prefix, dict) else None
         root, names = dataset.config.get('data_root') or '', list(classes_of(dataset) or ())
@@ -69,12 +70,10 @@ class MetricAnnotations(ConfigRule):
         if year is None or not own or place is None:
             return None
         wrong = own[place] if place < len(own) else None
-        message = self.names.format(wrong=short(wrong), right=short(names[place]), path=dataset.path, folder=year)
-        written = dataset.config.get('type')
-        edits = []
-        if isinstance(written, str) and dataset.name == 'VOCDataset':
-            reader = written.replace('VOCDataset', 'XMLDataset')
-            edits = [Edit(self.other_names, SAFE, '', ((dataset.at('type'), reader),))]
-        return self.at(
-            dataset.at('data_prefix.sub_data_root'), folder, message, self.other_names, severity=WARNING, edits=edits
-        )
+        words = dict(wrong=short(wrong), right=short(names[place]), place=dataset.path, folder=year)
+        given, edits = dataset.config.get('type'), []
+        if isinstance(given, str) and dataset.name == 'VOCDataset':
+            note = 'It is the same reader; the metric takes the names of metainfo then.'
+            reader = (dataset.at('type'), given.replace('VOCDataset', 'XMLDataset'))
+            edits = [propose('Read the data with XMLDataset.', reader, notes=(note,))]
+        return self.report_at(dataset.at('data_prefix.sub_data_root'), folder, words, self.title_names, WARNING, edits)

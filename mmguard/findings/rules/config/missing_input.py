@@ -5,10 +5,10 @@ from typing import Iterator
 from mmguard.config.parts import Part, pipelines
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
 
-#: Data sets of mmdet whose files hold boxes alone.
-_BOXES_ALONE = ('XMLDataset', 'OpenImagesDataset', 'CrowdHumanDataset')
+#: Data sets of mmdet whose files hold only boxes.
+_ONLY_BOXES = ('XMLDataset', 'OpenImagesDataset', 'CrowdHumanDataset')
 
 
 class MissingInput(ConfigRule):
@@ -17,54 +17,48 @@ class MissingInput(ConfigRule):
     code = 'MG245'
     blames_labels = True
     summary = 'The pipeline loads masks or label maps that the data set does not name.'
+    title = '{kind} at {place} names no label maps to load.'
+    title_masks = 'The files of {kind} hold boxes, but no masks.'
     why = (
         "LoadAnnotations ends with KeyError: 'seg_map_path' where it meets a data set of mmseg without "
         "data_prefix.seg_map_path, or with_seg=True one of mmdet without data_prefix.seg, and with KeyError: 'mask' "
-        'where with_mask=True meets one that holds boxes alone.'
+        'where with_mask=True meets one that holds only boxes.'
     )
+    example = Example(wrong="dict(img_path='images')", right="dict(img_path='images', seg_map_path='masks')")
+    limits = 'A data set class of your own that lists its files itself is not judged.'
     advice = (
-        'Write `data_prefix=dict(img=..., seg=...)` with the folder of the label maps, or leave with_seg=True (and the '
-        'semantic head) out.'
+        'If there are label maps, name their folder in data_prefix: seg_map_path in mmseg, seg in mmdet. If not, leave '
+        'with_seg=True and the semantic head out. Masks of instances need a COCO JSON with "segmentation"; without one '
+        'leave with_mask=True and the mask head out.'
     )
-
-    of_mmseg = 'Write `data_prefix=dict(img_path=..., seg_map_path=...)` with the folder of the label maps.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
-        for pipeline in pipelines(config):
-            for step in pipeline:
-                dataset = step.owner
-                if step.name != 'LoadAnnotations' or dataset is None or dataset.is_old:
-                    continue
-                if dataset.scope == 'mmseg':
-                    if _names_images_alone(dataset):
-                        prefix = dataset.config['data_prefix']
-                        message = f'{dataset.name} at {dataset.path} names no label maps to load.'
-                        yield self.at(dataset.at('data_prefix'), prefix, message, self.of_mmseg)
-                    continue
-                if step.config.get('with_seg') is True and _is_without_maps(dataset):
-                    yield self.at(
-                        step.at('with_seg'), True, f'{dataset.name} at {dataset.path} names no label maps to load.'
-                    )
-                if step.config.get('with_mask') is True and dataset.is_a(*_BOXES_ALONE):
-                    yield self.at(
-                        step.at('with_mask'),
-                        True,
-                        f'The files of {dataset.name} hold boxes and no masks.',
-                        'Leave with_mask=True (and the mask head) out, or train on a COCO JSON with "segmentation".',
-                    )
+        for step in (step for pipeline in pipelines(config) for step in pipeline if step.name == 'LoadAnnotations'):
+            dataset = step.owner
+            if dataset is None or dataset.is_old:
+                continue
+            words = dict(kind=dataset.name, place=dataset.path)
+            if dataset.scope == 'mmseg':
+                if _names_only_images(dataset):
+                    yield self.report_at(dataset.at('data_prefix'), dataset.config['data_prefix'], words)
+                continue
+            if step.config.get('with_seg') is True and _has_no_maps(dataset):
+                yield self.report_at(step.at('with_seg'), True, words)
+            if step.config.get('with_mask') is True and dataset.is_a(*_ONLY_BOXES):
+                yield self.report_at(step.at('with_mask'), True, words, self.title_masks)
 
 
-def _names_images_alone(dataset: Part) -> bool:
-    """Without a ``data_prefix`` maps and images are looked for in ``data_root``; one without maps replaces that."""
+def _names_only_images(dataset: Part) -> bool:
+    """Return True if a ``data_prefix`` names no maps. Without one, they are looked for in ``data_root``."""
     prefix = dataset.config.get('data_prefix')
     lists = getattr(getattr(dataset.cls, 'load_data_list', None), '__qualname__', '')  # a class of one's own may differ
     known = lists.startswith('BaseSegDataset.')
     return known and isinstance(prefix, dict) and 'img_path' in prefix and prefix.get('seg_map_path') is None
 
 
-def _is_without_maps(dataset: Part) -> bool:
-    if dataset.is_a(*_BOXES_ALONE):
+def _has_no_maps(dataset: Part) -> bool:
+    if dataset.is_a(*_ONLY_BOXES):
         return True
     prefix = dataset.config.get('data_prefix')
-    named = prefix.get('seg') or prefix.get('seg_map_path') if isinstance(prefix, dict) else None
-    return dataset.is_a('CocoDataset') and not named
+    folder = prefix.get('seg') or prefix.get('seg_map_path') if isinstance(prefix, dict) else None
+    return dataset.is_a('CocoDataset') and not folder

@@ -7,26 +7,35 @@ from mmguard.compat.stack import ignored_labels_weigh
 from mmguard.config.class_weights import class_weights
 from mmguard.config.read import ReadConfig
 from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
-from mmguard.findings.edits import Edit
+from mmguard.findings.edits import Edit, config_lines
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule, Facts
-from mmguard.findings.usual_edits import guarded, set_ignore_index
+from mmguard.findings.rule import ConfigRule, Example, Facts
+from mmguard.findings.usual_edits import guard_losses, set_ignore_index
 
 
 class NegativeIgnoreIndex(ConfigRule):
-    """F2: the workaround that circulates. The onedl fork looks up no ignored label."""
+    """The workaround that circulates (F2). The onedl fork looks up no ignored label."""
 
     code = 'MG216'
     aliases = ('MG139',)
     summary = 'ignore_index=-1 with class_weight: runs, and the loss is wrong.'
+    title = (
+        'class_weight[{ignored}] of {place}, the weight of a real class, is added to the denominator for every ignored '
+        'pixel: the loss is too small.'
+    )
     why = (
         "It is passed around against the crash of MG214. class_weight[-1] is the weight of the last class: the loss's "
         'denominator counts it for every ignored pixel, so the loss is too small, by a factor that changes from image '
         'to image (1.00 instead of 3.36 in our case).'
     )
+    example = Example(
+        wrong="ignore_index=-1, loss_decode=dict(type='CrossEntropyLoss', class_weight=[...])",
+        right="ignore_index=255, loss_decode=dict(type='GuardedCrossEntropyLoss', class_weight=[...])",
+    )
+    limits = 'It does not know whether any pixel is ignored; without one the loss is right.'
     advice = (
-        "Write `ignore_index=255` again, and `type='GuardedCrossEntropyLoss'` with the same arguments: it counts no "
-        'ignored pixel.'
+        "Write ignore_index=255 again, and type='GuardedCrossEntropyLoss' with the same arguments: it excludes ignored "
+        'pixels from the average.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -35,17 +44,13 @@ class NegativeIgnoreIndex(ConfigRule):
             length = class_weights(loss).length or 1
             head = loss.owner
             if ignored is not None and -length <= ignored < 0 and head is not None:
-                yield self.at(
-                    head.at('ignore_index'),
-                    ignored,
-                    f'class_weight[{ignored}] of {loss.path}, a weight of a real class, is added to the denominator '
-                    f'for every ignored pixel: the loss is too small.',
-                    edits=[_guarded(config)],
-                )
+                words = dict(ignored=ignored, place=loss.path)
+                yield self.report_at(head.at('ignore_index'), ignored, words, edits=[_guard_all(config)])
 
 
-def _guarded(config: ReadConfig) -> Edit:
-    """Every head at once: what is ignored must be one label."""
+def _guard_all(config: ReadConfig) -> Edit:
+    """Guard the losses of every head at once: what is ignored must be one label."""
     weighted = [loss.path for loss in weighted_cross_entropies(config)]
-    swap = guarded(config, weighted, NegativeIgnoreIndex.advice)
-    return replace(swap, config=(*set_ignore_index(Facts(config=config), 255).config, *swap.config))
+    swap = guard_losses(config, weighted, 'Guard the loss, and ignore 255 again.')
+    ignored = set_ignore_index(Facts(config=config), 255).config
+    return replace(swap, config=(*ignored, *swap.config), lines=(*config_lines(ignored), *swap.lines))

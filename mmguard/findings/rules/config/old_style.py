@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Iterator
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
 
 
 class OldStyle(ConfigRule):
@@ -13,11 +12,18 @@ class OldStyle(ConfigRule):
 
     code = 'MG227'
     summary = 'The config is written for MMDetection 2.x or MMSegmentation 0.x.'
-    why = 'The data sets stand under data=dict(train=...), which nobody reads any more: classes set there do nothing.'
-    advice = 'Write train_dataloader, val_dataloader and test_dataloader, each with dataset=dict(metainfo=...).'
+    title = (
+        'What is installed does not read data.train: the config is written for MMDetection 2.x or MMSegmentation 0.x.'
+    )
+    why = 'Since MMDetection 3 and MMSegmentation 1 data=dict(train=...) is not read: classes set there do nothing.'
+    example = Example(wrong='data = dict(train=dict(classes=...))', right='train_dataloader = dict(dataset=dict(...))')
+    limits = 'A program of your own that reads data.train itself is not seen.'
+    advice = (
+        'To train with what is installed, write train_dataloader, val_dataloader and test_dataloader, each with '
+        'dataset=dict(metainfo=...). To keep the config as it is, install the versions that it was written for.'
+    )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         data = config.part('data')
         if isinstance(data.get('train'), (dict, list, tuple)):
-            found = self.at('data.train', data['train'], 'The data sets are not read in training by what is installed.')
-            yield replace(found, likelihood=0.89)  # behind what is wrong with it for the generation that reads it
+            yield self.report_at('data.train', data['train'])

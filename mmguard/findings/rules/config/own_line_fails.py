@@ -8,9 +8,9 @@ from mmguard.config.guards import HOOKS, TRANSFORMS, imports_of, reported
 from mmguard.config.own_lines import build_error, meant, own_lines
 from mmguard.config.parts import Part
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
 
 
 class OwnLineFails(ConfigRule):
@@ -18,12 +18,21 @@ class OwnLineFails(ConfigRule):
 
     code = 'MG250'
     summary = 'A guard, a guarded loss or a hook of mmguard is misspelt, not imported, or does not take its arguments.'
+    title = '{part} cannot be built: {error}.'
+    title_import = '{part} at {place} needs mmguard, which custom_imports does not import.'
+    title_unknown = '{part} does not exist.'
+    title_misspelt = '{part} does not exist. Did you mean {name}?'
     why = (
         'The run ends when it builds this line, with an error about a registry, or about the class inside. `mmguard '
         'check` builds each line of mmguard by itself, and shows what that raises.'
     )
-    advice = 'Write the arguments as the message says.'
-    explains = ('MG252',)
+    example = Example(wrong="dict(type='GaurdSegLabels', ...)", right="dict(type='GuardSegLabels', ...)")
+    limits = 'Only configs in Python are built; a loss inside of a head of your own is not.'
+    advice = (
+        'Correct the line as the message says. GuardedX exists for each loss X of the frameworks; a loss of your own '
+        "goes into dict(type='GuardedLoss', loss=...). The transforms and hooks are "
+        f'{", ".join((*TRANSFORMS, *HOOKS))}.'
+    )
     aliases = ('MG224',)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -39,27 +48,22 @@ class OwnLineFails(ConfigRule):
             elif config.file.endswith('.py'):  # a program, which ran already; YAML, JSON and a log are data
                 error = build_error(part)
                 if error:
-                    yield self.at(part.path, part.config, f'{part.name} cannot be built: {error}.')
+                    yield self.report_at(part.path, part.config, dict(part=part.name, error=error))
 
     def _not_imported(self, config: ReadConfig, part: Part) -> Finding:
-        names = imports_of(config)
+        names, place = imports_of(config), 'custom_imports.imports'
         near = _near(names)
-        text, changes = "Write custom_imports=dict(imports=['mmguard'], allow_failed_imports=False).", reported(config)
+        edit = propose('Import mmguard.', *reported(config))
         if near:
-            right = ['mmguard' if name == near else name for name in names]
-            text, changes = f"Write 'mmguard' instead of {near!r}.", (('custom_imports.imports', right),)
-        message = f'{part.name} at {part.path} needs mmguard, which custom_imports does not import.'
-        return self.at('custom_imports.imports', names, message, edits=[Edit(text, SAFE, '', changes)])
+            edit = propose(f'Correct {near!r}.', (place, ['mmguard' if name == near else name for name in names]))
+        words = dict(part=part.name, place=part.path)
+        return self.report_at(place, names, words, self.title_import, edits=[edit])
 
     def _unknown(self, part: Part) -> Finding:
         name, path = meant(part), part.at('type')
-        if name:
-            edit = Edit(f'Write type={name!r}.', SAFE, '', ((path, name),))
-            return self.at(path, part.name, f'{part.name} does not exist. Did you mean {name}?', edits=[edit])
-        stock = f'loss=dict(type={part.name.replace("Guarded", "", 1)!r}, ...)'
-        advice = f"GuardedX exists for losses of the frameworks; write dict(type='GuardedLoss', {stock})."
-        known = f'Write one of {", ".join((*TRANSFORMS, *HOOKS))}.'
-        return self.at(path, part.name, f'{part.name} does not exist.', advice if part.registry == 'MODELS' else known)
+        ways = [propose('Correct the name.', (path, name))] if name else []
+        title = self.title_misspelt if name else self.title_unknown
+        return self.report_at(path, part.name, dict(part=part.name, name=name), title, edits=ways)
 
 
 def _may_import(names: List[str]) -> bool:

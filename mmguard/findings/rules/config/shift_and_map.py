@@ -11,7 +11,7 @@ from mmguard.config.read import ReadConfig
 from mmguard.files.whole import temporary_folder
 from mmguard.findings.config_facts import label_map_of
 from mmguard.findings.finding import ERROR, INFO, Finding
-from mmguard.findings.rule import ConfigRule, Facts
+from mmguard.findings.rule import ConfigRule, Example, Facts
 
 #: What the trial loads, and what becomes of it: 2 is shifted to 1, and mapped, or mapped and shifted.
 _STORED, _MAP, _SHIFTED_FIRST = 2, {1: 3, 2: 9}, 3
@@ -23,18 +23,23 @@ class ShiftAndMap(ConfigRule):
     code = 'MG232'
     severity = INFO
     summary = 'reduce_zero_label and a label_map at once: which comes first depends on the version of mmseg.'
+    title = '{kind} has a label_map and reduce_zero_label, but {mmseg} maps first, and subtracts 1 from the result.'
+    title_right = (
+        '{kind} has a label_map and reduce_zero_label: {mmseg} rightly subtracts 1 first, older than 1.0.0 maps first.'
+    )
     why = (
         'A data set that is given some of its classes maps the labels of its own list to theirs. That list counts '
         'without 0, so 1 must be subtracted first. mmseg before 1.0.0 mapped first: every class was its neighbour.'
     )
-    advice = 'Upgrade mmseg to 1.0.0 or later: `pip install -U mmsegmentation`.'
-    right = (
-        'Nothing is to be done with this version. Where the same config runs with another, `mmguard trace CONFIG` '
-        'shows what becomes of each value there.'
+    example = Example(wrong="mmseg 0.30: metainfo=dict(classes=('sky', 'wall'))", right='the same with mmseg 1.0.0')
+    limits = 'The loader that is installed here is tried; the one of the machine that trains may differ.'
+    advice = (
+        'Upgrade an mmseg that maps first: `pip install -U mmsegmentation`. One that subtracts first is right, and '
+        'nothing is to be done; `mmguard trace CONFIG` shows what becomes of each value.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
-        # Labels that were read show what the order makes of them; that it is right is no finding then.
+        # Labels that were read show what the order makes of them; it is not a finding then that it is right.
         yield from (found for found in super().find(facts) if facts.labels is None or found.severity == ERROR)
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -45,20 +50,14 @@ class ShiftAndMap(ConfigRule):
             shifts_first = _shifts_first()
             if shifts_first is None:
                 continue
-            does = 'subtracts 1 first, as it should' if shifts_first else 'maps first, and subtracts 1 from classes'
-            yield self.at(
-                dataset.at('reduce_zero_label'),
-                True,
-                f'{dataset.name} is given some of its classes, so it has a label_map, and reduce_zero_label: '
-                f'{_installed()} {does}; mmseg before 1.0.0 mapped first.',
-                self.right if shifts_first else self.advice,
-                INFO if shifts_first else ERROR,
-            )
+            words = dict(kind=dataset.name, mmseg=_name_installed())
+            title, severity = (self.title_right, INFO) if shifts_first else (self.title, ERROR)
+            yield self.report_at(dataset.at('reduce_zero_label'), True, words, title, severity)
 
 
 @lru_cache(maxsize=None)
 def _shifts_first() -> Optional[bool]:
-    """What the loader that is installed does, by trial; ``None`` where it cannot be asked."""
+    """Return True if the loader that is installed shifts first, by trial; ``None`` where it cannot be asked."""
     try:
         import numpy as np
         from mmseg.datasets.transforms import LoadAnnotations
@@ -76,7 +75,7 @@ def _shifts_first() -> Optional[bool]:
         return None
 
 
-def _installed() -> str:
+def _name_installed() -> str:
     for name in distributions_of('mmseg'):
         try:
             return f'{name} {metadata.version(name)}'

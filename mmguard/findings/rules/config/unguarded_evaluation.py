@@ -5,27 +5,30 @@ from typing import Iterator
 from mmguard.config.guards import unguarded_evaluation
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import guard_pipelines
 
 
 class UnguardedEvaluation(ConfigRule):
-    """F10: what training leaves out counts against the model."""
+    """Labels that training leaves out and the metric counts against the model (F10)."""
 
     code = 'MG230'
     summary = 'Training is guarded, and the labels that the model is judged by are not.'
+    title = '{metric} counts what is predicted at an invalid label as wrong.'
     why = (
-        'Metrics take every label for the truth: an invalid one is no class that a model could predict, so whatever '
+        'Metrics take every label for the truth: no model can predict an invalid one, so whatever '
         'it predicts there counts as a false positive, and IoU and AP fall without a word.'
     )
-    advice = 'Put the guard of the training pipeline into this one, too.'
+    example = Example(
+        wrong="train: [..., dict(type='GuardSegLabels', num_classes=19)]; val without it",
+        right="train and val: [..., dict(type='GuardSegLabels', num_classes=19)]",
+    )
+    limits = 'Metrics that open annotation files of their own cannot be guarded, and are not looked at.'
+    advice = 'Put the guard of the training pipeline into the pipelines of val and test, too.'
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for found in unguarded_evaluation(config):
-            yield self.at(
-                found.dataset.at('pipeline'),
-                [transform.name for transform in found.pipeline],
-                f'{found.metric.name} counts what is predicted at an invalid label as wrong.',
-                edits=[guard_pipelines(config, [found.pipeline], found.guard)],
-            )
+            place, names = found.dataset.at('pipeline'), [transform.name for transform in found.pipeline]
+            ways = [guard_pipelines(config, [found.pipeline], found.guard)]
+            yield self.report_at(place, names, dict(metric=found.metric.name), edits=ways)

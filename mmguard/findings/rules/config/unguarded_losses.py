@@ -6,8 +6,8 @@ from mmguard.config.guards import is_guarded
 from mmguard.config.parts import losses
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import INFO, Finding
-from mmguard.findings.rule import ConfigRule
-from mmguard.findings.usual_edits import guarded
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import guard_losses
 
 #: Classification losses that an invalid label ends, or spoils without a word.
 BY_LABEL = {
@@ -26,15 +26,18 @@ BY_LABEL = {
 
 
 class UnguardedLosses(ConfigRule):
-    """F5, F7, F8."""
+    """A loss of class labels without a guard (F5, F7, F8)."""
 
     code = 'MG220'
     summary = 'A classification loss without a guard.'
+    title = '{loss} has no guard: one label outside the classes ends the run, or is trained as background.'
     why = (
         'A single label outside the classes ends the run (index error, CUDA assert), or is trained as background '
         'without a word, depending on the loss.'
     )
-    advice = 'Type X becomes GuardedX: CrossEntropyLoss becomes GuardedCrossEntropyLoss.'
+    example = Example(wrong="dict(type='CrossEntropyLoss')", right="dict(type='GuardedCrossEntropyLoss')")
+    limits = 'It finds nothing wrong: valid labels need no guard. Losses of your own are not listed.'
+    advice = "Write type='GuardedX' for type='X', with the same arguments; the guard does not change valid labels."
     severity = INFO
     on_request = True
 
@@ -44,9 +47,5 @@ class UnguardedLosses(ConfigRule):
             # Masks and objectness are binary: nothing can be out of range.
             if loss.name not in names or is_guarded(loss) or loss.key in ('loss_mask', 'loss_objectness', 'loss_dice'):
                 continue
-            yield self.at(
-                loss.at('type'),
-                loss.config['type'],
-                'One label outside the classes ends the run, or is trained as background.',
-                edits=[guarded(config, [loss.path], f"Write type='Guarded{loss.name}' with the same arguments.")],
-            )
+            ways = [guard_losses(config, [loss.path])]
+            yield self.report_at(loss.at('type'), loss.config['type'], dict(loss=loss.name), edits=ways)

@@ -4,21 +4,27 @@ from typing import Iterator, List
 
 from mmguard.config.parts import Part, heads
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import ConfigRule
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import propose
 
 
 class UnusedParameters(ConfigRule):
-    """Stages of the backbone that no head reads."""
+    """A stage of the backbone that no head reads."""
 
     code = 'MG226'
     summary = 'No head reads the last stage of the backbone, and find_unused_parameters is not set.'
+    title = 'The backbone has {outputs} outputs, but the heads read {read}: what comes after gets no gradient.'
     why = (
         'Its parameters get no gradient. On one GPU nothing happens; DistributedDataParallel waits for them and ends '
         'with "Expected to have finished reduction in the prior iteration".'
     )
-    advice = 'Write find_unused_parameters=True, or leave the stage out (num_stages, out_indices).'
+    example = Example(wrong='out_indices=(0, 1, 2, 3); in_index=2', right='find_unused_parameters = True')
+    limits = 'It looks at models of mmseg without a neck; branches that are skipped in some iterations are not seen.'
+    advice = (
+        'If the stage is not needed, leave it out of the backbone (num_stages, out_indices). If it is to stay, write '
+        'find_unused_parameters=True.'
+    )
     severity = WARNING
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
@@ -40,15 +46,13 @@ class UnusedParameters(ConfigRule):
                 return
             read += [i % len(outputs) for i in indices]
         if read and max(read) < len(outputs) - 1:
-            # A wrapper that is written out is asked alone.
+            # Only a wrapper that is written out is asked.
             where = 'model_wrapper_cfg.' if config.part('model_wrapper_cfg') else ''
-            yield self.at(
-                'find_unused_parameters',
-                config.data.get('find_unused_parameters', False),
-                f'The backbone has {len(outputs)} outputs (model.backbone.out_indices), the heads read '
-                f'{sorted(set(read))}: what comes after gets no gradient.',
-                edits=[Edit(self.advice, SAFE, '', ((f'{where}find_unused_parameters', True),))],
-            )
+            changes = (f'{where}find_unused_parameters', True)
+            edit = propose('Let DistributedDataParallel find unused parameters.', changes)
+            words = dict(outputs=len(outputs), read=sorted(set(read)))
+            given = config.data.get('find_unused_parameters', False)
+            yield self.report_at('find_unused_parameters', given, words, edits=[edit])
 
 
 def _wrapper_finds(config: ReadConfig) -> bool:

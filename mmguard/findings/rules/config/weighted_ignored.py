@@ -8,64 +8,66 @@ from mmguard.config.ignored import ignored_labels
 from mmguard.config.read import ReadConfig
 from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule
-from mmguard.findings.usual_edits import guarded
+from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import guard_losses
 from mmguard.findings.views import is_whole, trained
 
 
 class WeightedIgnored(ConfigRule):
-    """F1: class_weight[255]; F3 in onedl's fork."""
+    """A look-up of class_weight[255] (F1); in onedl's fork a mask that does not fit (F3)."""
 
     code = 'MG214'
     aliases = ('MG110',)
     summary = "MMSegmentation's CrossEntropyLoss with class_weight fails at the first ignored pixel."
+    title = 'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails. The labels are right.'
+    title_filled = (
+        'The loss looks up class_weight[{ignored}] for every ignored pixel, and fails; {place} fills with {ignored}, '
+        'also where label maps hold none. The labels are right.'
+    )
+    title_onedl = (
+        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a shape that does not fit, "
+        'and the run ends. The labels are right.'
+    )
     why = (
         'To average, it looks up class_weight[label] for every pixel, the ignored ones (255) included: IndexError, on '
         'a GPU a device-side assert whose trace often points at accuracy(). Your labels are right, and '
         'avg_non_ignore=True does not help: the look-up comes first. The onedl fork looks up none of the ignored ones, '
         'but with avg_non_ignore=True its mask does not fit, and any label map ends the run.'
     )
+    example = Example(
+        wrong="dict(type='CrossEntropyLoss', class_weight=[1.0, 2.0])",
+        right="dict(type='GuardedCrossEntropyLoss', class_weight=[1.0, 2.0])",
+    )
+    limits = 'A run in which no pixel is ignored, not even as padding, does not fail.'
     advice = (
-        "Write type='GuardedCrossEntropyLoss' with the same arguments, and `custom_imports = dict(imports=['mmguard'], "
-        'allow_failed_imports=False)`. The labels need no change: ignored pixels belong there.'
+        "Write type='GuardedCrossEntropyLoss' with the same arguments, and custom_imports = dict(imports=['mmguard'], "
+        'allow_failed_imports=False). The labels need no change: ignored pixels belong there.'
     )
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for loss in weighted_cross_entropies(config):
-            edits = [guarded(config, [loss.path], self.advice)]
-            ignored = ignored_by(loss)
-            weights = loss.config['class_weight']
-            length = class_weights(loss).length
+            place, weights = loss.at('class_weight'), loss.config['class_weight']
+            ways = [guard_losses(config, [loss.path])]
+            ignored, length = ignored_by(loss), class_weights(loss).length
             if not ignored_labels_weigh():
                 if loss.get('avg_non_ignore', False):
-                    yield self.at(
-                        loss.at('class_weight'),
-                        weights,
-                        "With avg_non_ignore=True the loss of onedl's mmseg masks the class weights with a shape that "
-                        'does not fit, and the run ends. The labels are right.',
-                        edits=edits,
-                    )
+                    yield self.report_at(place, weights, title=self.title_onedl, edits=ways)
                 continue
             if ignored is None or (length is not None and -length <= ignored < length):
                 continue
-            yield self.at(
-                loss.at('class_weight'),
-                weights,
-                f'The loss looks up class_weight[{ignored}] for every ignored pixel{_padded(config, ignored)}: there '
-                f'is no such entry, and the run ends. The labels are right.',
-                edits=edits,
-            )
+            filled = _find_fill(config, ignored)
+            title = self.title_filled if filled else self.title
+            yield self.report_at(place, weights, dict(ignored=ignored, place=filled), title, edits=ways)
 
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
+    def certainty_given(self, found: Finding, labels: LabelFacts) -> str:
         if labels.values:
-            return 0.35  # what is invalid may have ended it as well
-        if is_whole(labels):
-            return 0.95 if labels.ignore_index in trained(labels) else 0.5  # padding brings some
-        return 0.85
+            return POSSIBLE  # what is invalid may have ended it as well
+        # Where no file holds one, padding brings some.
+        return PROVEN if is_whole(labels) and labels.ignore_index in trained(labels) else LIKELY
 
 
-def _padded(config: ReadConfig, ignored: int) -> str:
-    """What adds ignored pixels to label maps that hold none."""
-    fills = [place.path for place in ignored_labels(config) if place.role == 'fill' and place.value == ignored]
-    return f' (also of label maps that hold none: {fills[0]} fills with {ignored})' if fills else ''
+def _find_fill(config: ReadConfig, ignored: int) -> str:
+    """Return what adds ignored pixels to label maps that hold none; empty if nothing does."""
+    places = ignored_labels(config)
+    return next((place.path for place in places if place.role == 'fill' and place.value == ignored), '')

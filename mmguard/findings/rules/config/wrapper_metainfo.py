@@ -1,54 +1,45 @@
 from __future__ import annotations
 
-from typing import Any, Iterator, List
+from typing import Any, Dict, Iterator, List
 
 from mmguard.config.changes import REMOVED, Changes
 from mmguard.config.parts import Part, classes_of, datasets, says_classes
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import ASKS, SAFE, Edit
-from mmguard.findings.facts import LabelFacts
+from mmguard.findings.edits import Edit
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import ConfigRule
-from mmguard.findings.usual_edits import with_list
+from mmguard.findings.rule import ConfigRule, Example
+from mmguard.findings.usual_edits import move_class_list, propose
 
 
 class WrapperMetainfo(ConfigRule):
-    """Classes given to RepeatDataset, ConcatDataset, ..."""
+    """Classes given to a wrapper of data sets, which takes none."""
 
     code = 'MG203'
     blames_labels = True
-    explains = ('MG102', 'MG107', 'MG108', 'MG140', 'MG201', 'MG202', 'MG204')
-    summary = 'metainfo (or classes) stands at a data set that wraps another one.'
+    summary = 'metainfo (or classes) is given to a data set that wraps another one.'
+    title = '{kind} at {place} wraps a data set and takes no {key}: the classes do not arrive.'
     why = (
         'RepeatDataset, ConcatDataset, ClassBalancedDataset and MultiImageMixDataset take no class list: building '
         'fails, or the wrapped data set keeps its own classes and the labels do not fit the head.'
     )
-    advice = 'Write metainfo inside the wrapped data set.'
+    example = Example(
+        wrong="dict(type='RepeatDataset', metainfo=dict(classes=('cat',)), dataset=dict(...))",
+        right="dict(type='RepeatDataset', dataset=dict(..., metainfo=dict(classes=('cat',))))",
+    )
+    limits = 'Wrappers of your own are known by their arguments dataset and datasets.'
+    advice = 'Write metainfo inside of every wrapped data set. If these have lists of their own, keep the right one.'
 
     def look(self, config: ReadConfig) -> Iterator[Finding]:
         for wrapper in datasets(config, wrappers=True):
-            inner = 'dataset' if 'dataset' in wrapper.config else 'datasets[i]'
-            there = 'classes=...' if wrapper.is_old else 'metainfo=dict(classes=...).'
             for key in ('metainfo', 'classes'):
-                if wrapper.config.get(key) is not None:
-                    yield self.at(
-                        wrapper.at(key),
-                        wrapper.config[key],
-                        f'{wrapper.name} wraps a data set and takes no {key}: the classes do not arrive.',
-                        edits=_moved(
-                            config,
-                            wrapper,
-                            key,
-                            f'Move it to {wrapper.at(inner)}.{there}',
-                        ),
-                    )
-
-    def weigh(self, found: Finding, labels: LabelFacts) -> float:
-        return 0.97
+                value = wrapper.config.get(key)
+                if value is not None:
+                    words = dict(kind=wrapper.name, place=wrapper.path, key=key)
+                    yield self.report_at(wrapper.at(key), value, words, edits=_move_inside(config, wrapper, key))
 
 
-def _moved(config: ReadConfig, wrapper: Part, key: str, text: str) -> List[Edit]:
-    """Into every wrapped data set; heads that have another number follow in a second way."""
+def _move_inside(config: ReadConfig, wrapper: Part, key: str) -> List[Edit]:
+    """Move the list into every wrapped data set; a second edit adds the heads that have another number."""
     value: Any = wrapper.config[key]
     metainfo = value if isinstance(value, dict) else {'classes': (value,) if isinstance(value, str) else value}
     inner = [dataset for dataset in datasets(config) if dataset.path.startswith(wrapper.path)]
@@ -58,6 +49,8 @@ def _moved(config: ReadConfig, wrapper: Part, key: str, text: str) -> List[Edit]
     )
     if wrapper.is_old:
         changes = tuple((dataset.at('classes'), tuple(metainfo['classes'])) for dataset in inner)
-    question = 'Which of the two lists is right?' if other else ''
-    move = Edit(text, ASKS if other else SAFE, question, ((wrapper.at(key), REMOVED), *changes))
-    return with_list(config, move, metainfo.get('classes'))
+    title = 'Move the classes into the wrapped data sets.'
+    question, note = 'Is the list of the wrapper the right one?', 'If not, remove it from the wrapper.'
+    asks: Dict[str, Any] = dict(question=question, notes=(note,)) if other else {}
+    move = propose(title, (wrapper.at(key), REMOVED), *changes, **asks)
+    return move_class_list(config, move, metainfo.get('classes'))

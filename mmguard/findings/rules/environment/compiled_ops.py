@@ -4,30 +4,36 @@ from typing import Iterator
 
 from mmguard.findings.environment import EnvironmentFacts
 from mmguard.findings.finding import ERROR, WARNING, Finding
-from mmguard.findings.installing import mmcv_again
-from mmguard.findings.rule import EnvironmentRule
+from mmguard.findings.installing import reinstall_mmcv
+from mmguard.findings.rule import EnvironmentRule, Example
 
 #: Its line.
 LINE = "mmcv's compiled ops"
 
 
 class CompiledOps(EnvironmentRule):
-    """mmcv without its ops, or with those for another torch."""
+    """An mmcv without its ops, or with those for another torch."""
 
     code = 'MG509'
-    summary = "mmcv's compiled ops are not there, or cannot be loaded."
+    summary = "mmcv's compiled ops are missing, or cannot be loaded."
+    title = 'mmcv has no compiled ops.'
+    title_torch = 'mmcv was compiled for another torch than is installed.'
     why = 'Deformable convolutions, NMS, RoIAlign and mmdet need them. They are compiled for one torch and one CUDA.'
-    advice = 'Install mmcv again: mim takes the wheel for the torch that is there, or compiles it, which takes minutes.'
+    example = Example(wrong='pip install mmcv-lite', right='mim install "mmcv>=2.0.0,<2.2.0"')
+    limits = 'Ops that load, but were compiled for another GPU, are not seen.'
+    advice = (
+        'Reinstall mmcv: mim takes the wheel for the installed torch, or compiles it, which takes minutes. If there is '
+        'none for it, make a new environment with versions that docs/stacks.md lists.'
+    )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         if environment.ops is False:
-            lite = 'mmcv-lite has none' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
-            cause, evidence = 'mmcv has no compiled ops.', lite
-            severity = ERROR if 'mmdet' not in environment.missing else WARNING
+            evidence = 'mmcv-lite has none' if 'mmcv-lite' in environment.versions else 'no mmcv/_ext in its folder'
+            title, severity = self.title, ERROR if 'mmdet' not in environment.missing else WARNING
         elif environment.ops and 'mmcv.ops' in environment.errors and 'mmcv' not in environment.errors:
-            torch = environment.version('torch') or 'unknown'
-            cause, evidence = 'mmcv was compiled for another torch than is installed.', environment.errors['mmcv.ops']
-            evidence, severity = f'{evidence}; torch is {torch}', ERROR
+            evidence = f'{environment.errors["mmcv.ops"]}; torch is {environment.version("torch") or "unknown"}'
+            title, severity = self.title_torch, ERROR
         else:
             return
-        yield self.found(cause, evidence, severity=severity, edits=[mmcv_again(environment)], places=(LINE,))
+        ways = [reinstall_mmcv(environment)]
+        yield self.report(evidence, title=title, severity=severity, edits=ways, places=(LINE,))

@@ -7,21 +7,25 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.environment import EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
 from mmguard.findings.installing import NEWEST
-from mmguard.findings.rule import EnvironmentRule
+from mmguard.findings.rule import EnvironmentRule, Example
 
 
 class MixedStacks(EnvironmentRule):
-    """OpenMMLab's packages beside their onedl forks."""
+    """Packages of OpenMMLab together with their onedl forks."""
 
     code = 'MG502'
-    explains = ('MG503',)
-    summary = 'Packages of OpenMMLab stand beside their onedl forks.'
+    summary = 'Packages of OpenMMLab are installed together with their onedl forks.'
     why = (
         'mmengine and onedl-mmengine (mmcv, mmseg, mmdet alike) write the same folder, and pip does not notice: of '
-        'each file, the one installed last is there. Where no folder is shared, nobody has tested one stack with the '
-        'other.'
+        'each file, the one installed last is there. Where no folder is shared, the stacks were never tested with '
+        'each other.'
     )
-    advice = 'Uninstall all of them, then install those of one stack.'
+    example = Example(wrong='mmengine and onedl-mmsegmentation', right='onedl-mmengine and onedl-mmsegmentation')
+    limits = 'A fork that was installed under the name of the original is not seen.'
+    advice = (
+        'Uninstall all of them, then install those of the stack that your configs and checkpoints are made with; or '
+        'make a new environment with versions that docs/stacks.md lists.'
+    )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         found = stacks_among(environment.versions)
@@ -33,24 +37,22 @@ class MixedStacks(EnvironmentRule):
             if all(set(modules[module]) & set(environment.versions) for modules in STACKS.values())
         ]
         shared = f'both stacks write the same folder {", ".join(twice)}: of each file, the last installed is there'
-        yield self.found(
-            self.summary,
-            shared if twice else 'parts of both stacks, which were never tested with each other',
-            severity=ERROR if twice else WARNING,
-            edits=[_one_stack(stack, environment) for stack in STACKS],
-            places=('stack', *map(line_of, twice)),
-        )
+        apart = 'parts of both stacks, which were never tested with each other'
+        ways, severity = [_one_stack(stack, environment) for stack in STACKS], ERROR if twice else WARNING
+        places = ('stack', *map(line_of, twice))
+        yield self.report(shared if twice else apart, severity=severity, edits=ways, places=places)
 
 
 def _one_stack(stack: str, environment: EnvironmentFacts) -> Edit:
-    """Of the modules that are there, from one stack."""
+    """Install the modules that are there, from one stack."""
     installed = [name for names in stacks_among(environment.versions).values() for name in names]
     modules = [module for module in STACKS[stack] if module not in environment.missing]
-    install = '; '.join(install_words(module, [stack]) for module in modules)
+    install = [install_words(module, [stack]) for module in modules]
     becomes = [(STACKS[stack][module][0], NEWEST) for module in modules]
     return Edit(
-        f'`pip uninstall -y {" ".join(installed)}`, then `{install}` ({stack})',
+        f'Install only the packages of {stack}.',
         ASKS,
         f'Are your configs and checkpoints made with {stack}?',
         environment=(*((name, None) for name in installed), *becomes),
+        commands=(f'pip uninstall -y {" ".join(installed)}', *install),
     )

@@ -5,7 +5,7 @@ from typing import Iterator, NamedTuple, Tuple
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import EnvironmentChanges, EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, Finding
-from mmguard.findings.rule import EnvironmentRule
+from mmguard.findings.rule import EnvironmentRule, Example
 
 #: A module in a version from, up to but not including; empty: no limit.
 Versions = Tuple[str, str, str]
@@ -37,7 +37,7 @@ PAIRS = (
         ('numpy', '2', ''),
         ('torch', '', '2.3'),
         ERROR,
-        'torch below 2.3 was compiled against NumPy 1: tensors and arrays do not become each other.',
+        'torch below 2.3 was compiled against NumPy 1, and cannot convert arrays',
         'pip install "numpy<2"',
         (('numpy', '1.26.4'),),
         'https://github.com/pytorch/pytorch/issues/107302',
@@ -46,7 +46,7 @@ PAIRS = (
         ('numpy', '2', ''),
         ('cv2', '', '4.10.0.83'),
         ERROR,
-        'OpenCV up to 4.10.0.82 was compiled against NumPy 1: it cannot be imported.',
+        'OpenCV up to 4.10.0.82 was compiled against NumPy 1, and cannot be imported',
         'pip install "numpy<2"',
         (('numpy', '1.26.4'),),
         'https://github.com/opencv/opencv/issues/25772',
@@ -59,17 +59,23 @@ class NotTogether(EnvironmentRule):
 
     code = 'MG507'
     summary = 'Two packages are installed in versions that do not go together.'
-    why = ' '.join(f'{pair.why} ({pair.source})' for pair in PAIRS)
-    advice = 'Install another version of one: {}.'.format(', or '.join(sorted({f'`{pair.install}`' for pair in PAIRS})))
+    title = '{one} and {other} do not go together: {why}.'
+    why = (
+        'Binaries that were compiled against NumPy 1 fail with NumPy 2: torch below 2.3 cannot convert arrays, OpenCV '
+        'up to 4.10.0.82 cannot be imported.'
+    )
+    example = Example(wrong='numpy 2.1 with torch 2.1', right='pip install "numpy<2"')
+    limits = 'It knows these two pairs; others show when they are imported (MG506).'
+    advice = (
+        'Install `numpy<2`, or a newer version of the other package. If that does not fit the rest, make a new '
+        'environment with versions that docs/stacks.md lists.'
+    )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for pair in PAIRS:
-            names = (pair.module[0], pair.other[0])
             if environment.is_from(*pair.module) and environment.is_from(*pair.other):
-                yield self.found(
-                    pair.why,
-                    f'{" beside ".join(f"{name} {environment.version(name)}" for name in names)} ({pair.source})',
-                    severity=pair.severity,
-                    edits=[Edit(f'`{pair.install}`', SAFE, environment=pair.becomes)],
-                    places=(line_of(names[0]),),
-                )
+                one, other = (f'{name} {environment.version(name)}' for name in (pair.module[0], pair.other[0]))
+                words, places = dict(one=one, other=other, why=pair.why), (line_of(pair.module[0]),)
+                edit = Edit('Install NumPy 1.', SAFE, environment=pair.becomes, commands=(pair.install,))
+                evidence = f'{one} next to {other} ({pair.source})'
+                yield self.report(evidence, words, severity=pair.severity, edits=[edit], places=places)

@@ -5,8 +5,8 @@ from typing import Iterator
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.environment import DISTRIBUTIONS, EnvironmentFacts, line_of
 from mmguard.findings.finding import ERROR, WARNING, Finding
-from mmguard.findings.installing import installer_of
-from mmguard.findings.rule import EnvironmentRule
+from mmguard.findings.installing import find_installer
+from mmguard.findings.rule import EnvironmentRule, Example
 
 
 class SeveralDistributions(EnvironmentRule):
@@ -14,8 +14,14 @@ class SeveralDistributions(EnvironmentRule):
 
     code = 'MG503'
     summary = 'Several packages provide the same module.'
+    title = '{names} write the same folder: the last installed wins.'
     why = 'They write the same folder: of each file, the one installed last is there, and uninstalling one breaks all.'
-    advice = 'Uninstall all of them, then install one.'
+    example = Example(wrong='opencv-python 4.9 and opencv-python-headless 4.8', right='only one of them')
+    limits = 'It cannot tell which of them wrote the files that are there.'
+    advice = (
+        'Uninstall all of them, then install one. If others need both, make a new environment with versions that '
+        'docs/stacks.md lists.'
+    )
 
     def look(self, environment: EnvironmentFacts) -> Iterator[Finding]:
         for module in DISTRIBUTIONS:
@@ -24,17 +30,16 @@ class SeveralDistributions(EnvironmentRule):
                 continue
             if len(installed) < 2:
                 continue
-            yield self.found(
-                f'{" and ".join(installed)} write the same folder, the last installed wins.',
-                ', '.join(f'{name} {version}' for name, version in installed.items()),
-                severity=WARNING if module == 'cv2' else ERROR,
-                edits=[
-                    Edit(
-                        f'`pip uninstall -y {" ".join(installed)}`, then `{installer_of(name)} {name}=={version}`',
-                        SAFE,
-                        environment=(*((one, None) for one in installed), (name, version)),
-                    )
-                    for name, version in installed.items()
-                ],
-                places=(line_of(module),),
-            )
+            remove = f'pip uninstall -y {" ".join(installed)}'
+            ways = [
+                Edit(
+                    f'Keep only {name}.',
+                    SAFE,
+                    environment=(*((one, None) for one in installed), (name, version)),
+                    commands=(remove, f'{find_installer(name)} {name}=={version}'),
+                )
+                for name, version in installed.items()
+            ]
+            evidence = ', '.join(f'{name} {version}' for name, version in installed.items())
+            words, severity = dict(names=' and '.join(installed)), WARNING if module == 'cv2' else ERROR
+            yield self.report(evidence, words, severity=severity, edits=ways, places=(line_of(module),))

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import shifted
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import VOID, ids_of, maps_of, subtracts_one
@@ -17,7 +17,6 @@ class AdeNotReduced(DataRule):
     """ADE20K's files hold 0..150, 0 for what is none of the 150 classes."""
 
     code = 'MG119'
-    explains = ('MG102', 'MG107')
     needs = ()
     summary = 'These look like raw ADE20K ids (0..150): 0 is "other", the classes are 1..150.'
     why = 'Every class is trained as its neighbour, "other" as class 0 (wall), and 150 is out of range.'
@@ -39,12 +38,12 @@ class AdeNotReduced(DataRule):
             return facts.evidence
         return f'values {min(stored)}..{max(stored)} and no 255, with the class list of ADE20K and no reduce_zero_label'
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         ids = set(facts.values) - {VOID}
         if subtracts_one(facts):
-            return 0.0
+            return None
         # In a few files 150 need not occur. Whoever shifted them by hand has 255 for "other".
         stored = set(maps_of(facts).raw)
         if tuple(facts.class_names[:3]) == ADE and not ids and 0 in stored and VOID not in stored:
-            return 0.9
-        return 0.94 if facts.num_classes == 150 and ids == {150} and not subtracts_one(facts) else 0.0
+            return PROVEN
+        return PROVEN if facts.num_classes == 150 and ids == {150} and not subtracts_one(facts) else None

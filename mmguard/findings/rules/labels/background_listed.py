@@ -22,7 +22,6 @@ class BackgroundListed(Rule):
 
     code = 'MG160'
     looks_at = ('labels', 'config')
-    explains = ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202')
     summary = 'The background is listed as a class of a detector.'
     why = (
         'Detectors know the background without a name: it is what no box covers. Listed, it takes a label (often 0) '
@@ -56,7 +55,7 @@ class BackgroundListed(Rule):
         else:
             return
         cause = f'The background is listed as a class of a detector: {listing(map(repr, names))}.'
-        yield self.found(cause, evidence, likelihood=0.96, places=tuple(path for path, _ in places))
+        yield self.found(cause, evidence, places=tuple(path for path, _ in places))
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels, places = facts.labels, _places(facts.config)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label, set_num_classes
@@ -31,7 +31,6 @@ class BinaryMask(DataRule):
     """A mask of 0 and 255, drawn to be looked at."""
 
     code = 'MG103'
-    explains = ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135')
     needs = ()
     summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
     either = (
@@ -52,20 +51,20 @@ class BinaryMask(DataRule):
         'and in another the other.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         # Mapped already: training sees the foreground as a class.
         if 255 in config_of(facts).label_map or ids_of(trained(facts)) - {0}:
-            return 0.0
+            return None
         # What comes first is to make one channel of them (MG120); no label_map does that.
         if has_many_channels(facts):
-            return 0.0
+            return None
         counts = stored(facts)
         known = maps_of(facts).raw or (is_whole(facts) and not subtracts_one(facts))
         if known and set(counts) == {0, VOID}:
-            return 0.97 if facts.num_classes <= 2 else 0.93
+            return PROVEN
         # In training only the invalid values are known.
         alone = set(facts.values) == {VOID} and facts.num_classes <= 2 and not known
-        return 0.95 if alone else 0.0
+        return PROVEN if alone else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels

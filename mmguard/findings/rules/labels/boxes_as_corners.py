@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
@@ -24,7 +24,6 @@ class BoxesAsCorners(DataRule):
 
     code = 'MG172'
     shows_values = False
-    explains = ('MG109', 'MG146', 'MG152')
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
@@ -39,14 +38,13 @@ class BoxesAsCorners(DataRule):
         'are here leaves others that cannot be used.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         if found.format != 'coco' or found.annotations < ENOUGH:
-            return 0.0
-        # Above the boxes outside of their images, which it explains.
+            return None
         if not found.over_edge and not found.box_examples.get('box_outside'):
-            return 0.0
-        return 0.96 if self._order(facts) else 0.0
+            return None
+        return PROVEN if self._order(facts) else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._order(facts.labels) == 'corners':

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.box_formats import corrections, describe_format
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
@@ -45,11 +45,9 @@ class BoxesBeyondImage(DataRule):
         'all corners, or take the minus-one out of a reader of your own. '
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
-        if found.negative_boxes:
-            return 0.62
-        return 0.5 if share(found.over_edge, found.annotations) >= MANY else 0.0
+        return LIKELY if found.negative_boxes or share(found.over_edge, found.annotations) >= MANY else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import POSSIBLE, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
@@ -29,8 +29,8 @@ class CategoriesLeftOut(DataRule):
         '`num_classes={number}` in every head. Else nothing is to do.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.45 if self._names(facts) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return POSSIBLE if self._names(facts) else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None:

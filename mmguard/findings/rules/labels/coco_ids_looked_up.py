@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from mmguard.config.detr_yaml import fits_table, is_remapped
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.labels.numbering import COCO_IDS, IDS
@@ -17,7 +17,6 @@ class CocoIdsLookedUp(DataRule):
 
     code = 'MG162'
     shows_values = False
-    explains = ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174')
     kinds = ('instances',)
     needs = ('annotations',)
     looks_at = ('labels', 'config')
@@ -47,10 +46,10 @@ class CocoIdsLookedUp(DataRule):
             number = facts.config.data['num_classes']
             yield self.found(self.written.format(number=number), f'num_classes: {number}', self.without_files)
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if annotations_of(facts).labelled_by != 'COCO ids':
-            return 0.0
-        return 0.97 if self._unknown(facts) or facts.values else 0.0
+            return None
+        return PROVEN if self._unknown(facts) or facts.values else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:

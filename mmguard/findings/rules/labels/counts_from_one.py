@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import renumbered, shifted, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.yolo.base import counted_from_zero
@@ -19,7 +19,6 @@ class CountsFromOne(DataRule):
     """Labels 1..N where 0..N-1 are meant."""
 
     code = 'MG115'
-    explains = ('MG102', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     needs = ('histogram',)
     summary = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
@@ -34,14 +33,12 @@ class CountsFromOne(DataRule):
         'id + 1.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         ids = ids_of(trained(facts))
         if not is_whole(facts) or 0 in ids or 1 not in ids or any(value < 0 for value in facts.values):
-            return 0.0
+            return None
         most, last = max(ids), facts.num_classes - 1
-        if last < most <= last + 2 and len(ids) >= 0.5 * most:
-            return 0.95
-        return 0.0
+        return PROVEN if last < most <= last + 2 and len(ids) >= 0.5 * most else None
 
     otherwise = (
         'Look at the class list, and at a file of each split: some count from 1 and others from 0, or the background, '

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing
 
@@ -41,11 +41,11 @@ class DuplicateIds(DataRule):
         'one id an annotation belongs to, a merged file does not say.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         # A name with two ids gets two labels: one label more than names, which is then out of range.
         if annotations_of(facts).duplicate_names and facts.values:
-            return 0.93
-        return 0.7 if self._parts(facts) else 0.0
+            return PROVEN
+        return LIKELY if self._parts(facts) else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None or annotations_of(facts.labels).format == 'labelme':

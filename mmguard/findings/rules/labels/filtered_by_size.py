@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, is_trained_on, share
@@ -25,19 +25,19 @@ class FilteredBySize(DataRule):
         'images.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         part = share(found.small_images, found.images)
         if not is_trained_on(facts):
-            return 0.0
-        return 0.97 if part == 1 else 0.6 if part >= 0.2 else 0.0
+            return None
+        return PROVEN if part == 1 else POSSIBLE if part >= 0.2 else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.config is not None:
             yield set_filter(facts.config, 'min_size', 1, ASKS, 'Are the small images to be trained on?')
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return 'error' if self.likelihood(facts) > 0.9 else 'warning'
+        return 'error' if self.certainty(facts) == PROVEN else 'warning'
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.label_places import set_places
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import VOID, maps_of, share
@@ -24,7 +24,6 @@ class FoldersSwapped(DataRule):
 
     code = 'MG131'
     shows_values = False
-    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG120', 'MG121', 'MG122', 'MG125', 'MG130', 'MG135', 'MG136')
     needs = ('maps',)
     summary = 'The label files are photographs{swapped}.'
     why = 'The brightness of the photographs is trained on as if it were classes.'
@@ -38,12 +37,12 @@ class FoldersSwapped(DataRule):
         'takes the label maps, `mmguard scan labels --images images`.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
         photos = share(sum(maps.forms.get(form, 0) for form in PHOTO), sum(maps.forms.values()))
         if photos < 0.9:
-            return 0.97 if self._strangers(facts) else 0.0
-        return 0.98 if self._is_swapped(facts) or self._is_photographed(facts) else 0.0
+            return PROVEN if self._strangers(facts) else None
+        return PROVEN if self._is_swapped(facts) or self._is_photographed(facts) else None
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.mixed if self._strangers(facts) else self.summary
@@ -63,7 +62,7 @@ class FoldersSwapped(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._strangers(facts.labels):
             return
-        yield from set_places(self, facts, _files, beside=True)
+        yield from set_places(self, facts, _files, elsewhere=True)
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'swapped': '; image and label folders seem to be swapped' if self._is_swapped(facts) else ''}

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterable, Iterator, List
+from typing import Iterable, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import listing, maps_of
@@ -17,7 +17,6 @@ class Fractions(DataRule):
     """Labels that are no integers."""
 
     code = 'MG123'
-    explains = ('MG107', 'MG122', 'MG135')
     needs = ('maps',)
     summary = 'Labels are fractions: they went through an image transform (ToTensor divides by 255), or an average.'
     why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learnt.'
@@ -28,12 +27,12 @@ class Fractions(DataRule):
 
     in_code = 'ToTensor is for images: masks become tensors with `torch.as_tensor(np.array(mask)).long()`.'
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
         if maps.fractions or maps.loaded_otherwise.get('truncated'):
-            return 0.97
+            return PROVEN
         small = maps.forms.get('float', 0) and maps.raw and max(maps.raw) <= 1 < facts.num_classes - 1
-        return 0.85 if small else 0.0
+        return LIKELY if small else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import VOID_BEHIND
 from mmguard.findings.map_edits import renumbered, splits_of
 from mmguard.findings.rule import DataRule, Facts
@@ -15,7 +15,6 @@ class GapsInIds(DataRule):
     """As many ids as classes, but not 0..N-1."""
 
     code = 'MG116'
-    explains = ('MG107', 'MG125')
     kinds = ('pixels', 'instances')
     needs = ('values', 'histogram')
     summary = 'The ids have gaps: {ids} are {number} ids, but the highest is {most} and num_classes={num_classes}.'
@@ -25,23 +24,23 @@ class GapsInIds(DataRule):
         'the files anew. Do not raise num_classes to the highest id.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         ids = self._ids(facts)
         if not is_whole(facts) or len(ids) < 2 or min(facts.values) < 0 or ids[-1] >= 1000:
-            return 0.0
+            return None
         full = len(ids) == facts.num_classes
         ignored = facts.ignore_index is not None and facts.histogram.get(facts.ignore_index, 0) > 0
         if (
             ignored
             and len(ids) < len({*ids, facts.ignore_index} & set(range(ids[0], ids[-1] + 1))) == ids[-1] - ids[0] + 1
         ):
-            return 0.0  # what is ignored fills the gap
+            return None  # what is ignored fills the gap
         if not full or ids[0] > 1 or ids[-1] < len(ids) + (ids[0] == 1):
-            return 0.0
+            return None
         # Void behind the last class of a known set, and one class that no file holds.
         # Rare: the last class does not occur, and the id behind the gap is a slip. Far away: no numbering at all.
         void_behind = ids[-1] == facts.num_classes and facts.num_classes in VOID_BEHIND
-        return 0.5 if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else 0.93
+        return LIKELY if void_behind or is_rare(facts) or ids[-1] > 4 * len(ids) + 8 else PROVEN
 
     only_edits = True
     otherwise = (

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
@@ -22,7 +22,6 @@ class GrayLevels(DataRule):
     """Many values all over the range."""
 
     code = 'MG106'
-    explains = ('MG107',)
     needs = ()
     summary = 'Many different values ({values}, ...): colours, gray levels or interpolated labels.'
     why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which it is.'
@@ -40,10 +39,10 @@ class GrayLevels(DataRule):
         'indices, in one channel, without compression.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if len(facts.values) > MANY:
-            return 0.0 if self._are_ids(facts) else 0.85
-        return 0.7 if not knows_classes(facts) and len(trained(facts)) > MOST_IDS else 0.0
+            return None if self._are_ids(facts) else LIKELY
+        return LIKELY if not knows_classes(facts) and len(trained(facts)) > MOST_IDS else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and facts.labels.num_classes == 2:

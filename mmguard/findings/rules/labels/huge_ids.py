@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import annotations_of, named_like, share
+from mmguard.findings.views import annotations_of, certainty_of_share, named_like, share
 
 #: No model has so many classes.
 HUGE = 5000
@@ -18,7 +18,6 @@ class HugeIds(DataRule):
     """Ids of a database, of instances or of panoptic segments."""
 
     code = 'MG137'
-    explains = ('MG106', 'MG107', 'MG138')
     kinds = ('pixels', 'instances')
     summary = 'Ids such as {values} are no class labels.'
     why = (
@@ -38,12 +37,9 @@ class HugeIds(DataRule):
         '0..{last} when the files are written.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         huge = [value for value in facts.values if value >= HUGE]
-        if not huge:
-            return 0.0
-        part = share(len(huge), len(facts.values))
-        return (0.98 if named_like(facts, '_instanceids') else 0.97) * part
+        return certainty_of_share(share(len(huge), len(facts.values)))
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and facts.labels.annotations is not None:

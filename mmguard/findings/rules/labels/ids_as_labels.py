@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterable, Iterator, List
+from typing import Dict, Iterable, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import annotations_of, config_of, label_share, listing
+from mmguard.findings.views import annotations_of, certainty_of_share, config_of, label_share, listing
 from mmguard.labels.numbering import COCO, COCO_IDS, IDS, POSITIONS, titles
 from mmguard.text.words import counted
 
@@ -22,7 +22,6 @@ class IdsAsLabels(DataRule):
     """Category ids of a COCO file, used as labels as they are, or perhaps so."""
 
     code = 'MG138'
-    explains = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'Category ids are used as labels: they are {ids}, but num_classes={num_classes} means {first}..{last}.'
@@ -56,28 +55,25 @@ class IdsAsLabels(DataRule):
         'FCOS of torchvision take 0 as a class.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         ids = self._ids(facts)
         if not found.categories or config_of(facts).framework == 'mmdet':
-            return 0.0
+            return None
         if found.labelled_by == 'unknown':
-            return 0.3 if self._beyond(facts) else 0.0
+            return POSSIBLE if self._beyond(facts) else None
         if found.labelled_by != 'category id':
-            return 0.0
+            return None
         if self._is_background(facts):
-            return 0.97
+            return PROVEN
         if facts.values:
             known = set() < set(facts.values) - set(found.unnamed) <= set(ids) and ids[-1] < _MOST
-            return 0.96 * label_share(facts) if known and ids != list(range(len(ids))) else 0.0
-        return 0.9 if found.classes_counted and facts.num_classes > len(ids) + found.min_label else 0.0
+            return certainty_of_share(label_share(facts)) if known and ids != list(range(len(ids))) else None
+        return PROVEN if found.classes_counted and facts.num_classes > len(ids) + found.min_label else None
 
     def severity_of(self, facts: LabelFacts) -> str:
         """No error where it depends on what nobody said: the same file is right for one framework."""
         return 'error' if facts.values and annotations_of(facts).labelled_by != 'unknown' else 'info'
-
-    def explained(self, facts: LabelFacts) -> List[str]:
-        return list(self.explains) if self.severity_of(facts) == 'error' else []
 
     def summarise(self, facts: LabelFacts) -> str:
         if annotations_of(facts).labelled_by == 'unknown':

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import INFO, Finding
+from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, config_of, is_trained_on, share
@@ -93,16 +93,16 @@ class ImagesWithoutTarget(DataRule):
         'that draws only such images has other losses than the rest.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         part = share(_empty(facts), annotations_of(facts).images)
         if not is_trained_on(facts) or not part or part == 1:
-            return 0.0
+            return None
         denoising = self._denoising(facts)
         if part < MANY and not denoising:
-            return 0.0
-        if self._survives(facts):
-            return 0.0 if _is_filtered(facts) else 0.2
-        return 0.5 + 0.3 * part + (0.1 if denoising else 0.0)
+            return None
+        if not self._survives(facts):
+            return LIKELY
+        return None if _is_filtered(facts) else POSSIBLE
 
     def severity_of(self, facts: LabelFacts) -> str:
         return INFO if self._survives(facts) else self.severity

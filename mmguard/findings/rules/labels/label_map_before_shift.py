@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import as_map, config_of, ids_of, maps_of, share, subtracts_one
+from mmguard.findings.views import MOST, as_map, certainty_of_share, config_of, ids_of, maps_of, share, subtracts_one
 
 
 class LabelMapBeforeShift(DataRule):
     """A label_map of raw values, where mmseg maps after it subtracted 1."""
 
     code = 'MG126'
-    explains = ('MG102', 'MG107')
     needs = ('config',)
     summary = 'label_map names raw values, but reduce_zero_label subtracts 1 before the map is applied.'
     why = 'Every entry of the map meets the neighbour of the value that it was written for.'
@@ -22,15 +21,15 @@ class LabelMapBeforeShift(DataRule):
         'map do it all: `label_map={whole}`.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         keys = set(config_of(facts).label_map)
         if not keys or not subtracts_one(facts):
-            return 0.0
+            return None
         displaced = sum(count for value, count in facts.values.items() if value + 1 in keys and value not in keys)
-        likely = 0.95 * share(displaced, sum(facts.values.values()))
+        part = share(displaced, sum(facts.values.values()))
         raw = ids_of(maps_of(facts).raw)
         unreached = {key for key in keys if key in raw and key + 1 not in raw and key != 0}
-        return max(likely, 0.88 if unreached and keys <= raw else 0.0)
+        return certainty_of_share(part) if part > MOST or not unreached or not keys <= raw else LIKELY
 
     otherwise = (
         'Look at the class list: a data set that is given some of its classes makes the map of itself, and shifts '

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import Verdict
 from mmguard.findings.views import (
     annotations_of,
@@ -75,9 +76,9 @@ class LabelsFine(Verdict):
         'mmseg before 1.0.0 mapped first, which made every class its neighbour.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         read = facts.histogram or (facts.annotations is not None and facts.annotations.images)
-        return 0.9 if read and not facts.values and not facts.reasons else 0.0
+        return PROVEN if read and not facts.values and not facts.reasons else None
 
     def summarise(self, facts: LabelFacts) -> str:
         if not knows_classes(facts):

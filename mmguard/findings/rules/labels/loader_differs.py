@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.rule import DataRule
 from mmguard.findings.views import listing
 from mmguard.text.words import counted
@@ -33,10 +34,8 @@ class LoaderDiffers(DataRule):
         'trace CONFIG` runs it on one sample.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        if self._loader(facts).differing:
-            return 0.97
-        return 0.85 if self._loader(facts).failed else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._loader(facts).differing else LIKELY if self._loader(facts).failed else None
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.summary if self._loader(facts).differing else self.stops

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.gray_levels import MANY
@@ -28,7 +28,6 @@ class LossyOrInterpolated(DataRule):
     """Values between two labels, only where they meet: JPEG, or a resize that averages."""
 
     code = 'MG136'
-    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'Compression or interpolation changed the labels: values in between, at the edges of regions.'
     why = 'A label that is the average of two others is neither; some fall on valid ids and are trained as such.'
@@ -39,24 +38,24 @@ class LossyOrInterpolated(DataRule):
         'two-class masks can be thresholded.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
         if maps.lossy:
-            return 0.95 if facts.values else 0.8
+            return PROVEN if facts.values else LIKELY
         if self._is_speckled(facts):
-            return 0.92
+            return PROVEN
         if not facts.values and not knows_classes(facts) and self._is_black_and_white(facts):
-            return 0.8
+            return LIKELY
         if len(facts.values) < FEW:
-            return 0.0
+            return None
         if maps.at_edges is not None and min(facts.values) >= 0:
-            return 0.93 if maps.at_edges >= 0.8 else 0.0
+            return PROVEN if maps.at_edges >= 0.8 else None
         if not is_whole(facts) or len(facts.values) <= MANY:
-            return 0.0
+            return None
         # A few values hold almost every pixel, the many others next to nothing.
         counts = sorted(stored(facts).values(), reverse=True)
         peaks = counts[: facts.num_classes + 1]
-        return 0.88 if share(sum(peaks), sum(counts)) >= 0.9 else 0.0
+        return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
 
     otherwise = (
         'Look how the files were saved and resized, and go back to the originals: what compression or an average made '

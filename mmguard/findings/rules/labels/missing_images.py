@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import os
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
 from mmguard.config.parts import datasets
 from mmguard.files.inside import OUTSIDE
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.wrong_records import NO_FOLDER
 from mmguard.findings.views import annotations_of, listing
@@ -43,10 +43,10 @@ class MissingImages(DataRule):
     def advise(self, facts: LabelFacts) -> str:
         return self.labelme if annotations_of(facts).format == 'labelme' else self.advice
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         everything = found.images > 0 and max(found.missing, len(found.missing_files)) >= found.images
-        return 0.94 if everything else 0.65 if found.missing_files or found.missing else 0.0
+        return PROVEN if everything else LIKELY if found.missing_files or found.missing else None
 
     otherwise = (
         'Compare file_name in the JSON with what lies in the folder of the images: a folder in both is one too many; '

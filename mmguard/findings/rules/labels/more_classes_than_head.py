@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Iterator, Mapping
+from typing import Any, Iterator, Mapping, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.labels.numbering import IDS, POSITIONS, titles
@@ -15,7 +15,6 @@ class MoreClassesThanHead(DataRule):
     """Data sets number the names in their class list, whatever the head."""
 
     code = 'MG108'
-    explains = ('MG102', 'MG107')
     kinds = ('pixels', 'instances')
     summary = 'The data set lists {classes} classes, the head knows {num_classes}. Too many for it: {extra}.'
     why = (
@@ -52,14 +51,14 @@ class MoreClassesThanHead(DataRule):
         question = '' if sure else 'Are the files numbered by this list?'
         yield set_num_classes(facts, listed, SAFE if sure else ASKS, question)
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         listed = len(facts.class_names)
         if not facts.num_classes <= min(facts.values) <= max(facts.values) < listed:
-            return 0.0
+            return None
         if facts.kind == 'instances':
-            return 0.95
+            return PROVEN
         # A list of names is no proof that the files are numbered by it.
-        return 0.91 if max(facts.values) == listed - 1 else 0.5
+        return PROVEN if max(facts.values) == listed - 1 else LIKELY
 
     def advise(self, facts: LabelFacts) -> str:
         if facts.of_images:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.config.classes import BACKGROUND
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, class_lists, config_of, folded, is_trained_on, listing, nearest
@@ -20,7 +20,6 @@ class NamesNotInFile(DataRule):
 
     code = 'MG140'
     shows_values = False
-    explains = ('MG146', 'MG154', 'MG160', 'MG174')
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'The config names classes that the annotations do not have: {missing}.'
@@ -52,15 +51,13 @@ class NamesNotInFile(DataRule):
         'in all of them, letter by letter. A class that one file lacks is to be listed there, too.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        missing, names = self._missing(facts)
-        if not missing:
-            return 0.0
-        return 0.97 if len(missing) == len(names) else 0.92
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._missing(facts)[0] else None
 
-    def explained(self, facts: LabelFacts) -> Sequence[str]:
-        # A list that did not arrive fits no head, and not the other lists.
-        return (*self.explains, 'MG201', 'MG202', 'MG204') if self._is_of_the_type(facts) else self.explains
+    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+        # Only a list that did not arrive fits no head, and not the other lists.
+        others = super().superseded(facts)
+        return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.string if self._spelt(facts) else self.summary

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from typing import Optional
+
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule
 
 
@@ -8,7 +11,6 @@ class NegativeLabels(DataRule):
     """Labels below 0."""
 
     code = 'MG105'
-    explains = ('MG107',)
     kinds = ('pixels', 'instances')
     summary = 'Labels below 0 ({values}): an ignored value of another framework, or 1 subtracted twice.'
     why = 'A negative label is out of range in a softmax loss, and counts from the end where it indexes a table.'
@@ -27,8 +29,8 @@ class NegativeLabels(DataRule):
         'that subtracts 1 from labels that count from 0.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.9 if all(value < 0 for value in facts.values) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if all(value < 0 for value in facts.values) else None
 
     def advise(self, facts: LabelFacts) -> str:
         return self.instances if facts.kind == 'instances' else self.advice

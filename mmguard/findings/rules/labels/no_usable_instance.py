@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import ClassVar, Dict, Iterator, List
+from typing import ClassVar, Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, is_trained_on
 from mmguard.text.words import counted
@@ -19,7 +19,6 @@ class NoUsableInstance(DataRule):
     code = 'MG174'
     aliases = ('MG148',)
     shows_values = False
-    explains = ('MG146',)
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'No image has an object to train on: {why_}.'
@@ -43,12 +42,12 @@ class NoUsableInstance(DataRule):
         'images alone. An export may also have dropped them.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         none = found.images > 0 and found.images_without_target == found.images
         # What is named more exactly elsewhere: other labels, boxes that cannot be used, categories without a name.
         elsewhere = facts.values or facts.reasons or found.unnamed or found.unreadable
-        return 0.91 if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else 0.0
+        return PROVEN if none and is_trained_on(facts) and not elsewhere and self._reasons(facts) else None
 
     otherwise = 'Look at what is left out, and why: an annotation must pass all of that to be trained on.'
 

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
@@ -19,7 +19,6 @@ class NormalisedBoxes(DataRule):
 
     code = 'MG173'
     shows_values = False
-    explains = ('MG109', 'MG146', 'MG152', 'MG174', 'MG130')
     kinds = ('instances',)
     needs = ('annotations',)
     summary = 'The boxes are fractions of the image, all in [0, 1]; {format} wants pixels.'
@@ -40,10 +39,10 @@ class NormalisedBoxes(DataRule):
         'with its boxes, and see whether the file has the size of every image.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found = annotations_of(facts)
         enough = found.inside_unit >= ENOUGH and share(found.inside_unit, found.annotations) >= NEARLY_ALL
-        return 0.97 if enough else 0.0
+        return PROVEN if enough else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None:

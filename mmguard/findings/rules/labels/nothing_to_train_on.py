@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
 from mmguard.config.guards import is_guarded
 from mmguard.config.parts import losses
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.usual_edits import guarded
+from mmguard.findings.usual_edits import guard_losses
 from mmguard.findings.views import (
     VOID,
     config_of,
@@ -58,19 +58,16 @@ class NothingToTrainOn(DataRule):
         'become the ignored label.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._nothing_at_all(facts):
-            return 0.9
+            return PROVEN
         if self._hardly_anything(facts):
-            return 0.7
+            return LIKELY
         number = self._number(facts)
         known = config_of(facts).losses
         # What a GuardedLoss wraps stands at `.loss`.
         bare = {path: kind for path, kind in known.items() if 'Guarded' not in kind and not path.endswith('.loss')}
-        if not number or (known and not bare):
-            return 0.0
-        ohem = any('Ohem' in kind or 'OHEM' in kind for kind in bare.values())
-        return (0.8 if ohem else 0.5) + 0.1 * share(number, facts.files)
+        return LIKELY if number and (bare or not known) else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is None or facts.config is None or self._nothing_at_all(facts.labels):
@@ -80,7 +77,7 @@ class NothingToTrainOn(DataRule):
         bare = [loss for loss in losses(facts.config) if not is_guarded(loss) and not loss.path.endswith('.loss')]
         if bare:
             title = 'Guard the losses until these files are labelled or left out: an empty batch gives an attached 0.'
-            yield guarded(facts.config, [loss.path for loss in bare], title)
+            yield guard_losses(facts.config, [loss.path for loss in bare], title)
 
     def severity_of(self, facts: LabelFacts) -> str:
         return 'error' if self._nothing_at_all(facts) else 'warning'

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
 from mmguard.findings.map_edits import more_classes, renumbered, shifted
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.rules.labels.yolo.base import without_labels
 from mmguard.findings.usual_edits import set_num_classes
-from mmguard.findings.views import is_whole, label_share, maps_of, share, trained
+from mmguard.findings.views import certainty_of_share, is_whole, label_share, maps_of, share, trained
 
 #: Share of the pixels: unlabelled pixels are fewer.
 MUCH = 0.05
@@ -23,7 +23,6 @@ class OneTooMany(DataRule):
 
     kinds = ('pixels', 'instances')
     code = 'MG102'
-    explains = ('MG107',)
     summary = 'The only invalid value equals num_classes={num_classes}: one class too many for the head.'
     why = (
         'In a softmax loss such a label is a device-side assert; in the heads of mmdet it is background, in silence. '
@@ -60,10 +59,10 @@ class OneTooMany(DataRule):
         'or the last of classes that count from 1? In another split the same number may mean something else.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if set(facts.values) != {facts.num_classes}:
-            return 0.0
-        return 0.9 * (label_share(facts) if facts.kind == 'instances' else 1.0)
+            return None
+        return certainty_of_share(label_share(facts)) if facts.kind == 'instances' else PROVEN
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels

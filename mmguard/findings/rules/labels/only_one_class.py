@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from typing import Optional
+
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import LIKELY
 from mmguard.findings.rule import DataRule
 from mmguard.findings.views import ids_of, listing, maps_of, stored, trained
 
@@ -21,12 +24,10 @@ class OnlyOneClass(DataRule):
         'reasons: ToTensor on a mask (k/255 becomes 0), 16 bits read as 8, the foreground stored as the ignored value.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if len(self._classes(facts)) != 1 or facts.values or facts.num_classes < 2:
-            return 0.0
-        if len(ids_of(maps_of(facts).raw)) > 1:
-            return 0.7
-        return 0.5 if facts.files >= ENOUGH_FILES else 0.0
+            return None
+        return LIKELY if len(ids_of(maps_of(facts).raw)) > 1 or facts.files >= ENOUGH_FILES else None
 
     def words(self, facts: LabelFacts) -> dict:
         return {'only': listing(sorted(self._classes(facts)))}

@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import WARNING, Finding
+from mmguard.findings.finding import POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_classes
 from mmguard.findings.views import annotations_of, class_lists, has_config, is_trained_on, listing
@@ -50,10 +50,10 @@ class OrderDiffers(DataRule):
         # Files that disagree are all given the order of the config.
         yield from rewrite(self, facts, 'List the categories in the order of the config.', SAFE, classes=names)
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._displaced(facts):
-            return 0.93
-        return 0.6 if annotations_of(facts).labelled_by == 'unknown' and _sorted_as_texts(facts) else 0.0
+            return PROVEN
+        return POSSIBLE if annotations_of(facts).labelled_by == 'unknown' and _sorted_as_texts(facts) else None
 
     def severity_of(self, facts: LabelFacts) -> str:
         return self.severity if self._displaced(facts) else WARNING

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.known_sets import set_of_numbers
 from mmguard.findings.map_edits import converted_files, more_classes, renumbered, splits_of, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
@@ -66,8 +66,8 @@ class OutOfRange(DataRule):
         'class that the config does not count, or another numbering.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.95 if self._known(facts)[0] else 0.3
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._known(facts)[0] else POSSIBLE
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels

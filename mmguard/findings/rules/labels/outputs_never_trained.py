@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, has_config
 from mmguard.text.words import counted
@@ -37,13 +37,13 @@ class OutputsNeverTrained(DataRule):
     )
     otherwise = 'Count the categories of all files of the training together: num_classes is their number.'
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         found, needed = annotations_of(facts), self._needed(facts)
         if found.format != 'coco' or found.classes_counted or has_config(facts) or not found.categories:
-            return 0.0
+            return None
         more = facts.num_classes - needed
         far = more >= needed * HALF or facts.num_classes in DEFAULTS
-        return 0.7 if more >= ENOUGH and far and not facts.values else 0.0
+        return LIKELY if more >= ENOUGH and far and not facts.values else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, FrozenSet, Iterator, Sequence
+from typing import AbstractSet, Dict, FrozenSet, Iterator, Optional
 
 from mmguard.config.parts import transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import converted_files, renumbered, stored_in_all
 from mmguard.findings.palettes import GRAYS_OF, voc_colour
 from mmguard.findings.rule import DataRule, Facts
@@ -27,7 +27,6 @@ class PaletteReadAsColours(DataRule):
     """Palette PNGs hold indices; OpenCV shows the colours behind them."""
 
     code = 'MG121'
-    explains = ('MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
     black = 'The palette of the files is all black: what reads indices sees labels, what reads colours sees 0 alone.'
@@ -46,32 +45,34 @@ class PaletteReadAsColours(DataRule):
         "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={pairs})`."
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
         palette = maps.forms.get('palette8', 0)
         # Files of several channels are read as colours, too, and rightly so.
         others = sum(maps.forms.get(form, 0) for form in MANY_CHANNELS)
         if palette and maps.loaded_otherwise.get('colours', 0) > others:
-            return 0.97
+            return PROVEN
         if self._is_black(facts):
-            return 0.6
+            return POSSIBLE
         seen = ids_of(trained(facts)) - {0}
         invalid = set(facts.values) - {VOID}
         if not invalid or not seen:
-            return 0.0
+            return None
         coloured = seen <= CHANNELS or (bool(_palette_of(seen)) and len(seen) >= 2)
         # The files say that the indices behind are others.
         if palette and coloured and not invalid <= set(stored(facts)):
-            return 0.95
+            return PROVEN
         if _palette_of(seen):
-            return 0.94
+            return PROVEN
         # Of one class there is one gray; whoever numbers by hand does not choose 38.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
-            return 0.92
+            return PROVEN
         # Levels of a gray picture would be as many as classes; a channel of the colours has four for all of them.
         if self._is_batch(facts) and seen <= FEW and facts.num_classes > len(FEW) + 2:
-            return 0.93
-        return 0.7 if seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else 0.0
+            return PROVEN
+        # A full count says whether they are the gray levels of as many classes (MG125).
+        is_counted = is_whole(facts) or bool(maps.raw)
+        return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
     otherwise = (
         'Look which colour each index stands for, and at what opened and saved the files: the palette is gone, or the '
@@ -108,9 +109,6 @@ class PaletteReadAsColours(DataRule):
 
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if self._is_black(facts) else ERROR
-
-    def explained(self, facts: LabelFacts) -> Sequence[str]:
-        return () if self._is_black(facts) else self.explains
 
     def _is_black(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import ids_of, is_whole, trained
@@ -14,7 +14,6 @@ class RawBratsIds(DataRule):
     """BraTS numbers its tumour parts 1, 2, 4."""
 
     code = 'MG118'
-    explains = ('MG102', 'MG107', 'MG116')
     needs = ('values', 'histogram')
     summary = 'These look like raw BraTS labels: 0, 1, 2 and 4, without 3.'
     why = 'Enhancing tumour, 4, is out of range for the four classes; where it is ignored it is never learnt.'
@@ -28,7 +27,7 @@ class RawBratsIds(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         yield from renumbered(facts, {4: 3}, SAFE)
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         ids = ids_of(trained(facts))
         fits = {1, 2, 4} <= ids <= {0, 1, 2, 4} and facts.num_classes in (3, 4)
-        return 0.96 if is_whole(facts) and fits else 0.0
+        return PROVEN if is_whole(facts) and fits else None

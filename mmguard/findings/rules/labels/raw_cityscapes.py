@@ -1,15 +1,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS
 from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import VOID, ids_of, is_whole, knows_classes, listing, named_like, share, stored, trained
+from mmguard.findings.views import (
+    VOID,
+    certainty_of_share,
+    ids_of,
+    is_whole,
+    knows_classes,
+    listing,
+    named_like,
+    share,
+    stored,
+    trained,
+)
 
 #: Ids in ``labelIds`` files: more of them than this, up to 33, and it is no other numbering.
 MANY_IDS = 15
@@ -25,7 +36,6 @@ class RawCityscapesIds(DataRule):
     """Cityscapes' labelIds run to 33, its trainIds to 18."""
 
     code = 'MG101'
-    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG125')
     needs = ()
     summary = 'These look like raw Cityscapes ids (labelIds), not train ids.'
     why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
@@ -40,33 +50,33 @@ class RawCityscapesIds(DataRule):
         'classes; `seg_map_suffix` of each split chooses between them.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if not facts.values:
-            return 0.0 if knows_classes(facts) else self._unsaid(facts)
+            return None if knows_classes(facts) else self._unsaid(facts)
         raw = [value for value in facts.values if 19 <= value <= 33 or value == -1]
         share = len(raw) / len(facts.values)
         if facts.num_classes > 33 or not any(value >= 20 for value in raw):
-            return 0.0
+            return None
         if named_like(facts, '_labelids'):
-            return 0.98 * share
+            return certainty_of_share(share)
         if share < MOSTLY:
-            return 0.0
+            return None
         if facts.num_classes == 19:
-            return share * (0.95 if len(raw) >= 2 else 0.6)
+            return certainty_of_share(share) if len(raw) >= 2 else LIKELY if share == 1 else POSSIBLE
         ids = ids_of(trained(facts))
         full = is_whole(facts) and len(ids) > MANY_IDS and 26 in ids and 30 <= max(ids) <= 33
-        return 0.92 * share if full else 0.0
+        return certainty_of_share(share) if full else None
 
-    def _unsaid(self, facts: LabelFacts) -> float:
+    def _unsaid(self, facts: LabelFacts) -> Optional[str]:
         """Where nobody said how many classes there are: by the ids alone, of which some are nearly never drawn."""
         counts = trained(facts)
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
-            return 0.0
+            return None
         if named_like(facts, '_labelids'):
-            return 0.95
+            return PROVEN
         rare = sum(counts.get(value, 0) for value in CITYSCAPES_RARE)
-        return 0.8 if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else 0.0
+        return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
 
     def _shift(self, facts: LabelFacts) -> int:
         """What was added to the ids: by which shift the ids that are nearly never drawn have next to no pixels."""

@@ -5,7 +5,7 @@ from typing import Dict, FrozenSet, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
@@ -23,7 +23,6 @@ class RawCocoIds(DataRule):
     """COCO's 80 categories have ids 1..90, its 171 things and stuff ids up to 182."""
 
     code = 'MG117'
-    explains = ('MG102', 'MG106', 'MG107', 'MG116', 'MG138')
     kinds = ('pixels', 'instances')
     needs = ()
     summary = 'These look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
@@ -34,26 +33,26 @@ class RawCocoIds(DataRule):
         '`python tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._shift(facts) is not None:
-            return 0.935
+            return PROVEN
         ids = ids_of(trained(facts))
         if not facts.values:
-            return 0.0
+            return None
         if min(facts.values) < 0 or not ids:
-            return 0.0
+            return None
         # Maps of things and stuff hold the id - 1.
         never = NEVER if facts.num_classes == 80 else {value - 1 for value in NEVER}
         if is_whole(facts) and len(ids & never) > 0.02 * len(ids):
-            return 0.0
+            return None
         most = {80: 90, 171: 181}.get(facts.num_classes)
         beyond = set(facts.values) - {255}
         if most is None or not beyond or max(beyond) > most:
-            return 0.0
+            return None
         # A full count of at least half the ids without a single gap id leaves little doubt.
         if is_whole(facts) and len(ids) > facts.num_classes / 2:
-            return 0.94
-        return 0.92 if len(beyond) >= 2 else 0.91 if beyond == {most} else 0.0
+            return PROVEN
+        return PROVEN if len(beyond) >= 2 or beyond == {most} else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels, classes = facts.labels, len(COCO_STUFF_CLASSES)

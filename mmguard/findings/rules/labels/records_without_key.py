@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.text.words import counted
@@ -30,8 +30,8 @@ class RecordsWithoutKey(DataRule):
         'width and height, an annotation id, image_id, category_id and bbox.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.8 if annotations_of(facts).without_key else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return LIKELY if annotations_of(facts).without_key else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, Sequence
+from typing import Dict, Iterator, Optional
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import more_classes, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
@@ -21,7 +21,6 @@ class ReduceZeroHidesClass(DataRule):
     """``reduce_zero_label=True`` where 0 is a class."""
 
     code = 'MG124'
-    explains = ('MG128', 'MG135')
     needs = ('config',)
     summary = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
     why = 'Nothing crashes: class 0 is never trained on, all others are displaced, and the last one never occurs (nan).'
@@ -30,28 +29,26 @@ class ReduceZeroHidesClass(DataRule):
         '`num_classes={enough}`. Or, if 0 need not be predicted, take it out of the class list.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if not subtracts_one(facts):
-            return 0.0
+            return None
         names = facts.class_names or next(iter(config_of(facts).dataset_classes.values()), [])
         background = starts_with_background(names)
         raw = ids_of(maps_of(facts).raw)
         if raw:
             if 0 not in raw or max(raw) > facts.num_classes:
-                return 0.0
+                return None
             # As many names as values without 0: the list was made for the shift, whatever the head says.
             if len(facts.class_names) == max(raw) < facts.num_classes and not background:
-                return 0.75 if self._drawn(facts) >= MUCH else 0.0
-            if max(raw) == facts.num_classes - 1:
-                return 0.96
-            if max(raw) < facts.num_classes and background:
-                return 0.93
-            return 0.75 if self._drawn(facts) >= MUCH else 0.0
+                return LIKELY if self._drawn(facts) >= MUCH else None
+            if max(raw) == facts.num_classes - 1 or (max(raw) < facts.num_classes and background):
+                return PROVEN
+            return LIKELY if self._drawn(facts) >= MUCH else None
         if is_whole(facts):
             if facts.num_classes - 1 in trained(facts) or facts.values:
-                return 0.0
-            return 0.9 if background else 0.7 if self._drawn(facts) >= MUCH else 0.0
-        return 0.6 if background and tuple(names) != LOVEDA and not facts.values else 0.0
+                return None
+            return PROVEN if background else LIKELY if self._drawn(facts) >= MUCH else None
+        return LIKELY if background and tuple(names) != LOVEDA and not facts.values else None
 
     otherwise = (
         'Look at one of the files, and at the class list: is 0 a class, or what nobody labelled? All splits must '
@@ -81,15 +78,12 @@ class ReduceZeroHidesClass(DataRule):
         raw = maps_of(facts).raw
         return VOID in raw and max(ids_of(raw), default=0) == facts.num_classes - 1
 
-    def explained(self, facts: LabelFacts) -> Sequence[str]:
-        return self.explains if self.severity_of(facts) == 'error' else ()
-
     def words(self, facts: LabelFacts) -> Dict[str, int]:
         raw = ids_of(maps_of(facts).raw)
         return {'enough': max(raw) + 1 if raw else facts.num_classes}
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return 'error' if self.likelihood(facts) >= 0.9 else 'warning'
+        return 'error' if self.certainty(facts) == PROVEN else 'warning'
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         raw = maps_of(facts).raw

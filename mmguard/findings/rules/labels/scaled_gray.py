@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Sequence
+from typing import Dict, Iterator, List, Optional, Sequence
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import renumbered, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import VOID, as_map, is_rare, is_whole, knows_classes, listing, maps_of, stored, trained
@@ -18,7 +18,6 @@ class ScaledGray(DataRule):
     """One gray level per class, far enough apart that a human sees them."""
 
     code = 'MG125'
-    explains = ('MG106', 'MG107', 'MG116', 'MG121')
     needs = ()
     summary = 'The values are gray levels of a picture, one per class: {levels}.'
     why = 'A label is used as an index: 128 is not "class 1, drawn in gray", but class 128.'
@@ -28,17 +27,15 @@ class ScaledGray(DataRule):
         'ascend with the classes: check it against one image. Or save the files with 0..{last}.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         known = is_whole(facts) or maps_of(facts).raw
         if not known or not (facts.values or (not knows_classes(facts) and set(trained(facts)) == set(stored(facts)))):
-            return 0.0
+            return None
         levels = self._levels(facts)
         if not 2 <= len(levels) <= min(facts.num_classes + 1, MOST) or levels[0] != 0 or not 64 <= levels[-1] <= VOID:
-            return 0.0
+            return None
         steps = [high - low for low, high in zip(levels, levels[1:])]
-        if min(steps) < STEP or is_rare(facts):
-            return 0.0
-        return 0.92 if max(steps) <= 2.5 * min(steps) else 0.89  # uneven: the gray of colours
+        return None if min(steps) < STEP or is_rare(facts) else PROVEN
 
     only_edits = True
     otherwise = (

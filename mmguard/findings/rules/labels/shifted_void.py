@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.map_edits import renumbered
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_ignore_index
@@ -32,7 +32,6 @@ class ShiftedVoid(DataRule):
     """255 minus 1; or 0 minus 1, which is 255 in 8 bits."""
 
     code = 'MG133'
-    explains = ('MG102', 'MG104', 'MG107', 'MG116')
     needs = ()
     summary = '254 is void 255 after somebody subtracted 1.'
     wrapped = (
@@ -68,14 +67,12 @@ class ShiftedVoid(DataRule):
         question = '' if clear else 'Is 254 void, as 255 is?'
         yield from renumbered(facts, {254: void}, SAFE if clear else ASKS, question)
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._is_wrapped(facts):
-            if facts.values:
-                return 0.92  # before MG104, whose question it asks, too
-            return 0.85 if starts_with_background(facts.class_names) else 0.6
+            return PROVEN if facts.values else LIKELY
         if 254 not in facts.values or len(facts.values) > 2:
-            return 0.0
-        return 0.9 if not is_whole(facts) or 255 not in trained(facts) else 0.4
+            return None
+        return PROVEN if not is_whole(facts) or 255 not in trained(facts) else POSSIBLE
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.wrapped if self._is_wrapped(facts) else self.summary

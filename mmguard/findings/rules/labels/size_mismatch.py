@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import LIKELY, PROVEN
 from mmguard.findings.rule import DataRule
 from mmguard.findings.views import annotations_of, maps_of, number_of
 from mmguard.text.words import counted
@@ -34,12 +35,9 @@ class SizeMismatch(DataRule):
         '`"height"`. Look at one image with its boxes first: the two numbers may be swapped.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         # One or two may be slips of the list; they spoil as many images.
-        return 0.8 if maps_of(facts).size_mismatches else 0.92 if self._found(facts) else 0.0
-
-    def explained(self, facts: LabelFacts) -> Sequence[str]:
-        return () if facts.annotations is None else ('MG152',)
+        return LIKELY if maps_of(facts).size_mismatches else PROVEN if self._found(facts) else None
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.summary if facts.annotations is None else self.boxes

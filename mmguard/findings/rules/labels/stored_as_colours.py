@@ -5,7 +5,7 @@ from typing import Dict, Iterator, List, Optional, Set
 from mmguard.config.parts import datasets, palette_of
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import converted_files, splits_of, stored_in_all
 from mmguard.findings.palettes import CITYSCAPES, VOC, Colour
 from mmguard.findings.rule import DataRule, Facts
@@ -23,7 +23,6 @@ class StoredAsColours(DataRule):
     """More than one channel."""
 
     code = 'MG120'
-    explains = ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136')
     needs = ('maps',)
     summary = 'Label files have more than one channel ({forms}): colours, not class indices.'
     why = (
@@ -80,11 +79,11 @@ class StoredAsColours(DataRule):
         "`seg_map_suffix='_gtFine_labelTrainIds.png'`."
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if not self._forms(facts):
-            return 0.0
+            return None
         # Gray all the same: that compression changed the values (MG136) is the greater harm.
-        return 0.9 if maps_of(facts).lossy and self._is_gray(facts) else 0.96
+        return LIKELY if maps_of(facts).lossy and self._is_gray(facts) else PROVEN
 
     def advise(self, facts: LabelFacts) -> str:
         if named_like(facts, 'gtfine_color', 'gtcoarse_color') or self._palette(facts) is CITYSCAPES:

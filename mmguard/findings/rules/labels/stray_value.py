@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.map_edits import more_classes, renumbered
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import ENOUGH_FILES, VOID, is_rare, listing, maps_of, share
@@ -18,7 +18,6 @@ class StrayValue(DataRule):
     """A value that only a few files hold."""
 
     code = 'MG127'
-    explains = ('MG102', 'MG107', 'MG116')
     kinds = ('pixels', 'instances')
     summary = 'Only a few files hold {values}: a slip of the annotator, not a class.'
     why = 'One such pixel ends a stock training, at the iteration that happens to draw its file.'
@@ -32,15 +31,15 @@ class StrayValue(DataRule):
         'is.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._is_rarer_than_classes(facts):
-            return 0.905
+            return PROVEN
         if not is_rare(facts) or len(facts.values) > FEW_VALUES:
-            return 0.0
+            return None
         if set(facts.values) != {facts.num_classes}:
-            return 0.8
+            return LIKELY
         # The first value behind the classes is often a class that was forgotten; but not in a handful of pixels.
-        return 0.92 if is_rare(facts, files=0.01, elements=1e-4) else 0.7
+        return PROVEN if is_rare(facts, files=0.01, elements=1e-4) else LIKELY
 
     def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
         """Whether the first value behind the classes is in fewer files than any class, and in few of them.

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.map_edits import converted_files
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import listing, maps_of, stored, trained
@@ -15,7 +15,6 @@ class StretchedBits(DataRule):
     """PNGs of 1, 2 or 4 bits, which loaders stretch over 0..255."""
 
     code = 'MG151'
-    explains = ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125')
     needs = ('maps',)
     summary = 'Label files of fewer than 8 bits: the loader stretches their values over 0 to 255.'
     why = 'Class 1 of a 4-bit file becomes 17, of a 2-bit file 85, of a 1-bit file 255, which is ignored.'
@@ -26,8 +25,8 @@ class StretchedBits(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         yield from converted_files(facts, 'Rewrite the files with 8 bits, index for index.', SAFE)
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.98 if maps_of(facts).loaded_otherwise.get('scaled') else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if maps_of(facts).loaded_otherwise.get('scaled') else None
 
     def evidence(self, facts: LabelFacts) -> str:
         number = maps_of(facts).loaded_otherwise['scaled']

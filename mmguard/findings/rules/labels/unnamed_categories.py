@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Sequence
+from typing import Dict, Iterator, List, Optional, Sequence
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing, share
 from mmguard.text.short import short
@@ -20,7 +20,6 @@ class UnnamedCategories(DataRule):
 
     code = 'MG149'
     #: Where ids are labels, one that no category has makes 1..N look like 1..N+1.
-    explains = ('MG102', 'MG107', 'MG115', 'MG116')
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     summary = 'Annotations use category ids that the file does not name: {ids}.'
@@ -36,14 +35,11 @@ class UnnamedCategories(DataRule):
         'or correct the category_id. Which of the two, the file does not say.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        found = annotations_of(facts)
-        if not found.unnamed:
-            return 0.0
-        return 0.965 if self._are_beyond(facts) else 0.9
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return None if not annotations_of(facts).unnamed else PROVEN if self._are_beyond(facts) else LIKELY
 
-    def explained(self, facts: LabelFacts) -> Sequence[str]:
-        return self.explains if self._are_beyond(facts) else ()
+    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+        return super().superseded(facts) if self._are_beyond(facts) else ()
 
     def _are_beyond(self, facts: LabelFacts) -> bool:
         return annotations_of(facts).labelled_by == 'category id' and bool(

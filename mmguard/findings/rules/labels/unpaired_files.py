@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator, List
+from typing import Iterator, List, Optional
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.label_places import set_places
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import has_config, listing, maps_of, number_of
@@ -35,16 +35,14 @@ class UnpairedFiles(DataRule):
         '`data_prefix` must name both folders.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        if self._none(facts):
-            return 0.95
-        return 0.55 if self._parts(facts) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._none(facts) else LIKELY if self._parts(facts) else None
 
     otherwise = none
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._none(facts.labels):
-            yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, beside=False)
+            yield from set_places(self, facts, lambda labels: maps_of(labels).missing_labels, elsewhere=False)
 
     def severity_of(self, facts: LabelFacts) -> str:
         # An image without its label file ends a training; a label file too many does not.

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import LIKELY
 from mmguard.findings.rule import DataRule
 from mmguard.findings.rules.labels.wrong_records import NO_FOLDER, is_about_records
 from mmguard.findings.views import annotations_of, listing, maps_of
@@ -25,8 +26,8 @@ class UnreadableFiles(DataRule):
         '`git lfs pull`), or leave them out of the split.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.75 if self._reasons(facts) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return LIKELY if self._reasons(facts) else None
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(self._reasons(facts), 4)}

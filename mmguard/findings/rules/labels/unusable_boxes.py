@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Dict, Iterator, List
+from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.box_formats import are_many, corrections, describe_format
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import annotations_of, listing, share
+from mmguard.findings.views import annotations_of, certainty_of_share, listing, share
 from mmguard.labels.instances import LABEL_REASON
 
 #: Reason -> what to do about it.
@@ -44,9 +44,9 @@ class UnusableBoxes(DataRule):
         '`sx = width_on_disk / width_annotated`.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         boxes = sum(self._boxes(facts).values())
-        return 0.9 * share(boxes, sum(facts.reasons.values()))
+        return certainty_of_share(share(boxes, sum(facts.reasons.values())))
 
     def advise(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import ClassVar, Dict, Iterator, List
+from typing import ClassVar, Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import ERROR, WARNING, Finding
+from mmguard.findings.finding import ERROR, LIKELY, WARNING, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.text.words import counted
@@ -65,8 +65,8 @@ class UnusableMasks(DataRule):
         'an RLE is empty': 'Delete objects without a pixel.',
     }
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.88 if annotations_of(facts).mask_faults else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return LIKELY if annotations_of(facts).mask_faults else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         found = annotations_of(facts.labels) if facts.labels is not None else None

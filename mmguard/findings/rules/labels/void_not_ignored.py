@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.usual_edits import set_ignore_index
 from mmguard.findings.views import VOID, trained
@@ -14,7 +14,6 @@ class VoidNotIgnored(DataRule):
     """255, the usual ignore value, under another ``ignore_index``."""
 
     code = 'MG104'
-    explains = ('MG107', 'MG116', 'MG125')
     summary = '255 is the usual value of ignored pixels and of padding, but ignore_index is {ignore_index}.'
     why = 'Every unlabelled or padded pixel is out of range for the loss: a device-side assert.'
     advice = (
@@ -36,5 +35,5 @@ class VoidNotIgnored(DataRule):
         question = '' if complete else 'Is 255 what nobody labelled, and no class?'
         yield set_ignore_index(facts, VOID, SAFE if complete else ASKS, question)
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.9 if set(facts.values) == {255} and facts.num_classes > 2 else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if set(facts.values) == {255} and facts.num_classes > 2 else None

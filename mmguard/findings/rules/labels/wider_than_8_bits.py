@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, PROVEN, Finding
 from mmguard.findings.known_sets import CITYSCAPES_TRAIN_IDS, set_of_numbers
 from mmguard.findings.map_edits import converted_files, stored_in_all
 from mmguard.findings.rule import DataRule, Facts
@@ -19,7 +19,6 @@ class WiderThanEightBits(DataRule):
     """16-bit label files."""
 
     code = 'MG122'
-    explains = ('MG106', 'MG107', 'MG116', 'MG125', 'MG137')
     needs = ('maps',)
     summary = 'Label files have 16 bits or more; what reads 8 of them sees other labels.'
     why = "mmseg's loader keeps the value modulo 256 (261 becomes 5), OpenCV's default divides by 256 (1 becomes 0)."
@@ -47,19 +46,19 @@ class WiderThanEightBits(DataRule):
         'semantic files, or `label = value // {factor}`, then renumber the ids to 0..{last}.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
         if maps.loaded_otherwise.get('wrapped'):
-            return 0.96
+            return PROVEN
         if not any(maps.forms.get(form) for form in WIDE):
-            return 0.0
+            return None
         if maps.raw and facts.histogram and set(maps.raw) != {0} and set(facts.histogram) == {0}:
-            return 0.95
+            return PROVEN
         # Whoever trains with mmseg reads them right; what other loaders do is not known.
-        return 0.6 if not has_config(facts) and max(maps.raw, default=0) < 256 else 0.0
+        return LIKELY if not has_config(facts) and max(maps.raw, default=0) < 256 else None
 
     def severity_of(self, facts: LabelFacts) -> str:
-        return 'error' if self.likelihood(facts) > 0.9 else 'warning'
+        return 'error' if self.certainty(facts) == PROVEN else 'warning'
 
     def advise(self, facts: LabelFacts) -> str:
         raw = maps_of(facts).raw

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-from typing import ClassVar, Dict, Iterator, List
+from typing import ClassVar, Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.rule import DataRule, Facts
 from mmguard.findings.views import annotations_of, listing
 
@@ -65,9 +65,8 @@ class WrongRecords(DataRule):
 
     otherwise = 'Correct the places listed by hand, or export the file again: it does not say what is meant.'
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        # Above a count of what is lacking, which follows from it.
-        return 0.91 if self._reasons(facts) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self._reasons(facts) else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and annotations_of(facts.labels).format == 'coco':

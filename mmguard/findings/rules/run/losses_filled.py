@@ -3,24 +3,25 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.findings.finding import ERROR, WARNING, Finding
-from mmguard.findings.rule import NAMED, Facts, RunRule
+from mmguard.findings.rule import NAMED, Example, Facts, RunRule
 from mmguard.findings.run import RunFacts, in_one_line
 from mmguard.text.words import counted
 
 
 class LossesFilled(RunRule):
-    """Losses that a rank had not, where others had."""
+    """Losses that a rank lacked and others had."""
 
     code = 'MG306'
-    explains = ('MG452',)
     summary = 'A rank lacked a loss that others had.'
     why = (
         'Without RankGuardHook, which puts a zero in its place, DistributedDataParallel waits for ever. A zero is what '
         'such a rank adds to the loss; but its batches teach that branch nothing.'
     )
+    example = Example(wrong='return {} if no_targets else losses', right='return losses, with zeros on the graph')
+    limits = 'It names samples only where RankGuardHook ran.'
     advice = (
-        'Most often it is a batch without targets: look at the samples. `filter_empty_gt=True` in the training set '
-        'leaves such images out.'
+        'If the samples have no targets, leave such images out (filter_empty_gt=True in the training set), or let the '
+        'head return all of its losses. If they have targets, look for a branch that one rank skips.'
     )
     severity = WARNING
 
@@ -38,9 +39,8 @@ class LossesFilled(RunRule):
         samples = [name for _, (_, names) in sorted(run.first_filled.items()) for name in names]
         refused = [rank.error for rank in facts.ranks if 'ranks differ in their losses' in rank.error]
         if lacked or refused:
-            yield self.found(
-                self.summary,
+            evidence, files = (
                 '; '.join([*lacked, *map(in_one_line, refused[:1])]),
-                severity=ERROR if refused else WARNING,
-                files=tuple(dict.fromkeys(samples))[:NAMED],
+                tuple(dict.fromkeys(samples))[:NAMED],
             )
+            yield self.report(evidence, severity=ERROR if refused else WARNING, files=files)

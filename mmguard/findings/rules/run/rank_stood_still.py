@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.findings.finding import WARNING, Finding
-from mmguard.findings.rule import Facts, RunRule
+from mmguard.findings.rule import Example, Facts, RunRule
 from mmguard.findings.run import STOOD_STILL, ranks_in_words
 
 
@@ -13,9 +13,11 @@ class RankStoodStill(RunRule):
     code = 'MG302'
     summary = 'An iteration took longer than the timeout of FlightRecorderHook.'
     why = 'Either one rank waits for another that does something else, or it reads, saves or evaluates for so long.'
+    example = Example(wrong='timeout=60, an evaluation of 5 minutes', right='timeout=600 of FlightRecorderHook')
+    limits = 'A slow disk, a long evaluation and a rank that hangs look the same from here.'
     advice = (
-        'Compare where the ranks stand, with `py-spy dump --pid PID` on each: those that wait are in a collective, the '
-        'other one is the cause. Where none is stuck, raise the timeout.'
+        'Run `py-spy dump --pid PID` on each rank. If some wait in a collective and one does not, that one is the '
+        'cause; if none is stuck, raise the timeout.'
     )
     severity = WARNING
 
@@ -24,6 +26,6 @@ class RankStoodStill(RunRule):
         if not still or facts.ranks[0].ending != STOOD_STILL:
             return
         places = {rank.rank: rank.iteration for rank in still if rank.iteration is not None}
-        behind = [rank for rank, place in places.items() if place < max(places.values())]
-        said = [f'{ranks_in_words(behind, "is", "are")} behind'] if behind else []
-        yield self.found(self.summary, '; '.join([*(rank.words for rank in still), *said]))
+        late = [rank for rank, place in places.items() if place < max(places.values())]
+        said = [f'{ranks_in_words(late, "is", "are")} in an earlier iteration'] if late else []
+        yield self.report('; '.join([*(rank.words for rank in still), *said]))

@@ -2,28 +2,28 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import Facts, RunRule
+from mmguard.findings.rule import Example, Facts, RunRule
 from mmguard.findings.run import in_one_line
 from mmguard.findings.unused import unused_in
-
-_IN_THE_MODEL = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
+from mmguard.findings.usual_edits import propose
 
 
 class UnusedParametersSeen(RunRule):
     """DistributedDataParallel waited for a gradient that never came."""
 
     code = 'MG305'
-    explains = ('MG450',)
     summary = 'Parameters got no gradient, and DistributedDataParallel waited for them.'
+    title_model = 'A part of the model is used on no rank, and DistributedDataParallel waited for its gradient.'
     why = (
         'A branch that no loss reads, in every iteration or in some: a stage that no head takes (MG226), a batch '
         'without targets, a loss that is a constant where all labels are ignored (MG218).'
     )
+    example = Example(wrong='DistributedDataParallel(model)', right='find_unused_parameters=True')
+    limits = 'Names of parameters are known where torch (TORCH_DISTRIBUTED_DEBUG=DETAIL) or a hook gave them.'
     advice = (
-        'Write `find_unused_parameters=True` for a branch that is not always used. Where only batches without targets '
-        "skip it, `dict(type='RankGuardHook')` in custom_hooks keeps the ranks in step."
+        'If the branch is meant to be skipped, write find_unused_parameters=True; where only batches without targets '
+        "skip it, dict(type='RankGuardHook') in custom_hooks keeps the ranks in step. If not, use its output in a loss."
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -34,10 +34,15 @@ class UnusedParametersSeen(RunRule):
         errors = [rank.error for rank in facts.ranks if 'Expected to have finished reduction' in rank.error]
         if errors:
             place = f'{"model_wrapper_cfg." if wrapper else ""}find_unused_parameters'
-            edit = Edit(self.advice, ASKS, 'Is the branch meant to be skipped?', ((place, True),))
-            said = unused_in(rank.error for rank in facts.ranks)
-            yield self.found(
-                _IN_THE_MODEL if said.everywhere else self.summary,
-                '; '.join(said.words) or in_one_line(errors[0]),
-                edits=[edit] if config is not None else (),
+            title, question = (
+                'Let DistributedDataParallel find unused parameters.',
+                'Is the branch meant to be skipped?',
             )
+            notes = ('If not, use its output in a loss, or take the branch out of the model.',)
+            edit = propose(title, (place, True), question=question, notes=notes)
+            said = unused_in(rank.error for rank in facts.ranks)
+            title, evidence = (
+                self.title_model if said.everywhere else '',
+                '; '.join(said.words) or in_one_line(errors[0]),
+            )
+            yield self.report(evidence, title=title, edits=[edit] if config is not None else ())

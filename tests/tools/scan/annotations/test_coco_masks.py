@@ -37,9 +37,7 @@ RUNS = [810, *[20, 60] * 19, 20, 5650]
 
 
 def about(folder: Path, record: Dict[str, Any], **options: Any) -> AnnotationFacts:
-    facts = scan_coco(write(folder, record), class_names=NAMES, masks=True, **options).annotations
-    assert facts is not None
-    return facts
+    return scan_coco(write(folder, record), class_names=NAMES, masks=True, **options).annotations
 
 
 def loaded(mask: Any) -> Any:
@@ -118,7 +116,6 @@ def test_each_fault_is_named(tmp_path: Path, mask: Any, fault: str, stops: Any) 
 def test_masks_are_read_only_where_they_are_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path, coco([ann(0, segmentation='garbage')]))
     facts = scan_coco(path).annotations
-    assert facts is not None
     assert facts.mask_faults == {}
 
 
@@ -135,7 +132,6 @@ def test_images_behind_the_annotations(tmp_path: Path) -> None:
         json.dumps({key: record[key] for key in ('annotations', 'categories', 'images')})
     )
     facts = scan_coco(str(tmp_path / 'train.json'), masks=True).annotations
-    assert facts is not None
     assert facts.mask_faults == {OTHER_SIZE: 1}
 
 
@@ -173,7 +169,6 @@ def test_a_config_asks_for_masks(tmp_path: Path) -> None:
 
     def faults(split: str = 'train', **options: Any) -> Dict[str, int]:
         found = scan_detection_config(cfg, split, 3, **options).annotations
-        assert found is not None
         return found.mask_faults
 
     assert faults() == {}
@@ -192,6 +187,5 @@ def test_many_masks_take_no_time(tmp_path: Path) -> None:
     path = write(tmp_path, record)
     start = time.process_time()
     facts = scan_coco(path, class_names=NAMES, masks=True).annotations
-    assert facts is not None
     assert facts.mask_faults == {}
     assert time.process_time() - start < 5  # half a second on an idle machine

@@ -14,14 +14,8 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from small_det_runs import LAYOUTS, MAKERS, faults_in, small_config
 
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
 from mmguard.tools.scan.annotations.merge import merged
-
-
-def about(facts: LabelFacts) -> AnnotationFacts:
-    assert facts.annotations is not None
-    return facts.annotations
 
 
 def trained_by_mmdet(cfg: Config) -> Dict[int, int]:
@@ -47,7 +41,7 @@ def test_the_configs_of_the_training_tests(tmp_path: Path, family: str) -> None:
     assert facts.values == dict(sorted(labels.items()))
     assert facts.histogram == trained_by_mmdet(cfg)
     assert facts.files == 8
-    assert (about(facts).missing, about(facts).unreadable) == (0, {})
+    assert (facts.annotations.missing, facts.annotations.unreadable) == (0, {})
     val = scan_detection_config(cfg, 'val')
     assert val.files == 4
     assert sum(val.values.values()) == sum(f.reason == 'label' for f in faults_in(family, root, 'val'))
@@ -81,7 +75,6 @@ def test_wrappers_are_opened_and_paths_are_joined(tmp_path: Path) -> None:
     assert second.path == 'train_dataloader.dataset.dataset.dataset.datasets[1].dataset'
     assert first.ann_file == str(tmp_path / 'train.json')
     assert first.images == str(tmp_path / 'images') + '/'
-    assert first.class_names is not None
     assert len(first.class_names) == 80
     assert second.class_names == ['cat']
 
@@ -96,12 +89,12 @@ def test_the_filter_and_the_class_list_come_from_the_config(tmp_path: Path) -> N
     facts = scan_detection_config(cfg)
     assert facts.class_names == ['bird', 'cat']
     assert facts.histogram == {0: 1, 1: 1}
-    assert about(facts).renamed == [(0, 'cat', 'bird'), (1, 'bird', 'cat')]
-    assert about(facts).left_out_names == {'dog': 1}
-    assert about(facts).small_images == 1
-    assert about(facts).missing_files == ['1.jpg', '2.jpg']
+    assert facts.annotations.renamed == [(0, 'cat', 'bird'), (1, 'bird', 'cat')]
+    assert facts.annotations.left_out_names == {'dog': 1}
+    assert facts.annotations.small_images == 1
+    assert facts.annotations.missing_files == ['1.jpg', '2.jpg']
     cfg.train_dataloader.dataset.test_mode = True
-    assert about(scan_detection_config(cfg)).small_images == 0
+    assert scan_detection_config(cfg).annotations.small_images == 0
 
 
 def test_classes_in_a_file_and_classes_without_a_comma(tmp_path: Path) -> None:
@@ -118,23 +111,24 @@ def test_data_sets_of_unknown_formats_are_named(tmp_path: Path) -> None:
     write(tmp_path, coco([ann(0)]))
     odd = dict(type='CrowdHumanDataset', data_root='x', ann_file='y')
     facts = scan_detection_config(loader(dict(type='ConcatDataset', datasets=[leaf(tmp_path), odd])))
-    places = about(facts).unreadable['data sets of type CrowdHumanDataset cannot be scanned']
+    (places,) = [where for what, where in facts.annotations.unreadable.items() if 'CrowdHumanDataset' in what]
     assert places == ['train_dataloader.dataset.datasets[1]']
-    with pytest.raises(ValueError, match='can be scanned: CrowdHumanDataset'):
-        scan_detection_config(loader(odd))
-    with pytest.raises(ValueError, match='can be scanned: one without a type'):
-        scan_detection_config(loader(dict(data_root='x', ann_file='y')))
-    with pytest.raises(ValueError, match="no data set for 'val'"):
-        scan_detection_config(loader(odd), 'val')
-    with pytest.raises(ValueError, match="split must be one of 'train', 'val', 'test'"):
-        scan_detection_config(loader(odd), 'training')
+    untyped = dict(data_root='x', ann_file='y')
+    for dataset, split, named in (
+        (odd, 'train', 'CrowdHumanDataset'),
+        (untyped, 'train', 'type'),
+        (odd, 'val', "'val'"),
+        (odd, 'training', "'train', 'val', 'test'"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            scan_detection_config(loader(dataset), split)
 
 
 def test_a_data_set_whose_files_are_not_there_is_reported(tmp_path: Path) -> None:
     for dataset in (leaf(tmp_path), dict(type='VOCDataset', data_root=str(tmp_path), ann_file='none.txt')):
         facts = scan_detection_config(loader(dataset))
         assert facts.total == 0
-        assert any('No such file' in what for what in about(facts).unreadable)
+        assert facts.annotations.unreadable
 
 
 def test_the_smallest_head_counts_and_an_rpn_is_none(tmp_path: Path) -> None:
@@ -162,7 +156,7 @@ def test_facts_add_up(tmp_path: Path) -> None:
     assert twice.histogram == {label: 2 * count for label, count in once.histogram.items()}
     assert (twice.total, twice.files, twice.num_classes) == (6, 6, 2)
     assert twice.reasons == {'box_no_area': 2}
-    assert about(twice).not_in_file == ['fish']
-    assert about(twice).categories == about(once).categories
-    assert about(twice).duplicate_annotation_ids == [0]
-    assert about(twice).left_out_names == {'dog': 2, 'bird': 0}
+    assert twice.annotations.not_in_file == ['fish']
+    assert twice.annotations.categories == once.annotations.categories
+    assert twice.annotations.duplicate_annotation_ids == [0]
+    assert twice.annotations.left_out_names == {'dog': 2, 'bird': 0}

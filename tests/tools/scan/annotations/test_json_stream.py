@@ -99,20 +99,19 @@ def test_only_one_block_is_held_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ('data', 'message', 'place'),
+    ('data', 'place'),
     [
-        (b'{"annotations": [{"a": 1}, {"a" 1}]}', "is damaged: Expecting ':' delimiter", 'annotations[1], byte 32'),
-        (b'{"annotations": [{"a": 1}, {"a": 1', 'ends in the middle: the file was cut off', 'annotations[1]'),
-        (b'{"annotations": [{"a": 1} {"a": 1}]}', 'is damaged', 'annotations[0]'),
-        (b'{"annotations": [{"a": 1},]}', 'is damaged', 'annotations[1]'),
-        (b'{"annotations" [{"a": 1}]}', "is no COCO JSON: expected ':' behind a key", 'byte 15'),
-        (b'[1, 2]', 'is no COCO JSON: expected an object', 'byte 0'),
-        (b'{"annotations": ' + b'[' * 100_000, 'is nested too deeply', 'annotations[0]'),
-        (b'', 'the file is empty', 'byte 0'),
+        (b'{"annotations": [{"a": 1}, {"a" 1}]}', 'annotations[1], byte 32'),
+        (b'{"annotations": [{"a": 1}, {"a": 1', 'annotations[1]'),
+        (b'{"annotations": [{"a": 1} {"a": 1}]}', 'annotations[0]'),
+        (b'{"annotations": [{"a": 1},]}', 'annotations[1]'),
+        (b'{"annotations" [{"a": 1}]}', 'byte 15'),
+        (b'[1, 2]', 'byte 0'),
+        (b'{"annotations": ' + b'[' * 100_000, 'annotations[0]'),
+        (b'', 'byte 0'),
     ],
 )
-def test_damage_is_reported_with_its_place(data: bytes, message: str, place: str) -> None:
+def test_damage_is_reported_with_its_place(data: bytes, place: str) -> None:
     with pytest.raises(JsonFault) as caught:
         arrays(data, {'annotations': Any})
-    assert message in caught.value.what
     assert place in caught.value.at

@@ -74,5 +74,4 @@ def test_names_of_category_ids(coco: Path, capsys: pytest.CaptureFixture) -> Non
 def test_files_of_data_sets_that_are_trained_on_together(coco: Path, voc: Path) -> None:
     parts = [scan_coco(str(coco)), scan_voc(str(voc))]
     together = merged(parts).annotations
-    assert together is not None
     assert together.files_with_class == {0: 2, 1: 4, 2: 2}

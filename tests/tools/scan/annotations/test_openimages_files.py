@@ -70,8 +70,8 @@ def test_a_flag_that_stops_mmdet_is_a_finding(folder: Path, place: int, value: s
     path.write_text(path.read_text().replace(sound, row(place, value), 1))
     assert not loads(folder)
     facts = scanned(folder)
-    assert facts.annotations is not None
-    assert list(facts.annotations.unreadable) == ['a flag (IsOccluded, ...) is no whole number: mmdet stops here']
+    (what,) = facts.annotations.unreadable
+    assert 'IsOccluded' in what
     assert any(finding.severity == 'error' for finding in diagnose(facts))
 
 
@@ -79,7 +79,6 @@ def test_flags_that_int_takes(folder: Path) -> None:
     (folder / 'boxes.csv').write_text('\n'.join(['header', row(8, ' 1 '), row(9, '2').replace('a,', 'b,', 1)]))
     assert loads(folder)
     facts = scanned(folder)
-    assert facts.annotations is not None
     assert facts.annotations.unreadable == {}
     assert facts.total == 2
 
@@ -90,6 +89,5 @@ def test_sixty_thousand_unknown_labels_take_seconds(folder: Path) -> None:
     start = time.process_time()
     facts = scanned(folder)
     diagnose(facts)
-    assert facts.annotations is not None
     assert len(facts.annotations.left_out_names) == 60_000
     assert time.process_time() - start < 10

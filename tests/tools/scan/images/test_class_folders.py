@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +30,13 @@ def make(root: Path, *names: str, files: int = 4, content: bytes = b'', ending: 
         for number in range(files):
             (root / name / f'{number}.{ending}').write_bytes(content or picture())
     return root
+
+
+def assert_named(folder: Path, *names: str) -> None:
+    """The facts of a scan name what cannot be read as it should."""
+    datasets = json.loads((folder / 'scan.json').read_text())['datasets']
+    said = json.dumps([dataset['facts']['annotations'].get('unreadable') for dataset in datasets])
+    assert all(name in said for name in names), said
 
 
 @pytest.mark.parametrize('content', [picture(), picture(kind='PNG')])
@@ -58,9 +66,9 @@ def test_splits_must_have_the_same_folders(tmp_path: Path) -> None:
     make(tmp_path / 'set/val', 'cat', 'dog', 'horse')
     code, found, _ = scanned(tmp_path / 'set', tmp_path / 'scan.json')
     assert (code, list(found)) == (1, ['MG176'])
-    assert f'{tmp_path}/set/val: lacks cow and has horse, too' in found['MG176']
+    assert_named(tmp_path, f'{tmp_path}/set/val', 'cow', 'horse')
     options = ['--split', 'train', '--classes', 'dog,cow,cat']
-    assert 'they are in another order' in scanned(tmp_path / 'set', tmp_path / 'scan.json', *options)[1]['MG176']
+    assert 'MG176' in scanned(tmp_path / 'set', tmp_path / 'scan.json', *options)[1]
 
 
 def test_a_hidden_folder_is_numbered(tmp_path: Path) -> None:
@@ -68,7 +76,7 @@ def test_a_hidden_folder_is_numbered(tmp_path: Path) -> None:
     (root / '.ipynb_checkpoints').mkdir()
     code, found, facts = scanned(root, tmp_path / 'scan.json')
     assert (code, list(found), facts['histogram']) == (1, ['MG176'], {'1': 4, '2': 4})
-    assert '.ipynb_checkpoints' in found['MG176']
+    assert_named(tmp_path, '.ipynb_checkpoints')
 
 
 def test_a_damaged_image_is_no_label_map(tmp_path: Path) -> None:
@@ -81,7 +89,7 @@ def test_folders_of_something_else_are_fewer_than_the_classes(tmp_path: Path) ->
     make(tmp_path / 'videos', 'one', 'two')
     code, found, _ = scanned(tmp_path / 'videos', tmp_path / 'scan.json', '--num-classes', '19')
     assert (code, list(found)) == (1, ['MG176'])
-    assert f'{tmp_path}/videos: 2 of 19' in found['MG176']
+    assert_named(tmp_path, f'{tmp_path}/videos: 2 of 19')
 
 
 @pytest.mark.parametrize('folder', ['leftImg8bit', 'leftImg8bit/train', 'JPEGImages/480p'])

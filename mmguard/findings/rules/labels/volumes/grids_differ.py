@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mmguard.findings.finding import LIKELY
 from mmguard.findings.rules.labels.volumes.base import VolumeCause
 from mmguard.findings.volumes import ORIENTATION, SHAPE, SPACING
 
@@ -11,7 +12,6 @@ class ShapesDiffer(VolumeCause):
 
     code = 'MG188'
     shown_by = (SHAPE,)
-    weight = 0.88
     summary = 'Volumes of a case have different shapes.'
     why = 'nnU-Net stops: label and image, and all channels, must have the same voxels.'
     advice = (
@@ -26,7 +26,6 @@ class SpacingsDiffer(VolumeCause):
 
     code = 'MG189'
     shown_by = (SPACING,)
-    weight = 0.86
     summary = 'Volumes of a case have different spacings.'
     why = 'nnU-Net stops; one of the headers is wrong, and resampling would go by it.'
     advice = (
@@ -40,7 +39,7 @@ class OrientationsDiffer(VolumeCause):
 
     code = 'MG190'
     shown_by = (ORIENTATION,)
-    weight = 0.6
+    usual_certainty = LIKELY
     severity = 'warning'
     summary = 'Volumes of a case lie in different places: origin, direction or affine differ.'
     why = 'nnU-Net goes on, voxel by voxel, whatever the headers say: a flipped label is trained as it lies.'

@@ -10,8 +10,6 @@ class ImagesAsLabels(VolumeCause):
 
     code = 'MG196'
     shown_by = (INTENSITIES,)
-    weight = 0.94
-    explains = ('MG194',)
     summary = 'Label files hold intensities: they are images, no segmentations.'
     why = 'Every gray level becomes a class that the network does not have: a device-side assert on a GPU.'
     advice = (

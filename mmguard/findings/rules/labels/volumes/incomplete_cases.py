@@ -13,7 +13,6 @@ class IncompleteCases(VolumeCause):
 
     code = 'MG184'
     shown_by = (NO_LABEL, CHANNELS, NO_IMAGE, STRANGER)
-    weight = 0.89
     summary = 'Images, channels and labels do not pair up.'
     why = 'nnU-Net stops at a missing label or channel; a label without image, or another ending, it does not see.'
     advice = (

@@ -5,7 +5,7 @@ from typing import Iterator, List, Set
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.volumes.base import (
     DeclaredCause,
@@ -23,7 +23,6 @@ class LabelList(DeclaredCause):
 
     code = 'MG181'
     kind = 'labels'
-    weight = 0.97
     summary = 'The labels in dataset.json are not 0, 1, 2, ... with background 0 and ignore last.'
     why = 'nnU-Net uses a label as the index of an output channel: a gap has no channel, and it refuses to plan.'
     advice = (
@@ -79,7 +78,6 @@ class RegionList(DeclaredCause):
 
     code = 'MG182'
     kind = 'regions'
-    weight = 0.96
     summary = 'Regions are declared, but regions_class_order does not fit them.'
     why = 'Region-based training predicts overlapping regions; the order says which label each writes, largest first.'
     advice = (
@@ -110,7 +108,7 @@ class TrainingCount(DeclaredCause):
 
     code = 'MG183'
     kind = 'count'
-    weight = 0.7
+    usual_certainty = LIKELY
     summary = 'The numTraining in dataset.json is not the number of cases.'
     why = 'nnU-Net stops; and often cases are missing because a copy was cut short.'
     advice = 'If all cases are there, write `"numTraining": {cases}`.'

@@ -9,7 +9,6 @@ class NotFinite(VolumeCause):
 
     code = 'MG187'
     shown_by = (NOT_FINITE,)
-    weight = 0.85
     summary = 'Voxels are NaN or infinite.'
     why = 'One of them makes mean and standard deviation of its case NaN, with them all its voxels, then the loss.'
     advice = (

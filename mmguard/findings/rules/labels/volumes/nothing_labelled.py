@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, List
+from typing import Dict, List, Optional
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import LIKELY, POSSIBLE
 from mmguard.findings.rule import DataRule
 from mmguard.findings.rules.labels.volumes.base import VolumeCause, volumes_of
 from mmguard.findings.views import listing
@@ -17,7 +18,7 @@ class NothingLabelled(VolumeCause):
 
     code = 'MG193'
     shown_by = (BACKGROUND_ONLY, IGNORED_ONLY)
-    weight = 0.5
+    usual_certainty = LIKELY
     severity = 'warning'
     summary = 'Label files without a single voxel of a class.'
     why = 'Right for cases without a finding; else an export without its labels, and a case that teaches "nothing".'
@@ -45,8 +46,8 @@ class ClassNeverSeen(DataRule):
         'another data set, cases not copied. What does not exist is taken out, and the labels above it move down.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.45 if volumes_of(facts).never else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return POSSIBLE if volumes_of(facts).never else None
 
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'never': listing(self._named(facts))}

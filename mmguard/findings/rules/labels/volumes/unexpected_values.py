@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.finding import Finding
+from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import named_values
 from mmguard.findings.rule import Facts
 from mmguard.findings.rules.labels.volumes.base import (
@@ -32,7 +32,6 @@ class UnexpectedValues(VolumeCause):
 
     code = 'MG185'
     shown_by = (UNEXPECTED,)
-    weight = 0.9
     summary = 'Label files hold values that dataset.json does not declare: {listed}.'
     why = 'Preprocessing takes them over; in training they index beyond the classes: a device-side assert on a GPU.'
     advice = (
@@ -71,14 +70,15 @@ class UnexpectedValues(VolumeCause):
         'background of what is not looked at: a structure would be trained as nothing.'
     )
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return self.weight if self.faults(facts) or facts.values else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if self.faults(facts) or facts.values else None
 
-    def explained(self, facts: LabelFacts) -> List[str]:
+    def superseded(self, facts: LabelFacts) -> Sequence[str]:
         """What was not renumbered is missing under its number."""
         never = len(volumes_of(facts).never)
         is_renumbering = len(facts.values) >= never or bool(self._renumbered(facts))
-        return ['MG194'] if is_renumbering and share(sum(facts.values.values()), facts.total) > RARE else []
+        is_common = share(sum(facts.values.values()), facts.total) > RARE
+        return super().superseded(facts) if is_renumbering and is_common else ()
 
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values

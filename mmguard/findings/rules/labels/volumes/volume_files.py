@@ -15,7 +15,6 @@ class UnfitForm(VolumeCause):
 
     code = 'MG191'
     shown_by = (FORM,)
-    weight = 0.91
     summary = 'Files are not volumes of one value per voxel.'
     why = 'nnU-Net takes one 3-D file per channel and one per label; in other files it mixes up axes and channels.'
     advice = (
@@ -30,7 +29,6 @@ class UnreadableVolumes(VolumeCause):
 
     code = 'MG192'
     shown_by = (UNREADABLE,)
-    weight = 0.93
     summary = 'Files cannot be read: {reasons}.'
     why = 'nnU-Net stops at the first such file; the next comes to light one run later.'
     advice = (

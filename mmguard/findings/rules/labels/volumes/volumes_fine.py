@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-from typing import Dict
+from typing import Dict, Optional
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import Verdict
 from mmguard.findings.rules.labels.volumes.base import volumes_of
 from mmguard.findings.views import listing
@@ -34,8 +35,8 @@ class VolumesFine(Verdict):
     def words(self, facts: LabelFacts) -> Dict[str, str]:
         return {'conversion': CONVERSIONS.get(volumes_of(facts).layout, '')}
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return 0.9 if volumes_of(facts).labels_read else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return PROVEN if volumes_of(facts).labels_read else None
 
     def evidence(self, facts: LabelFacts) -> str:
         volumes = volumes_of(facts)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Iterator, List
+from typing import ClassVar, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
+from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule, Facts, Rule
 from mmguard.findings.views import annotations_of, listing
 from mmguard.findings.yolo import YoloFacts
@@ -42,10 +43,10 @@ class YoloRule(DataRule):
     shows_values = False
     #: The key of that list.
     fault: ClassVar[str]
-    certainty: ClassVar[float] = 0.9
+    usual_certainty: ClassVar[str] = PROVEN
 
-    def likelihood(self, facts: LabelFacts) -> float:
-        return self.certainty if self.count(facts) else 0.0
+    def certainty(self, facts: LabelFacts) -> Optional[str]:
+        return self.usual_certainty if self.count(facts) else None
 
     def count(self, facts: LabelFacts) -> int:
         return yolo_of(facts).counts.get(self.fault, 0)

@@ -10,7 +10,6 @@ class DataYaml(YoloRule):
 
     code = 'MG168'
     fault = DECLARED
-    certainty = 0.95
     summary = 'The data.yaml is not as ultralytics reads it.'
     why = 'It stops before the first image, or counts other classes than the labels have.'
     advice = (

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from mmguard.findings.facts import LabelFacts
+from mmguard.findings.finding import POSSIBLE
 from mmguard.findings.rules.labels.yolo.base import YoloRule, yolo_of
 from mmguard.findings.views import share
 from mmguard.findings.yolo import NO_IMAGE, NO_LABEL
@@ -18,7 +19,7 @@ class ImagesWithoutLabelFile(YoloRule):
     fault = NO_LABEL
     severity = 'info'
     blames_labels = False
-    certainty = 0.3
+    usual_certainty = POSSIBLE
     summary = 'Images have no label file: they are trained as background.'
     why = 'So they should be where nothing is in them. What a missing label file was to label is learnt as background.'
     advice = (

@@ -21,7 +21,6 @@ class NoFractions(YoloRule):
 
     code = 'MG164'
     fault = BEYOND
-    certainty = 0.92
     summary = 'Coordinates are no fractions of the image: they lie outside of [0, 1].'
     pixels = 'The coordinates are pixels; YOLO wants fractions of the image, all in [0, 1].'
     why = 'Ultralytics allows 0.01 on either side; one number beyond that, and it leaves out the whole image.'
@@ -44,8 +43,8 @@ class NoFractions(YoloRule):
         if not self._in_pixels(facts.labels):
             yield from rewrite(self, facts, 'Clip the boxes to the image.', SAFE)
 
-    def explained(self, facts: LabelFacts) -> Sequence[str]:
-        return ('MG109', 'MG152', 'MG165', 'MG174') if self._in_pixels(facts) else ()
+    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+        return super().superseded(facts) if self._in_pixels(facts) else ()
 
     def summarise(self, facts: LabelFacts) -> str:
         return self.pixels if self._in_pixels(facts) else self.summary

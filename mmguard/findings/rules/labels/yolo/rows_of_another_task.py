@@ -12,7 +12,6 @@ class RowsOfAnotherTask(YoloRule):
 
     code = 'MG165'
     fault = OTHER_TASK
-    certainty = 0.88
     summary = 'Most rows are {task}, others are {other}.'
     why = (
         'In a label file with an outline ultralytics takes every row for one: the centre and the size of a box become '

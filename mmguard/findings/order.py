@@ -1,0 +1,216 @@
+"""Order of findings, and which of them merely follow from others."""
+
+from __future__ import annotations
+
+from typing import Dict, Tuple
+
+from mmguard.findings.finding import CERTAINTIES, INFO, Finding
+
+#: Said only where nothing speaks against the labels, after everything else.
+VERDICTS = ('MG195', 'MG100')
+
+#: The codes of all rules: causes before what follows from them. Of two findings that are equally certain the one that
+#: comes first here is shown first.
+ORDER: Tuple[str, ...] = (
+    # The files are not label maps of the kind that the loader expects: nothing that it reads is a label.
+    'MG131',  # images where labels should be
+    'MG151',  # the loader stretches few bits to 8
+    'MG123',  # fractions, truncated to 0
+    'MG120',  # colours
+    'MG103',  # 0 and 255, drawn to be looked at
+    'MG121',  # palette files whose colours are read
+    'MG122',  # 16 bits, read as 8
+    'MG137',  # instance ids
+    # Labels are moved on their way: the values in the files are right.
+    'MG124',  # reduce_zero_label takes a class away
+    'MG212',  # label_map leads out of the classes
+    'MG126',  # label_map names values from before the shift
+    # Class lists and annotations do not belong together: labels, heads and names follow.
+    'MG203',  # the list does not reach the data set
+    'MG162',  # looked up by the ids of COCO
+    'MG140',  # names that the annotations lack
+    'MG145',  # too small: every image is filtered out
+    'MG173',  # boxes as fractions
+    'MG138',  # category ids as labels
+    'MG178',  # the loader of the config reads other labels than the files hold
+    'MG160',  # the background has a name
+    'MG172',  # corners for x, y, width, height
+    'MG149',  # annotations of categories without a name
+    'MG168',  # data.yaml
+    # Numberings of well-known data sets before those that are only counted.
+    'MG118',
+    'MG101',
+    'MG136',  # compression or interpolation made values up; a gray level more says nothing
+    'MG125',  # one gray level per class
+    'MG115',  # from 1
+    'MG108',  # the list is longer than the head
+    'MG117',
+    'MG119',
+    'MG127',  # few files: a slip before a class that was forgotten
+    'MG133',  # void that was shifted, before void that is not ignored
+    'MG104',
+    'MG106',  # gray levels that nothing above explains
+    'MG116',  # gaps, where no known numbering explains them
+    # Records and files that cannot be used, one by one.
+    'MG179',
+    'MG153',
+    'MG147',  # a name with two ids makes one label too many
+    'MG161',
+    'MG150',
+    'MG141',
+    'MG130',  # of another size, the boxes are outside of the image
+    'MG164',  # pixels for fractions
+    'MG132',
+    'MG129',
+    'MG176',  # before a count of what is lacking
+    'MG174',
+    # The config contradicts itself, in the order in which a training comes to it.
+    'MG231',
+    'MG250',
+    'MG254',
+    'MG205',
+    'MG206',
+    'MG201',
+    'MG154',  # a name that the list lacks, before a head that counts it
+    'MG202',
+    'MG204',
+    'MG207',
+    'MG208',
+    'MG209',
+    'MG210',
+    'MG211',
+    'MG232',
+    'MG213',
+    'MG214',
+    'MG240',
+    'MG215',
+    'MG216',
+    'MG222',
+    'MG251',
+    'MG223',
+    'MG252',
+    'MG253',
+    'MG225',
+    'MG226',
+    'MG228',
+    'MG229',
+    'MG245',
+    'MG230',
+    'MG243',
+    # What can be said of labels where none of the above explains them.
+    'MG102',
+    'MG105',
+    'MG109',
+    'MG128',
+    'MG163',
+    'MG165',
+    'MG227',  # after what is wrong for the generation that reads the config
+    'MG135',
+    'MG146',
+    'MG152',
+    'MG107',
+    'MG169',
+    # On request: what only an invalid label would bring out.
+    'MG218',
+    'MG219',
+    'MG220',
+    'MG221',
+    # Volumes.
+    'MG180',  # without a dataset.json nothing is known
+    'MG181',
+    'MG182',
+    'MG196',
+    'MG192',
+    'MG186',
+    'MG191',
+    'MG185',
+    'MG184',
+    'MG188',
+    'MG189',
+    'MG187',
+    'MG183',
+    'MG190',
+    'MG193',
+    'MG194',
+    # A run and its ranks: the rank that ended before those that waited for it.
+    'MG301',
+    'MG302',
+    'MG304',
+    'MG303',
+    'MG305',
+    'MG306',
+    # What is installed: one package twice or too few before packages that do not fit.
+    'MG502',
+    'MG503',
+    'MG504',
+    'MG505',
+    'MG507',
+    'MG508',
+    'MG506',
+    'MG509',
+    'MG512',
+    *VERDICTS,
+)
+
+#: Code -> codes of what merely follows from it: they are not shown after it, for two advices for one fault contradict
+#: each other. MG4xx are errors that a log shows. Where the facts decide, a rule takes fewer (``DataRule.superseded``).
+SUPERSEDES: Dict[str, Tuple[str, ...]] = {
+    'MG131': ('MG102', 'MG106', 'MG107', 'MG116', 'MG120', 'MG121', 'MG122', 'MG125', 'MG130', 'MG135', 'MG136'),
+    'MG151': ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125'),
+    'MG123': ('MG107', 'MG122', 'MG135'),
+    'MG120': ('MG101', 'MG102', 'MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125', 'MG135', 'MG136'),
+    'MG103': ('MG104', 'MG106', 'MG107', 'MG116', 'MG125', 'MG135'),
+    'MG121': ('MG106', 'MG107', 'MG116', 'MG125'),
+    'MG122': ('MG106', 'MG107', 'MG116', 'MG125', 'MG137'),
+    'MG137': ('MG106', 'MG107', 'MG138'),
+    'MG124': ('MG128', 'MG135'),
+    'MG212': ('MG102', 'MG107'),
+    'MG126': ('MG102', 'MG107'),
+    'MG203': ('MG102', 'MG107', 'MG108', 'MG140', 'MG201', 'MG202', 'MG204'),
+    'MG162': ('MG102', 'MG107', 'MG116', 'MG140', 'MG146', 'MG154', 'MG174'),
+    'MG140': ('MG146', 'MG154', 'MG160', 'MG174', 'MG201', 'MG202', 'MG204'),
+    'MG173': ('MG109', 'MG146', 'MG152', 'MG174', 'MG130'),
+    'MG138': ('MG102', 'MG107', 'MG115', 'MG116'),
+    'MG160': ('MG102', 'MG107', 'MG108', 'MG115', 'MG201', 'MG202'),
+    'MG172': ('MG109', 'MG146', 'MG152'),
+    'MG149': ('MG102', 'MG107', 'MG115', 'MG116'),
+    'MG118': ('MG102', 'MG107', 'MG116'),
+    'MG101': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
+    'MG136': ('MG102', 'MG106', 'MG107', 'MG116', 'MG125'),
+    'MG106': ('MG107',),
+    'MG125': ('MG106', 'MG107', 'MG116'),
+    'MG115': ('MG102', 'MG107', 'MG116'),
+    'MG108': ('MG102', 'MG107'),
+    'MG117': ('MG102', 'MG106', 'MG107', 'MG116'),
+    'MG119': ('MG102', 'MG107'),
+    'MG127': ('MG102', 'MG107', 'MG116'),
+    'MG133': ('MG102', 'MG104', 'MG107', 'MG116'),
+    'MG116': ('MG107',),
+    'MG130': ('MG152',),
+    'MG164': ('MG109', 'MG152', 'MG165', 'MG174'),
+    'MG174': ('MG146',),
+    'MG250': ('MG252',),
+    'MG254': ('MG222',),
+    'MG240': ('MG102', 'MG107', 'MG215'),
+    'MG215': ('MG102', 'MG107'),
+    'MG251': ('MG223',),
+    'MG102': ('MG107',),
+    'MG104': ('MG107', 'MG116'),
+    'MG105': ('MG107',),
+    'MG196': ('MG194',),
+    'MG185': ('MG194',),
+    'MG301': ('MG304', 'MG456', 'MG458'),
+    'MG304': ('MG303', 'MG452', 'MG453', 'MG454'),
+    'MG303': ('MG454', 'MG456'),
+    'MG305': ('MG450',),
+    'MG306': ('MG452',),
+    'MG502': ('MG503',),
+}
+
+_PLACES = {code: place for place, code in enumerate(ORDER)}
+
+
+def sort_key(finding: Finding) -> Tuple[bool, bool, int, int]:
+    """Return the place of a finding: the surest first, causes before what follows, what is only said last."""
+    place = _PLACES.get(finding.code, len(ORDER))
+    return finding.code in VERDICTS, finding.severity == INFO, CERTAINTIES.index(finding.certainty), place

@@ -1,0 +1,199 @@
+"""Facts that follow from a log: numbers, the iteration in which it died, validation, who trains.
+
+Patterns of causes see them as lines that begin with ``fact: ``; the line that they follow from is quoted.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from mmguard.tools.explain.troubles import Piece
+
+#: Lines with facts are looked for in so many bytes from the beginning, and near errors.
+HEAD = 1 << 17
+#: Lines of one kind that are kept.
+_KEPT = 4
+#: Characters in which a framework is looked for.
+_SEARCHED = 1 << 17
+_LINES = re.compile(
+    r'(?P<classes>(?:num_classes|n_classes|out_channels|\bnc)["\']?\s?[:=]\s?\d'
+    r'|\b\d{1,6} (?:classes|output channels)\b)'
+    r'|(?P<imported>\bimports\b\W{1,40}mmguard\b| - guard: )'
+    r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
+    r'|(?P<ranks>nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
+)
+_CLASSES = re.compile(
+    r'(?:num_classes|n_classes|\bnc)["\']?\s?[:=]\s?(\d{1,6})\b|\b(\d{1,6}) (?:output channels|classes)\b'
+)
+_VALUE = re.compile(r'\b(?:[Tt]arget|index|Label class|label class|values?) (-?\d{1,9})\b')
+#: Framework -> what shows it, in paths of a traceback and in the beginning of a log; particular ones come first.
+_FRAMEWORKS = {
+    name: re.compile(pattern)
+    for name, pattern in {
+        'mmrotate': r'\bmmrotate\b',
+        'mmyolo': r'\bmmyolo\b',
+        'mmpretrain': r'\bmm(?:pretrain|cls)\b',
+        'mmseg': r'\bmmseg(?:mentation)?\b',
+        'mmdet': r'\bmmdet(?:ection)?\b',
+        'mmengine': r'\bmm(?:engine|cv)\b',
+        'ultralytics': r'[Uu]ltralytics|\bYOLOv\d|yolov[35]',
+        'nnunet': r'nn-?[Uu]-?[Nn]et',
+        'detectron2': r'\bdetectron2\b|\bd2\.',
+        'monai': r'\bmonai\b',
+        'transformers': r'[/\\]transformers[/\\]',
+        'torchvision': r'torchvision[/\\]models',
+    }.items()
+}
+_VALIDATION = re.compile(r'\b(?:[Vv]al(?:id\w*)?|[Ee]valuat\w*)\b')
+_FIRST = re.compile(
+    r'^\s{0,9}[01]/\d+\s[^\n]{0,300}\|\s{0,3}[0-2]/\d'  # a table of YOLO
+    r'|[Ee]poch\W{1,4}[01]\b[^\n]{0,300}(?:\||\[)\s{0,9}[0-2]/\d'
+    r'|Iter(?:\(train\))? \[\s{0,9}[0-2]/\d'
+    r'|\b(?:step|iter(?:ation)?)\W{1,3}[0-2]\b(?!/)'
+)
+_LATE = re.compile(r'(?:\||\[)\s{0,9}(\d{2,9})/\d|[Ee]poch\W{1,4}[1-9]\d*\b|\b(?:step|iter(?:ation)?)\W{1,3}\d{2,9}\b')
+_PROGRESS = re.compile(
+    r'(?P<epoch>[Ee]poch\W{1,4}(?P<done>\d{1,9})/(?P<all>\d{1,9}))|\[\s{0,9}(?P<iter>\d{1,9})/(?P<iters>\d{1,9})\]'
+)
+_DONE = re.compile(r'[Dd]one\b|[Ff]inish|[Cc]omplet|[Ss]aved?\b|[Ee]xit|[Ee]arly stop|\bbest\b|Results saved')
+_PART = re.compile(
+    r'\b(\w{0,40}(?:loss|iou|box|cls|mask|dfl)\w{0,40})["\']?\s{0,2}[:=]\s{0,2}(?:tensor\()?(nan|NaN|-?\d)'
+)
+_SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
+
+
+class Facts(NamedTuple):
+    """What a log says besides its error.
+
+    Attributes:
+        pieces (list[Piece]): Facts, and the lines that they are taken from.
+        framework (str): Who trains; empty: nothing shows it.
+    """
+
+    pieces: List[Piece]
+    framework: str
+
+
+class FactLines:
+    """Lines of a log with numbers and names that causes depend on."""
+
+    def __init__(self) -> None:
+        self.found: List[Tuple[str, int, str]] = []
+
+    def take(self, text: str, first: int) -> None:
+        """Take the facts of a piece that begins in a line."""
+        for found in _LINES.finditer(text):
+            kind = found.lastgroup or ''
+            if sum(one[0] == kind for one in self.found) < _KEPT:
+                start = text.rfind('\n', 0, found.start()) + 1
+                end = text.find('\n', found.end())
+                line = text[start : end if end >= 0 else len(text)]
+                self.found.append((kind, first + text.count('\n', 0, start), line.strip()[:400]))
+
+    def has(self, kind: str) -> bool:
+        return any(one[0] == kind for one in self.found)
+
+
+def find_facts(
+    lines: FactLines,
+    before: Sequence[Tuple[int, str]],
+    pieces: Sequence[Piece],
+    names: Sequence[str] = (),
+    num_classes: Optional[int] = None,
+) -> Facts:
+    """Return the facts of a log.
+
+    Args:
+        lines (FactLines): Those of the whole log.
+        before (sequence): The lines before the error.
+        pieces (sequence[Piece]): The error with its traceback, and other errors.
+        names (sequence[str]): Texts in which a framework is named: the beginning of the log, a config, a path.
+        num_classes (int, optional): Number of classes, where an option gives it.
+    """
+    facts = [Piece(line, text, text) for _, line, text in lines.found]
+    facts += _facts_of_classes(lines, pieces, num_classes)
+    facts += [Piece(line, text, 'fact: mmguard is imported') for kind, line, text in lines.found if kind == 'imported']
+    facts += _facts_of_progress(before)
+    facts += [fact for fact in (_fact_of_losses(pieces), _fact_of_shapes(pieces)) if fact is not None]
+    framework = find_framework([*(piece.text for piece in pieces), *names])
+    return Facts(facts, framework)
+
+
+def find_framework(texts: Sequence[str]) -> str:
+    """Return the framework that texts name, the particular one before what it is built on; empty: none."""
+    joined = '\n'.join(texts)[:_SEARCHED]
+    return next((name for name, pattern in _FRAMEWORKS.items() if pattern.search(joined)), '')
+
+
+def ending_of(last: Sequence[Tuple[int, str]]) -> Optional[Piece]:
+    """Return where a log stops before its end; ``None``: it ends, or nothing says how far it should go."""
+    for line, text in reversed(last):
+        if _DONE.search(text):
+            return None
+        found = _PROGRESS.search(text)
+        if found:
+            done, total = (
+                int(found.group(one) or 0) for one in (('iter', 'iters') if found['iter'] else ('done', 'all'))
+            )
+            if 0 < done < total:
+                return Piece(line, text.strip()[:400], f'Log ends: at {done:,} of {total:,}')
+            return None
+    return None
+
+
+def _facts_of_classes(lines: FactLines, pieces: Sequence[Piece], given: Optional[int]) -> Iterator[Piece]:
+    value = next((found for found in (_VALUE.search(piece.searched) for piece in pieces[:4]) if found), None)
+    number = int(value.group(1)) if value else None
+    own = [(piece.line, piece.text) for piece in pieces[:4]]
+    said = [(line, text, _CLASSES.search(text)) for line, text in [*own, *((n, t) for _, n, t in lines.found)]]
+    counts = [(line, text, int(found.group(1) or found.group(2))) for line, text, found in said if found]
+    if number is not None and number < 0:
+        yield Piece(pieces[0].line, pieces[0].text, 'fact: value is negative')
+    elif number in (254, 255):
+        yield Piece(pieces[0].line, pieces[0].text, 'fact: value 255')
+    if given is not None:
+        counts.insert(0, (0, f'--num-classes {given}', given))
+    for line, text, classes in counts[:1]:
+        yield Piece(line, text, 'fact: two classes' if classes == 2 else 'fact: more than two classes')
+        if number is not None and 0 <= number < 254:
+            relation = 'is' if number == classes else 'above' if number > classes else 'below'
+            yield Piece(line, text, f'fact: value {relation} num_classes')
+
+
+def _facts_of_progress(before: Sequence[Tuple[int, str]]) -> Iterator[Piece]:
+    near = [(line, text) for line, text in before if text.strip()][-4:]
+    for line, text in reversed(near):
+        if _VALIDATION.search(text) and not re.search(r'[Tt]rain', text):
+            yield Piece(line, text.strip(), 'fact: validation before the error')
+            break
+    for line, text in reversed(near):
+        if _FIRST.search(text):
+            yield Piece(line, text.strip(), 'fact: first iterations')
+            break
+        if _LATE.search(text):
+            yield Piece(line, text.strip(), 'fact: trained before')
+            break
+
+
+def _fact_of_losses(pieces: Sequence[Piece]) -> Optional[Piece]:
+    for piece in sorted(pieces, key=lambda piece: piece.line):
+        parts = [(name, value) for name, value in _PART.findall(piece.searched) if name not in ('loss', 'total_loss')]
+        bad = [name for name, value in parts if value in ('nan', 'NaN')]
+        if bad and len(parts) > 1:
+            words = f'only {", ".join(bad[:8])} is nan' if len(bad) < len(parts) else 'every loss is nan'
+            return Piece(piece.line, piece.text, f'fact: {words}')
+    return None
+
+
+def _fact_of_shapes(pieces: Sequence[Piece]) -> Optional[Piece]:
+    for piece in pieces[:4]:
+        shapes = [[int(side) for side in shape.split(', ')] for shape in _SHAPE.findall(piece.searched)][:2]
+        sizes = [int(size) for size in re.findall(r'tensor [ab] \((\d{1,15})\)', piece.searched)]
+        if len(sizes) == 2 and min(sizes) > 1_000_000:
+            return Piece(piece.line, piece.text, 'fact: sizes are voxels')
+        if len(shapes) == 2 and len(shapes[0]) != len(shapes[1]) and 'broadcast' in piece.searched:
+            return Piece(piece.line, piece.text, 'fact: shapes differ in rank')
+        if len(shapes) == 2 and len(shapes[0]) == len(shapes[1]) > 2 and shapes[0][-2:] != shapes[1][-2:]:
+            return Piece(piece.line, piece.text, 'fact: shapes differ in height or width')
+    return None

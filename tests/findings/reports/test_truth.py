@@ -1,0 +1,95 @@
+"""``truth.json`` keeps its schema, and the judge counts what it forbids."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List
+
+import pytest
+from truth import ALL_VALUES, CLAIMS, judge_report, read_causes, read_truth
+
+REPORTS = read_truth()
+CODE = re.compile(r'MG[1-5]\d\d')
+SCHEMA: Dict[str, Any] = {
+    'allowed': {'codes': 'codes', 'partial': 'codes', 'causes': 'causes', 'places': 'words', 'config': 'config'},
+    'forbidden': {'codes': 'codes', 'causes': 'causes', 'config': 'config', 'files': 'words', 'claims': 'claims'},
+}
+
+
+@pytest.mark.parametrize('name', REPORTS)
+def test_a_report_keeps_the_schema(name: str) -> None:
+    report = REPORTS[name]
+    assert re.fullmatch(r'(set[0-3]|b[0-2]|c0)/[\w.-]+', name)
+    assert set(report) - {'commands', 'in_scope'} == {'id', *SCHEMA}
+    for command in report.get('commands', ()):
+        assert command.split()[0] in ('check', 'scan', 'explain')
+        assert len(command.split()) > 1
+    for part, kinds in SCHEMA.items():
+        for key, value in report[part].items():
+            assert follows(value, kinds[key]), f'{part}.{key}: {value}'
+
+
+def follows(value: Any, kind: str) -> bool:
+    if kind == 'config':
+        return all(values == ALL_VALUES or (isinstance(values, list) and values != []) for values in value.values())
+    words = {'claims': CLAIMS, 'causes': tuple(read_causes())}.get(kind)
+    return value != [] and all(CODE.fullmatch(one) if kind == 'codes' else not words or one in words for one in value)
+
+
+@pytest.mark.parametrize('name', REPORTS)
+def test_nothing_is_allowed_and_forbidden(name: str) -> None:
+    allowed, forbidden = REPORTS[name]['allowed'], REPORTS[name]['forbidden']
+    for key in ('codes', 'causes'):
+        assert not set(forbidden.get(key, ())) & {*allowed.get(key, ()), *allowed.get('partial', ())}
+    for key, values in allowed.get('config', {}).items():
+        other = forbidden.get('config', {}).get(key, [])
+        assert ALL_VALUES in (values, other) or not [value for value in values if value in other], key
+
+
+def found(code: str, severity: str = 'error', edits: Any = ()) -> Dict[str, Any]:
+    return dict(code=code, severity=severity, edits=list(edits), places=[])
+
+
+def edit(question: str = '', **config: Any) -> Dict[str, Any]:
+    return dict(config=config, options={}, files={}, question=question)
+
+
+def scanned(*findings: Dict[str, Any]) -> Dict[str, Any]:
+    return dict(args=['scan', 'data'], exit=1, json=dict(datasets=[dict(findings=list(findings))]))
+
+
+def explained(standing: str, *codes: str) -> Dict[str, Any]:
+    said = dict(error=dict(code='MG413'), causes=[dict(cause='', codes=list(codes), standing=standing)])
+    return dict(args=['explain', 'log'], exit=1, json=said)
+
+
+SLIP = dict(
+    allowed=dict(codes=['MG127']), forbidden=dict(codes=['MG102'], config={'num_classes': [25]}, claims=['labels_fine'])
+)
+FINE = dict(allowed=dict(partial=['MG100']), forbidden=dict(config={'label_map': ALL_VALUES}, claims=['blames_labels']))
+
+
+@pytest.mark.parametrize(
+    ('truth', 'answers', 'first', 'harm'),
+    [
+        (SLIP, [scanned(found('MG127'))], 1, []),
+        (SLIP, [scanned(found('MG109'), found('MG127'))], 0.5, []),
+        (SLIP, [scanned(found('MG102'), found('MG127'))], 0.5, ['MG102 first']),
+        (SLIP, [scanned(found('MG107'))], 0, []),
+        (SLIP, [scanned(found('MG107', edits=[edit(**{'model.decode_head.num_classes': 25})]))], 0, ['num_classes=25']),
+        (SLIP, [scanned(found('MG127', edits=[edit('A slip?'), edit('A class?', num_classes=25)]))], 1, []),
+        (SLIP, [scanned(found('MG100', 'info'))], 0, ['labels_fine']),
+        (SLIP, [explained('possible', 'MG102'), scanned(found('MG127'))], 0.5, ['MG102 first']),
+        (FINE, [scanned(found('MG100', 'info'))], 0.5, []),
+        (FINE, [scanned(found('MG103'))], 0, ['blames_labels: MG103']),
+        (FINE, [scanned(found('MG103', 'info', [edit(pipeline=[dict(label_map={'3': 1})])]))], 0, ['label_map']),
+        (FINE, [explained('hinted', 'MG103'), scanned(found('MG100', 'info'))], 0.5, ['blames_labels: MG103']),
+        (FINE, [explained('possible', 'MG103')], 0, []),
+        (FINE, [dict(args=['scan', 'data'], exit=2, json=None)], 0, []),
+    ],
+)
+def test_the_judge(truth: Dict[str, Any], answers: List[Dict[str, Any]], first: float, harm: List[str]) -> None:
+    verdict = judge_report(truth, answers)
+    assert verdict.first == first
+    assert len(verdict.harm) == len(harm)
+    assert all(part in said for part, said in zip(harm, verdict.harm)), verdict.harm

@@ -1,0 +1,262 @@
+"""``truth.json``: per rebuilt report, what the true cause allows and forbids an answer to say; and the verdicts by it.
+
+A report holds ``id`` (of the public report), ``commands`` (where it has no run.sh; empty: a training loop only),
+``in_scope`` (false: nothing that labels or config show), and two parts:
+
+- ``allowed``: ``codes`` that name the true cause, or confirm a cause of ``explain``; ``partial``: true, not the cause;
+  ``causes``: claims, see below; ``places`` (parts of a finding's places) and ``config`` (key -> values, "*": all) that
+  an answer with any other code may name.
+- ``forbidden``: ``codes`` and ``causes`` that must not come first; ``config`` that no edit may offer; ``files``:
+  options of `mmguard fix` ("*": all) that no edit may offer; ``claims``: ``labels_fine`` (an all-clear),
+  ``blames_labels`` (an error about labels that is not among the allowed ones), ``trace_valid`` (trace exits 0).
+
+``causes`` names the causes of ``explain`` that no code confirms, by a pattern.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+TRUTH = Path(__file__).with_name('truth.json')
+CLAIMS = ('labels_fine', 'blames_labels', 'trace_valid')
+CLEAN = ('MG100', 'MG195')
+
+#: In place of values: whatever is given.
+ALL_VALUES = '*'
+
+SEVERITIES = ('error', 'warning', 'info')
+
+Pair = Tuple[str, Any]
+
+
+class Said(NamedTuple):
+    """A finding, or a cause that explain lists.
+
+    Attributes:
+        codes (tuple[str]): The code of a finding; the codes that confirm a cause.
+        causes (tuple[str]): The claims of truth.json that a cause makes.
+        places (tuple[str]): Places of the config.
+        edits (tuple): (pairs of config, options of `mmguard fix`, True if it asks) of each edit.
+        weight (str): ``'error'``, ``'warning'``, ``'info'``; of a cause ``'error'`` where the log supports it.
+    """
+
+    codes: Tuple[str, ...]
+    causes: Tuple[str, ...] = ()
+    places: Tuple[str, ...] = ()
+    edits: Tuple[Tuple[List[Pair], List[str], bool], ...] = ()
+    weight: str = 'error'
+
+
+class Verdict(NamedTuple):
+    """What the answers to a report are worth.
+
+    Attributes:
+        first (float): 1: an answer begins with the true cause, and none with a forbidden one; 0.5: it is said.
+        harm (tuple[str]): Forbidden values and claims; empty: none.
+        later (tuple[str]): Forbidden values that only a later edit of a finding offers, with a question.
+    """
+
+    first: float
+    harm: Tuple[str, ...] = ()
+    later: Tuple[str, ...] = ()
+
+
+def read_truth() -> Dict[str, Dict[str, Any]]:
+    """Return report -> what it allows and forbids."""
+    return json.loads(TRUTH.read_text())['reports']
+
+
+def read_causes() -> Dict[str, str]:
+    """Return claim -> pattern of the causes of explain that make it."""
+    return json.loads(TRUTH.read_text())['causes']
+
+
+def judge_report(truth: Dict[str, Any], answers: Sequence[Dict[str, Any]]) -> Verdict:
+    """Judge the answers to a report: (arguments, exit code, JSON) of each command."""
+    allowed, forbidden = truth.get('allowed', {}), truth.get('forbidden', {})
+    harm, later, firsts, half = [], [], [], False
+    is_clean, is_dirty = False, False
+    for answer in answers:
+        said = list(read_answer(answer['json'] or {}))
+        faulty = [one for one in said if one.weight != 'info']
+        if answer['args'][0] == 'scan':
+            is_clean |= not faulty and any(one.codes[0] in CLEAN for one in said)
+            is_dirty |= bool(faulty)
+        if answer['args'][0] == 'trace' and answer['exit'] == 0 and 'trace_valid' in forbidden.get('claims', ()):
+            harm.append('trace_valid')
+        for place, one in enumerate(said):
+            value = rate(one, allowed)
+            half |= value > 0
+            is_first = place == 0
+            if is_first and is_forbidden(one, forbidden):
+                harm.append(f'{"/".join([*one.codes[:1], *one.causes])} first')
+                value = -1.0
+            if is_first:
+                firsts.append(value)
+            if 'blames_labels' in forbidden.get('claims', ()) and not value and blames_labels(one, is_first):
+                harm.append(f'blames_labels: {one.codes[0]}')
+            for number, (pairs, options, asks) in enumerate(one.edits):
+                if any(is_among(pair, allowed.get('config', {})) for pair in pairs):
+                    continue
+                bad = [
+                    f'{key}={cut(given)}' for key, given in pairs if is_among((key, given), forbidden.get('config', {}))
+                ]
+                files = forbidden.get('files', ())
+                bad += [f'fix --{option}' for option in options if option in files or '*' in files]
+                (later if number and asks else harm).extend(f'{one.codes[0]}: {part}' for part in bad)
+    if is_clean and not is_dirty and 'labels_fine' in forbidden.get('claims', ()):
+        harm.append('labels_fine')
+    first = max(firsts, default=0.0)
+    if min(firsts, default=0.0) < 0 or first < 1:
+        first = 0.5 if half else 0.0
+    return Verdict(first, tuple(dict.fromkeys(harm)), tuple(dict.fromkeys(later)))
+
+
+def read_answer(said: Dict[str, Any]) -> Iterator[Said]:
+    """Yield what the JSON of a command says, the most severe first; the causes of a log in their order."""
+    code = (said.get('error') or {}).get('code')
+    for cause in said.get('causes', ()):
+        claims = tuple(claim for claim, pattern in read_causes().items() if re.search(pattern, str(cause), re.I))
+        is_supported = cause.get('standing') in ('hinted', 'confirmed')
+        edits = tuple(read_edits({'lines': re.findall(r'`([^`]+)`', str(cause))}))
+        yield Said(
+            (*cause['codes'], *filter(None, [code])), claims, edits=edits, weight='error' if is_supported else 'info'
+        )
+    if code and not said.get('causes'):
+        yield Said((code,))
+    found = [one for part in [said, *said.get('datasets', ())] for one in part.get('findings', ())]
+    for one in sorted(found, key=lambda one: SEVERITIES.index(one['severity'])):
+        yield Said((one['code'],), (), tuple(one.get('places', ())), tuple(read_edits(one)), one['severity'])
+
+
+def read_edits(finding: Dict[str, Any]) -> Iterator[Tuple[List[Pair], List[str], bool]]:
+    """Yield the edits of a finding; what it only says to write is one edit more, and asks as the first one does."""
+    edits = finding.get('edits', ())
+    for edit in edits:
+        pairs = [*nested(edit.get('config') or {}), *nested(edit.get('options') or {})]
+        more, options = read_lines([*(edit.get('lines') or ()), edit.get('command') or ''])
+        files = [pair for values in (edit.get('files') or {}).values() for pair in dict(values).items()]
+        # What dataset.json says is no label file.
+        options += [option for option, _ in files if option != 'dataset_json']
+        pairs += [*more, *nested({key: value for key, value in files if key != 'num_classes'})]
+        # A guard repeats the number of classes in a pipeline: it does not change it.
+        kept = [(key, value) for key, value in pairs if not ('pipeline' in key and key.endswith('num_classes'))]
+        yield kept, options, bool(edit.get('question'))
+    if not edits:
+        pairs, options = read_lines(finding.get('lines') or ())
+        yield pairs, options, False
+
+
+def read_lines(lines: Sequence[str]) -> Tuple[List[Pair], List[str]]:
+    """Return the values that config lines set and commands give, and the options of `mmguard fix`."""
+    pairs: List[Pair] = []
+    options = []
+    for line in lines:
+        if 'Guard' in line:
+            line = re.sub(r'num_classes=\d+', '', line)
+        for key, text in re.findall(r'([\w.]+) ?= ?(\{[^{}]*\}|\([^()]*\)|\[[^\[\]]*\]|[\w.\'"-]+)', line):
+            try:
+                pairs.append((key, ast.literal_eval(text)))
+            except (SyntaxError, ValueError):  # a name, or code
+                continue
+        if line.startswith('mmguard fix'):
+            given = re.findall(r'--([a-z-]+)(?: (\S+))?', line)
+            options += [option for option, _ in given if option not in ('out', 'num-classes', 'ignore-index')]
+            for option, text in given:
+                if option == 'label-map':
+                    pairs.append(('label_map', dict(part.split(':') for part in text.split(','))))
+    return pairs, options
+
+
+def nested(value: Any, path: str = '') -> Iterator[Pair]:
+    """Yield (path, value) of a value and all that it holds."""
+    if path:
+        yield path, value
+    if isinstance(value, dict) and not path.endswith('label_map'):
+        for key, inner in value.items():
+            yield from nested(inner, f'{path}.{key}' if path else str(key))
+    elif isinstance(value, list) and not path.endswith('label_map'):
+        for inner in value:
+            if isinstance(inner, dict):
+                yield from nested(inner, path)
+
+
+def is_among(pair: Pair, wanted: Dict[str, Any]) -> bool:
+    """True if a pair sets one of the values, or for a map of labels one of its entries."""
+    key, value = pair
+    for name, values in wanted.items():
+        if key != name and not key.endswith(f'.{name}'):
+            continue
+        if values == ALL_VALUES:
+            return True
+        if name == 'label_map':
+            entries = value.items() if isinstance(value, dict) else value
+            if any([int(old), int(new)] in values for old, new in entries if str(old).lstrip('-').isdigit()):
+                return True
+        elif (list(value) if isinstance(value, tuple) else value) in values:
+            return True
+    return False
+
+
+def rate(said: Said, allowed: Dict[str, Any]) -> float:
+    """1: it is the true cause; 0.5: true, and not the cause; 0: neither."""
+    if set(said.codes) & set(allowed.get('codes', ())) or set(said.causes) & set(allowed.get('causes', ())):
+        return 1.0
+    if any(part in place for part in allowed.get('places', ()) for place in said.places):
+        return 1.0
+    if any(is_among(pair, allowed.get('config', {})) for pairs, _, _ in said.edits for pair in pairs):
+        return 1.0
+    return 0.5 if set(said.codes) & set(allowed.get('partial', ())) else 0.0
+
+
+def is_forbidden(said: Said, forbidden: Dict[str, Any]) -> bool:
+    """True if it must not come first; of a cause its first code counts."""
+    return said.codes[0] in forbidden.get('codes', ()) or bool(set(said.causes) & set(forbidden.get('causes', ())))
+
+
+def blames_labels(said: Said, is_first: bool) -> bool:
+    """True if it is an error about labels; of causes only the first, where the log is said to support it."""
+    codes = [code for code in said.codes if not code.startswith('MG4')]
+    if not codes or said.weight == 'info' or not all(code.startswith('MG1') for code in codes):
+        return False
+    return len(said.codes) == 1 or is_first
+
+
+def cut(value: Any) -> str:
+    text = str(value)
+    return text if len(text) < 60 else f'{text[:57]}...'
+
+
+def print_verdicts(answers: Dict[str, Any], verbose: bool) -> int:
+    """Print the verdicts, by report and together; return the exit code of `answers.py judge`."""
+    causes = ' '.join(
+        str(cause) for found in answers.values() for one in found for cause in (one['json'] or {}).get('causes', ())
+    )
+    for claim, pattern in read_causes().items():
+        if not re.search(pattern, causes, re.I):
+            print(f'no answer makes the claim {claim} ({pattern})')
+    verdicts: Dict[str, Optional[Verdict]] = {}
+    for name, truth in read_truth().items():
+        found = [one for one in answers.get(name, ()) if one['args'][0] != 'apply']
+        verdicts[name] = judge_report(truth, found) if found else None
+        one = verdicts[name]
+        if one is None:
+            print(f'{name}: no answer')
+        elif verbose or one.harm or one.later:
+            later = f'; behind a question: {", ".join(one.later)}' if one.later else ''
+            print(f'{name}: first {one.first:g}; {", ".join(one.harm) or "no harm"}{later}')
+    for title, sets in (('set0 to set3', 'set'), ('b0 to c0', 'bc'), ('all', 'sbc')):
+        chosen = {name: one for name, one in verdicts.items() if name[0] in sets and one is not None}
+        scope = [one for name, one in chosen.items() if read_truth()[name].get('in_scope', True)]
+        claims = sum(any(part.split(':')[0] in CLAIMS for part in one.harm) for one in chosen.values())
+        print(
+            f'{title}: {len(chosen)} reports; first right {sum(one.first for one in chosen.values()):g} '
+            f'(in scope {sum(one.first for one in scope):g} of {len(scope)}); '
+            f'harmful {sum(bool(one.harm) for one in chosen.values())} ({claims} of them by a claim); '
+            f'behind a later question {sum(bool(one.later) for one in chosen.values())}'
+        )
+    return 0

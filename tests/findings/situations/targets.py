@@ -1,0 +1,100 @@
+"""Targets of a scan, and what they become when an edit is written."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
+
+from mmguard.config.changes import changed
+from mmguard.config.read import read_config
+from mmguard.findings.edits import Edit
+from mmguard.tools.fix.copies import write_copies
+from mmguard.tools.fix.options import FixOptions
+from mmguard.tools.fix.output import MANIFEST
+from mmguard.tools.scan.engine import scan_here
+from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.target import plan_of
+
+Build = Callable[[Path], Any]
+
+
+class Target(NamedTuple):
+    path: Path
+    options: Dict[str, Any]
+
+    @property
+    def is_config(self) -> bool:
+        return self.path.suffix == '.py'
+
+
+def target_of(build: Build, root: Path) -> Target:
+    """Make a target in a folder."""
+    root.mkdir(exist_ok=True)
+    built = build(root)
+    return Target(*built) if isinstance(built, tuple) else Target(built, {})
+
+
+def scan_sets(path: Path, options: Mapping[str, Any]) -> List[SetResult]:
+    """Scan each data set of a target."""
+    plan = plan_of(str(path), ScanOptions(**options))
+    assert not plan.failed, plan.failed
+    return run_plan(plan, scan_here)
+
+
+def write_edit(target: Target, edit: Edit, root: Path) -> Target:
+    """Write an edit where it was found; ``root`` holds rewritten files for a moment."""
+    for file, changes in edit.files:
+        _rewrite(Path(file), dict(changes), root / 'fixed')
+    if target.is_config:
+        return Target(write_edited(target.path, edit.config), target.options)
+    return Target(target.path, {**target.options, **dict(edit.options)})
+
+
+def write_edited(path: Path, changes: Any) -> Path:
+    """Write the config with changes next to it."""
+    tree = changed(read_config(str(path)), changes)
+    edited = path.with_name(f'{path.stem}_edited.py')
+    edited.write_text(''.join(f'{key} = {part!r}\n' for key, part in tree.data.items()), encoding='utf-8')
+    return edited
+
+
+def _rewrite(place: Path, options: Dict[str, Any], out: Path) -> None:
+    """Put what `mmguard fix` writes in the place of the files."""
+    write_copies(place, out, FixOptions(**options))
+    (out / MANIFEST).unlink()
+    if place.is_dir():
+        shutil.rmtree(place)
+        shutil.copytree(out, place)
+    else:
+        shutil.copyfile(out / place.name, place)
+    shutil.rmtree(out)
+
+
+def values_of(edit: Edit) -> Dict[str, List[Any]]:
+    """Return each name that an edit writes, in a config, an option or a file -> its values."""
+    found: Dict[str, List[Any]] = {}
+    _add_values(found, (*edit.config, *edit.options, *(pair for _, pairs in edit.files for pair in pairs)))
+    return found
+
+
+def find_unwritten(edit: Edit, expected: Mapping[str, Any]) -> Dict[str, Any]:
+    """Find what an edit was to write, name -> value, and does not."""
+    written = values_of(edit)
+    return {name: value for name, value in expected.items() if value not in written.get(name, [])}
+
+
+def _add_values(found: Dict[str, List[Any]], pairs: Iterable[Any]) -> None:
+    for path, value in pairs:
+        table = _as_table(value)
+        if isinstance(path, str):
+            found.setdefault(path.rpartition('.')[2], []).append(table)
+        for one in table if isinstance(table, (list, tuple)) else [table]:
+            _add_values(found, one.items() if isinstance(one, dict) else ())
+
+
+def _as_table(value: Any) -> Any:
+    """Return the dict that edits hold as a tuple of pairs."""
+    is_table = isinstance(value, tuple) and value and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
+    return dict(value) if is_table else value

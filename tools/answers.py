@@ -1,0 +1,250 @@
+"""Answers of the commands to the rebuilt reports: collect them, compare two commits, judge them by truth.json.
+
+    python tools/answers.py collect OUT.json --reports rebuilt --bin .venv/bin [--lab LAB/bin] ["DATA --num-classes 11"]
+    python tools/answers.py compare BEFORE.json AFTER.json [--texts]
+    python tools/answers.py judge ANSWERS.json
+
+``collect`` copies each report, runs its ``run.sh`` (or its ``gen.py`` and the commands of truth.json) with a
+``mmguard`` that records every call, and applies first edits. ``judge`` counts harmful and right first answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'tests/findings/reports'))
+
+import truth
+
+#: Nothing else of the environment reaches a report.
+FIXED = dict(PYTHONPATH='..', PYTHONHASHSEED='0', OMP_NUM_THREADS='1', CUDA_VISIBLE_DEVICES='', LANG='C.UTF-8')
+
+#: What is asked where truth.json names no commands.
+CONFIGS = ['check config*.py', 'scan config*.py']
+
+#: Lines of a run.sh that call mmguard, set a variable, generate files, or write a log.
+NEEDED = r'mmguard|\$G|gen|\.log|env\.sh|export|msd'
+
+#: The mmguard on the path of a report: it runs the real one, and writes arguments, exit code, JSON and the output file.
+RECORDER = r"""#!/bin/sh
+n=$(ls "$RECORD" | grep -c args)
+for word; do printf '%s\0' "$word"; done > "$RECORD/$n.args"
+command=$1
+[ "$command" = apply ] || set -- "$@" --json "$RECORD/$n.json"
+PYTHONPATH=$CODE:$PYTHONPATH timeout {limit} {python} -c 'from mmguard.cli import main; raise SystemExit(main())' "$@"
+code=$?
+echo $code > "$RECORD/$n.code"
+[ "$command" = apply ] && while [ $# -gt 1 ]; do
+  [ "$1" = -o ] && [ -f "$2" ] && cp "$2" "$RECORD/$n.out"; shift
+done
+exit $code
+"""
+
+
+def collect(args: argparse.Namespace, targets: List[str]) -> int:
+    """Write the answers to every report and target to a JSON file."""
+    root = Path(tempfile.mkdtemp(prefix='answers'))
+    code = subprocess.check_output([args.bin / 'python', '-c', 'import mmguard; print(mmguard.__file__)'], text=True)
+    python = {'venv': args.bin, 'lab': args.lab or args.bin}
+    for name, folder in python.items():
+        write_tools(root / name, folder.absolute(), args.limit)
+    made = [*args.reports.glob('set*/*/gen.py'), *args.reports.glob('[bc]*/*/run.sh')]
+    names = fnmatch.filter(sorted(f'{path.parents[1].name}/{path.parent.name}' for path in made), args.only)
+    reports = truth.read_truth()
+
+    def answer(name: str) -> List[Dict[str, Any]]:
+        work = root / 'work' / name.replace('/', '-')
+        environ = {
+            **FIXED,
+            **{key: str(root / key.lower()) for key in ('VENV', 'LAB')},
+            'RECORD': str(work / 'record'),
+            'TMPDIR': str(work / 'tmp'),
+            'HOME': str(work / 'home'),
+            'CODE': str(Path(code.strip()).parents[1]),
+            'PATH': f'{root / "venv"}:{os.environ["PATH"]}',
+        }
+        for made in ('record', 'tmp'):
+            (work / made).mkdir(parents=True)
+        if name in names:
+            folder, commands = work / 'set' / Path(name).name, reports.get(name, {}).get('commands', CONFIGS)
+            run(copy_report(args.reports / name, work, commands), folder, environ, 20 * args.limit)
+            run(edit_script(work / 'record'), folder, environ, 20 * args.limit)
+        else:
+            run(f'mmguard scan {name}', work, environ, args.limit)
+        found = list(read_record(work / 'record', str(work)))
+        shutil.rmtree(work)
+        print(f'{name}: {" ".join(str(one["exit"]) for one in found)}', flush=True)
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        wanted = [*names, *targets]
+        answers = dict(zip(wanted, pool.map(answer, wanted)))
+    args.out.write_text(json.dumps(answers, indent=1, sort_keys=True))
+    shutil.rmtree(root)
+    return 0
+
+
+def write_tools(folder: Path, real: Path, limit: int) -> None:
+    """Write the recorder, and the programs of an environment that a run.sh calls."""
+    folder.mkdir()
+    texts = dict.fromkeys(('python', 'python3'), f'#!/bin/sh\nexec {real}/python "$@"\n')
+    texts['torchrun'] = f'#!/bin/sh\nexec {real}/python -m torch.distributed.run "$@"\n'
+    texts['mmguard'] = RECORDER.replace('{limit}', str(limit)).replace('{python}', f'{real}/python')
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+
+
+def copy_report(report: Path, work: Path, commands: Any) -> str:
+    """Copy a report and the common files of its set; return the script that answers it."""
+    shutil.copytree(report, work / 'set' / report.name)
+    for path in report.parent.iterdir():
+        if path.is_file():
+            shutil.copy(path, work / 'set' / path.name)
+    typed = (report / 'run.sh').read_text() if (report / 'run.sh').exists() else ''
+    for name in re.findall(r'\.\./(\w+); ', typed):
+        shutil.copytree(report.parent / name, work / 'set' / name)  # a report that this one runs, too
+    subprocess.run(['chmod', '-R', 'u+w', work], check=True)
+    for written in re.findall(r' -o (\S+\.py)', typed):
+        (work / 'set' / report.name / written).unlink()
+    if typed:
+        # What the report's own training says is of no interest unless a command reads it.
+        return '\n'.join(line.replace('| head -30', '') for line in typed.splitlines() if re.search(NEEDED, line))
+    lab = any(word in (report / 'gen.py').read_text() for word in ('nibabel', 'nnUNet_raw'))
+    make = ' || '.join(f'{"$LAB/" if lab else ""}python gen.py{option}' for option in ('', ' data', ' --data'))
+    # A pattern of files stands for one command each.
+    split = [[*words.split(' ', 2), ''][:3] for words in commands]
+    tool = '$LAB/mmguard' if lab else 'mmguard'
+    return '\n'.join(
+        [make, *(f'for file in {path}; do {tool} {name} $file {more}; done' for name, path, more in split)]
+    )
+
+
+def edit_script(record: Path) -> str:
+    """Return the commands that apply guards, and the first edit of check and of scan, to the configs of a report."""
+    lines: Dict[str, str] = {}
+    for path in sorted(record.glob('*.args')):
+        command, target, *more = [*path.read_text().split('\0')[:-1], '']
+        said = path.with_suffix('.json')
+        if command not in ('check', 'scan') or not target.endswith('.py') or not said.exists():
+            continue
+        start, stem = f'mmguard apply {target}', f'-o ../../tmp/{Path(target).stem}'
+        lines.setdefault(f'{stem}_guarded', f'{start} {stem}_guarded.py --quiet')
+        if any(edit.get('number') for one in findings_in(json.loads(said.read_text())) for edit in one['edits']):
+            options = ' '.join(['--scan', *more] if command == 'scan' else [])
+            lines[f'{stem}_{command}'] = f'{start} --edit 1 {stem}_{command}.py --quiet {options}'
+    return '\n'.join(lines.values())
+
+
+def run(script: str, folder: Path, environ: Dict[str, str], limit: int) -> None:
+    """Run a script; end it, and all that it started, after a time limit."""
+    log = open(Path(environ['RECORD']).parent / 'log', 'a')  # noqa: SIM115
+    process = subprocess.Popen(
+        ['bash', '-c', script], cwd=folder, env=environ, stdout=log, stderr=log, start_new_session=True
+    )
+    try:
+        process.wait(limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def read_record(record: Path, work: str) -> Iterator[Dict[str, Any]]:
+    """Yield every recorded call: arguments, exit code, JSON, written file."""
+
+    def text(path: Path) -> str:
+        return path.read_text().replace(work, 'WORK') if path.exists() else ''
+
+    for path in sorted(record.glob('*.args'), key=lambda one: int(one.stem)):
+        code, said = text(path.with_suffix('.code')), text(path.with_suffix('.json'))
+        yield {
+            'args': text(path).split('\0')[:-1],
+            'exit': int(code) if code else None,
+            'json': json.loads(said) if said else None,
+            'written': text(path.with_suffix('.out')),
+        }
+
+
+def findings_in(said: Any) -> List[Dict[str, Any]]:
+    """Return the findings of a check, a scan, or an explanation that looked for them."""
+    parts = [said or {}, *(said or {}).get('datasets', ())]
+    return [finding for part in parts for finding in part.get('findings', ())]
+
+
+def data_of(answer: Dict[str, Any], texts: bool = False) -> Dict[str, Any]:
+    """Return what two commits must agree on."""
+    said = answer['json'] or {}
+    found = findings_in(said)
+    edits = [edit for one in found for edit in one.get('edits', ())]
+    data = {
+        'exit': answer['exit'],
+        'codes': sorted(one['code'] for one in found),
+        'order': [one['code'] for one in found],
+        'error': (said.get('error') or {}).get('code'),
+        'causes': [[cause['codes'], cause.get('standing')] for cause in said.get('causes', ())],
+        **{f'edit.{key}': [edit[key] for edit in edits if edit.get(key)] for key in ('config', 'files', 'options')},
+        'written': answer['written'],
+    }
+    return {**data, 'texts': said} if texts else data
+
+
+def compare(args: argparse.Namespace) -> int:
+    """Print what differs between the answers of two commits."""
+    before, after = (json.loads(path.read_text()) for path in (args.before, args.after))
+    differences = 0
+    for name in sorted({*before, *after}):
+        one, two = ({tuple(answer['args']): answer for answer in side.get(name, ())} for side in (before, after))
+        for words in dict.fromkeys([*one, *two]):
+            if words not in one or words not in two:
+                print(f'{name}: {shlex.join(words)}: only {"before" if words in one else "after"}')
+                differences += 1
+                continue
+            old, new = data_of(one[words], args.texts), data_of(two[words], args.texts)
+            for key in (key for key in old if old[key] != new[key]):
+                if key == 'order' and old['codes'] != new['codes']:
+                    continue
+                differences += 1
+                before_it, after_it = (json.dumps(side[key], sort_keys=True)[:1500] for side in (old, new))
+                print(f'{name}: {shlex.join(words)}: {key}\n  - {before_it}\n  + {after_it}')
+    print(f'{differences} differences')
+    return int(differences > 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest='command', required=True)
+    one = commands.add_parser('collect', help='further arguments: TARGETs to scan, each with its options')
+    one.add_argument('out', type=Path)
+    one.add_argument('--reports', type=Path, required=True)
+    one.add_argument('--bin', type=Path, required=True, help='bin folder of the environment to measure')
+    one.add_argument('--lab', type=Path, help='bin folder of one with nibabel, for the reports that need it')
+    one.add_argument('--only', default='*', help='a pattern of reports, set0/*')
+    one.add_argument('--limit', type=int, default=120, help='seconds per command')
+    two = commands.add_parser('compare')
+    two.add_argument('before', type=Path)
+    two.add_argument('after', type=Path)
+    two.add_argument('--texts', action='store_true')
+    three = commands.add_parser('judge')
+    three.add_argument('answers', type=Path)
+    three.add_argument('-v', '--verbose', action='store_true', help='all reports, not only the harmful ones')
+    args, targets = parser.parse_known_args()
+    if args.command == 'judge':
+        return truth.print_verdicts(json.loads(args.answers.read_text()), args.verbose)
+    return compare(args) if args.command == 'compare' else collect(args, targets)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
