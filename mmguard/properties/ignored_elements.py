@@ -92,10 +92,10 @@ def _check_at(program: Program, heads: Dict[str, Any], side: int) -> List[Result
 def find_trained_scores(
     seen: Sequence[Tuple[str, Tensor]], losses: Mapping[str, Tensor]
 ) -> Iterator[Tuple[str, int, str, Tensor, Tensor]]:
-    """Yield what each loss trains directly: the outputs of the last head on its way.
+    """Yield what each loss trains directly: no later output hangs on it that the loss reaches, too.
 
-    A loss reaches earlier heads, too, where a later one takes their scores for its features (OCRNet, PointRend): there
-    its gradient means nothing.
+    Where a head takes earlier scores for its features (OCRNet, PointRend, K-Net), the gradient of these says nothing of
+    the loss.
 
     Args:
         seen (list): The head's name and a tensor that it returned, in the order in which they were returned.
@@ -105,16 +105,24 @@ def find_trained_scores(
         tuple: head, number of the tensor among those of this head, loss, tensor, its gradient.
     """
     tensors = [(name, tensor) for name, tensor in seen if tensor.requires_grad and tensor.dim() > 1]
+    feeds = {}
     for term, loss in losses.items():
         if not loss.requires_grad or not tensors:
             continue
         gradients = torch.autograd.grad(loss, [tensor for _, tensor in tensors], retain_graph=True, allow_unused=True)
         reached = [n for n, gradient in enumerate(gradients) if gradient is not None and bool(gradient.any())]
-        head = tensors[reached[-1]][0] if reached else ''
-        for n in reached:
+        for place, n in enumerate(reached):
             name, tensor = tensors[n]
-            if name == head:
+            for later in reached[place + 1 :]:
+                if (n, later) not in feeds:
+                    feeds[n, later] = _hangs_on(tensors[later][1], tensor)
+            if not any(feeds[n, later] for later in reached[place + 1 :]):
                 yield name, sum(other == name for other, _ in tensors[:n]), term, tensor, gradients[n]
+
+
+def _hangs_on(output: Tensor, tensor: Tensor) -> bool:
+    (gradient,) = torch.autograd.grad(output.sum(), tensor, retain_graph=True, allow_unused=True)
+    return gradient is not None
 
 
 def is_score_map(scores: Tensor, head: Any, batch: int) -> bool:
