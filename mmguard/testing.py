@@ -15,6 +15,14 @@ from torch import Tensor, nn
 from mmguard.properties.alignment import displacement, draw_boxes, draw_field, fill_boxes, has_third_values
 from mmguard.properties.outputs import find_raised_outputs
 
+__all__ = [
+    'assert_full_marks',
+    'assert_ignores',
+    'assert_moves_together',
+    'assert_trains_on_empty',
+    'label_to_output',
+]
+
 #: Share of the largest gradient that rounding may leave.
 _ROUNDING = 1e-6
 
