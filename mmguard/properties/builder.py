@@ -126,7 +126,7 @@ class Verifier:
     def __call__(self, before: ReadConfig, after: ReadConfig) -> Verdict:
         """Return ``broken`` where anything fails that is not known to have failed before."""
         if before.is_old or after.is_old or not (before.part('train_dataloader') or before.part('model')):
-            return Verdict(NOT_VERIFIED, 'no config that MMEngine could build')
+            return Verdict(NOT_VERIFIED, 'MMEngine cannot build this config')
         keys = {key for key in {*before.written, *after.written} if before.written.get(key) != after.written.get(key)}
         touched = [part for part, of in PARTS.items() if keys & {*of, *_EVERYWHERE}]
         tried: List[str] = []
@@ -178,24 +178,24 @@ def call_part(tree: Mapping[str, Any], part: str) -> str:
     Raises:
         Exception: Whatever the program raises.
     """
-    from mmguard.properties.program import Program
-
     if not tree.get(PARTS[part][0]):
         return ABSENT
-    _CALLS[part](_program(Program, tree))
+    _CALLS[part](_program(tree))
     return ''
 
 
 _programs: Dict[bytes, Any] = {}
 
 
-def _program(make: Callable[..., Any], tree: Mapping[str, Any]) -> Any:
+def _program(tree: Mapping[str, Any]) -> Any:
     """Return the program of a config: the last two are kept, those before and after an edit."""
+    from mmguard.properties.program import Program
+
     key = pickle.dumps(tree)
     if key not in _programs:
         while len(_programs) > 1:
             _programs.pop(next(iter(_programs)))
-        _programs[key] = make(tree)
+        _programs[key] = Program(tree)
     return _programs[key]
 
 
@@ -216,7 +216,8 @@ def _train(program: Any) -> None:
     samples = [sample for sample in samples if torch.is_tensor(sample.get('inputs'))]
     if not samples:
         raise ValueError('the pipeline leaves no sample with an image')
-    chosen = [shrink(sample, SIDE) for sample in _choose_samples(samples, TRAINED, labels_of)]
+    labelled = [(labels_of(sample['data_samples']), sample) for sample in samples]
+    chosen = [shrink(sample, SIDE) for sample in _choose_samples(labelled, TRAINED)]
     chosen += chosen[:1] * (len(chosen) % 2)  # BatchNorm needs two
     for first in range(0, len(chosen), 2):
         with torch.no_grad():
@@ -225,9 +226,8 @@ def _train(program: Any) -> None:
             raise ValueError(f'the loss is {float(loss)}')
 
 
-def _choose_samples(samples: List[Any], most: int, labels_of: Callable[[Any], Set[int]]) -> List[Any]:
+def _choose_samples(left: List[Tuple[Set[int], Any]], most: int) -> List[Any]:
     """Choose samples that hold, together, as many labels as possible: large ones before small ones."""
-    left = [(labels_of(sample['data_samples']), sample) for sample in samples]
     chosen: List[Any] = []
     seen: Set[int] = set()
     while left and len(chosen) < most:

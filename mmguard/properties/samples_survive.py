@@ -63,7 +63,8 @@ def _check_leaf(program: Program, leaf: Any, split: str, tries: int) -> List[Res
                     ]
             loads += 1
             if sample is None:
-                drops[left[0] if left else 'the data set'] = drops.get(left[0] if left else 'the data set', 0) + 1
+                where = left[0] if left else 'the data set'
+                drops[where] = drops.get(where, 0) + 1
             elif _is_other(asked, sample):
                 return [*results, broken(subject, f'{_file(asked)} was asked for, another image was returned')]
             if program.seconds_left() < 0:
@@ -73,6 +74,8 @@ def _check_leaf(program: Program, leaf: Any, split: str, tries: int) -> List[Res
             evidence = f'{_file(asked)} was dropped in {tries} of {tries} loads: it is never trained on'
             return [*results, broken(f'{subject}, {step}', evidence, step=step)]
         dropped.update(drops)
+        if program.seconds_left() < 0:
+            break
     for step, count in dropped.items():
         blame = broken if split == 'val' else setting
         results.append(blame(f'{subject}, {step}', f'drops a sample in {count} of {loads} loads', step=step))
