@@ -66,7 +66,7 @@ def check(where: Tuple[str, Path], everything: bool = False) -> Checked:
         findings = diagnose(config=config, rules=chosen_rules(everything=everything))
         texts = [str(finding) for finding in findings]
         assert all(texts)
-        found = [(f.code, f.severity, f.places[0], f.cause) for f in findings]
+        found = [(f.code, f.severity, f.places[0], f.title) for f in findings]
         return Checked(name, time.perf_counter() - started, found, None, None, config.notes)
     except Exception:  # to be counted, whatever it is
         return Checked(name, time.perf_counter() - started, [], traceback.format_exc(), None, [])

@@ -27,8 +27,8 @@ from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.processes import FAR, LocalProcesses, cores
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
-from mmguard.tools.storage.ahead import AT_ONCE
 from mmguard.tools.storage.files import forget_listings
+from mmguard.tools.storage.requests import AT_ONCE
 from mmguard.tools.storage.urls import entered
 
 FILES, DIFFERENT, SIDE = int(os.environ.get('STORAGE_FILES', 2000)), 20, 512

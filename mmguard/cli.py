@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import io
 import os
 import sys
 import traceback
-from typing import Any, Iterator, List, Optional
+from typing import Any, Dict, Iterable, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
+from mmguard.compat.stack import install_words
 from mmguard.errors import CannotRun
 from mmguard.text.failures import REPORT_IT, broken_import, ended_by, words_of
 from mmguard.text.visible import visible
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, INTERRUPTED, READER_GONE
 from mmguard.tools.outputs import check_outputs
-from mmguard.tools.packages import how_to_install
-from mmguard.tools.parser import Parser
 from mmguard.version import __version__
 
 #: Packages of ``mmguard.tools``, in the order of the help.
@@ -128,6 +128,69 @@ def _said_of(error: BaseException, args: argparse.Namespace) -> str:
     if isinstance(error, OSError):
         return f'{error.filename}: {error.strerror}' if error.filename and error.strerror else f'{file}{error}'
     return f'{file}{words_of(error)}. This should not happen: {REPORT_IT}, and what this command shows with --debug'
+
+
+class Parser(argparse.ArgumentParser):
+    """Takes no abbreviations, and names what stands nearest to an option that it does not know.
+
+    ``fix --ignore 11`` is no ``--ignore-index 11``, since ``check`` has an ``--ignore`` that means something else.
+    """
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments, allow_abbrev=False)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Tuple[Any, List[str]]:  # type: ignore[override]
+        # A subparser would leave the words to the parser above, whose usage has no options of this command.
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self._refuse(unknown)
+        return found, unknown
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message))
+
+    def _refuse(self, unknown: Sequence[str]) -> NoReturn:
+        options = [word.partition('=')[0] for word in unknown if word.startswith('-')]
+        if not options:
+            self.error(f'unrecognized arguments: {" ".join(unknown)}')
+        named = []
+        for option in options:
+            nearest = _nearest(option, self._option_string_actions)
+            named.append(f'{option} (did you mean {nearest}?)' if nearest else option)
+        self.error(f'no such option: {", ".join(named)}')
+
+
+def _nearest(option: str, known: Iterable[str]) -> Optional[str]:
+    known = list(known)
+    begun = [name for name in known if name.startswith(option)]
+    return next(iter(begun or difflib.get_close_matches(option, known, n=1)), None)
+
+
+#: The packages of the ``[scan]`` extra: whoever lacks one mostly lacks the others.
+_SCAN = 'pip install pillow rich msgspec jinja2'
+
+#: Module -> what to type.
+INSTALL: Dict[str, str] = {
+    **{module: install_words(module) for module in ('mmengine', 'mmcv', 'mmseg', 'mmdet')},
+    **dict.fromkeys(('PIL', 'rich', 'jinja2', 'msgspec'), _SCAN),
+    'cv2': 'pip install opencv-python-headless',
+    'matplotlib': 'pip install matplotlib',
+    'yaml': 'pip install pyyaml',
+    'nibabel': 'pip install nibabel',
+    'nnunetv2': 'pip install nnunetv2',
+}
+
+
+def how_to_install(error: ModuleNotFoundError) -> Optional[str]:
+    """One line for the screen; ``None`` for a module that mmguard does not need, as a config's own.
+
+    Example:
+        >>> how_to_install(ModuleNotFoundError("No module named 'PIL'", name='PIL'))
+        'needs PIL, which is not installed: pip install pillow rich msgspec jinja2'
+        >>> how_to_install(ModuleNotFoundError("No module named 'my_project'", name='my_project'))
+    """
+    module = (error.name or '').partition('.')[0]
+    return f'needs {module}, which is not installed: {INSTALL[module]}' if module in INSTALL else None
 
 
 if __name__ == '__main__':

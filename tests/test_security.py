@@ -25,15 +25,15 @@ import torch
 
 from mmguard.cli import main
 from mmguard.errors import CannotRun
-from mmguard.files import plain_data, plain_pickle, weight_files
+from mmguard.files import plain_data
 from mmguard.files.inside import OutsideError, resolve_inside
 from mmguard.files.whole import hold_folder
 from mmguard.tools.child import python_command
-from mmguard.tools.explain import lines
+from mmguard.tools.explain import troubles
 from mmguard.tools.scan import on_dask, sizes
 from mmguard.tools.scan.annotations import labelme_json, voc_xml
 from mmguard.tools.scan.yolo import declared, settings
-from mmguard.tools.storage import archives, requests, systems, urls, web
+from mmguard.tools.storage import archives, requests, systems, urls
 from mmguard.tools.storage.files import FILES, LARGEST, LARGEST_FILE
 
 PAGE = (Path(__file__).parent.parent / 'SECURITY.md').read_text(encoding='utf-8')
@@ -114,7 +114,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         body = png() if name else b'<a href="a.png">a.png</a>'
         if kind == 'long':
-            body = b'x' * (web.LARGEST_PAGE + 1)
+            body = b'x' * (systems.LARGEST_PAGE + 1)
         if kind.isdigit() and name:
             length = int(kind)
         self.send_response(200)
@@ -282,11 +282,11 @@ def check_data(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 @line('class weights in pickles')
 def check_pickles(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     for value in (Calling(mark), [Calling(mark)], np.ones(2), int):
-        with pytest.raises(plain_pickle.RefusedName):
-            plain_pickle.load_plain_pickle(pickle.dumps(value))
+        with pytest.raises(plain_data.RefusedName):
+            plain_data.load_plain_pickle(pickle.dumps(value))
     assert not mark.exists()
     plain = {'a': [1, 2.5, ('b', None)]}
-    assert plain_pickle.load_plain_pickle(pickle.dumps(plain)) == plain
+    assert plain_data.load_plain_pickle(pickle.dumps(plain)) == plain
 
 
 @line('checkpoints (`replay --weights`)')
@@ -308,7 +308,7 @@ def check_arrays(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     write(folder / 'maps', a_npy=(folder / 'a.npy').read_bytes(), b_png=png())
     assert count_unreadable(scan_facts('maps', folder, '--num-classes', 3, '--suffix', '.npy')) == 1
     with pytest.raises(ValueError):
-        weight_files.parse_weights((folder / 'a.npy').read_bytes(), '.npy')
+        plain_data.parse_weights((folder / 'a.npy').read_bytes(), '.npy')
     assert not mark.exists()
 
 
@@ -429,7 +429,7 @@ def check_json_file(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('a listing of a server')
 def check_listing(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{web.LARGEST_PAGE >> 20} MiB' in row
+    assert f'{systems.LARGEST_PAGE >> 20} MiB' in row
     with serve() as server, pytest.raises(requests.Refused):
         systems.list_folder(urls.entered(f'{server.url}/long'))
 
@@ -480,13 +480,13 @@ def check_spread(row: str, folder: Path, mark: Path, capsys: Any) -> None:
         with pytest.raises(plain_data.NotPlain):
             plain_data.parse_data(text, ending)
     with pytest.raises(pickle.UnpicklingError):
-        plain_pickle.load_plain_pickle(pickle.dumps([part, part]))
+        plain_data.load_plain_pickle(pickle.dumps([part, part]))
 
 
 @line('texts of a data set')
 def check_texts(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     assert voc_xml.LARGEST == settings._LARGEST
-    limits = [one.LARGEST for one in (voc_xml, labelme_json)] + [declared._LARGEST, weight_files.LARGEST]
+    limits = [one.LARGEST for one in (voc_xml, labelme_json)] + [declared._LARGEST, plain_data.LARGEST_WEIGHTS]
     assert re.findall(r'(\d+) MiB', row) == [str(limit >> 20) for limit in limits]
     write_yolo(folder / 'yolo', label='#' * (settings._LARGEST + 1))
     write(folder, voc__Annotations__a_xml=b' ' * (voc_xml.LARGEST + 1))
@@ -494,13 +494,13 @@ def check_texts(row: str, folder: Path, mark: Path, capsys: Any) -> None:
         unreadable = scan_facts(target, folder)['annotations']['unreadable']
         assert any('64 MiB' in fault for fault in unreadable)
     with pytest.raises(ValueError):
-        weight_files.parse_weights(bytes(weight_files.LARGEST + 1), '.yaml')
+        plain_data.parse_weights(bytes(plain_data.LARGEST_WEIGHTS + 1), '.yaml')
 
 
 @line('a line of a log')
 def check_line(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert row.startswith(f'{lines.LONGEST >> 10} KiB')
-    assert len(lines.read_line(b'x' * 100_000).text) == lines.LONGEST
+    assert row.startswith(f'{troubles.LONGEST >> 10} KiB')
+    assert len(troubles.read_line(b'x' * 100_000).text) == troubles.LONGEST
 
 
 @line('FIFOs, sockets, devices')

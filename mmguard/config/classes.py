@@ -9,7 +9,7 @@ import io
 import logging
 import warnings
 from functools import lru_cache
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Iterator, Optional, Sequence, Union
 
 #: The frameworks whose registries are asked -> the one whose heads, losses, data sets and samples they share.
 FRAMEWORK_OF = {
@@ -103,7 +103,7 @@ def class_of(kind: Any, registry: str, default_scope: str) -> Optional[type]:
 def registry_of(scope: str, name: str) -> Any:
     """Return a registry of a framework; ``None`` if that is not installed, or does not import."""
     try:
-        with _quiet():
+        with quiet():
             return getattr(importlib.import_module(f'{scope}.registry'), name, None)
     except (Exception, SystemExit):  # not installed, or an install that does not import
         return None
@@ -117,7 +117,7 @@ def _registered(scope: str, name: str, registry: str) -> Optional[type]:
     try:
         cls = found.module_dict.get(name)
         if cls is None:  # a module that registers it may not be imported yet
-            with _quiet():
+            with quiet():
                 cls = found.get(name)
     except (Exception, SystemExit):  # a module of the registry that does not import
         cls = _of_framework(scope, name, registry) if scope in SCOPES else None
@@ -140,7 +140,7 @@ def _imported(path: str) -> Optional[type]:
     if not module or module in SCOPES:
         return None
     try:
-        with _quiet():
+        with quiet():
             found = getattr(importlib.import_module(module), name, None)
     except (Exception, SystemExit):  # a module of the user's may raise anything
         return None
@@ -148,27 +148,9 @@ def _imported(path: str) -> Optional[type]:
 
 
 @lru_cache(maxsize=None)
-def default_of(cls: Optional[type], argument: str) -> Any:
-    """Default of an argument of a class, looked for along its bases; ``MISSING`` where none is known."""
+def _parameter_of(cls: Optional[type], argument: str) -> Union[inspect.Parameter, bool]:
+    """Return an argument of a class, looked for along its bases; False: it has none, True: nobody can tell."""
     for base in getattr(cls, '__mro__', ()):
-        init = vars(base).get('__init__')
-        if init is None:
-            continue
-        try:
-            parameters = inspect.signature(init).parameters
-        except (TypeError, ValueError):
-            return MISSING
-        if argument in parameters:
-            return parameters[argument].default
-        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-            return MISSING
-    return MISSING
-
-
-@lru_cache(maxsize=None)
-def takes(cls: type, argument: str) -> bool:
-    """Whether a class takes an argument; also where its ``__init__`` cannot be read."""
-    for base in cls.__mro__:
         init = vars(base).get('__init__')
         if init is None or base is object:
             continue
@@ -177,15 +159,26 @@ def takes(cls: type, argument: str) -> bool:
         except (TypeError, ValueError):
             return True
         if argument in parameters:
-            return True
+            return parameters[argument]
         if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             return False
     return False
 
 
+def default_of(cls: Optional[type], argument: str) -> Any:
+    """Return the default of an argument of a class; ``MISSING`` where none is known."""
+    found = _parameter_of(cls, argument)
+    return MISSING if isinstance(found, bool) else found.default
+
+
+def takes(cls: type, argument: str) -> bool:
+    """Return True if a class takes an argument, or its ``__init__`` cannot be read."""
+    return bool(_parameter_of(cls, argument))
+
+
 @contextlib.contextmanager
-def _quiet() -> Any:
-    # Importing a framework warns about what has nothing to do with labels.
+def quiet() -> Iterator[None]:
+    """Hide warnings, logs and prints: frameworks, models and data sets make many that are not about labels."""
     level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.recognized import read_text
 from mmguard.errors import CannotRun
@@ -22,13 +22,9 @@ OF_COCO = (80, 90, 91)
 
 
 class DetrYaml(NamedTuple):
-    """A config with what it includes.
+    """A config with what it includes: outputs of the model, and split, annotation file and folder of the images.
 
-    Attributes:
-        num_classes (int, optional): Outputs of the model.
-        remaps (bool): ``remap_mscoco_category``: labels are places among COCO's own ids. True where it is not written,
-            as in the repositories.
-        files (list[tuple]): Split, annotation file, folder of the images.
+    ``remaps``: labels are places among COCO's own ids (``remap_mscoco_category``, on where it is not written).
     """
 
     num_classes: Optional[int]
@@ -72,21 +68,26 @@ def _fits(path: str, num_classes: int) -> bool:
     return listed <= set(COCO_IDS) and used <= set(COCO_IDS[:num_classes])
 
 
-def with_includes(path: str) -> Dict[str, Any]:
-    """The keys of a config and of what it includes.
+def with_includes(path: str, around: Sequence[str] = ()) -> Dict[str, Any]:
+    """Return the keys of a file over those of what it includes, as the repositories join them.
 
     Raises:
         CannotRun: It, or what it includes, cannot be read.
     """
-    return _with_included(path, [])
+    here = os.path.realpath(path)
+    if here in around or len(around) >= _DEEPEST:
+        raise CannotRun(f'{path} includes itself, or is included too deep')
+    data = _data(path)
+    names = data.pop('__include__', None) or []
+    joined: Dict[str, Any] = {}
+    for name in names if isinstance(names, list) else [names]:
+        beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
+        _join(joined, with_includes(beside, [*around, here]))
+    return _join(joined, data)
 
 
 def read_detr_yaml(path: str) -> DetrYaml:
-    """Reads a config and what it includes.
-
-    Raises:
-        CannotRun: It, or what it includes, cannot be read.
-    """
+    """Read a config and what it includes."""
     data = with_includes(path)
     number, remaps = data.get('num_classes'), data.get('remap_mscoco_category', True)
     files = []
@@ -99,20 +100,6 @@ def read_detr_yaml(path: str) -> DetrYaml:
             files.append((split, _found(dataset['ann_file'], path), _found(folder, path) if folder else ''))
     whole = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1_000_000
     return DetrYaml(number if whole else None, bool(remaps), files)
-
-
-def _with_included(path: str, around: List[str]) -> Dict[str, Any]:
-    """The keys of a file over those of what it includes, as the repositories join them."""
-    here = os.path.realpath(path)
-    if here in around or len(around) >= _DEEPEST:
-        raise CannotRun(f'{path} includes itself, or is included too deep')
-    data = _data(path)
-    names = data.pop('__include__', None) or []
-    joined: Dict[str, Any] = {}
-    for name in names if isinstance(names, list) else [names]:
-        beside = os.path.join(os.path.dirname(path), os.path.expanduser(str(name)))
-        _join(joined, _with_included(beside, [*around, here]))
-    return _join(joined, data)
 
 
 def _data(path: str) -> Dict[str, Any]:

@@ -62,7 +62,7 @@ def guard_pipelines(tree: Dict[str, Any], spaces: LabelSpaces) -> Report:
         if _name(pack) == _IMAGE_PACK:
             guards = _image_guards(tree, path, pack, spaces)
         else:
-            guards = _guards(steps, pack, spaces, for_instances, _evaluates(path), scope_at(tree, path))
+            guards = _guards(steps, pack, spaces, for_instances, _is_of(path, 'val', 'test'), scope_at(tree, path))
         if _name(pack) == _OBJECT_PACK:
             report.left.extend(_unguarded_points(path, pack, spaces))
             if not guards and not _packs_any(pack):
@@ -156,15 +156,11 @@ def _image_guards(tree: Dict[str, Any], path: Path, pack: Dict[str, Any], spaces
     if spaces.instances is None:
         return []
     guard = {'type': _type(pack, IMAGE_GUARD), 'num_classes': spaces.instances.num_classes}
-    return [{**guard, **of_classifier(tree, _trains(path))}]
+    return [{**guard, **of_classifier(tree, _is_of(path, 'train'))}]
 
 
-def _trains(path: Path) -> bool:
-    return any(str(key).startswith('train') for key in path)
-
-
-def _evaluates(path: Path) -> bool:
-    return any(str(key).startswith(('val', 'test')) for key in path)
+def _is_of(path: Path, *splits: str) -> bool:
+    return any(str(key).startswith(splits) for key in path)
 
 
 def _packs(pack: Dict[str, Any], kind: str) -> bool:

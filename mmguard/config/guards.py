@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import re
+from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.config.changes import Changes
-from mmguard.config.classes import SCOPES, full_name
+from mmguard.config.classes import SCOPES, full_name, registry_of
 from mmguard.config.label_spaces import GUARDS, from_config
 from mmguard.config.parts import Part, hooks, losses, metrics, pipelines, transforms
 from mmguard.config.read import ReadConfig
+from mmguard.config.tree import by_name
 from mmguard.labels.spaces import Space
 
 TRANSFORMS = ('GuardSegLabels', 'GuardInstanceLabels', 'GuardClsLabels')
@@ -30,13 +32,7 @@ def guards_in(pipeline: List[Part]) -> List[Part]:
 
 
 class Unguarded(NamedTuple):
-    """What a model is judged by without the guard that its training has.
-
-    Attributes:
-        metric (Part): What judges it.
-        pipeline (list[Part]): What loads the labels for that.
-        guard (str): What is missing there.
-    """
+    """A metric that judges a model, and the pipeline of its labels, which lacks the guard of the training."""
 
     metric: Part
     pipeline: List[Part]
@@ -122,10 +118,6 @@ def imports_of(config: ReadConfig) -> List[str]:
 def guarded_loss(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
     """Return GuardedX for a stock loss X; any other loss inside of ``GuardedLoss``.
 
-    Args:
-        loss (dict): Its config; the type is a text.
-        framework (str): The framework that has it.
-
     Example:
         >>> guarded_loss({'type': 'FocalLoss', 'use_sigmoid': True}, 'mmdet')
         {'type': 'GuardedFocalLoss', 'use_sigmoid': True}
@@ -158,3 +150,51 @@ def guarded_type(kind: str, name: str, framework: str) -> str:
     if '.' in rest:  # the full path of a class: a new-style config that was dumped
         return f'mmguard.losses.{framework}.{name}'
     return f'{package}.{name}' if dot else name
+
+
+#: A name with Guard in it, or with its letters in another order (not Grad).
+_GUARD = re.compile(r'G(?!rad)[uar]{2,4}d(ed)?')
+
+
+def own_lines(config: ReadConfig) -> List[Part]:
+    """Return mmguard's transforms, losses and hooks in a config, and unknown types that are spelt like one.
+
+    The list is empty without mmengine, which knows the types.
+    """
+    if find_spec('mmengine') is None:
+        return []
+    likely = [part for part in (*transforms(config), *losses(config), *hooks(config)) if _GUARD.search(part.name)]
+    if likely:
+        importlib.import_module('mmguard').register()
+    return [
+        part for part in likely if (_is_own(part.cls) if part.cls else part.name.startswith('Guard') or meant(part))
+    ]
+
+
+def _is_own(cls: type) -> bool:
+    return cls.__module__.partition('.')[0] == 'mmguard'
+
+
+def meant(part: Part) -> str:
+    """Return the name of mmguard's that a name is most like; empty if none is."""
+    known = {'TRANSFORMS': TRANSFORMS, 'HOOKS': HOOKS}.get(part.registry)
+    if known:
+        return next(iter(get_close_matches(part.name, known, 1, 0.7)), '')
+    stems = {_GUARD.sub('', name): name for name in named_losses(part.scope or 'mmseg')}  # Guarded says nothing
+    return next((stems[stem] for stem in get_close_matches(_GUARD.sub('', part.name), stems, 1, 0.82)), '')
+
+
+def build_error(part: Part) -> str:
+    """Build a line of mmguard by itself, as the run does; return what that raises, empty if it can be built."""
+    config, head = by_name(part.config), part.owner if part.registry == 'MODELS' else None
+    if head is not None and (head.cls is None or head.cls.__module__.partition('.')[0] not in SCOPES):
+        return ''  # a head of the user's may change the arguments before
+    if head is not None and head.is_a('DETRHead'):  # it makes one list of weights of these
+        config = {key: value for key, value in config.items() if key not in ('class_weight', 'bg_cls_weight')}
+    registry = registry_of(part.scope or 'mmengine', part.registry) or registry_of('mmengine', part.registry)
+    try:
+        registry.build(config)
+    except Exception as error:  # a loss of the user's inside may raise anything
+        text = ' '.join(str(error).split()).partition(' Please check')[0]  # mmengine's help, with a link
+        return text.strip("'.") or type(error).__name__
+    return ''

@@ -13,14 +13,7 @@ STUFF_MAPS = ('FusedSemanticHead', 'SCNetSemanticHead')
 
 
 class Count(NamedTuple):
-    """A number of classes that a config states.
-
-    Attributes:
-        path (str): Where it stands.
-        value (int): The number.
-        kind (str): ``'all'``, ``'things'`` or ``'stuff'``.
-        head (Part): The head.
-    """
+    """A number of classes (``'all'``, ``'things'`` or ``'stuff'``) that a config states for a head, and where."""
 
     path: str
     value: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, Mapping, NamedTuple, Optional
 
 from mmguard.config.parts import Part, heads, losses, metrics, preprocessors, stock_loss, transforms
 from mmguard.config.read import ReadConfig
@@ -13,7 +13,10 @@ METRICS = {'IoUMetric': 'ignore_index', 'CityscapesMetric': 'ignore_index'}
 FILLS = {'RandomRotate': 'seg_pad_val', 'RandomMosaic': 'seg_pad_val', 'RandomCutOut': 'seg_fill_in'}
 READS = {'RandomCrop': 'ignore_index', 'GuardSegLabels': 'ignore_index'}
 #: The same in mmdet, where a semantic head stands beside the others; who fills where an image was moved.
-DET_FILLS = ('Rotate', 'ShearX', 'ShearY', 'TranslateX', 'TranslateY', 'GeomTransform', 'Expand')
+DET_FILLS = dict.fromkeys(
+    ('Rotate', 'ShearX', 'ShearY', 'TranslateX', 'TranslateY', 'GeomTransform', 'Expand'), 'seg_ignore_label'
+)
+DET_READS = {'GuardSegLabels': 'ignore_index'}
 DET_HEAD = 'semantic_head'
 #: What mmdet's LoadPanopticAnnotations writes where no segment is.
 DET_VOID = 255
@@ -52,13 +55,7 @@ def ignored_labels(config: ReadConfig) -> List[Ignored]:
             _add(found, loss, LOSSES[loss.name], 'loss')
     for preprocessor in preprocessors(config):
         _add(found, preprocessor, 'seg_pad_val', 'fill')
-    for transform in transforms(config):
-        if transform.name in FILLS:
-            _add(found, transform, FILLS[transform.name], 'fill')
-        elif transform.name in READS:
-            _add(found, transform, READS[transform.name], 'reads')
-        elif transform.name == 'Pad' and isinstance(transform.config.get('pad_val'), dict):
-            _note(found, transform, 'pad_val.seg', transform.config['pad_val'].get('seg', 255), 'fill', True)
+    _add_transforms(found, config, FILLS, READS)
     for metric in metrics(config):
         if metric.name in METRICS:
             _add(found, metric, METRICS[metric.name], 'metric')
@@ -86,16 +83,22 @@ def _of_detector(config: ReadConfig) -> List[Ignored]:
                 key = f'batch_augments[{number - 1}].seg_pad_value' if number else 'seg_pad_value'
                 written = 'seg_pad_value' in pad
                 _note(found, preprocessor, key, pad.get('seg_pad_value', DET_VOID), 'fill', written)
-    for transform in transforms(config):
-        if transform.name in DET_FILLS:
-            _add(found, transform, 'seg_ignore_label', 'fill')
-        elif transform.name == 'LoadPanopticAnnotations':
-            found.append(Ignored(transform.path, DET_VOID, 'fill', False, transform))
-        elif transform.name == 'GuardSegLabels':
-            _add(found, transform, 'ignore_index', 'reads')
-        elif transform.name == 'Pad' and isinstance(transform.config.get('pad_val'), dict):
-            _note(found, transform, 'pad_val.seg', transform.config['pad_val'].get('seg', DET_VOID), 'fill', True)
+    _add_transforms(found, config, DET_FILLS, DET_READS)
     return found
+
+
+def _add_transforms(
+    found: List[Ignored], config: ReadConfig, fills: Mapping[str, str], reads: Mapping[str, str]
+) -> None:
+    for transform in transforms(config):
+        if transform.name in fills:
+            _add(found, transform, fills[transform.name], 'fill')
+        elif transform.name in reads:
+            _add(found, transform, reads[transform.name], 'reads')
+        elif transform.name == 'LoadPanopticAnnotations' and config.framework == 'mmdet':
+            found.append(Ignored(transform.path, DET_VOID, 'fill', False, transform))
+        elif transform.name == 'Pad' and isinstance(transform.config.get('pad_val'), dict):
+            _note(found, transform, 'pad_val.seg', transform.config['pad_val'].get('seg', 255), 'fill', True)
 
 
 def _add_semantic_head(found: List[Ignored], head: Part) -> None:

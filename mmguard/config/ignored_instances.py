@@ -41,11 +41,7 @@ def heeds_nothing(tree: Dict[str, Any]) -> bool:
 
 
 def heed_ignored(tree: Dict[str, Any]) -> List[str]:
-    """Have every assigner leave out ignored regions, in place, where none does and crowds are taken out before.
-
-    Returns:
-        list[str]: What was changed, in words.
-    """
+    """Have every assigner leave out ignored regions, in place, where none does and crowds are taken out before."""
     without_crowds = any(node.get('keep_ignored') is False for _, node in walk(tree))
     changed = []
     for path, node in assigners_of(tree) if without_crowds and heeds_nothing(tree) else ():
@@ -76,9 +72,7 @@ def _is_set(threshold: Any) -> bool:
 def of_classifier(tree: Dict[str, Any], is_train: bool) -> Dict[str, Any]:
     """Return the arguments of ``GuardClsLabels`` that depend on the model: several labels per image, labels as scores.
 
-    Args:
-        tree (dict): The config.
-        is_train (bool): Whether it is for a training; metrics of several labels take no scores without a label.
+    Outside of a training several labels stay labels: their metrics take no scores without one.
     """
     model = tree.get('model', {})
     head = model.get('head')

@@ -11,15 +11,14 @@ import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator
 
 from mmguard.compat.stack import config_file, folder_of
-from mmguard.config.bases import check_bases
 from mmguard.config.classes import SCOPES
-from mmguard.config.recognized import DATA_ENDINGS, NotAConfig
+from mmguard.config.recognized import DATA_ENDINGS, NotAConfig, check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.plain_data import NotPlain, parse_data
 from mmguard.files.regular import check_regular
 from mmguard.text.failures import ended_by, line_of, words_of
-from mmguard.text.short import short
 from mmguard.text.visible import visible_name
+from mmguard.text.words import short
 
 if TYPE_CHECKING:
     from mmengine.config import Config
@@ -87,11 +86,7 @@ def is_data(file: str) -> bool:
 
 
 def check_may_build(file: str, run_code: bool) -> None:
-    """Refuse to build what a config in YAML or JSON names: that is to run it.
-
-    Raises:
-        CannotRun: It is one, and the user did not say ``--run-code``.
-    """
+    """Raise :class:`CannotRun` where a config is YAML or JSON, and the user did not say ``--run-code``."""
     if is_data(file) and not run_code:
         raise CannotRun(
             f'{file} is YAML or JSON, which is read as data: to build what it names is to run code, and nothing was '
@@ -137,11 +132,7 @@ def _plain_data() -> Iterator[None]:
 
 
 def _check_names(node: Any, path: str) -> None:
-    """Refuse types and scopes that lead to other code: looking a type up imports the module that holds it.
-
-    Raises:
-        CannotRun: There is one.
-    """
+    """Refuse types and scopes that lead to other code: looking a type up imports the module that holds it."""
     if isinstance(node, dict):
         for key, value in node.items():
             where = f'{path}{key}'
@@ -178,9 +169,6 @@ def import_scope(config: Any) -> None:
     """Imports the package of a config's ``default_scope``, where it is installed.
 
     mmengine goes on without one that raises an ImportError, and then knows none of its types.
-
-    Raises:
-        Exception: Whatever its import raises.
     """
     scope = config.get('default_scope')
     if isinstance(scope, str) and scope.isidentifier() and folder_of(scope) is not None:

@@ -36,7 +36,10 @@ def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any
         return dict(type='ConcatDataset', datasets=[_set_of(one, scope, split, notes) for one in old])
     inner = next((key for key in ('dataset', 'datasets') if isinstance(old.get(key), (dict, list, tuple))), None)
     if inner is not None:
-        return {**old, inner: _inside(old[inner], inner, scope, split, notes)}
+        value = old[inner]
+        parts = value if inner == 'datasets' and _is_list(value) else [value]
+        sets = [_set_of(one, scope, split, notes) for one in parts]
+        return {**old, inner: sets if parts is value else sets[0]}
     several = [key for key in ('ann_file', 'img_prefix', 'img_dir', 'ann_dir', 'split') if _is_list(old.get(key))]
     if several:
         count = max(len(old[key]) for key in several)
@@ -46,12 +49,6 @@ def _set_of(old: Any, scope: str, split: str, notes: List[str]) -> Dict[str, Any
         return _set_of(parts, scope, split, notes)
     leaf = dict(old, type=_type_of(old, scope, notes))
     return _of_maps(leaf) if scope == 'mmseg' else _of_boxes(leaf, split)
-
-
-def _inside(value: Any, key: str, scope: str, split: str, notes: List[str]) -> Any:
-    if key == 'datasets' and _is_list(value):
-        return [_set_of(one, scope, split, notes) for one in value]
-    return _set_of(value, scope, split, notes)
 
 
 def _is_list(value: Any) -> bool:

@@ -13,7 +13,7 @@ from mmguard.config.load import is_data, load_config
 from mmguard.config.types import Misplaced, with_right_types
 from mmguard.errors import CannotRun
 from mmguard.text.failures import ended_by
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 if TYPE_CHECKING:  # `mmguard explain` prints the rules without mmengine, too
     from mmengine.config import Config
@@ -91,14 +91,10 @@ class ReadConfig:
 
 
 def read_config(file: str, run_code: bool = False) -> ReadConfig:
-    """Reads a config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
+    """Read a config file, of the text or of the pure-Python style, or one that ships (``'mmseg::pidnet/....py'``).
 
-    Its ``custom_imports`` are honoured, those of the working directory included, as ``python tools/train.py`` in a
-    project does. One that fails becomes a note: the rest of the config can still be checked.
-
-    Args:
-        file (str): It.
-        run_code (bool): Whether those of a config in YAML or JSON are, too, see :func:`load_config`.
+    Its ``custom_imports`` are honoured as ``python tools/train.py`` in a project does; of YAML and JSON only with
+    ``run_code``. One that fails becomes a note: the rest of the config can still be checked.
 
     Raises:
         CannotRun: It cannot be read, and why.
@@ -135,6 +131,3 @@ def _import_custom(custom: Any) -> List[str]:
         except Exception as error:  # a module of the user's may raise anything
             notes.append(f'custom_imports: {name} does not import ({error}); its classes were not looked at')
     return notes
-
-
-__all__ = ['SCOPES', 'ReadConfig', 'from_mmengine', 'read_config']

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, Tuple, Union
 
 from mmguard.config.classes import MISSING, class_of, default_of, full_name
 
@@ -40,13 +40,19 @@ def is_text(type_: Any) -> bool:
     return isinstance(type_, str)
 
 
-def by_name(node: Any) -> Any:
-    """A tree whose classes are named in full, which mmengine's registries understand."""
+def map_leaves(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of a tree in which all but dicts, lists and tuples is changed."""
     if isinstance(node, dict):
-        return {key: by_name(value) for key, value in node.items()}
+        return {key: map_leaves(value, change) for key, value in node.items()}
     if isinstance(node, (list, tuple)):
-        return [by_name(value) for value in node] if isinstance(node, list) else tuple(map(by_name, node))
-    return full_name(node) or node
+        values = [map_leaves(value, change) for value in node]
+        return values if isinstance(node, list) else tuple(values)
+    return change(node)
+
+
+def by_name(tree: Any) -> Any:
+    """Return a tree whose classes are named in full, which mmengine's registries understand."""
+    return map_leaves(tree, lambda leaf: full_name(leaf) or leaf)
 
 
 def scope_at(tree: Dict[str, Any], path: Path) -> str:

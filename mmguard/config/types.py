@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tu
 
 from mmguard.config.classes import is_lazy, name_of
 from mmguard.errors import CannotRun
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 #: Deeper trees are no configs, and would end in a RecursionError.
 _DEEPEST = 100
@@ -137,12 +137,9 @@ _BUILT = ('model', 'tta_model', 'data_preprocessor', 'custom_hooks', 'default_ho
 
 
 def with_right_types(tree: Dict[str, Any]) -> Tuple[Dict[str, Any], List[Misplaced]]:
-    """A copy of a config without what stands where something else is taken, and what was left out.
+    """Return a copy of a config without what stands where something else is taken, and what was left out.
 
     Numbers of NumPy become Python's, arrays and tensors lists. The positions in lists stay.
-
-    Args:
-        tree (dict): A config as plain dicts and lists, with classes or their names. Not written to.
 
     Raises:
         CannotRun: It is nested deeper than any config.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mmguard.functional.checks import shape_of
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 Target = Mapping[str, Any]
 

@@ -1,4 +1,1 @@
-"""Files that are written whole, JSON of stated types, and pickles that call nothing.
-
-Imports nothing of mmguard but :mod:`mmguard.errors`; no torch.
-"""
+"""Files that are written whole, JSON of stated types, and pickles that call nothing."""

@@ -39,9 +39,6 @@ class OutsideError(ValueError):
 def check_name(name: str) -> None:
     """Refuse what is not a path of this machine.
 
-    Args:
-        name (str): A path, relative or absolute.
-
     Raises:
         OutsideError: It has a control character, or begins with a host, or with a drive that this system lacks.
     """

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
+import pickletools
 from itertools import chain
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
@@ -19,11 +22,7 @@ class NotPlain(Exception):
 
 
 def parse_data(text: str, ending: str) -> Any:
-    """Return what a YAML or JSON text holds. Nothing in it is run.
-
-    Args:
-        text (str): The text.
-        ending (str): ``'.json'``; anything else is YAML.
+    """Return what a text holds: JSON where the ending is ``'.json'``, else YAML. Nothing in it is run.
 
     Raises:
         NotPlain: It holds more than plain data, refers to its parts so often that they are too many, or is nested too
@@ -57,11 +56,7 @@ def parse_data(text: str, ending: str) -> Any:
 
 
 def is_nested(value: Any, levels: int) -> bool:
-    """Return True if lists and tables are nested more than so many levels deep.
-
-    Args:
-        value: What holds no part twice, as JSON.
-        levels (int): So many are allowed.
+    """Return True if lists and tables, none of which is in the value twice, are nested more than so many levels deep.
 
     Example:
         >>> is_nested([[1]], 2), is_nested([[[1]]], 2)
@@ -78,10 +73,8 @@ _HOLDERS = (dict, list, tuple, set, frozenset)
 
 
 def _check_events(events: Iterable[Any]) -> None:
-    """Check a YAML text before its parts are put together: merge keys copy what an alias names.
-
-    Raises:
-        NotPlain: It spreads to too many values, or is nested too deeply.
+    """Refuse a YAML text that spreads to too many values or is nested too deeply, before merge keys copy what aliases
+    name.
     """
     import yaml
 
@@ -117,3 +110,75 @@ def _check_events(events: Iterable[Any]) -> None:
             raise NotPlain(f'YAML whose aliases (*name) spread it to more than {LARGEST:,} values')
         if len(around) + levels > DEEPEST:
             raise NotPlain(f'YAML that is {_TOO_DEEP}')
+
+
+#: Keeps an object under a number: one beyond all reason makes the unpickler take a table of that size.
+_PUTS = ('PUT', 'BINPUT', 'LONG_BINPUT')
+#: Takes an object again: parts that share parts are more values than a file has bytes.
+_GETS = ('GET', 'BINGET', 'LONG_BINGET', 'DUP')
+
+
+class RefusedName(pickle.UnpicklingError):
+    """A pickle names a class or a function that is not to be called."""
+
+
+class _PlainData(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        raise RefusedName(f'it names {module}.{name}, which is no plain data')
+
+
+def load_plain_pickle(content: bytes) -> Any:
+    """Load lists, dicts, tuples, texts and numbers, none of which is referred to twice.
+
+    Raises:
+        RefusedName: It names anything else (a class, a function, a numpy array).
+        pickle.UnpicklingError: It is damaged, or refers to its parts.
+        Exception: Whatever else a damaged pickle raises.
+
+    Example:
+        >>> load_plain_pickle(pickle.dumps([1.0, 2.5]))
+        [1.0, 2.5]
+    """
+    try:
+        for operation, argument, _ in pickletools.genops(content):
+            if operation.name in ('GLOBAL', 'INST', 'STACK_GLOBAL'):
+                break  # refused by its name below
+            if operation.name in _GETS:
+                raise pickle.UnpicklingError('it is a pickle whose parts refer to each other')
+            if operation.name in _PUTS and int(argument or 0) > len(content):
+                raise pickle.UnpicklingError(f'it is damaged: {argument:,} objects in {len(content):,} bytes')
+    except ValueError as error:
+        raise pickle.UnpicklingError(f'it is damaged: {error}') from error
+    data = _PlainData(io.BytesIO(content)).load()
+    if is_nested(data, DEEPEST):
+        raise pickle.UnpicklingError(f'it is a pickle that is nested more than {DEEPEST} levels deep')
+    return data
+
+
+#: More bytes are no file of class weights.
+LARGEST_WEIGHTS = 1 << 22
+
+
+def parse_weights(content: bytes, ending: str) -> Any:
+    """Return what a file of class weights, of at most :data:`LARGEST_WEIGHTS` bytes, holds by its ending. No code is
+    run.
+
+    Raises:
+        ValueError: It is damaged or too large, or a .npy holds something else than a list of numbers.
+        Exception: Whatever else a damaged file raises.
+    """
+    if len(content) > LARGEST_WEIGHTS:
+        raise ValueError(f'it is larger than {LARGEST_WEIGHTS >> 20} MiB')
+    if ending == '.npy':
+        import numpy as np
+
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+        if getattr(array, 'ndim', 0) != 1 or not 0 < len(array) <= len(content):  # numbers of no bytes are many
+            raise ValueError(f'it holds no list: an array of shape {getattr(array, "shape", "unknown")}')
+        return array.tolist()
+    try:
+        if ending in ('.pkl', '.pickle'):
+            return load_plain_pickle(content)
+        return parse_data(content.decode(), '.json' if ending == '.json' else '.yaml')
+    except NotPlain as error:
+        raise ValueError(f'it is {error}') from error

@@ -12,11 +12,7 @@ _FLAGS = os.O_RDONLY | getattr(os, 'O_NONBLOCK', 0) | getattr(os, 'O_BINARY', 0)
 
 
 def check_regular(path: Union[str, os.PathLike[str]]) -> None:
-    """Check that a path leads to a regular file, for a library that opens it by its name.
-
-    Raises:
-        OSError, ValueError: As :func:`open_regular`.
-    """
+    """Raise as :func:`open_regular` does, for a library that opens a file by its name."""
     _check(os.stat(path).st_mode)
 
 

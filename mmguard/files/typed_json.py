@@ -63,7 +63,7 @@ def decoded(kind: Type[T], value: Any) -> T:
 @lru_cache(maxsize=None)
 def _decoder(kind: Any) -> Decode:
     if kind is Any:
-        return _as_it_is
+        return lambda value: value
     if kind in _SCALARS:
         return _SCALARS[kind]
     if is_dataclass(kind):
@@ -111,10 +111,6 @@ def _within(name: str, decode: Decode, value: Any) -> Any:
         return decode(value)
     except ValueError as error:
         raise ValueError(f'{name:.100}: {error}') from None
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _integer(most: int, value: Any) -> int:

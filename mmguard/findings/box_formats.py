@@ -1,4 +1,4 @@
-"""Boxes as another format writes them: what the whole set says, before single boxes are dropped or clamped."""
+"""Boxes as another format writes them: judged by the whole set, before single boxes are dropped or clamped."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ MANY, ENOUGH = 0.2, 10
 
 #: Formats of boxes as x, y, width, height.
 JSON = ('coco', 'lvis')
-#: Formats that no edit converts -> what to look at.
-_LOOK_AT = {
-    'rows': 'Are all boxes y1, x1, y2, x2, as TensorFlow writes them? Then `x, y, w, h = x1, y1, x2 - x1, y2 - y1`.',
-    'centres': 'Do the first two numbers of all boxes give the centre? Then `x, y = x - w / 2, y - h / 2`.',
-    'sizes': 'Do xmax and ymax hold width and height? VOC stores two corners: `xmax, ymax = xmin + w, ymin + h`.',
-    'swapped': 'Are width and height of the images swapped in the annotations?',
-    'turned': 'Were boxes with a negative width or height drawn from another corner? Then sort their two corners.',
+#: Formats that no edit converts, as the evidence names them.
+_OTHER_FORMATS = {
+    'rows': 'nearly all boxes fit their images when read as y1, x1, y2, x2 (TensorFlow)',
+    'centres': 'nearly all boxes fit their images when read as centre, width, height',
+    'sizes': 'nearly all boxes fit their images when xmax and ymax are read as width and height',
+    'swapped': 'nearly all boxes fit their images when width and height of the images are swapped',
+    'turned': 'some boxes have a negative width or height',
 }
 
 
 def fitting(found: AnnotationFacts) -> List[str]:
-    """The ways to read the boxes by which nearly all lie inside their images, and more than as they are read now."""
+    """List the ways to read the boxes by which nearly all are inside their images, and more than now."""
     # On square images both orders fit, and x comes first nearly everywhere.
     square = found.inside_as.get('rows', 0) <= found.inside_as.get('corners', 0)
     return [
@@ -46,14 +46,13 @@ def are_many(boxes: int, found: AnnotationFacts) -> bool:
 
 
 def describe_format(found: AnnotationFacts) -> str:
-    """Return what to look at where the boxes seem to be written in a format that no edit converts, else nothing."""
+    """Return which format the boxes seem to have, where no edit converts it; else nothing."""
     ways = [*fitting(found), *(['turned'] if found.turned_boxes else [])]
-    asked = [_LOOK_AT[way] for way in ways if way in _LOOK_AT]
-    return f'Draw one image with its boxes before you change any. {" ".join(asked)}' if asked else ''
+    return '; '.join(_OTHER_FORMATS[way] for way in ways if way in _OTHER_FORMATS)
 
 
 def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Edit]:
-    """What may be done about boxes: another format where all of them fit it; only else what changes single ones.
+    """Yield edits of boxes: another format where all of them fit it; else edits of single boxes.
 
     Args:
         boxes (int): How many are wrong.
@@ -69,5 +68,5 @@ def corrections(rule: Rule, facts: Facts, boxes: int, title: str) -> Iterator[Ed
     if not are_many(boxes, found):
         yield from rewrite(rule, facts, title, SAFE)
     elif boxes == found.all_zero and found.format in JSON:
-        question = 'Do the boxes 0, 0, 0, 0 stand for nothing that is in the image?'
+        question = 'Do the boxes 0, 0, 0, 0 mean that nothing is in the image?'
         yield from rewrite(rule, facts, title, ASKS, question)

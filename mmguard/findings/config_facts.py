@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, Union
 
 from mmguard.compat.stack import ignored_labels_weigh
-from mmguard.config.class_weights import class_weights
 from mmguard.config.head_classes import counts
 from mmguard.config.ignored import ignored_labels
-from mmguard.config.one_channel import one_channel_softmax
+from mmguard.config.losses import class_weights, one_channel_softmax
 from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, classes_path, datasets, heads, losses, transforms
 from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.findings.facts import ConfigFacts

@@ -56,15 +56,13 @@ def _with_edits(finding: Finding, rule: Rule, splits: Sequence[Split], rules: Se
     if facts.labels is not None and facts.reread is None:
         return finding  # nobody can look again
     candidates = [guard_evaluation(facts, edit) for edit in rule.edits(finding, facts)]
-    if not candidates and not rule.only_edits:
-        return finding
     edits: List[Edit] = []
     for edit in candidates:
         # About labels: of those that mean the same (in all splits, in this alone) the first.
         same = not finding.places and any(edit.question == known.question for known in edits)
         if not same and holds(edit, finding, splits, rules):
             edits.append(edit)
-    return replace(finding, edits=tuple(edits), advice=finding.advice if edits else rule.otherwise or finding.advice)
+    return replace(finding, edits=tuple(edits))
 
 
 def verify_edits(
@@ -96,9 +94,6 @@ def _with_verdicts(finding: Finding, config: ReadConfig, verifier: Optional[Veri
             verdict = verifier(config, changed(config, edit.config))
             if verdict.state != 'broken':
                 kept.append(replace(edit, verified=verdict.state == 'verified', doubt=verdict.reason))
-    if finding.edits and not kept:
-        rule = next((rule for rule in RULES if rule.code == finding.code), None)
-        return replace(finding, edits=(), advice=(rule and rule.otherwise) or finding.advice)
     return replace(finding, edits=tuple(kept))
 
 

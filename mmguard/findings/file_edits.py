@@ -1,4 +1,4 @@
-"""Edits of label files: commands of `mmguard fix`, which the trial runs on copies."""
+"""Edits of label files: commands of `mmguard fix`, which are tried on copies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mmguard.findings.views import annotations_of
 def rewrite(
     rule: Rule, facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """`mmguard fix` of the annotation files in which a rule finds something, in all splits; none where there is none.
+    """Yield `mmguard fix` of the annotation files in which a rule finds something, in all splits.
 
     Args:
         title (str): What it does: 'Leave these boxes out.'
@@ -27,7 +27,7 @@ def rewrite(
 def rewrite_files(
     facts: Facts, files: Sequence[str], title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
-    """`mmguard fix` of some annotation files."""
+    """Yield `mmguard fix` of some annotation files."""
     if not files:
         return
     written = tuple((name, frozen(value)) for name, value in options.items())
@@ -41,7 +41,7 @@ def rewrite_files(
 
 
 def sources(rule: Rule, facts: Facts) -> List[str]:
-    """The annotation files in which a rule finds something, in all splits."""
+    """Return the annotation files in which a rule finds something, in all splits."""
     found = [
         split for split in (facts, *facts.others) if split.labels is not None and any(True for _ in rule.find(split))
     ]
@@ -49,7 +49,7 @@ def sources(rule: Rule, facts: Facts) -> List[str]:
 
 
 def command(path: str, out: str, options: Mapping[str, Any]) -> str:
-    """A command of `mmguard fix`.
+    """Return a command of `mmguard fix`.
 
     Example:
         >>> command('my set/train.json', 'fixed', {'label_map': {1: 0, 2: 1}, 'no_crowds': True})
@@ -58,7 +58,7 @@ def command(path: str, out: str, options: Mapping[str, Any]) -> str:
     words = ['mmguard', 'fix', path, '--out', out]
     for name, value in options.items():
         flag, text = f'--{name.replace("_", "-")}', _as_word(value)
-        # What begins like an option must stand in one word with its own.
+        # A value that begins like an option must be in one word with its own.
         words += [flag] if value is True else [f'{flag}={text}'] if text.startswith('-') else [flag, text]
     return ' '.join(map(shlex.quote, words))
 
@@ -71,7 +71,7 @@ def _as_word(value: Any) -> str:
 
 
 def frozen(value: Any) -> Any:
-    """A value of an option as an edit, which cannot change, holds it."""
+    """Return a value of an option as an immutable edit holds it."""
     if isinstance(value, Mapping):
         return tuple(value.items())
     return tuple(value) if isinstance(value, list) else value

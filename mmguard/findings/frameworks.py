@@ -35,7 +35,7 @@ def in_pytorch(facts: LabelFacts) -> List[Finding]:
     found = []
     for finding in diagnose(facts, rules=list(map(type, rules.values()))):
         rule = rules[finding.code]
-        words = {**common_words(facts), **(rule.words(facts) if isinstance(rule, DataRule) else {})}
+        words = {**common_words(facts), **(rule.describe(facts) if isinstance(rule, DataRule) else {})}
         found.append(replace(finding, advice=rule.pytorch.format(**words)))
     return found
 

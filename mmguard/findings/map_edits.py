@@ -1,4 +1,4 @@
-"""The edits of label maps: tables that all splits share, and files that are written anew."""
+"""Edits of label maps: tables that all splits share, and files to rewrite."""
 
 from __future__ import annotations
 
@@ -29,51 +29,51 @@ _IN_COMMANDS = {'label_map': 64, 'colours': 24}
 
 
 def splits_of(facts: Facts) -> List[LabelFacts]:
-    """The labels of all splits that were read, this one first."""
+    """Return the labels of all splits that were read, this one first."""
     return [split.labels for split in (facts, *facts.others) if split.labels is not None]
 
 
-def stored_in_all(facts: Facts) -> Set[int]:
-    """The values that the files of all splits hold."""
+def list_stored_values(facts: Facts) -> Set[int]:
+    """Return the values that the files of all splits hold."""
     return {value for labels in splits_of(facts) for value in stored(labels)}
 
 
-def renumbered(
+def renumber(
     facts: Facts,
     table: Mapping[int, int],
     applicability: str = ASKS,
     question: str = '',
     unlabelled: Sequence[int] = (),
 ) -> Iterator[Edit]:
-    """A label map in all splits that were read; where that is wrong for another one, in this alone.
+    """Yield an edit with a label map in all splits that were read, then one in this split only.
 
     Args:
         table (dict[int, int]): Value -> label.
-        unlabelled (list[int]): Labels of now that stand for nothing, if the answer is yes.
+        unlabelled (list[int]): Present labels that mean no class, if the answer is yes.
     """
     if facts.config is not None and facts.config.is_old:  # mmcv 1.x knows no guard
-        yield from converted_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
+        yield from convert_files(facts, 'Rewrite the files.', applicability, question, label_map=dict(table))
         return
     outside = facts
-    if len(set(table.values())) > 1 and _ignored_class(facts) in table.values():
+    if len(set(table.values())) > 1 and _find_ignored_class(facts) in table.values():
         outside = _ignoring_void(facts)
     for splits in _ways(facts):
         edit = map_labels(outside, table, applicability, question, splits, unlabelled)
-        label_map = _of_files(outside, dict(dict(edit.options)['label_map']))
+        label_map = _map_of_files(outside, dict(dict(edit.options)['label_map']))
         edit = replace(edit, notes=_elsewhere(outside, label_map))
         yield edit if outside is facts else _ignoring(facts, edit)
 
 
-def shifted(
+def shift_down(
     facts: Facts, applicability: str = ASKS, question: str = '', unlabelled: Sequence[int] = ()
 ) -> Iterator[Edit]:
-    """``reduce_zero_label=True``, as :func:`renumbered`."""
+    """Yield edits with ``reduce_zero_label=True``, as :func:`renumber` does."""
     for splits in _ways(facts):
         edit = reduce_zero_label(facts, True, applicability, question, splits, unlabelled)
         if facts.config is None:
-            table = {value: value - 1 for value in stored_in_all(facts) if 0 < value < 255}
+            table = {value: value - 1 for value in list_stored_values(facts) if 0 < value < 255}
             edit = replace(edit, notes=_elsewhere(_ignoring_void(facts), {0: VOID, **table}))
-        yield edit if _ignored_class(facts) is None else _ignoring(facts, edit)
+        yield edit if _find_ignored_class(facts) is None else _ignoring(facts, edit)
 
 
 def _ignoring(facts: Facts, edit: Edit) -> Edit:
@@ -81,16 +81,16 @@ def _ignoring(facts: Facts, edit: Edit) -> Edit:
     return both(edit, set_ignore_index(facts, VOID), f'{edit.title} Ignore {VOID}.')
 
 
-def _of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
-    """The same for files as they lie on disk: a map applies after the shift that the options of the scan say."""
+def _map_of_files(facts: Facts, label_map: Mapping[int, int]) -> Dict[int, int]:
+    """Return the label map of the files on disk: the given one applies after the shift in the options of the scan."""
     if not facts.options.get('reduce_zero_label'):
         return dict(label_map)
-    shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in stored_in_all(facts)}
+    shifted_ids = {value: VOID if value in (0, VOID) else value - 1 for value in list_stored_values(facts)}
     return {value: label_map.get(label, label) for value, label in sorted(shifted_ids.items())}
 
 
-def _ignored_class(facts: Facts) -> Optional[int]:
-    """The ignored label, where it is one of the classes: numbered anew another class would lose its labels."""
+def _find_ignored_class(facts: Facts) -> Optional[int]:
+    """Return the ignored label if it is one of the classes: renumbered, another class would lose its labels."""
     ignored = None if facts.labels is None else facts.labels.ignore_index
     return ignored if ignored is not None and facts.labels and 0 <= ignored < facts.labels.num_classes else None
 
@@ -100,7 +100,7 @@ def _ignoring_void(facts: Facts) -> Facts:
 
 
 def _ways(facts: Facts) -> List[Tuple[str, ...]]:
-    """In which splits to write: in those that were read, then in this one alone."""
+    """Return the splits to write in: those that were read, then only this one."""
     named = [tuple(labels.split.split(', ')) for labels in splits_of(facts)]
     if facts.config is None or ('',) in named:
         return [()]
@@ -129,7 +129,7 @@ def _elsewhere(facts: Facts, table: Mapping[int, int]) -> Tuple[str, ...]:
 def more_classes(
     facts: Facts, number: int, question: str, applicability: str = ASKS, first: Sequence[str] = ()
 ) -> Edit:
-    """``num_classes`` in every head, and as many names: ``first``, those that there are, others to be chosen."""
+    """Return an edit of ``num_classes`` in every head, and of as many names: ``first``, the known, others to choose."""
     edit = set_num_classes(facts, number, applicability, question)
     names = [] if facts.labels is None else facts.labels.class_names
     if facts.config is None or not names or len(names) >= number:
@@ -139,7 +139,7 @@ def more_classes(
     return both(edit, listed, f'Count {number} classes in every head and guard, and list their names.')
 
 
-def converted_files(
+def convert_files(
     facts: Facts, title: str, applicability: str = ASKS, question: str = '', **options: Any
 ) -> Iterator[Edit]:
     """Yield an edit that rewrites the files of all splits with `mmguard fix`; nothing if it is not known which.
@@ -170,7 +170,7 @@ def converted_files(
 
 
 def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
-    """``seg_map_suffix`` of the data sets that read these folders: what is written anew is PNG."""
+    """Return ``seg_map_suffix`` of the data sets that read these folders: rewritten files are PNG."""
     if config is None:
         return ()
     found = []
@@ -189,12 +189,12 @@ def _endings(config: Optional[ReadConfig], folders: Sequence[str]) -> Changes:
 
 
 def _suffix(labels: LabelFacts) -> Dict[str, str]:
-    """The option that chooses these files."""
+    """Return the option that chooses these files."""
     return {'suffix': labels.maps.suffix} if labels.maps is not None and labels.maps.suffix else {}
 
 
 def _void(labels: LabelFacts) -> int:
-    """What is ignored in a file of 8 bits."""
+    """Return the ignored value in a file of 8 bits."""
     ignored = labels.ignore_index
     return VOID if ignored is None or not 0 <= ignored <= VOID else ignored
 
@@ -210,7 +210,7 @@ def _folders(facts: Facts) -> List[str]:
 
 
 def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str, Any]) -> str:
-    """`mmguard fix` of a folder; a long table stands in a file of its own."""
+    """Return the `mmguard fix` of a folder; a long table is in a file of its own."""
     said: Dict[str, Any] = {'num_classes': classes}
     if _void(labels) != VOID:
         said['ignore_index'] = _void(labels)
@@ -221,5 +221,5 @@ def _command(folder: str, labels: LabelFacts, classes: int, options: Mapping[str
 
 
 def _here(folder: str) -> str:
-    """Where a copy goes: beside the folder; of one behind a URL into the folder where the command is run."""
+    """Return where a copy goes: next to the folder; of a folder at a URL into the working directory."""
     return folder.rpartition('/')[2] if '://' in folder else folder

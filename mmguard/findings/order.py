@@ -153,7 +153,7 @@ ORDER: Tuple[str, ...] = (
 )
 
 #: Code -> codes of what merely follows from it: they are not shown after it, for two advices for one fault contradict
-#: each other. MG4xx are errors that a log shows. Where the facts decide, a rule takes fewer (``DataRule.superseded``).
+#: each other. MG4xx are errors that a log shows. Where the facts decide, ``DataRule.find_superseded`` is shorter.
 SUPERSEDES: Dict[str, Tuple[str, ...]] = {
     'MG131': ('MG102', 'MG106', 'MG107', 'MG116', 'MG120', 'MG121', 'MG122', 'MG125', 'MG130', 'MG135', 'MG136'),
     'MG151': ('MG103', 'MG106', 'MG107', 'MG116', 'MG121', 'MG125'),

@@ -109,10 +109,6 @@ class Rule:
     on_request: ClassVar[bool] = False
     #: Whether it speaks against the labels; the others leave the verdict 'your labels are fine' standing.
     blames_labels: ClassVar[bool] = True
-    #: Whether the advice is right for the files at hand alone: where all splits are known, nothing but an edit will do.
-    only_edits: ClassVar[bool] = False
-    #: What is said in place of the advice where edits were tried and none holds.
-    otherwise: ClassVar[str] = ''
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         """The findings that the facts support."""
@@ -141,30 +137,16 @@ class Rule:
             edits (list[Edit]): What may be written instead.
             more: More of ``Finding``: ``files``, ``places``, ``value``.
         """
-        words = words or {}
-        return self.found(
+        words, severity = words or {}, severity or self.severity
+        more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
+        return Finding(
+            self.code,
             (title or self.title or self.summary).format(**words),
             evidence,
             self.advice.format(**words),
-            severity,
-            edits,
+            severity=severity,
+            candidates=tuple(edits),
             **more,
-        )
-
-    def found(
-        self,
-        cause: str,
-        evidence: str,
-        advice: Optional[str] = None,
-        severity: Optional[str] = None,
-        edits: Sequence[Edit] = (),
-        **more: Any,
-    ) -> Finding:
-        """Return a finding of this rule."""
-        severity = severity or self.severity
-        more = {'certainty': USUAL_CERTAINTIES[severity], 'supersedes': SUPERSEDES.get(self.code, ()), **more}
-        return Finding(
-            self.code, cause, evidence, advice or self.advice, severity=severity, candidates=tuple(edits), **more
         )
 
 
@@ -211,19 +193,6 @@ class ConfigRule(Rule):
         evidence = f'{path} = {shown(value)}'
         return self.report(evidence, words, title, severity, edits, places=(path,), value=value)
 
-    def at(
-        self,
-        path: str,
-        value: Any,
-        message: str,
-        advice: Optional[str] = None,
-        severity: Optional[str] = None,
-        edits: Sequence[Edit] = (),
-    ) -> Finding:
-        """A finding of this rule at one place."""
-        evidence = f'{path} = {shown(value)}'
-        return self.found(message, evidence, advice, severity, edits, places=(path,), value=value)
-
 
 def _united(one: Edit, other: Edit) -> Edit:
     """Return the same edit at the places of both."""
@@ -237,7 +206,7 @@ def _united(one: Edit, other: Edit) -> Edit:
 class DataRule(Rule):
     """A mistake that labels show. A subclass states it in words and says how certain the facts make it.
 
-    Texts are templates: ``{num_classes}`` is filled in with what :meth:`words` says, so a brace is written twice.
+    Texts are templates: ``{num_classes}`` is filled in with what :meth:`describe` says, so a brace is written twice.
     """
 
     looks_at: ClassVar[Tuple[str, ...]] = ('labels',)
@@ -260,33 +229,31 @@ class DataRule(Rule):
         certainty = self.certainty(labels)
         if certainty is None:
             return
-        words = {**common_words(labels), **self.words(labels)}
+        words = {**common_words(labels), **self.describe(labels)}
         yield Finding(
             code=self.code,
-            title=self.summarise(labels).format(**words),
+            title=self.choose_title(labels).format(**words),
             evidence=self.evidence(labels),
-            advice=_of_guard(self.advise(labels), labels).format(**words),
+            advice=self.advice.format(**words),
             certainty=certainty,
             severity=self.severity_of(labels),
             files=tuple(self.files(labels)[:NAMED]),
             values=self.values(labels),
-            supersedes=tuple(self.superseded(labels)),
+            supersedes=tuple(self.find_superseded(labels)),
         )
 
     # ---- what a subclass may say differently from case to case
 
-    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         """Return those of ``SUPERSEDES`` that follow from it with these facts."""
         return SUPERSEDES.get(self.code, ())
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
+        """Return the template of the title."""
         return self.title or self.summary
 
-    def advise(self, facts: LabelFacts) -> str:
-        return self.advice
-
-    def words(self, facts: LabelFacts) -> Dict[str, Any]:
-        """More words for the templates."""
+    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
+        """Return more words for the templates."""
         return {}
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -336,13 +303,6 @@ class Verdict(DataRule):
 
     severity = INFO
     blames_labels = False
-
-
-def _of_guard(advice: str, facts: LabelFacts) -> str:
-    """An advice about instances, for images: their guard drops none, it leaves them out."""
-    if not facts.of_images:
-        return advice
-    return advice.replace('GuardInstanceLabels', 'GuardClsLabels').replace(", on_invalid='drop')", ')')
 
 
 def common_words(facts: LabelFacts) -> Dict[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import REMOVED, Changes, changed_data
-from mmguard.config.merged import Conflict, merged
+from mmguard.config.changes import REMOVED, Changes, Conflict, changed_data, merged
 from mmguard.config.read import ReadConfig
-from mmguard.findings.edits import Edit, Split, holds
+from mmguard.findings.edits import SAFE, Edit, Split, holds
 from mmguard.findings.engine import chosen_rules
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import Facts
@@ -30,6 +29,12 @@ class Offer(NamedTuple):
     def is_of_one_of(self, others: Sequence[Offer]) -> bool:
         """Whether one of these is for the same finding: they are two ways, of which one is written."""
         return any(self.finding is other.finding for other in others)
+
+
+def first_safe(offers: Sequence[Offer]) -> List[Offer]:
+    """Return the first edit of each finding that asks nothing."""
+    safe = [offer for offer in offers if offer.edit.applicability == SAFE]
+    return [offer for n, offer in enumerate(safe) if not offer.is_of_one_of(safe[:n])]
 
 
 def objection(offers: Sequence[Offer]) -> str:

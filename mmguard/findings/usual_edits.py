@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.config.changes import Changes, changed
-from mmguard.config.class_weights import expected_weights, fitting
 from mmguard.config.guards import guarded_loss, misfits, reported, unguarded_evaluation
 from mmguard.config.head_classes import classes_in, counts, one_hot_counts, training_data
 from mmguard.config.ignored import Ignored, ignored_labels
 from mmguard.config.label_spaces import GUARDS, from_config
+from mmguard.config.losses import expected_weights, fitting
 from mmguard.config.parts import OF_OBJECTS_3D, Part, classes_of, datasets, losses, metainfo_of, pipelines, says_classes
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, MANUAL, SAFE, Edit, config_lines

@@ -10,8 +10,7 @@ import numpy as np
 from mmguard.labels import OTHERS
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.tally import Tally
-from mmguard.text.short import short
-from mmguard.text.words import counted, plural
+from mmguard.text.words import counted, plural, short
 
 Rule = TypeVar('Rule', bound='LabelSpace')
 LabelMap = Mapping[Union[int, str], Union[int, str]]

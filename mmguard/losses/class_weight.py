@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from mmengine import fileio
 
-from mmguard.files.weight_files import parse_weights
-from mmguard.text.short import short
+from mmguard.files.plain_data import parse_weights
+from mmguard.text.words import short
 
 NUMBER = (int, float, np.integer, np.floating)
 

@@ -13,7 +13,7 @@ from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import check_int, check_num_classes, check_on_invalid
 from mmguard.losses.counting import CountsLabels
 from mmguard.losses.guards import guard_for
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 #: Some losses come in parts, a dict of them.
 Result = Union[Tensor, Dict[str, Tensor]]

@@ -1,4 +1,1 @@
-"""What a person reads: numbers, lists, exceptions and foreign text in words, on any console.
-
-Imports nothing else of mmguard.
-"""
+"""Texts for people: numbers, lists, exceptions and foreign text in words, on any console."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, Tuple
 
 from mmguard.labels import OTHERS
+from mmguard.text.words import short
 
 #: Larger ones end in an overflow, here or in the frameworks.
 _LARGEST_LABEL, _LARGEST_COUNT = 2**63 - 1, 2**31 - 1
@@ -58,7 +59,7 @@ def processes(text: str) -> int:
 def _at_most(text: str, most: int) -> int:
     number = int(text)
     if abs(number) > most:
-        raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {shortened(text)}')
+        raise argparse.ArgumentTypeError(f'must be at most {most:,}, got {short(text)}')
     return number
 
 
@@ -72,7 +73,7 @@ def class_names(text: str) -> Tuple[str, ...]:
     try:
         names = Path(text).read_text(encoding='utf-8-sig').splitlines() if os.path.isfile(text) else text.split(',')
     except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f'{shortened(text)} cannot be read: {error}') from error
+        raise argparse.ArgumentTypeError(f'{short(text)} cannot be read: {error}') from error
     return tuple(name.strip() for name in names if name.strip())
 
 
@@ -94,15 +95,10 @@ def label_map(text: str) -> Dict[Any, int]:
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise argparse.ArgumentTypeError(
             f'write a label map as 7:0,8:1 (value in the file:class; *:255 for all others), or name a .json file of '
-            f'it, got {shortened(text)!r}'
+            f'it, got {short(text)}'
         ) from error
 
 
 def _value(raw: Any) -> Any:
     text = str(raw).strip()
     return OTHERS if text == OTHERS else label(str(int(raw)))
-
-
-def shortened(text: str, most: int = 60) -> str:
-    """What the user typed, in a message."""
-    return text if len(text) <= most else f'{text[: most - 3]}...'

@@ -13,13 +13,7 @@ _UNBROKEN = 1 << 20
 
 
 def finding_on_screen(finding: Finding, before: str = '', verbose: bool = False) -> Text:
-    """A finding over several lines.
-
-    Args:
-        finding (Finding): It.
-        before (str): Words in front of its code.
-        verbose (bool): Every edit and every note; ``False``: the first edit.
-    """
+    """Return a finding over several lines, with words in front of its code; ``verbose``: with every edit and note."""
     code, _, rest = visible(finding_text(finding, _UNBROKEN, verbose)).partition(' ')
     cause, _, rest = rest.partition('\n')
     text = Text(before)

@@ -35,11 +35,7 @@ _IS_OURS: Dict[str, Callable[[bytes], bool]] = {
 def check_outputs(args: argparse.Namespace) -> None:
     """Refuse, before anything is read, outputs that would replace something else than earlier outputs.
 
-    Args:
-        args (Namespace): Of any command. All that names a file and is no output is what the command reads.
-
-    Raises:
-        CannotRun: Names the option, the file, and why it is left alone.
+    All arguments that name a file and are no output are what the command reads.
     """
     named = {option: getattr(args, option, None) for option in _IS_OURS}
     outputs = {option: os.fspath(path) for option, path in named.items() if path is not None and path != '-'}
@@ -55,15 +51,7 @@ def check_outputs(args: argparse.Namespace) -> None:
 
 
 def write_json(target: str, record: Mapping[str, Any]) -> None:
-    """Write what ``--json`` asks for: to a file, whole, or to standard output for ``'-'``.
-
-    Args:
-        target (str): The file, or ``'-'``.
-        record (mapping): It is written after ``written_by``, by which the file is known again.
-
-    Raises:
-        CannotRun: The file cannot be written.
-    """
+    """Write what ``--json`` asks for: to a file, whole, or to standard output for ``'-'``."""
     text = json.dumps({'written_by': 'mmguard', **record}, indent=1) + '\n'
     if target == '-':
         sys.stdout.write(text)
@@ -76,11 +64,7 @@ def write_json(target: str, record: Mapping[str, Any]) -> None:
 
 
 def write_output(path: Union[str, Path], content: bytes) -> None:
-    """Write a file that the user named, whole; through a link, which stays.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write a file that the user named, whole; through a link, which stays."""
     write_whole(Path(os.path.realpath(path)) if os.path.islink(path) else Path(path), content)
 
 

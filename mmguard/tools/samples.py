@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import random
 from dataclasses import dataclass
 from typing import Any, ContextManager, Dict, Iterator, List, Tuple
@@ -17,22 +18,14 @@ from mmguard.config.types import words_of_misplaced
 from mmguard.errors import CannotRun
 from mmguard.labels.maps import POINTS
 from mmguard.text.failures import words_of
-from mmguard.tools.paths import common_tail, parts_of
 
 _PATHS = ('img_path', 'seg_map_path', 'lidar_path', f'{POINTS}_path')
 _EMPTY = 'holds no sample: no file has the data_root, data_prefix and suffixes of the config, or all were filtered out'
 
 
 def load_config(path: str, run_code: bool = False) -> Any:
-    """The config, its custom modules imported: what it names is to be built.
-
-    Args:
-        path (str): It.
-        run_code (bool): Whether that may be what YAML or JSON names.
-
-    Raises:
-        CannotRun: It is none, cannot be loaded, or something else is taken where one of its values stands.
-        Exception: What the import of its framework raises.
+    """Load a config whose parts are to be built, and import its custom modules; of YAML and JSON only with
+    ``run_code``.
     """
     config = load_file(path, run_code=run_code)
     check_may_build(path, run_code)
@@ -53,11 +46,7 @@ def in_scope(config: Any) -> ContextManager[None]:
 
 
 def build_dataset(config: Any, split: str = 'train') -> Any:
-    """A data set of a config, its annotations read.
-
-    Raises:
-        CannotRun: There is none, it cannot be built, or it is empty.
-    """
+    """Build a data set of a config, its annotations read; refuse an empty one."""
     from mmengine.registry import DATASETS
 
     dataset = (config.get(f'{split}_dataloader') or {}).get('dataset')
@@ -87,12 +76,9 @@ def seed_all(seed: int) -> None:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sample of a data set.
+    """A sample: its number among all, and its number in the data set that runs the pipeline.
 
-    Args:
-        number (int): Its number among all.
-        dataset (BaseDataset): The innermost data set, or the MultiImageMixDataset around it, that runs the pipeline.
-        index (int): Its number there.
+    That is the innermost one, or the MultiImageMixDataset around it.
     """
 
     number: int
@@ -120,14 +106,7 @@ class Sample:
 
 
 class Samples:
-    """The samples of a data set, each once, however often its wrappers repeat it.
-
-    Args:
-        dataset (BaseDataset): It, wrappers included.
-
-    Raises:
-        CannotRun: One of those inside is no data set of mmengine.
-    """
+    """The samples of a data set, each once, however often its wrappers repeat it."""
 
     def __init__(self, dataset: Any) -> None:
         self._all: List[Sample] = []
@@ -141,21 +120,8 @@ class Samples:
     def __getitem__(self, number: int) -> Sample:
         return self._all[number]
 
-    def __iter__(self) -> Iterator[Sample]:
-        return iter(self._all)
-
     def find(self, path: str) -> Tuple[str, List[Sample]]:
-        """The samples whose path shares the longest end with this one.
-
-        Args:
-            path (str): An image or a label file, as it was named on any machine.
-
-        Returns:
-            tuple: the path here, and its samples: several where a data set lists the file several times.
-
-        Raises:
-            CannotRun: None has this file name, or several fit equally well.
-        """
+        """Return the path here that shares the longest end with a path of any machine, and its samples."""
         if path == '<unknown>':
             raise CannotRun("the record does not name its file: 'img_path' is missing in the meta_keys of Pack...")
         if not self._by_name:
@@ -220,3 +186,28 @@ def _inside(dataset: Any) -> Any:
     while _mixes(dataset):
         dataset = dataset.dataset
     return dataset
+
+
+def parts_of(path: str) -> List[str]:
+    r"""Folders and file name, be it a path of POSIX or of Windows.
+
+    Example:
+        >>> parts_of('C:\\data\\.\\a.png')
+        ['C:', 'data', 'a.png']
+    """
+    return [part for part in posixpath.normpath(path.replace('\\', '/')).split('/') if part not in ('', '.')]
+
+
+def common_tail(one: str, other: str) -> int:
+    """How many parts two paths share, counted from their ends.
+
+    Example:
+        >>> common_tail('/home/me/data/train/a.png', '/mnt/data/train/a.png')
+        3
+    """
+    count = 0
+    for mine, yours in zip(reversed(parts_of(one)), reversed(parts_of(other))):
+        if mine != yours:
+            break
+        count += 1
+    return count

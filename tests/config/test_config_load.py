@@ -9,8 +9,8 @@ from typing import Dict, List
 
 import pytest
 
-from mmguard.config.bases import bases_of
 from mmguard.config.load import load_config
+from mmguard.config.recognized import bases_of
 from mmguard.errors import CannotRun
 
 CONFIG = "model = dict(type='EncoderDecoder')\n"
@@ -106,14 +106,6 @@ def test_data_is_read_as_mmengine_reads_it(files: Dict[str, str], keys: List[str
     config = load_config(write(tmp_path, files))
     assert sorted(config) == sorted(keys)
     assert config.model['type'] == 'A'
-
-
-def test_aliases_that_spread_are_refused(tmp_path: Path) -> None:
-    lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
-    lines += [f'a{n}: &a{n} [{", ".join([f"*a{n - 1}"] * 10)}]' for n in range(1, 12)]
-    text = '\n'.join(['model: {type: A}', *lines]) + '\n'
-    assert '1,000,000' in refused(write(tmp_path, {'a.yaml': text}))
-    assert 'b.yaml' in refused(write(tmp_path, {'b.yaml': 'model: &m {type: A, inner: *m}\n'}))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import List
 
 import pytest
 from example_scripts import EXAMPLES
@@ -19,12 +18,9 @@ RECIPES = (EXAMPLES.parent / 'docs/recipes.md').read_text()
 SCRIPTS = sorted(EXAMPLES.glob('*.py'))
 
 
-def test_the_table_names_every_script_and_every_link_leads_somewhere() -> None:
+def test_the_table_names_every_script() -> None:
     rows = re.findall(r'\| \[(\S+?\.py)\]\(\1\) \|$', TABLE, re.M)
     assert sorted(rows) == [path.name for path in SCRIPTS]
-    for text, folder in ((TABLE, EXAMPLES), (RECIPES, EXAMPLES.parent / 'docs')):
-        links = [link for link in re.findall(r'\]\(([^)#]+)\)', text) if '://' not in link]
-        assert [link for link in links if not (folder / link).exists()] == []
 
 
 @pytest.mark.parametrize('path', SCRIPTS, ids=lambda path: path.stem)
@@ -95,13 +91,3 @@ def test_who_copies_the_line_for_two_stages_gets_min_label(page: str) -> None:
     rows = [line for line in text.splitlines() if line.startswith('| ') and 'guard_batch(' in line]
     assert [row for row in rows if 'R-CNN' in row and 'SSD' in row]
     assert [row for row in rows if ('R-CNN' in row) != ('min_label=1' in row)] == []
-
-
-def python_blocks(text: str) -> List[str]:
-    return re.findall(r'```python\n(.*?)```', text, re.S)
-
-
-def test_the_recipes_are_python() -> None:
-    assert len(python_blocks(RECIPES)) == 7
-    for block in python_blocks(RECIPES):
-        ast.parse(block)

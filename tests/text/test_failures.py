@@ -79,14 +79,6 @@ def test_what_nobody_expected_is_said_in_one_line(words: List[str], capsys: Any,
     assert '--debug' in line
 
 
-def test_a_config_that_exits_does_not_mean_findings(tmp_path: Path, capsys: Any) -> None:
-    pytest.importorskip('mmengine')
-    config = tmp_path / 'config.py'
-    config.write_text('import sys\n_base_ = []\nsys.exit(1)\n')
-    assert main(['apply', str(config), '-o', str(tmp_path / 'out.py')]) == 2
-    assert 'SystemExit: 1' in capsys.readouterr().err
-
-
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: Any) -> None:
     pytest.importorskip('rich')
     voc = ships(tmp_path / 'voc')

@@ -152,8 +152,9 @@ def test_one_that_would_hold_names_is_a_finding(name: str, beside: Dict[str, str
         (['fix', '{}', '-o', 'out'], 'a.json'),
         (['report', '{}'], 'label_guard.jsonl'),
         (['report', '{}'], 'label_guard_flight.jsonl'),
+        (['report', '{1}'], 'label_guard.jsonl'),
     ],
 )
 def test_one_that_the_user_names_is_refused(command: Any, name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
-    assert main([word.format(tmp_path / name) for word in command]) in (1, 2)
+    assert main([word.replace('{1}', str(tmp_path)).format(tmp_path / name) for word in command]) in (1, 2)

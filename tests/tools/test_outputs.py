@@ -1,4 +1,4 @@
-"""No command changes what it reads, nor anything else than its own earlier outputs."""
+"""No command changes anything else than its own earlier outputs, or takes an argument that none can take."""
 
 from __future__ import annotations
 
@@ -152,14 +152,46 @@ def test_a_folder_is_no_place_for_a_file(folder: str) -> None:
         write_output(folder, b'')
 
 
-def test_apply_never_writes_over_a_base(tmp_path: Path) -> None:
+def test_apply_never_writes_over_its_config_or_a_base(tmp_path: Path) -> None:
     pytest.importorskip('mmengine')
     base, config = tmp_path / 'base.py', tmp_path / 'config.py'
     base.write_text("model = dict(type='A')\n")
     config.write_text("_base_ = './base.py'\n")
     before = contents(tmp_path)
-    assert main(['apply', str(config), '-o', str(base), '--force']) == 2
-    (tmp_path / 'out.py').symlink_to('base.py')
-    assert main(['apply', str(config), '-o', str(tmp_path / 'out.py'), '--force']) == 2
-    os.unlink(tmp_path / 'out.py')
+    for read in (base, config):
+        assert main(['apply', str(config), '-o', str(read), '--force']) == 2
+        (tmp_path / 'out.py').symlink_to(read.name)
+        assert main(['apply', str(config), '-o', str(tmp_path / 'out.py'), '--force']) == 2
+        os.unlink(tmp_path / 'out.py')
     assert contents(tmp_path) == before
+
+
+HUGE = '9' * 30
+
+
+@pytest.mark.parametrize(
+    ('words', 'limit'),
+    [
+        (['scan', '.', '--num-classes', HUGE], '2,147,483,647'),
+        (['scan', '.', '--num-classes', '-1'], ' 1'),
+        (['scan', '.', '--ignore-index', HUGE], '9,223,372,036,854,775,807'),
+        (['fix', '.', '--out', 'new', '--ignore-index', f'-{HUGE}'], '9,223,372,036,854,775,807'),
+        (['scan', '.', '--processes', '100000000'], '1,024'),
+        (['scan', '.', '--label-map', f'1:{HUGE}'], '9,223,372,036,854,775,807'),
+        (['scan', '.', '--label-map', '{"1": Infinity}'], ''),
+        (['scan', '.', '--label-map', '{"a":' + '[' * 100_000], ''),
+        *[
+            (['fix', '.', '--out', 'new', '--colours', table], '')
+            for table in ('{(0, 0): 1}', 'nowhere.json', '[1, 2]')
+        ],
+        (['fix', '.', '--out', 'new', '--colours', '(' * 5000], '{(R, G, B): label, ...}'),
+        *[(['fix', '.', '--out', 'new', '--scale', factor], 'scale') for factor in ('0', '-1', 'inf', 'nan', 'half')],
+    ],
+)
+def test_what_no_command_takes(words: List[str], limit: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit, match='2'):
+        main(words)
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert words[-2] in error
+    assert limit in error
+    assert len(error) < 300

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from mmguard.config.bases import check_bases
+from mmguard.config.recognized import check_bases
 from mmguard.errors import CannotRun
 from mmguard.files.whole import NOT_REGULAR, write_whole
 from mmguard.tools.arguments import add_run_code
@@ -89,23 +89,9 @@ def apply(
     guard: bool = True,
     run_code: bool = False,
 ) -> int:
-    """Writes the guarded config, or that with some edits.
+    """Write the guarded config, or (``guard=False``) only some edits, by their numbers on the screen or ``'safe'``.
 
-    Args:
-        source (str): A config file, or ``'mmseg::...'``.
-        out (Path): The file to write. Its folder is made.
-        force (bool): Overwrite ``out`` where it says something else.
-        quiet (bool): Show no diff.
-        edits (list[str]): Numbers of edits as `mmguard check` (or ``scan``) shows them, or ``'safe'``.
-        scanned (ScanOptions, optional): They are numbers of a scan with these options.
-        guard (bool): Guard it.
-        run_code (bool): Whether a config in YAML or JSON may name code: what is written is built.
-
-    Returns:
-        int: the exit code.
-
-    Raises:
-        CannotRun, OSError: It cannot be done.
+    The numbers are those of a scan with the options ``scanned``, else of a check. Return the exit code.
     """
     from mmguard.config.load import check_may_build, import_scope
     from mmguard.config.read import ReadConfig
@@ -113,8 +99,7 @@ def apply(
     from mmguard.config.types import words_of_misplaced
     from mmguard.tools.apply.edited import edit_tree
     from mmguard.tools.apply.guarded import Guarded, guard_tree
-    from mmguard.tools.apply.render import how, show_changes, show_diff, unified
-    from mmguard.tools.apply.written import config_text, load
+    from mmguard.tools.apply.output import config_text, how, load, show_changes, show_diff, unified
 
     warnings.filterwarnings('ignore', message='pkg_resources')  # mmengine's, at every import
     _check_places(source, out)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence
 
-from mmguard.config.changes import changed_data
-from mmguard.config.merged import merged
+from mmguard.config.changes import changed_data, merged
 from mmguard.config.read import ReadConfig, read_config
 from mmguard.config.tree import by_name
 from mmguard.errors import CannotRun
-from mmguard.findings.edits import ALL_SAFE, SAFE
+from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.engine import diagnose
 from mmguard.findings.finding import Finding
 from mmguard.findings.ignored_average import lowered_average
 from mmguard.findings.rule import Facts
-from mmguard.findings.together import Offer, objection
+from mmguard.findings.together import Offer, first_safe, objection
 from mmguard.findings.wording import numbered
 
 if TYPE_CHECKING:
@@ -23,14 +22,7 @@ if TYPE_CHECKING:
 
 
 class Edited(NamedTuple):
-    """An edited config.
-
-    Attributes:
-        tree (dict): The config as plain dicts and lists.
-        changed (list[str]): What was written, in words.
-        codes (list[str]): The findings that are gone.
-        left (list[str]): What was not written, in words: edits that ask nothing and that others exclude, label files.
-    """
+    """A tree with edits; in words what was changed and what was not, and the codes of the findings that are gone."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -45,21 +37,18 @@ def edit_tree(
     scanned: Optional[ScanOptions] = None,
     run_code: bool = False,
 ) -> Edited:
-    """Write edits into a config, and have the rules look again. Several are tried together first.
+    """Write edits, by their numbers or ``'safe'``, into a copy of a tree, and have the rules look again.
 
-    Args:
-        source (str): The config file, or ``'mmseg::...'``.
-        tree (dict): What it loads. Not written to.
-        wanted (list[str]): Numbers, or ``'safe'``. Without any, no rule is evaluated.
-        scanned (ScanOptions, optional): They are numbers of a scan with these options; else of a check.
-        run_code (bool): Whether a config in YAML or JSON may name code.
-
-    Raises:
-        CannotRun: There is no edit of such a number, or it leaves its finding.
+    Several are tried together first. The numbers are those of a scan with the options ``scanned``, else of a check.
     """
     if not wanted:
         return Edited(tree, [], [], [])
-    offers = _of_check(read_config(source, run_code)) if scanned is None else _of_scan(source, scanned)
+    if scanned is None:
+        offers = _of_check(read_config(source, run_code))
+    else:
+        from mmguard.tools.fix.edited import scan
+
+        offers = scan(source, scanned).offers
     chosen = [_of_number(number, offers, source, scanned) for number in dict.fromkeys(wanted) if number != ALL_SAFE]
     against = objection(chosen)
     if against:
@@ -79,18 +68,6 @@ def edit_tree(
 def _of_check(config: ReadConfig) -> List[Offer]:
     found = numbered(diagnose(config=config))
     return [Offer(finding, edit, Facts(config=config)) for finding in found for edit in finding.edits if edit.number]
-
-
-def _of_scan(source: str, options: ScanOptions) -> List[Offer]:
-    from mmguard.tools.scan.engine import scan_here
-    from mmguard.tools.scan.run import offers_of, run_plan
-    from mmguard.tools.scan.target import plan_of
-
-    plan = plan_of(source, options)
-    results = run_plan(plan, scan_here)
-    if plan.failed:
-        raise CannotRun('\n'.join(plan.failed))
-    return offers_of(results)
 
 
 def _of_number(number: str, offers: Sequence[Offer], source: str, scanned: Optional[ScanOptions]) -> Offer:
@@ -153,7 +130,5 @@ def _all_safe_of_scan(done: Edited, offers: Sequence[Offer], chosen: Sequence[Of
 
 
 def _safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Of each finding the first edit that asks nothing, and leaves the files as they are."""
-    safe = [offer for offer in offers if offer.edit.config and not offer.edit.files]
-    safe = [offer for offer in safe if offer.edit.applicability == SAFE]
-    return [offer for n, offer in enumerate(safe) if not offer.is_of_one_of(safe[:n])]
+    """Return the first edit of each finding that asks nothing, and leaves the files as they are."""
+    return first_safe([offer for offer in offers if offer.edit.config and not offer.edit.files])

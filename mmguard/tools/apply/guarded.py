@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import re
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from mmguard import register
+from mmguard.config.classes import class_of, full_name, is_lazy, name_of
 from mmguard.config.guarded_pipelines import guard_pipelines, guard_point_classes
-from mmguard.config.guards import HOOK, reported
+from mmguard.config.guards import HOOK, guarded_loss, is_guarded_type, reported
+from mmguard.config.guards import LOSSES as GUARDED
 from mmguard.config.ignored_instances import heed_ignored, trained_as_background
 from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
-from mmguard.config.tree import by_name, is_text
+from mmguard.config.tree import Path, by_name, dotted, is_text, key_of, map_leaves, scope_at, walk
 from mmguard.config.types import words_of_misplaced
 from mmguard.labels.spaces import LabelSpaces
-from mmguard.tools.apply.losses import guard_losses
+from mmguard.labels.spaces.heads import ARCFACE
+from mmguard.losses.selection import HEADS_WITHOUT_LOSS, WITHOUT_CLASSES, select
 
 if TYPE_CHECKING:
     from mmengine.config import Config
 
 
 class Guarded(NamedTuple):
-    """A guarded config.
-
-    Attributes:
-        tree (dict): The config as plain dicts and lists.
-        changed (list[str]): What was changed: path in the config, and how.
-        left (list[str]): What could not be guarded, and why.
-    """
+    """A guarded tree, and in words what was changed and what could not be guarded."""
 
     tree: Dict[str, Any]
     changed: List[str]
@@ -35,10 +36,7 @@ class Guarded(NamedTuple):
 
 
 def guard_tree(tree: Dict[str, Any]) -> Guarded:
-    """Guards a config: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
-
-    Args:
-        tree (dict): A config as plain dicts and lists; types may be classes. Not written to.
+    """Guard a copy of a tree: imports, hook, losses, assigners, pipelines. What is guarded already stays as it is.
 
     Raises:
         TypeError: A value stands where something else is taken.
@@ -112,7 +110,7 @@ def tree_of(cfg: Config, keep_imported: bool = False) -> Dict[str, Any]:
     return cfg._cfg_dict.to_dict()  # mmengine before 0.8 knows no lazy classes
 
 
-def is_lazy(tree: Dict[str, Any]) -> bool:
+def has_lazy_types(tree: Dict[str, Any]) -> bool:
     """Whether types are classes, as in new-style configs."""
     type_ = tree['model'].get('type') if isinstance(tree.get('model'), dict) else None
     return type_ is not None and not is_text(type_)
@@ -125,9 +123,209 @@ def _add_reported(tree: Dict[str, Any], read: ReadConfig) -> Iterator[str]:
             yield "custom_imports: + 'mmguard'"
             continue
         hook = value[-1]
-        if is_lazy(tree):
+        if has_lazy_types(tree):
             from mmengine.config.lazy import LazyObject
 
             hook = {'type': LazyObject('mmguard', HOOK)}
         tree[key] = [*(tree.get(key) or []), hook]
         yield f'{key}: + {HOOK}'
+
+
+#: Heads that look at the type of a loss before it is built -> the loss, and the types that they look for.
+READ_BY_TYPE = {'Anchor3DHead': ('loss_cls', ('mmdet.FocalLoss', 'mmdet.GHMC'))}
+#: Heads whose losses stay as they are -> the reason.
+NOT_GUARDED = {
+    ARCFACE: 'indexes by the label before its loss, so no loss can protect it: remove images with invalid labels',
+    'LinearReIDHead': 'compares identities (re-identification), which mmguard does not guard',
+}
+
+
+class Verdict(NamedTuple):
+    """The guarded config of a loss; ``None``: it stays, and why (empty: no label can hurt it)."""
+
+    config: Optional[Dict[str, Any]]
+    reason: str = ''
+
+
+def judge(loss: Dict[str, Any], scope: str) -> Verdict:
+    """Decide about one loss, in the scope that it is built in."""
+    if is_guarded_type(name_of(loss['type'])):
+        return Verdict(None)
+    cls = class_of(loss['type'], 'MODELS', scope)
+    if cls is None or not inspect.isclass(cls):
+        return Verdict(None, f'{full_name(loss["type"])} is not registered here, so mmguard cannot tell what it does')
+    selection = select(cls, scope)
+    if selection.is_cross_entropy:
+        return Verdict(_guarded_like(loss, selection.framework))
+    if not selection.is_wrapped:
+        return Verdict(None, selection.reason)
+    config = _guarded_like(loss, selection.framework)
+    refusal = _refusal(config, scope)
+    return Verdict(None, refusal) if refusal else Verdict(config)
+
+
+def _guarded_like(loss: Dict[str, Any], framework: str) -> Dict[str, Any]:
+    """The guarded loss, its types in the style of the config."""
+    stock = loss['type']
+    if is_text(stock):
+        return guarded_loss(loss, framework)
+    from mmengine.config.lazy import LazyObject
+
+    named = guarded_loss({**loss, 'type': full_name(stock)}, framework)
+    name = name_of(named['type'])
+    module = 'mmguard' if framework == 'mmseg' and name in GUARDED else f'mmguard.losses.{framework}'
+    named['type'] = LazyObject(module, name)
+    if 'loss' in named:
+        named['loss'] = stock if framework == 'mmdet' else loss
+    return named
+
+
+def _refusal(config: Dict[str, Any], scope: str) -> str:
+    """Why a wrapped loss cannot be built; empty where it can."""
+    import torch
+    from mmengine.registry import MODELS
+
+    register()
+    try:
+        with MODELS.switch_scope_and_registry(scope or None) as registry, torch.device('cpu'):
+            registry.build(map_leaves(config, lambda leaf: leaf.build() if is_lazy(leaf) else leaf))
+    except Exception as error:
+        return str(error).replace('\n', ' ')
+    return ''
+
+
+def losses_in(tree: Dict[str, Any]) -> Iterator[Tuple[Path, Dict[str, Any]]]:
+    """The losses under ``model``: dicts with a type under a name with ``loss`` in it."""
+    guards: List[Path] = []
+    for path, node in walk(tree.get('model', {}), ('model',)):
+        if any(path[: len(guard)] == guard for guard in guards):
+            continue  # what a guard holds is guarded
+        if 'loss' in key_of(path) and key_of(path) not in WITHOUT_CLASSES and 'type' in node:
+            if is_guarded_type(name_of(node['type'])):
+                guards.append(path)
+            yield path, node
+
+
+@lru_cache(maxsize=None)  # reads source
+def defaults_of(cls: Any) -> Dict[str, Any]:
+    """Arguments of a class and their defaults, those that ``**kwargs`` hands to its bases included."""
+    found: Dict[str, Any] = {}
+    given: Set[str] = set()
+    for base in inspect.getmro(cls) if inspect.isclass(cls) else ():
+        if '__init__' not in vars(base):
+            continue
+        try:
+            parameters = list(inspect.signature(vars(base)['__init__']).parameters.values())
+            text = inspect.getsource(vars(base)['__init__'])
+        except (TypeError, ValueError, OSError):
+            break
+        for parameter in parameters:
+            if parameter.name not in given:
+                found.setdefault(parameter.name, parameter.default)
+        takes_more = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        # Some classes pass over their base, to the one behind it.
+        if not takes_more or 'super().__init__(' not in text:
+            break
+        given.update(re.findall(r'(\w+)=', text.partition('super().__init__(')[2]))
+    return {name: value for name, value in found.items() if name not in ('self', 'args', 'kwargs')}
+
+
+def unspelled_losses(tree: Dict[str, Any]) -> Iterator[Tuple[Path, str, Any]]:
+    """Losses that a config leaves to the defaults of its heads: path and name of the head's argument, its default."""
+    for path, node in walk(tree.get('model', {}), ('model',)):
+        if 'type' not in node or 'loss' in key_of(path) or 'head' not in key_of(path):
+            continue
+        cls = class_of(node['type'], 'MODELS', scope_at(tree, path))
+        for name, default in defaults_of(cls).items():
+            is_loss = 'loss' in name and name not in WITHOUT_CLASSES and isinstance(default, dict) and 'type' in default
+            if is_loss and name not in node and not (name == 'loss_cls' and _is_without_loss(cls)):
+                yield path, name, default
+
+
+def _is_without_loss(cls: Any) -> bool:
+    return any(base.__name__ in HEADS_WITHOUT_LOSS for base in getattr(cls, '__mro__', ()))
+
+
+def heads_without_loss(tree: Dict[str, Any]) -> Iterator[str]:
+    """The heads whose labels meet no loss that could be guarded, in words."""
+    for path, node in walk(tree.get('model', {}), ('model',)):
+        is_head = 'type' in node and 'head' in key_of(path)
+        if is_head and _is_without_loss(class_of(node['type'], 'MODELS', scope_at(tree, path))):
+            yield (
+                f'{dotted(path)}: {name_of(node["type"])} computes its classification loss without a loss object: '
+                f'GuardInstanceLabels in the pipeline is its only guard'
+            )
+
+
+def set_at(tree: Dict[str, Any], path: Path, value: Any) -> None:
+    """Replaces what stands at a path; tuples on the way become lists."""
+    node: Any = tree
+    for depth, key in enumerate(path[:-1]):
+        child = node[key]
+        if isinstance(child, tuple):
+            child = list(child)
+            set_at(tree, path[: depth + 1], child)
+        node = child
+    node[path[-1]] = value
+
+
+def guard_losses(tree: Dict[str, Any]) -> Tuple[List[str], List[str]]:
+    """Guard the losses of a tree, in place. Return what was changed and what was left, in words."""
+    changed, left = [], []
+    for path, loss in list(losses_in(tree)):
+        if _at(tree, path) is not loss:
+            continue  # it went into a guard with the loss around it
+        reason = _reason_of_head(tree, path, loss)
+        verdict = Verdict(None, reason) if reason else judge(loss, scope_at(tree, path[:-1]))
+        if verdict.config is not None:
+            set_at(tree, path, verdict.config)
+            changed.append(f'{dotted(path)}: {name_of(loss["type"])} -> {_shown(verdict.config)}')
+        elif verdict.reason:
+            left.append(f'{dotted(path)}: {name_of(loss["type"])} stays as it is: {verdict.reason}')
+    for path, name, default in list(unspelled_losses(tree)):
+        scope = scope_at(tree, path)
+        spelled = copy.deepcopy(default)
+        node = _at(tree, path)
+        if not is_text(node['type']):
+            cls = class_of(spelled['type'], 'MODELS', scope)
+            if cls is None:
+                continue
+            from mmengine.config.lazy import LazyObject
+
+            spelled['type'] = LazyObject(cls.__module__, cls.__name__)
+        verdict = judge(spelled, scope)
+        if verdict.config is not None:
+            node[name] = verdict.config
+            changed.append(
+                f'{dotted((*path, name))}: the default {name_of(default["type"])} -> {_shown(verdict.config)}'
+            )
+    return changed, [*left, *heads_without_loss(tree)]
+
+
+def _reason_of_head(tree: Dict[str, Any], path: Path, loss: Dict[str, Any]) -> str:
+    """Return why a loss stays as it is because of the head that calls it; empty if it does not."""
+    head = _at(tree, path[:-1])
+    cls = class_of(head.get('type'), 'MODELS', scope_at(tree, path[:-1])) if isinstance(head, dict) else None
+    for base in getattr(cls, '__mro__', ()):
+        if base.__name__ in NOT_GUARDED:
+            return f'{name_of(head["type"])} {NOT_GUARDED[base.__name__]}'
+        name, types = READ_BY_TYPE.get(base.__name__, ('', ()))
+        if path[-1] == name and loss['type'] in types:
+            return (
+                f'{name_of(head["type"])} looks at its type before it is built, and would train otherwise. The guard '
+                f'in the pipeline keeps invalid labels from it'
+            )
+    return ''
+
+
+def _at(tree: Any, path: Path) -> Any:
+    for key in path:
+        if isinstance(tree, dict) and key not in tree:
+            return None
+        tree = tree[key]
+    return tree
+
+
+def _shown(config: Dict[str, Any]) -> str:
+    name = name_of(config['type'])
+    return f'{name} around it' if 'loss' in config else name

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import keyword
+import math
 from difflib import SequenceMatcher
-from typing import Any, Dict, List, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
 
 from mmguard.config.tree import Path
-from mmguard.tools.apply.source_text import Code, Items, Source, dict_source, is_name, one_line, source_of, statement
 
 #: Names that a ConfigDict answers itself.
 _OF_DICTS = frozenset(dir(dict)) | {'to_dict', 'merge', 'build_lazy', 'lazy'}
@@ -20,17 +21,7 @@ _FIRST = ('custom_imports', 'custom_hooks', 'model')
 
 
 def overlay_text(base: Union[str, Code], old: Dict[str, Any], new: Dict[str, Any], guards: bool = True) -> str:
-    """A config text of what differs.
-
-    Args:
-        base (str or Code): What ``_base_`` names; code evaluates to it.
-        old (dict): The config that it loads.
-        new (dict): The config wanted.
-        guards (bool): Whether what differs are guards: comments say what they are for.
-
-    Raises:
-        ValueError: A key of ``old`` is missing in ``new``, or a value has no source.
-    """
+    """Return a config text of what differs from ``old``, which ``base`` loads; comments say what guards are for."""
     gone = [key for key in old if key not in new]
     if gone:
         raise ValueError(f'inheritance cannot remove {", ".join(gone)}')
@@ -54,11 +45,7 @@ _ABSENT = object()
 
 
 class _Difference:
-    """Source of new values in terms of old ones.
-
-    Args:
-        named (list): Names of the text so far, and their values.
-    """
+    """Source of new values in terms of old ones, and of names in the text so far."""
 
     def __init__(self, named: List[Tuple[str, Any]]) -> None:
         self.named = named
@@ -149,3 +136,106 @@ def reference(path: Path) -> str:
         is_plain = isinstance(key, str) and is_name(key) and key not in _OF_DICTS
         text += f'.{key}' if is_plain else f'[{key!r}]'
     return text
+
+
+WIDTH = 110
+
+
+class Code(NamedTuple):
+    """Source that stands as it is, as ``_base_.train_pipeline``."""
+
+    text: str
+
+
+class Items(NamedTuple):
+    """``opening`` + parts, separated by commas, + ``closing``; a part is a prefix (``key=``) and what follows it."""
+
+    opening: str
+    parts: List[Tuple[str, Source]]
+    closing: str
+
+
+Source = Union[Code, Items]
+
+
+def source_of(value: Any) -> Source:
+    """Return the source of a value: dicts as ``dict(...)``, lists, tuples, and what ``repr`` writes; ``ValueError`` of
+    others.
+    """
+    if isinstance(value, (Code, Items)):
+        return value
+    if isinstance(value, dict):
+        return dict_source(value)
+    if isinstance(value, list):
+        return Items('[', [('', source_of(item)) for item in value], ']')
+    if isinstance(value, tuple):
+        return Items('(', [('', source_of(item)) for item in value], ',)' if len(value) == 1 else ')')
+    if isinstance(value, (set, frozenset)):
+        items = Items('{', [('', source_of(item)) for item in sorted(value, key=repr)], '}')
+        if isinstance(value, frozenset):
+            return Items('frozenset(', [('', items)] if value else [], ')')
+        return items if value else Code('set()')
+    if isinstance(value, float) and not math.isfinite(value):
+        return Code(f"float('{value}')")
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return Code(repr(value))
+    raise ValueError(f'{value!r} of type {type(value).__name__} has no source text')
+
+
+def dict_source(value: Dict[Any, Any], first: Sequence[Tuple[str, Source]] = ()) -> Items:
+    """``dict(a=1)``, or ``{'a b': 1}`` where a key is no name. ``first`` stands before the keys."""
+    if all(isinstance(key, str) and is_name(key) for key in value):
+        return Items('dict(', [*first, *((f'{key}=', source_of(item)) for key, item in value.items())], ')')
+    spread = [(f'**{prefix}', part) for prefix, part in first]
+    return Items('{', [*spread, *((f'{key!r}: ', source_of(item)) for key, item in value.items())], '}')
+
+
+def is_name(key: str) -> bool:
+    """Whether a key may stand as ``key=`` and ``.key``: ``lambda`` may not."""
+    return key.isidentifier() and not keyword.iskeyword(key)
+
+
+def layout(source: Source, before: int = 0, indent: int = 0) -> str:
+    """Return lines that start at ``indent``; ``before`` columns of the first one are taken."""
+    line = one_line(source)
+    if isinstance(source, Code) or not source.parts or before + len(line) <= WIDTH:
+        return line
+    inner = indent + 4
+    closing = source.closing.lstrip(',')
+    if all(isinstance(part, Code) and not prefix for prefix, part in source.parts):
+        return '\n'.join([source.opening, *_filled(source.parts, inner), ' ' * indent + closing])
+    lines = [f'{" " * inner}{prefix}{layout(part, inner + len(prefix) + 1, inner)},' for prefix, part in source.parts]
+    return '\n'.join([source.opening, *lines, ' ' * indent + closing])
+
+
+def _filled(parts: List[Tuple[str, Source]], indent: int) -> List[str]:
+    """Plain items, as many to a line as fit."""
+    lines = [' ' * indent]
+    for _, part in parts:
+        item = one_line(part) + ','
+        if lines[-1].strip() and len(lines[-1]) + 1 + len(item) > WIDTH:
+            lines.append(' ' * indent)
+        lines[-1] += f' {item}' if lines[-1].strip() else item
+    return lines
+
+
+def one_line(source: Source) -> str:
+    if isinstance(source, Code):
+        return source.text
+    return source.opening + ', '.join(prefix + one_line(part) for prefix, part in source.parts) + source.closing
+
+
+def statement(name: str, source: Source) -> str:
+    """``name = ...``"""
+    return f'{name} = {layout(source, len(name) + 3)}'
+
+
+def full_text(tree: Dict[str, Any]) -> str:
+    """Return a whole config, one statement per key; :class:`ValueError` names a key whose value has no source."""
+    lines = []
+    for key, value in tree.items():
+        try:
+            lines.append(statement(key, source_of(value)))
+        except ValueError as error:
+            raise ValueError(f'{key}: {error}') from error
+    return '\n'.join(lines) + '\n'

@@ -1,4 +1,1 @@
-"""The rules that read a config before training.
-
-Imports what all commands share.
-"""
+"""``mmguard check``: the rules that read a config before training."""

@@ -5,12 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import redirect_stdout
-from typing import Any, List
+from typing import TYPE_CHECKING, Any, Dict, List
 
 from mmguard.errors import CannotRun
 from mmguard.text.visible import visible
+from mmguard.text.words import counted
 from mmguard.tools.arguments import add_no_verify, add_run_code, add_verbose
 from mmguard.tools.exit_codes import CLEAN, FOUND
+from mmguard.version import __version__
+
+if TYPE_CHECKING:
+    from mmguard.config.read import ReadConfig
+    from mmguard.findings.finding import Finding
 
 
 def add_to(commands: Any) -> None:
@@ -54,7 +60,6 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.findings.engine import chosen_rules, diagnose, verify_edits
     from mmguard.findings.wording import numbered
     from mmguard.properties.builder import verifier_of
-    from mmguard.tools.check.render import as_json, as_text
     from mmguard.tools.outputs import write_json
 
     try:
@@ -70,9 +75,39 @@ def run(args: argparse.Namespace) -> int:
         findings = numbered(diagnose(config=config, rules=rules))
         with verifier_of(config, args.run_code, not args.no_verify) as (verifier, doubt):
             findings = verify_edits(findings, config, verifier, doubt)
-    record = as_json(config, findings, [rule.code for rule in rules])
+    record = _as_json(config, findings, [rule.code for rule in rules])
     if args.json != '-':
-        print(visible(as_text(config, findings, len(rules), args.verbose)))
+        print(visible(_as_text(config, findings, len(rules), args.verbose)))
     if args.json is not None:
         write_json(args.json, record)
     return FOUND if findings else CLEAN
+
+
+def _as_text(config: ReadConfig, findings: List[Finding], rules: int, verbose: bool = False) -> str:
+    """Return the findings, each with its places, its value and what to write; the sum at the end."""
+    from mmguard.findings.finding import SEVERITIES
+    from mmguard.findings.wording import apply_hint, findings_text
+
+    parts = [findings_text(findings, verbose=verbose)] if findings else []
+    parts += [f'note: {note}' for note in config.notes]
+    hint = apply_hint(config.file, findings)
+    parts += [hint] if hint else []
+    numbers = {severity: sum(finding.severity == severity for finding in findings) for severity in SEVERITIES}
+    total = ', '.join(counted(number, severity) for severity, number in numbers.items() if number)
+    clean = f'nothing found by {counted(rules, "rule")}. Labels not read: `mmguard scan {config.file}`'
+    parts.append(f'{config.file}: {total or clean}')
+    return '\n\n'.join(parts)
+
+
+def _as_json(config: ReadConfig, findings: List[Finding], codes: List[str]) -> Dict[str, Any]:
+    """Return the same for programs."""
+    from mmguard.findings.wording import unpack
+
+    return {
+        'mmguard': __version__,
+        'config': config.file,
+        'framework': config.scope,
+        'rules': codes,
+        'notes': config.notes,
+        'findings': [unpack(finding) for finding in findings],
+    }

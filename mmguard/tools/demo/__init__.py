@@ -1,4 +1,1 @@
-"""``mmguard demo``: watch one bad label end a training, and the same training survive it.
-
-Imports what all commands share.
-"""
+"""``mmguard demo``: watch one bad label end a training, and the same training survive it."""

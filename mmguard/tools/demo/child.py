@@ -21,15 +21,10 @@ COLOURS = re.compile(r'\x1b\[[0-9;]*m')
 
 
 def train_in_child(config: str, folder: Path, heard: Callable[[str], None]) -> int:
-    """Train with a config in a child process, which has ended when this returns or raises (Ctrl-C, too).
+    """Train with a config of a folder in a child, which has ended when this returns or raises (Ctrl-C, too).
 
-    Args:
-        config (str): Name of the config file in ``folder``; ``runs/<its stem>`` becomes the work directory.
-        folder (Path): Where the child runs.
-        heard (callable): Called with each line of the child, as it comes. They also go to ``runs/<stem>.txt``.
-
-    Returns:
-        int: the child's exit code.
+    ``runs/<stem>`` is the work directory; each line is heard as it comes, and written to ``runs/<stem>.txt``. Return
+    the exit code.
     """
     stem = Path(config).stem
     (folder / 'runs').mkdir(exist_ok=True)

@@ -32,13 +32,7 @@ TRAIN: Dict[str, Tuple[str, ...]] = {
 
 @dataclass
 class DataSet:
-    """What was written, and what was planted in it.
-
-    Args:
-        root (Path): The data root.
-        labels (list[str]): The training label files, relative to the root.
-        planted (dict[str, dict[int, int]]): Label file -> invalid value -> pixels.
-    """
+    """A data root, its training label files, and label file -> invalid value -> pixels that were planted."""
 
     root: Path
     labels: List[str] = field(default_factory=list)
@@ -93,11 +87,7 @@ def plant(label: np.ndarray, fault: str, random: np.random.Generator) -> Tuple[n
 
 
 def read_png(path: Path) -> np.ndarray:
-    """Read an image or a label map as it is stored.
-
-    Raises:
-        OSError: It is missing, or not an image.
-    """
+    """Read an image or a label map as it is stored."""
     pixels = cv2.imread(str(path), cv2.IMREAD_UNCHANGED)
     if pixels is None:
         raise OSError(f'{path} cannot be read as an image')

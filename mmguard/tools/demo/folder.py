@@ -61,11 +61,7 @@ def write_stock(folder: Path, iters: int) -> None:
 
 
 def make_anew(folder: Path) -> Path:
-    """Empty the demo's folder, or make it.
-
-    Raises:
-        CannotRun: It is a file, or holds something that the demo did not make.
-    """
+    """Empty the demo's folder, or make it; refuse a file, and a folder with something that the demo did not make."""
     if folder.exists() and not folder.is_dir():
         raise CannotRun(f'{folder} is a file; give another folder with --out')
     if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():

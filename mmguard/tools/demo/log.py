@@ -33,14 +33,7 @@ def died_of_label(output: List[str], planted: Mapping[str, Mapping[int, int]]) -
 
 
 class Narrator:
-    """Says the lines of the guard, and the loss of each iteration, as they come.
-
-    Args:
-        say (callable): Called with each line for the reader.
-
-    Attributes:
-        losses (dict[int, float]): Iteration -> loss.
-    """
+    """Says the lines of the guard, and the loss of each iteration, as they come; keeps iteration -> loss."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.losses: Dict[int, float] = {}

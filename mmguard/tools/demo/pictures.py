@@ -21,12 +21,7 @@ COLOURS = dict(
 
 
 def draw_offenders(dataset: DataSet, path: Path) -> None:
-    """Draw the files with invalid pixels, those pixels in loud colours over the darkened photo.
-
-    Args:
-        dataset (DataSet): Its ``planted`` files are shown.
-        path (Path): The PNG file to write.
-    """
+    """Draw the planted files to a PNG, their invalid pixels in loud colours over the darkened photo."""
     rows = (len(dataset.planted) + 1) // 2
     figure = Figure(figsize=(13, 4.25 * rows + 0.7), facecolor='white')
     figure.suptitle('Pixels whose label is no class of the head; the guard trains on without them', fontsize=15)

@@ -28,11 +28,7 @@ class Story:
         self.console = Console(highlight=False, soft_wrap=True, markup=False)
 
     def tell(self, only_data: bool) -> None:
-        """Run everything, or only what writes the data set and the stock config.
-
-        Raises:
-            Objection: A step did not come out as it must.
-        """
+        """Run everything, or only what writes the data set and the stock config; raise :class:`Objection`."""
         self._say('1/4  A small data set in the layout of Cityscapes', 'bold cyan')
         dataset = self._draw()
         write_stock(self.folder, self.iters)

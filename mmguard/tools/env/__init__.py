@@ -1,4 +1,1 @@
-"""What is installed, whether it goes together, and what to do where it does not.
-
-Imports what all commands share.
-"""
+"""Installed packages: whether they go together, and what to do where they do not."""

@@ -53,10 +53,7 @@ if 'torch' in sys.modules and sys.modules['torch'].version.cuda:
 
 def accepted_mmcv(folder: Optional[Path]) -> Optional[Limits]:
     """What a framework checks when it is imported, as its ``__init__.py`` says."""
-    try:
-        text = '' if folder is None else (folder / '__init__.py').read_text(encoding='utf-8', errors='replace')
-    except OSError:
-        return None
+    text = _text(folder, '__init__.py')
     low = re.search(r"^(?:MMCV_MIN|mmcv_minimum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
     high = re.search(r"^(?:MMCV_MAX|mmcv_maximum_version)\s*=\s*'([^']+)'", text, re.MULTILINE)
     return (low.group(1), high.group(1)) if low and high else None
@@ -99,11 +96,7 @@ def tried() -> List[Dict[str, Any]]:
 
 
 def gather(try_imports: bool = True) -> EnvironmentFacts:
-    """Looks at this installation.
-
-    Args:
-        try_imports (bool): Also import every package once, in a child process.
-    """
+    """Look at this installation, and import every package once in a child process."""
     facts = EnvironmentFacts(python=platform.python_version(), system=platform.platform())
     for module, distributions in DISTRIBUTIONS.items():
         for name in distributions:
@@ -169,13 +162,9 @@ def _ask_driver(facts: EnvironmentFacts) -> None:
 
 
 def import_errors(names: Sequence[str]) -> Tuple[Dict[str, str], Optional[bool]]:
-    """Imports modules in a child, so that one that crashes or hangs takes nothing down.
+    """Import modules in a child, so that one that crashes or hangs takes nothing down.
 
-    Args:
-        names (Sequence[str]): Modules.
-
-    Returns:
-        tuple: name -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
+    Return name -> why it cannot be imported, and whether torch can use a GPU (``None``: not asked).
     """
     errors: Dict[str, str] = {}
     available: Optional[bool] = None

@@ -35,14 +35,7 @@ def show(lines: List[Line], findings: Sequence[Finding], verbose: bool = False) 
 
 @dataclass
 class Line:
-    """A line of ``mmguard env``.
-
-    Args:
-        name (str): What it is about.
-        found (str): What was found.
-        level (str): ``'ok'``, or the worst severity among what was found wrong with it.
-        codes (list[str]): The findings that are about it.
-    """
+    """A line of ``mmguard env``: what it is about, what was found, the worst severity of its findings, their codes."""
 
     name: str
     found: str

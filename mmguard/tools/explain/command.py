@@ -96,10 +96,10 @@ def _explain_code(what: str) -> int:
 
 def _explain_log(args: argparse.Namespace, what: str) -> int:
     from mmguard.text.visible import visible
-    from mmguard.tools.explain.dice import HARMLESS
     from mmguard.tools.explain.explained import explain
     from mmguard.tools.explain.reader import Reader
     from mmguard.tools.explain.render import as_json, as_text
+    from mmguard.tools.explain.scores import HARMLESS
     from mmguard.tools.outputs import write_json
 
     out = sys.stderr if args.json == '-' else sys.stdout

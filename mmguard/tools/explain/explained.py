@@ -30,15 +30,9 @@ CONFIRMED, SUPPORTED, POSSIBLE = ('confirmed', 'supported', 'possible')
 
 
 class Weighed(NamedTuple):
-    """A cause, and what speaks for or against it.
+    """A cause: confirmed by findings, supported by a line of the log or possible; frequent in its circumstances or not.
 
-    Attributes:
-        cause (Cause): It.
-        standing (str): ``CONFIRMED`` by a finding, ``SUPPORTED`` by a line of the log, or ``POSSIBLE``.
-        findings (tuple[Finding]): Those that confirm it.
-        evidence (Piece, optional): Line of the log that supports it.
-        is_in_context (bool): True if the log shows circumstances in which it is frequent.
-        advice (str): What to write under the framework that the log shows.
+    The advice is that for the framework of the log.
     """
 
     cause: Cause
@@ -50,13 +44,7 @@ class Weighed(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Facts that are not in the log.
-
-    Attributes:
-        findings (tuple[Finding]): What `check` and `scan` found, the most severe and likeliest first.
-        config, labels (bool): True if a config, and label files, were read.
-        num_classes (int, optional): Number of classes, where an option gives it.
-    """
+    """Facts that are not in the log: ranked findings of `check` and `scan`, whether each ran, ``--num-classes``."""
 
     findings: Tuple[Finding, ...] = ()
     config: bool = False
@@ -130,27 +118,13 @@ class Explanation:
 
 
 def explain_text(lines: Iterable[Union[str, bytes]], known: Optional[Known] = None) -> Optional[Explanation]:
-    """What ended a training, from its log.
-
-    Args:
-        lines (iterable): Pieces of the log, text or bytes, of any size.
-        known (Known, optional): What was found in config and labels.
-
-    Returns:
-        Explanation: ``None`` where nothing in the log says that it ended badly.
-    """
+    """Explain pieces of a log, text or bytes, of any size; ``None``: nothing says that it ended badly."""
     pieces = (piece if isinstance(piece, bytes) else piece.encode('utf-8', 'surrogateescape') for piece in lines)
     return explain(Reader().read(pieces), known)
 
 
 def explain(log: Reader, known: Optional[Known] = None, names: Sequence[str] = ()) -> Optional[Explanation]:
-    """Return what ended a training, or a sign that it does not learn, from the log that was read.
-
-    Args:
-        log (Reader): The log.
-        known (Known, optional): What was found in config and labels.
-        names (sequence[str]): Paths that may name a framework.
-    """
+    """Return what ended a training, or a sign that it does not learn; ``names`` are paths that may name a framework."""
     known = known or Known()
     judged = _judge(log)
     if not judged:
@@ -228,11 +202,7 @@ def _weigh_one(cause: Cause, text: Text, known: Known) -> Optional[Weighed]:
 
 
 class Text:
-    """Pieces as one text, with the line of each match.
-
-    Args:
-        pieces (sequence[Piece]): In the order in which they are searched.
-    """
+    """Pieces as one text, in their order, with the line of each match."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces: List[Piece] = []

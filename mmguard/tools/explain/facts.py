@@ -34,16 +34,10 @@ _WHO = (
 def look(
     config: Optional[str], data: Optional[str], options: ScanOptions, found: Optional[Explanation] = None
 ) -> Tuple[Known, List[str]]:
-    """What `check` finds in a config, and `scan` in the labels of a config or of what ``data`` names.
+    """Return what `check` finds in a config, and `scan` in the labels of ``data`` or else of the config, and what
+    failed.
 
-    Args:
-        config (str, optional): A config.
-        data (str, optional): What `scan` takes.
-        options (ScanOptions): What no config says.
-        found (Explanation, optional): The error. An index out of range decides whether ids are labels.
-
-    Returns:
-        tuple: The findings, and in words what could not be looked at: an error is explained without, too.
+    An index out of range in the error decides whether ids are labels. An error is explained without findings, too.
     """
     findings: List[Finding] = []
     problems: List[str] = []

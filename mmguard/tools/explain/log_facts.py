@@ -64,12 +64,7 @@ _SHAPE = re.compile(r'\[(\d+(?:, \d+)+)\]')
 
 
 class Facts(NamedTuple):
-    """What a log says besides its error.
-
-    Attributes:
-        pieces (list[Piece]): Facts, and the lines that they are taken from.
-        framework (str): Who trains; empty: nothing shows it.
-    """
+    """Facts of a log with the lines that they are taken from, and the framework that it shows (empty: none)."""
 
     pieces: List[Piece]
     framework: str
@@ -102,14 +97,9 @@ def find_facts(
     names: Sequence[str] = (),
     num_classes: Optional[int] = None,
 ) -> Facts:
-    """Return the facts of a log.
+    """Return the facts of a log: of its lines, those before the error, and the error itself with other errors.
 
-    Args:
-        lines (FactLines): Those of the whole log.
-        before (sequence): The lines before the error.
-        pieces (sequence[Piece]): The error with its traceback, and other errors.
-        names (sequence[str]): Texts in which a framework is named: the beginning of the log, a config, a path.
-        num_classes (int, optional): Number of classes, where an option gives it.
+    ``names`` are texts in which a framework is named; ``num_classes`` is what an option says.
     """
     facts = [Piece(line, text, text) for _, line, text in lines.found]
     facts += _facts_of_classes(lines, pieces, num_classes)

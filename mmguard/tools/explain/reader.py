@@ -8,11 +8,9 @@ from typing import Dict, Iterable, List, Optional, Pattern, Tuple
 
 from mmguard.findings.signatures import read_signatures
 from mmguard.findings.signatures.signature import SIGN
-from mmguard.tools.explain.dice import PseudoDice
-from mmguard.tools.explain.lines import LONGEST, Line, read_line
 from mmguard.tools.explain.log_facts import HEAD, FactLines, ending_of
-from mmguard.tools.explain.scores import Scores
-from mmguard.tools.explain.troubles import Frame, Raised, Trouble
+from mmguard.tools.explain.scores import PseudoDice, Scores
+from mmguard.tools.explain.troubles import LONGEST, Frame, Line, Raised, Trouble, read_line
 
 #: No error is found in a piece of a log without one of these. A piece with none of them costs next to nothing.
 _TRIGGERS = (
@@ -137,11 +135,11 @@ class Reader:
             self._add_sign(self.scores.sign.text, self.scores.sign.line)
         ending = ending_of(self._last_lines())
         if ending is not None:
-            self._add_sign(ending.searched, ending.line, f'{ending.searched} ({ending.text})')
+            self._add_sign(f'{ending.searched} ({ending.text})', ending.line)
         return self
 
-    def _add_sign(self, text: str, line: int, message: str = '') -> None:
-        self.signs.append(Trouble(line, '', [Raised('', message or text, lines=[line])]))
+    def _add_sign(self, text: str, line: int) -> None:
+        self.signs.append(Trouble(line, '', [Raised('', text, lines=[line])]))
 
     def _last_lines(self) -> List[Tuple[int, str]]:
         rows = self._tail.rstrip(b'\n').split(b'\n')[-_BEFORE:]
@@ -187,19 +185,14 @@ class Reader:
                 continue
             # Of lines that differ in numbers alone only the first is read: every thread of a kernel says the same.
             shape = raw.translate(None, b'0123456789')
-            if shape in shapes:
-                self._repeat(shapes[shape], raw)
-            elif any(word in raw for word in _TRIGGERS):
+            like = shapes.get(shape)
+            if like is not None:
+                like.times += 1
+                self._progress = self._since = 0
+            elif shape not in shapes and any(word in raw for word in _TRIGGERS):
                 self._take_like(raw, shape)
             elif self.troubles and any(word in raw for word in _PROGRESS_WORDS):
                 self._see_progress(read_line(raw))
-
-    def _repeat(self, like: Optional[Trouble], raw: bytes) -> None:
-        if like is not None:
-            like.times += 1
-            self._progress = self._since = 0
-        elif self.troubles and any(word in raw for word in _PROGRESS_WORDS):
-            self._see_progress(read_line(raw))
 
     def _take_like(self, raw: bytes, shape: bytes) -> None:
         """Takes a line, and remembers what all of its shape are."""

@@ -32,15 +32,7 @@ _MESSAGE, _OTHERS = 4, 6
 def as_text(
     found: Explanation, name: str = '', config: Optional[str] = None, width: int = 100, verbose: bool = True
 ) -> str:
-    """The error, what it means, its causes in order, and what to do next.
-
-    Args:
-        found (Explanation): It.
-        name (str): Of the log.
-        config (str, optional): Which config the commands are to name.
-        width (int): Of the lines.
-        verbose (bool): Every cause, with how it is recognized; ``False``: the likeliest, in three sentences.
-    """
+    """Return the error, its meaning, its causes in order (brief: the likeliest, in three sentences), and what to do."""
     signature = found.signature
     head = (
         f'{signature.code}  {signature.title}'

@@ -20,11 +20,7 @@ _FILES = 64
 
 
 def pieces_of(target: str) -> Iterator[bytes]:
-    """What a file (``-``: standard input) holds, piece by piece.
-
-    Raises:
-        CannotRun: There is nothing that can be read.
-    """
+    """Yield what a file (``-``: standard input) holds, piece by piece."""
     if target == '-':
         try:
             yield from iter(lambda: sys.stdin.buffer.read(_PIECE), b'')
@@ -45,11 +41,7 @@ def pieces_of(target: str) -> Iterator[bytes]:
 
 
 def logs_of(folder: Path) -> List[Path]:
-    """The logs and flight records of the newest run at or below a folder.
-
-    Raises:
-        CannotRun: There is none.
-    """
+    """Return the logs and flight records of the newest run at or below a folder."""
     found = [path for path in folder.rglob('*') if path.suffix in _ENDINGS or path.name.startswith(Path(FLIGHT).stem)]
     files = [path for path in found if path.is_file() and path.stat().st_size]
     if not files:

@@ -11,6 +11,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Sequence
 
+from mmguard.text.visible import visible_name
+from mmguard.text.words import counted
 from mmguard.tools.arguments import class_names, label, label_map, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
 from mmguard.tools.scan.arguments import add_reading, add_split, options_of
@@ -18,6 +20,9 @@ from mmguard.tools.scan.arguments import add_reading, add_split, options_of
 if TYPE_CHECKING:
     from mmguard.tools.fix.copies import Copies
     from mmguard.tools.fix.options import Colour
+
+#: Files that are named of each kind.
+_SHOWN = 10
 
 
 def add_to(commands: Any) -> None:
@@ -158,7 +163,6 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.copies import check_is_local, write_copies
     from mmguard.tools.fix.misread import check_boxes
     from mmguard.tools.fix.options import FixOptions
-    from mmguard.tools.fix.render import show
 
     check_is_local(args.target)
     if args.edit:
@@ -167,7 +171,7 @@ def run(args: argparse.Namespace) -> int:
     options = FixOptions(**{name: value for name, value in given.items() if value is not None})
     check_boxes(args.target, options)
     copies = write_copies(args.target, args.out, options)
-    show(args.out, copies)
+    _show(args.out, copies)
     return _code_of([copies])
 
 
@@ -175,7 +179,6 @@ def _write_edits(args: argparse.Namespace) -> int:
     from mmguard.tools.fix.copies import write_copies
     from mmguard.tools.fix.edited import choose, scan, scanned_again
     from mmguard.tools.fix.misread import check_boxes
-    from mmguard.tools.fix.render import show
 
     with redirect_stdout(sys.stderr):  # frameworks print
         offered = scan(args.target, options_of(args))
@@ -185,7 +188,7 @@ def _write_edits(args: argparse.Namespace) -> int:
         check_boxes(path, options)
     written = {path: write_copies(path, places[path], options) for path, options in chosen.files.items()}
     for path, copies in written.items():
-        show(places[path], copies)
+        _show(places[path], copies)
     for line in chosen.left:
         print(line)
     code = _code_of(list(written.values()))
@@ -202,11 +205,28 @@ def _write_edits(args: argparse.Namespace) -> int:
 
 
 def _code_of(written: Sequence[Copies]) -> int:
-    """The exit code.
-
-    Raises:
-        Exception: The first that nobody foresaw: the command line says how to report it.
-    """
+    """Return the exit code; raise the first failure that nobody foresaw: the command line says how to report it."""
     for failure in (failure for copies in written for failure in copies.failures):
         raise failure
     return FOUND if any(copies.left_out for copies in written) else CLEAN
+
+
+def _show(out: Path, copies: Copies) -> None:
+    """Say how many files are in the folder ``out`` now, and what was changed in the first of them."""
+    from mmguard.tools.fix.copies import MANIFEST
+
+    changed = [record for record in copies.done if record['changes']]
+    files, unchanged = counted(len(copies.done), 'file'), len(copies.done) - len(changed)
+    print(f'{files} in {visible_name(str(out))}: {len(changed):,} corrected, {unchanged:,} copied unchanged')
+    if copies.linked:
+        print(f'{counted(copies.linked, "image")} linked, not copied: the same bytes on disk')
+    for record in changed[:_SHOWN]:
+        print(f'  {visible_name(record["file"])}: {visible_name("; ".join(record["changes"]))}')
+    if len(changed) > _SHOWN:
+        print(f'  and {len(changed) - _SHOWN:,} more, see {visible_name(str(out / MANIFEST))}')
+    if copies.left_out:
+        print(f'{len(copies.left_out):,} left out:')
+        for entry in copies.left_out[:_SHOWN]:
+            print(f'  {visible_name(entry["file"])}: {visible_name(entry["reason"])}')
+    if not changed and not copies.left_out:
+        print('nothing to change')

@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Set, Union
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Union
 
-from mmguard.files.inside import tell_inside
-from mmguard.files.regular import open_regular
-from mmguard.files.whole import LOCK, hold_folder, write_whole
+from mmguard.files.inside import OutsideError, resolve_inside, tell_inside
+from mmguard.files.regular import open_regular, read_regular
+from mmguard.files.whole import LOCK, NOT_REGULAR, hold_folder, is_draft, write_whole
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.labels.instances import LABEL_REASON, describe_boxes
 from mmguard.text.failures import REPORT_IT, words_of
-from mmguard.tools.fix.checked import check_for
-from mmguard.tools.fix.label_files import LabelFiles, ending_of, unchanged
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
-from mmguard.tools.fix.output import (
-    begin,
-    check_places,
-    digest,
-    digests_after,
-    link,
-    place_in,
-    read_manifest,
-    write_manifest,
-)
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, NotCorrected, ending_of, unchanged
 from mmguard.tools.fix.plan import files_of
 from mmguard.tools.storage.urls import is_url
+from mmguard.version import __version__
 
 Link = Callable[[str, Path, bool], None]
 
 
 class Copies(NamedTuple):
-    """What became of the files.
-
-    Attributes:
-        done (list[dict]): Those with a copy, as the manifest has them.
-        left_out (list[dict]): Those without, and why.
-        linked (int): Images.
-        failures (list[Exception]): Of those without, what nobody foresaw: a fault of mmguard's own.
-    """
+    """What became of the files: those with a copy, those without and why, linked images, faults of mmguard's own."""
 
     done: List[Dict[str, Any]]
     left_out: List[Dict[str, str]]
@@ -46,19 +33,102 @@ class Copies(NamedTuple):
     failures: List[Exception]
 
 
-def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
-    """Writes corrected copies of the label files of a target.
+MANIFEST = 'manifest.json'
+_LARGEST = 1 << 30
+_WRITER = 'mmguard fix'
 
-    Args:
-        target (str): A folder of label maps, a COCO or LVIS JSON, a VOC folder (or one of XML files), a folder or
-            data.yaml of YOLO, or a folder or JSON of Labelme.
-        out (Path): Where the copies go.
-        options (FixOptions): What is valid.
-        to_link (callable): Puts an image next to its annotations, as :func:`~mmguard.tools.fix.output.link` does.
 
-    Raises:
-        CannotCorrect, OSError: Nothing could be done.
+def check_places(target: Path, out: Path) -> None:
+    """Refuse a folder that is, lies in or holds TARGET, or that is not empty and no earlier output."""
+    original, copies = target.resolve(), out.resolve()
+    folder = original if target.is_dir() else original.parent
+    if _is_one_of(folder, [copies, *(copies.parents if target.is_dir() else ())]):
+        raise CannotCorrect(f'--out {out} is TARGET or lies in it; originals are never touched: name another folder')
+    if _is_one_of(copies, folder.parents):
+        raise CannotCorrect(f'--out {out} holds TARGET; originals are never touched: name another folder')
+    if out.exists() and not out.is_dir():
+        raise CannotCorrect(f'--out {out} is a file: name a folder')
+    if out.is_dir() and read_manifest(out) is None and not all(map(_is_draft_file, out.iterdir())):
+        raise CannotCorrect(f'--out {out} is not empty and was not written by mmguard fix: name another folder')
+
+
+def read_manifest(folder: Path) -> Optional[Dict[str, Any]]:
+    """The manifest of a folder; ``None`` where there is none of ours."""
+    try:
+        record = json.loads(read_regular(os.path.join(folder, MANIFEST), _LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and record.get('written_by') == _WRITER else None
+
+
+def begin(out: Path, target: str, options: FixOptions) -> None:
+    """Mark a folder as ours, and remove what a run that was killed left half written."""
+    write_manifest(out, target, options, finished=False)
+    for place, _, names in os.walk(out):
+        for path in (Path(place, name) for name in names):
+            if _is_draft_file(path) and path.name != LOCK:
+                path.unlink()
+
+
+def write_manifest(out: Path, target: str, options: FixOptions, finished: bool = True, **found: Any) -> None:
+    """Writes the manifest; of a run that has just begun ``finished=False``."""
+    record = {
+        'written_by': _WRITER,
+        'version': __version__,
+        'finished': finished,
+        'target': target,
+        'options': options.to_json(),
+        **found,
+    }
+    text = json.dumps(record, indent=1, ensure_ascii=False) + '\n'
+    # File names that are no UTF-8 are lone surrogates, which JSON can hold as an escape alone.
+    write_whole(out / MANIFEST, text.encode(errors='backslashreplace'))
+
+
+def _is_draft_file(path: Path) -> bool:
+    return is_draft(path.name) and path.is_file() and not path.is_symlink()
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def place_in(out: Path, name: str, is_inside: Callable[[str], bool]) -> Path:
+    """Return where the copy of a file goes; refuse a name, and a link in ``out``, that leads out of it."""
+    try:
+        path = Path(resolve_inside(str(out), name))
+    except OutsideError as error:
+        raise NotCorrected(str(error)) from error
+    if path.parent != Path(os.path.normpath(out)) and not is_inside(str(path.parent)):
+        raise NotCorrected(f'a link in {out} leads out of it: no copy is written there')
+    return path
+
+
+def link(file: str, path: Path, stays_link: bool) -> None:
+    """Put a file that is not corrected into the copy.
+
+    A hard link; a copy where the file system has none. ``stays_link``: a link that leads out of the target stays a
+    link, so that what it leads to never becomes a file of the copy.
     """
+    source = Path(file)
+    if not stat.S_ISREG(source.stat().st_mode):
+        raise OSError(NOT_REGULAR)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.samefile(source) and path.is_symlink() == stays_link:
+        return
+    if path.is_file() or path.is_symlink():
+        path.unlink()
+    if stays_link:
+        path.symlink_to(source.resolve())
+        return
+    try:
+        os.link(source.resolve(), path)
+    except OSError:
+        write_whole(path, source.read_bytes())
+
+
+def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_link: Link = link) -> Copies:
+    """Write corrected copies of the label files of a target; ``to_link`` puts images next to them."""
     target = os.fspath(target)
     check_is_local(target)
     check_places(Path(target), out)
@@ -79,11 +149,7 @@ def write_copies(target: Union[str, Path], out: Path, options: FixOptions, to_li
 
 
 def check_is_local(target: str) -> None:
-    """Refuse a URL.
-
-    Raises:
-        CannotCorrect: It is one.
-    """
+    """Raise :class:`CannotCorrect` for a URL."""
     if is_url(target):
         raise CannotCorrect(f'{target}: fix reads a disk: copy the data here or mount the storage, then fix the copy')
 
@@ -97,16 +163,12 @@ def _final(target: str, options: FixOptions) -> Set[str]:
         raise CannotCorrect(
             f'{target} is what an interrupted mmguard fix of {earlier.get("target")} left: run that again first'
         )
-    return digests_after(earlier) if earlier.get('options') == options.to_json() else set()
+    files = earlier.get('files') if earlier.get('options') == options.to_json() else None
+    listed = files if isinstance(files, list) else []
+    return {str(entry.get('sha256_after')) for entry in listed if isinstance(entry, dict)}
 
 
-def _write(
-    target: str,
-    out: Path,
-    found: LabelFiles,
-    final: Set[str],
-    to_link: Link,
-) -> Copies:
+def _write(target: str, out: Path, found: LabelFiles, final: Set[str], to_link: Link) -> Copies:
     done: List[Dict[str, Any]] = []
     left_out: List[Dict[str, str]] = []
     failures: List[Exception] = []
@@ -120,7 +182,8 @@ def _write(
                 to_link(path, place_in(out, name, is_in_out), not is_of_target(path))
                 linked += 1
                 continue
-            data = _read(path)
+            with open_regular(path) as file:
+                data = file.read()
             if path != target and not is_of_target(path):
                 raise NotCorrected('a link that leads out of TARGET: copy what it leads to there (cp -L)')
             before = digest(data)
@@ -128,7 +191,7 @@ def _write(
             new_name = name[: len(name) - len(ending_of(name))] + corrected.ending
             if new_name in taken:
                 raise NotCorrected(f'its copy would have the name of that of {taken[new_name]}')
-            write_whole(place_in(out, new_name, is_in_out), corrected.data, check_for(corrected.ending))
+            write_whole(place_in(out, new_name, is_in_out), corrected.data, _CHECKS.get(corrected.ending.lower()))
         except (NotCorrected, OSError, MemoryError) as error:
             left_out.append(
                 {'file': name, 'reason': getattr(error, 'strerror', None) or str(error) or type(error).__name__}
@@ -157,6 +220,45 @@ def _write(
     return Copies(done, left_out, linked, failures)
 
 
-def _read(path: str) -> bytes:
-    with open_regular(path) as file:
-        return file.read()
+def _is_one_of(folder: Path, others: Iterable[Path]) -> bool:
+    """Return True if a folder is among others, also under another spelling."""
+    there = folder.exists()
+    return any(other == folder or (there and other.exists() and other.samefile(folder)) for other in others)
+
+
+def _check_json(path: Path) -> None:
+    from mmguard.tools.scan.annotations.labelme import is_labelme_file, scan_labelme
+
+    if is_labelme_file(str(path)):
+        with suppress(ValueError):  # an image may well be without a shape
+            _check(scan_labelme(str(path), look=False))
+        return
+    from mmguard.tools.scan.annotations.coco import scan_coco
+
+    _check(scan_coco(str(path)))
+
+
+def _check_xml(path: Path) -> None:
+    from mmguard.tools.scan.annotations.voc import VocImage, scan_voc_files
+
+    _check(scan_voc_files(str(path.parent), [VocImage('', path.name)], images=False))
+
+
+#: Copies are read as `mmguard scan` reads them before they have their names: none is written that it calls wrong.
+_CHECKS: Dict[str, Callable[[Path], None]] = {'.json': _check_json, '.xml': _check_xml}
+
+
+def _check(facts: LabelFacts) -> None:
+    found = facts.annotations or AnnotationFacts()
+    # Of a copy in VOC that has no size the image lies elsewhere.
+    wrong = [what for what in found.unreadable if not what.startswith('has no size')]
+    wrong += describe_boxes(facts.reasons)
+    wrong += [f'{count:,} without {key}' for key, count in found.without_key.items()]
+    if facts.reasons.get(LABEL_REASON) or found.unnamed:
+        wrong.append('annotations of categories that are not listed')
+    for what, ids in (('images', found.duplicate_image_ids), ('categories', found.duplicate_category_ids)):
+        wrong += [f'{what} that share an id: {", ".join(map(str, ids[:5]))}'] if ids else []
+    if found.format == 'coco' and found.annotations and found.images_without_target == found.images:
+        wrong.append('crowds, ignored ones and boxes thinner than a pixel are all that would be left')
+    if wrong:
+        raise NotCorrected(f'what is wrong cannot be corrected here: {"; ".join(wrong)}')

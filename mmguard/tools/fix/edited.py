@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from mmguard.errors import CannotRun
-from mmguard.findings.edits import ALL_SAFE, SAFE
+from mmguard.findings.edits import ALL_SAFE
 from mmguard.findings.finding import INFO
-from mmguard.findings.together import Offer, as_one, objection
+from mmguard.findings.together import Offer, as_one, first_safe, objection
 from mmguard.text.words import counted
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
@@ -21,25 +21,14 @@ from mmguard.tools.scan.target import plan_again, plan_of
 
 
 class Offered(NamedTuple):
-    """What a scan of a target offers.
-
-    Attributes:
-        plan (Plan): What was scanned.
-        offers (list[Offer]): The edits, by the numbers that the scan shows.
-    """
+    """A plan that was scanned, and its edits by the numbers that the scan shows."""
 
     plan: Plan
     offers: List[Offer]
 
 
 class Chosen(NamedTuple):
-    """Edits as one.
-
-    Attributes:
-        files (dict[str, FixOptions]): File or folder -> what becomes of it.
-        left (list[str]): Edits that another one excludes, in words.
-        config (str): The command that writes what they change in the config; empty: nothing.
-    """
+    """Edits as one: file or folder -> options; those that another one excludes; the command for the config, if any."""
 
     files: Dict[str, FixOptions]
     left: List[str]
@@ -47,11 +36,7 @@ class Chosen(NamedTuple):
 
 
 def scan(target: str, options: ScanOptions) -> Offered:
-    """Scans a target as `mmguard scan` does.
-
-    Raises:
-        CannotRun: It cannot be scanned.
-    """
+    """Scan a target as `mmguard scan` does."""
     plan = plan_of(target, options)
     mapper: Mapper = scan_here if cores() == 1 else LocalProcesses(cores())
     results = run_plan(plan, mapper)
@@ -61,15 +46,7 @@ def scan(target: str, options: ScanOptions) -> Offered:
 
 
 def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
-    """The edits that are asked for, for each file together; several are tried together.
-
-    Args:
-        offered (Offered): What there is.
-        wanted (list[str]): Numbers, or ``'safe'``: all that ask nothing.
-
-    Raises:
-        CannotCorrect: There is no edit of such a number, or some exclude each other.
-    """
+    """Return the edits of some numbers (``'safe'``: all that ask nothing), for each file together, tried together."""
     chosen: List[Offer] = []
     left: List[str] = []
     for offer in (_of_number(offered, number) for number in dict.fromkeys(wanted) if number != ALL_SAFE):
@@ -80,7 +57,7 @@ def choose(offered: Offered, wanted: Sequence[str]) -> Chosen:
     against = objection(chosen)
     if against:
         raise CannotCorrect(f'{against}; nothing was written. Write one, and scan the copy')
-    for offer in _safe(offered.offers) if ALL_SAFE in wanted else ():
+    for offer in first_safe([offer for offer in offered.offers if offer.edit.files]) if ALL_SAFE in wanted else ():
         if offer.is_of_one_of(chosen):
             continue
         differs = _differing(chosen, offer)
@@ -109,12 +86,7 @@ def _differing(chosen: Sequence[Offer], offer: Offer) -> str:
 
 
 def scanned_again(plan: Plan, copies: Dict[str, Path]) -> str:
-    """What a scan finds in the copies; empty where they cannot simply take the place of the originals.
-
-    Args:
-        plan (Plan): Of the originals.
-        copies (dict[str, Path]): File or folder -> its copy.
-    """
+    """Say what a scan finds in the copies; empty where they cannot simply take the place of the originals."""
     is_detection = plan.tree is not None and plan.tree.framework == 'mmdet'
     if not is_detection and set(copies) != {plan.target}:
         return ''
@@ -139,9 +111,3 @@ def _of_number(offered: Offered, number: str) -> Offer:
 def _apply(plan: Plan, *numbers: str) -> str:
     words = ['mmguard', 'apply', plan.target, '-o', 'OUT.py', '--scan', *plan.options.words()]
     return shlex.join([*words, *(word for number in numbers for word in ('--edit', number))])
-
-
-def _safe(offers: Sequence[Offer]) -> List[Offer]:
-    """Of each finding the first edit that asks nothing and rewrites files."""
-    safe = [offer for offer in offers if offer.edit.files and offer.edit.applicability == SAFE]
-    return [offer for n, offer in enumerate(safe) if not offer.is_of_one_of(safe[:n])]

@@ -9,8 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import clamped, fault_of, shortest
-from mmguard.tools.fix.label_files import Corrected, LabelFiles, names_below
-from mmguard.tools.fix.options import FixOptions, NotCorrected
+from mmguard.tools.fix.options import Corrected, FixOptions, LabelFiles, NotCorrected, names_below
 from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.labelme import LISTS, folder_of, is_other_file
 from mmguard.tools.scan.annotations.labelme_facts import NO_CLASS
@@ -25,7 +24,7 @@ _BY_POINT = ('polygon', 'rectangle', 'rotation')
 def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
     root = folder_of(target)
     below = sorted(names_below(target)) if os.path.isdir(target) else [os.path.basename(target)]
-    names = [name for name in below if _belongs(name) or _is_own(os.path.join(root, name))]
+    names = [name for name in below if _is_of(root, name)]
     return LabelFiles(
         [(os.path.join(root, name), name) for name in names],
         lambda data, _: _correct(data, options),
@@ -33,24 +32,15 @@ def files_of_labelme(target: str, options: FixOptions) -> LabelFiles:
     )
 
 
-def _is_own(path: str) -> bool:
-    return path.lower().endswith('.json') and not is_other_file(path)
-
-
-def _belongs(name: str) -> bool:
+def _is_of(root: str, name: str) -> bool:
+    """Return True for an image, a list, and a JSON that is not another program's."""
+    if name.lower().endswith('.json'):
+        return not is_other_file(os.path.join(root, name))
     return is_image_name(os.path.basename(name)) or os.path.basename(name) in LISTS
 
 
 def _correct(data: bytes, options: FixOptions) -> Corrected:
-    """Corrects a file; one that is right stays as it is written.
-
-    Args:
-        data (bytes): The file.
-        options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
-
-    Raises:
-        NotCorrected: It is damaged.
-    """
+    """Correct a file of Labelme; one that is right stays as it is written."""
     if options.boxes not in ('', 'corners'):
         raise NotCorrected('--boxes is of other formats: Labelme has points in pixels')
     try:

@@ -10,13 +10,15 @@ import numpy as np
 
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.text.words import counted
-from mmguard.tools.fix.label_files import Corrected
-from mmguard.tools.fix.options import Colour, FixOptions, NotCorrected, Unreadable, as_label_map
+from mmguard.tools.fix.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
 from mmguard.tools.scan.arrays import form_of_array, read_array
+from mmguard.tools.scan.faults import fault_of
 from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
 
 #: How files of numpy begin.
 _NUMPY = b'\x93NUMPY'
+#: Bytes that tell a damaged image from another file.
+_HEAD = 16
 _FORMATS = ('PNG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'JPEG')
 
 #: What 1 / 255 in 32 bits, times 255, is off at most.
@@ -24,19 +26,10 @@ ROUNDING = 1e-4
 
 
 def correct_map(data: bytes, ending: str, options: FixOptions) -> Corrected:
-    """Corrects a label map: an 8-bit gray PNG whose every value is a class or ``ignore_index``.
-
-    Args:
-        data (bytes): The file.
-        ending (str): Of its name, ``'.png'``.
-        options (FixOptions): What is valid; needs ``num_classes``.
-
-    Raises:
-        NotCorrected: A file that cannot be read, or whose classes it does not determine.
-    """
+    """Correct a label map to an 8-bit gray PNG whose every value is a class or ``ignore_index``."""
     assert options.num_classes is not None
     label, form, is_png = _read(data, options)
-    rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, as_label_map(options.label_map))
+    rule = LabelRule(options.num_classes, options.ignore_index, options.on_invalid, options.label_map)
     corrected, tally = rule.sanitize(label)
     changes = _words(label, corrected)
     if options.threshold is not None:
@@ -98,7 +91,7 @@ def _read(data: bytes, options: FixOptions) -> Tuple[np.ndarray, str, bool]:
                     in_colour = bool(options.colours) and form in ('rgb', 'rgba')
                     stored = np.asarray(image.convert('RGB') if in_colour else image)
     except Exception as error:  # a decoder fed with damaged bytes raises what it likes
-        raise Unreadable(f'unreadable: {type(error).__name__}: {str(error)[:200]}') from error
+        raise Unreadable(f'cannot be read: {fault_of(error, data[:_HEAD]) if data else "it is empty"}') from error
     if in_colour and not lossy:
         return _indices(stored, options.colours), form, is_png
     if options.threshold is not None:

@@ -24,10 +24,9 @@ _FORMATS = (*_SINGLE, 'MG164', 'MG172', 'MG173')
 
 
 def check_boxes(target: str, options: FixOptions) -> None:
-    """Looks at the boxes of a target with the rules of the scan, unless the options say how they are written.
+    """Refuse boxes that seem to be in another format, of which some would be clamped or dropped: name the command.
 
-    Raises:
-        CannotCorrect: They seem to be written otherwise, and some would be clamped or dropped: it names the command.
+    The rules of the scan look at them, unless the options say how they are written.
     """
     if options.boxes:
         return

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from mmguard.errors import CannotRun
-from mmguard.labels.space import LabelMap, mapped_by
+from mmguard.labels.space import mapped_by
 
 #: Red, green, blue.
 Colour = Tuple[int, int, int]
@@ -73,11 +74,6 @@ class FixOptions:
         return record
 
 
-def as_label_map(label_map: Dict[Any, int]) -> LabelMap:
-    """For ``LabelRule``, whose keys may also be text."""
-    return dict(label_map.items())
-
-
 class NotCorrected(Exception):
     """A file that is left out, and why."""
 
@@ -88,3 +84,44 @@ class Unreadable(NotCorrected):
 
 class CannotCorrect(CannotRun):
     """Nothing can be corrected, and why."""
+
+
+class Corrected(NamedTuple):
+    """A corrected file.
+
+    Attributes:
+        data (bytes): Its content; that of the original where nothing was to do.
+        ending (str): Of its name.
+        changes (list[str]): What was done to it, in words; empty: nothing.
+        values (dict[str, int]): Value as stored -> how many elements were changed because of it.
+        counts (dict[str, int]): What was skipped, remapped, ...
+    """
+
+    data: bytes
+    ending: str
+    changes: List[str]
+    values: Dict[str, int]
+    counts: Dict[str, int]
+
+
+class LabelFiles(NamedTuple):
+    """Path and name in the copy of each file, what corrects one, and the names of images, which stay as they are."""
+
+    files: List[Tuple[str, str]]
+    correct: Callable[[bytes, str], Corrected]
+    images: FrozenSet[str] = frozenset()
+
+
+def unchanged(data: bytes, name: str) -> Corrected:
+    return Corrected(data, ending_of(name), [], {}, {})
+
+
+def ending_of(name: str) -> str:
+    return os.path.splitext(name)[1]
+
+
+def names_below(folder: str) -> Iterator[str]:
+    """The names of all files in a folder and those in it, relative to it."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            yield os.path.relpath(os.path.join(place, name), folder)

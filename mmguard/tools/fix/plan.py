@@ -8,8 +8,7 @@ from typing import FrozenSet, List
 
 from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
-from mmguard.tools.fix.label_files import LabelFiles, ending_of, names_below, unchanged
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, as_label_map
+from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, ending_of, names_below, unchanged
 from mmguard.tools.scan.plans import formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
@@ -21,11 +20,7 @@ IMAGES = 'JPEGImages'
 
 
 def files_of(target: str, options: FixOptions) -> LabelFiles:
-    """The label files of a target.
-
-    Raises:
-        CannotCorrect: It does not exist, has none that are corrected, or wants other options.
-    """
+    """Return the label files of a target that are corrected."""
     from mmguard.tools.fix.labelme import files_of_labelme
     from mmguard.tools.fix.yolo import files_of_yolo
 
@@ -89,7 +84,7 @@ def _files_of_maps(target: str, options: FixOptions) -> LabelFiles:
     if options.num_classes is None:
         raise CannotCorrect('label maps do not say how many classes there are: add --num-classes N')
     try:
-        LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, as_label_map(options.label_map))
+        LabelRule(options.num_classes or 1, options.ignore_index, options.on_invalid, options.label_map)
     except (TypeError, ValueError) as error:
         raise CannotCorrect(str(error)) from error
     return LabelFiles(

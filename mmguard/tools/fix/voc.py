@@ -11,8 +11,7 @@ import numpy as np
 from mmguard.labels.instances import InstanceRule
 from mmguard.text.words import counted
 from mmguard.tools.fix.boxes import Corners, clamped, fault_of, number, numbers, shortest
-from mmguard.tools.fix.label_files import Corrected
-from mmguard.tools.fix.options import FixOptions, NotCorrected
+from mmguard.tools.fix.options import Corrected, FixOptions, NotCorrected
 
 _SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
 _INF = float('inf')
@@ -26,16 +25,9 @@ WRITTEN: Dict[str, Callable[..., Corners]] = {
 
 
 def correct_voc(data: bytes, options: FixOptions) -> Corrected:
-    """Clamps boxes into the image, then leaves out objects that no training can use.
+    """Clamp boxes into the image, then leave out objects that no training can use.
 
     VOC counts pixels from 1; a box is judged as mmdet loads it, minus one.
-
-    Args:
-        data (bytes): The file.
-        options (FixOptions): ``classes`` are the names that are valid; ``None``: any.
-
-    Raises:
-        NotCorrected: No VOC annotation, or one with a document type (which could hold anything).
     """
     root = _read(data)
     counts: Counter = Counter()

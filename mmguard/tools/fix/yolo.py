@@ -9,8 +9,16 @@ from typing import List, Optional, Sequence, Set, Tuple
 
 from mmguard.labels.space import OTHERS
 from mmguard.text.words import counted
-from mmguard.tools.fix.label_files import Corrected, LabelFiles, ending_of, names_below, unchanged
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, NotCorrected
+from mmguard.tools.fix.options import (
+    CannotCorrect,
+    Corrected,
+    FixOptions,
+    LabelFiles,
+    NotCorrected,
+    ending_of,
+    names_below,
+    unchanged,
+)
 from mmguard.tools.scan.yolo.declared import is_data_yaml
 from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
@@ -28,10 +36,8 @@ _PATH = re.compile(rb'^path[ \t]*:.*(\r?\n|$)', re.MULTILINE)
 
 
 def files_of_yolo(target: str, options: FixOptions) -> LabelFiles:
-    """What belongs to a folder, or a data.yaml, of YOLO.
-
-    Raises:
-        CannotCorrect: It is a single label file or list, or leads to no label files, or to those of another folder.
+    """Return what belongs to a folder, or a data.yaml, of YOLO; refuse what leads to no label file, or out of the
+    folder.
     """
     is_folder = os.path.isdir(target)
     if target.lower().endswith('.txt') and not is_folder:
@@ -73,15 +79,9 @@ def correct_data_yaml(data: bytes, ending: str) -> Corrected:
 
 
 def correct_text(data: bytes, options: FixOptions, kpt_shape: Optional[Tuple[int, int]]) -> Corrected:
-    """Corrects the rows of a label file; one that is right stays as it is written.
+    """Correct the rows of a label file; one that is right stays as it is written.
 
-    Args:
-        data (bytes): The label file.
-        options (FixOptions): Which ids become which, and how many classes there are.
-        kpt_shape (tuple, optional): Points and numbers of each, where rows have keypoints.
-
-    Raises:
-        NotCorrected: Another way to write boxes is asked for.
+    ``kpt_shape``: points and numbers of each, where rows have keypoints.
     """
     if options.boxes:
         raise NotCorrected('--boxes is of other formats: rows of YOLO are not converted')

@@ -1,4 +1,1 @@
-"""Samples of a flight record, run again one at a time on the CPU, to find the one that fails.
-
-Imports :mod:`mmguard.tools.trace` and what all commands share.
-"""
+"""Samples of a flight record, run again one at a time on the CPU, to find the one that fails."""

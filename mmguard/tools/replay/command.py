@@ -43,25 +43,16 @@ def add_to(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from mmguard.config.classes import quiet
     from mmguard.text.console import Console
     from mmguard.tools.outputs import write_json
     from mmguard.tools.replay.render import as_json, show
-    from mmguard.tools.replay.run import quiet, replayed, without_gpu
+    from mmguard.tools.replay.run import replay, without_gpu
 
     file = sys.stderr if args.json == '-' else sys.stdout
     console = Console(file=file, markup=False, emoji=False, highlight=False)
     with without_gpu(), quiet():
-        report = replayed(
-            console,
-            args.config,
-            args.record,
-            args.last,
-            args.sample,
-            args.weights,
-            args.seeds,
-            not args.no_forward,
-            args.run_code,
-        )
+        report = replay(console, args)
     show(console, report, args.verbose)
     if args.json is not None:
         write_json(args.json, as_json(report))

@@ -7,14 +7,18 @@ from typing import Any, Dict, List, Mapping, Optional
 
 import numpy as np
 
+from mmguard.errors import CannotRun
 from mmguard.findings import Finding
 from mmguard.findings.wording import unpack
 from mmguard.labels.boxes import corner_faults
 from mmguard.labels.instances import BOX_REASONS, InstanceRule, describe_reasons
 from mmguard.labels.space import LabelRule, LabelSpace
 from mmguard.labels.tally import Tally
-from mmguard.tools.replay.forward import Raised
-from mmguard.tools.replay.recorded import Recorded
+from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample, read_flight
+from mmguard.log.flight_record import NAME
+from mmguard.log.source import UNKNOWN
+from mmguard.tools.replay.network import Raised
+from mmguard.tools.samples import common_tail, parts_of
 from mmguard.tools.trace.snapshot import Snapshot
 
 _INF = float('inf')
@@ -33,15 +37,7 @@ FAILURES = (DIES, NOT_FINITE, INVALID)
 
 @dataclass
 class Judged:
-    """What is invalid in a sample.
-
-    Args:
-        kind (str): ``'pixels'`` or ``'instances'``.
-        num_classes (int): Valid labels are below.
-        ignore_index (int, optional): Of pixels, the label that is valid, too.
-        tally (Tally): Counts of invalid values and boxes.
-        examples (list[str]): The first invalid instances.
-    """
+    """Counts of invalid pixels or instances in a sample, and the first of these instances."""
 
     kind: str
     num_classes: int
@@ -178,3 +174,64 @@ def _counts(judged: Dict[str, Judged]) -> Dict[str, Any]:
         }
         for kind, one in judged.items()
     }
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A sample of a recorded batch: its path there, and from its data root; ``unfinished``: training ended in its
+    iteration.
+    """
+
+    path: str
+    source: str
+    iteration: Optional[int] = None
+    unfinished: bool = False
+
+
+def load_record(file: str) -> Flight:
+    """Read a flight record."""
+    try:
+        return read_flight(file)
+    except OSError as error:
+        raise CannotRun(
+            f'{file}: {error.strerror or error}. Wanted is the {NAME} that FlightRecorderHook writes into the log '
+            f'folder of a run'
+        ) from error
+    except ValueError as error:
+        raise CannotRun(str(error)) from error
+
+
+def recorded_batches(flight: Flight, file: str) -> List[List[Recorded]]:
+    """Return the batches of a record, the newest first; the samples of each in their order, without repetitions."""
+    batches = [batch for batch in reversed(flight.batches) if batch.samples]
+    if not batches:
+        raise CannotRun(
+            '\n'.join(
+                [
+                    f'{file}: no batch is recorded. Training ended before the first one was loaded: '
+                    f'{exception_of(flight) or flight.reason}',
+                    *flight.unread.words(),
+                ]
+            )
+        )
+    return [list(dict.fromkeys(_recorded(sample, batch) for sample in batch.samples)) for batch in batches]
+
+
+def _recorded(sample: FlightSample, batch: FlightBatch) -> Recorded:
+    path = sample.path or sample.source or UNKNOWN
+    return Recorded(path, sample.source or path, batch.iter, batch.losses is None)
+
+
+def chosen(batches: List[List[Recorded]], wanted: str) -> Recorded:
+    """Return the recorded sample that a path means; one of its own, without iteration, where none is recorded."""
+    length = len(parts_of(wanted))
+    found = {r.path: r for batch in reversed(batches) for r in batch if common_tail(r.path, wanted) >= length}
+    if len(found) > 1:
+        raise CannotRun(f'--sample {wanted}: {len(found)} recorded samples end so: {", ".join(found)}. Name more')
+    return next(iter(found.values()), Recorded(wanted, wanted))
+
+
+def exception_of(flight: Flight) -> str:
+    """The exception that ended the training, in one line; empty where none did."""
+    error = flight.exception
+    return '' if error is None else f'{error.type}: {" ".join(error.message.split())[:300]}'

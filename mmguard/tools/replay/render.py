@@ -25,27 +25,27 @@ _MOST_ROWS = 60
 
 
 def show(console: Console, report: Dict[str, Any], verbose: bool = False) -> None:
-    """Prints the report of ``mmguard.tools.replay.run``; ``verbose``: with all edits and notes of its findings."""
+    """Print what :func:`mmguard.tools.replay.run.replay` returned; ``verbose``: with all edits and notes."""
     ended = visible_name(str(report['exception'] or report['reason']))
     place = f'iteration {report["iter"]}' if report['iter'] is not None else 'its start'
-    console.print(
-        Text(f'{visible_name(report["file"])}: training got to {place} (rank {report["rank"]}): {ended}'),
-        soft_wrap=True,
-    )
+    _say(console, f'{visible_name(report["file"])}: training got to {place} (rank {report["rank"]}): {ended}')
     for note in report['notes']:
-        console.print(Text(f'note: {note}', style='dim'), soft_wrap=True)
+        _say(console, f'note: {note}', 'dim')
     printed: Set[Any] = set()
     for outcome in report['failing'][:_MOST_SHOWN]:
         _print(console, outcome, printed, verbose)
     if len(report['failing']) > _MOST_SHOWN:
-        console.print(Text(f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see the table'))
+        _say(console, f'... and {len(report["failing"]) - _MOST_SHOWN} more that fail, see the table')
     console.print(_table(report['outcomes']))
     for outcome in report['outcomes']:
-        if not outcome.fails:
-            for note in outcome.notes:
-                name = '' if outcome.status == NOT_FOUND else f'{visible_name(outcome.recorded.source)}: '
-                console.print(Text(f'{name}{note}', style='yellow'), soft_wrap=True)
-    _verdict(console, report)
+        name = '' if outcome.status == NOT_FOUND else f'{visible_name(outcome.recorded.source)}: '
+        for note in () if outcome.fails else outcome.notes:
+            _say(console, f'{name}{note}', 'yellow')
+    _print_verdict(console, report)
+
+
+def _say(console: Console, line: str, style: str = '') -> None:
+    console.print(Text(line, style=style), soft_wrap=True)
 
 
 def _print(console: Console, outcome: Outcome, printed: Set[Any], verbose: bool) -> None:
@@ -114,43 +114,35 @@ def _labels(outcome: Outcome) -> str:
     return '; '.join(describe_reasons(judged.tally) for judged in outcome.invalid.values()) or 'valid'
 
 
-def _verdict(console: Console, report: Dict[str, Any]) -> None:
+def _print_verdict(console: Console, report: Dict[str, Any]) -> None:
     failing, outcomes, ours = report['failing'], report['outcomes'], report['our_failures']
     missing = len(report['not_found'])
     run = len(outcomes) - missing
     if failing:
-        console.print(Text(f'\n{len(failing)} of {run} replayed samples fail.', style='bold red'))
-        if report['same_for_all']:
-            console.print(
-                Text(
-                    f'All of them, by {report["same_for_all"]}, and no label explains it: look at the config '
-                    f'and the model rather than at a sample (mmguard check CONFIG).'
-                ),
-                soft_wrap=True,
-            )
-    elif not ours:
-        console.print(Text(f'\nNone of {run} replayed samples fails.', style='bold green'))
-        console.print(Text(_nothing_found(report)), soft_wrap=True)
+        _say(console, f'\n{len(failing)} of {run} replayed samples fail.', 'bold red')
+    if failing and report['same_for_all']:
+        _say(
+            console,
+            f'All of them, by {report["same_for_all"]}, and no label explains it: look at the config '
+            f'and the model rather than at a sample (mmguard check CONFIG).',
+        )
+    if not failing and not ours:
+        _say(console, f'\nNone of {run} replayed samples fails.', 'bold green')
+        _say(console, _nothing_found(report))
     if ours:
         errors = dict.fromkeys(f'{o.raised} at {o.raised.place}' for o in ours if o.raised is not None)
-        console.print(
-            Text(
-                f'\nmmguard itself failed on {len(ours)} of {run} samples: {"; ".join(errors)}. This is '
-                f'neither your config nor your data: {REPORT_IT}.',
-                style='bold red',
-            ),
-            soft_wrap=True,
+        _say(
+            console,
+            f'\nmmguard itself failed on {len(ours)} of {run} samples: {"; ".join(errors)}. This is '
+            f'neither your config nor your data: {REPORT_IT}.',
+            'bold red',
         )
     if missing:
-        console.print(
-            Text(
-                f'{counted(missing, "sample was", "samples were")} not found here, and may be the ones.', style='yellow'
-            )
+        _say(
+            console, f'{counted(missing, "sample was", "samples were")} not found here, and may be the ones.', 'yellow'
         )
     if report['older_batches']:
-        console.print(
-            Text(f'{report["older_batches"]} older batches were left alone; --last N takes N batches.', style='dim')
-        )
+        _say(console, f'{report["older_batches"]} older batches were left alone; --last N takes N batches.', 'dim')
 
 
 def _nothing_found(report: Dict[str, Any]) -> str:

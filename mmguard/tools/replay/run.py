@@ -2,72 +2,72 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
-import io
-import logging
+import copy
 import os
 import warnings
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+import numpy as np
+import torch
+from torch import nn
 
 from mmguard.config.label_spaces import from_config
-from mmguard.config.read import from_mmengine
+from mmguard.config.read import ReadConfig, from_mmengine
 from mmguard.errors import CannotRun
-from mmguard.hooks.discovery import class_names_of
+from mmguard.findings import LabelFacts, diagnose
+from mmguard.findings.engine import chosen_rules
+from mmguard.findings.finding import POSSIBLE, Finding
+from mmguard.findings.order import sort_key
+from mmguard.findings.rules.config.own_line_fails import OwnLineFails
+from mmguard.hooks.discovery import class_names_of, rules_in
+from mmguard.labels.space import LabelSpace
 from mmguard.labels.spaces import from_model
 from mmguard.log.flight_reader import Flight
 from mmguard.text.words import counted
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
-from mmguard.tools.replay.network import build_model
-from mmguard.tools.replay.outcome import DIES, NOT_FINITE, NOT_FOUND, OUR_FAILURE, Outcome
-from mmguard.tools.replay.recorded import Recorded, chosen, exception_of, load_record, recorded_batches
-from mmguard.tools.replay.replayer import Replayer
-from mmguard.tools.samples import Samples, build_dataset, in_scope, load_config
+from mmguard.tools.replay.network import build_model, raised_of, run_sample
+from mmguard.tools.replay.outcome import (
+    DIES,
+    INVALID,
+    LEFT_OUT,
+    NOT_FINITE,
+    NOT_FOUND,
+    OUR_FAILURE,
+    Judged,
+    Outcome,
+    Recorded,
+    chosen,
+    exception_of,
+    judge,
+    load_record,
+    recorded_batches,
+)
+from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, load_config, seed_all
+from mmguard.tools.trace.snapshot import of_annotations, take
 
 
-def replayed(
-    console: Any,
-    config_file: str,
-    record_file: str,
-    last: Optional[int],
-    sample: Optional[str],
-    weights: Optional[str],
-    seeds: int,
-    forward: bool,
-    run_code: bool = False,
-) -> Dict[str, Any]:
-    """Replays the samples of a flight record, and reports what came of each.
-
-    Args:
-        console (rich.console.Console): Shows how far it is.
-        config_file (str): The config of the run.
-        record_file (str): A ``label_guard_flight.jsonl``.
-        last (int, optional): So many batches, the newest first. ``None``: back to the first with a sample that fails.
-        sample (str, optional): This one alone; the end of its path is enough.
-        weights (str, optional): A checkpoint.
-        seeds (int): How often a random pipeline is run.
-        forward (bool): Whether the model is run, too.
-        run_code (bool): Whether a config in YAML or JSON may name code.
-
-    Raises:
-        CannotRun: Nothing can be replayed, and why.
-    """
-    flight = load_record(record_file)
-    batches = recorded_batches(flight, record_file)
-    config = load_config(config_file, run_code)
+def replay(console: Any, args: argparse.Namespace) -> Dict[str, Any]:
+    """Replay the samples of a flight record as the command line asks, and report what came of each."""
+    forward = not args.no_forward
+    flight = load_record(args.record)
+    batches = recorded_batches(flight, args.record)
+    config = load_config(args.config, args.run_code)
     with console.status('building data set and model on the CPU'):
         dataset = build_dataset(config)
         samples = Samples(dataset)
-        model = build_model(config, weights) if forward else None
+        model = build_model(config, args.weights) if forward else None
     # What guards in the pipeline do is looked at in the samples.
     spaces = from_config(from_mmengine(config)) if model is None else from_model(model, class_names_of(dataset))
-    notes = [*flight.unread.words(), *_notes(config, spaces.rules(), model, weights)]
-    replayer = Replayer(spaces.rules(), model, from_mmengine(config), seeds)
-    if sample is not None:
-        batches = [[chosen(batches, sample)]]
+    notes = [*flight.unread.words(), *_notes(config, spaces.rules(), model, args.weights)]
+    replayer = Replayer(spaces.rules(), model, from_mmengine(config), args.seeds)
+    if args.sample is not None:
+        batches = [[chosen(batches, args.sample)]]
         samples.find(batches[0][0].path)  # one that is nowhere is the user's slip
-    elif last is not None:
-        batches = batches[:last]
+    elif args.last is not None:
+        batches = batches[: args.last]
     outcomes: List[Outcome] = []
     looked_at = 0
     with in_scope(config):
@@ -78,24 +78,11 @@ def replayed(
             # One that fails among others that do not is what was looked for. Where all fail, older ones tell whether
             # it is a matter of samples at all.
             found = [o for o in outcomes if o.status in (DIES, NOT_FINITE) or (o.fails and not forward)]
-            if last is None and found and any(not o.fails and o.seeds for o in outcomes):
+            if args.last is None and found and any(not o.fails and o.seeds for o in outcomes):
                 break
     if all(outcome.status == NOT_FOUND for outcome in outcomes):
         raise CannotRun(f'none of the {len(outcomes)} recorded samples is in the data set: {outcomes[0].notes[0]}')
-    return _report(flight, record_file, outcomes, notes, len(batches) - looked_at, forward)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Models and data sets print and log a lot when they are built; what goes wrong is raised."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            yield
-    finally:
-        logging.disable(before)
+    return _report(flight, args.record, outcomes, notes, len(batches) - looked_at, forward)
 
 
 @contextlib.contextmanager
@@ -170,3 +157,158 @@ def _notes(config: Any, spaces: Dict[str, Any], model: Any, weights: Optional[st
     if 'Amp' in str(wrapper.get('type')):
         notes.append('float32 on the CPU: what overflows in half precision alone does not show here')
     return notes
+
+
+#: Of whom it is known that none of their transforms gives a label another value.
+_FRAMEWORKS = ('mmcv', 'mmseg', 'mmdet')
+#: Causes that are reported per sample.
+_MOST_FINDINGS = 2
+
+
+class Replayer:
+    """Replays samples, one at a time, random pipelines several times; without a model it looks only at labels."""
+
+    def __init__(
+        self,
+        spaces: Mapping[str, LabelSpace],
+        model: Optional[nn.Module],
+        config: Optional[ReadConfig] = None,
+        seeds: int = 3,
+    ) -> None:
+        self._spaces = spaces
+        self._model = model
+        self._config = config
+        self._seeds = seeds
+
+    def replay(self, sample: Sample, outcome: Outcome) -> None:
+        """Replays a sample; what is found goes into ``outcome``. It stops at the first seed that fails."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter('always')
+            self._look_at_files(sample, outcome)
+            self._run_seeds(sample, outcome)
+        of_user = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
+        reported = [' '.join(f'{w.category.__name__}: {w.message}'.split())[:200] for w in of_user]
+        outcome.warnings = list(dict.fromkeys(reported))
+        self._weigh(sample, outcome)
+
+    # ---- the steps
+
+    def _look_at_files(self, sample: Sample, outcome: Outcome) -> None:
+        outcome.stored = judge(of_annotations(sample.info), self._spaces, outcome.path)
+        results: Any = copy.deepcopy(sample.info)
+        seed_all(0)
+        try:
+            for transform in _loading(sample.transforms):
+                results = transform(results)
+        except Exception:
+            return  # the whole pipeline will raise the same
+        outcome.loaded = judge(take('loaded', results), self._spaces, outcome.path)
+
+    def _run_seeds(self, sample: Sample, outcome: Outcome) -> None:
+        before = None
+        for seed in range(self._seeds):
+            seed_all(seed)
+            try:
+                packed = sample.load()
+            except Exception as error:
+                outcome.seeds, outcome.seed = seed + 1, seed
+                outcome.die('pipeline', raised_of(error))
+                return
+            if packed is None:
+                outcome.seeds = seed + 1
+                continue
+            shot = take('trained', packed)
+            if before is not None and _same(before, packed):
+                return  # nothing in this pipeline is random
+            before = packed
+            outcome.seeds, outcome.seed = seed + 1, seed
+            outcome.trained = judge(shot, self._spaces, outcome.path)
+            self._run_model(packed, seed, outcome)
+            if outcome.fails or outcome.raised is not None:
+                return
+            if any(judged.is_invalid for judged in outcome.trained.values()):
+                outcome.status = INVALID
+                return
+        if before is None:
+            outcome.status = LEFT_OUT
+            outcome.notes.append('the pipeline leaves nothing of it (no target?); training draws another one instead')
+
+    def _run_model(self, sample: Any, seed: int, outcome: Outcome) -> None:
+        if self._model is None:
+            return
+        result = run_sample(self._model, sample, seed)
+        outcome.losses = result.losses
+        outcome.nonfinite_losses = result.nonfinite_losses
+        outcome.nonfinite_gradients = result.nonfinite_gradients
+        outcome.notes += [note for note in result.notes if note not in outcome.notes]
+        if result.raised is not None:
+            outcome.die('forward', result.raised)
+        elif result.fails:
+            outcome.status = NOT_FINITE
+
+    def _weigh(self, sample: Sample, outcome: Outcome) -> None:
+        """What the files hold and no seed has shown; and the likely causes."""
+        hidden = {kind: judged for kind, judged in outcome.loaded.items() if judged.is_invalid}
+        guarded = list(rules_in(sample.transforms))
+        if hidden and not outcome.fails and not guarded:
+            reported = '; '.join(str(judged) for judged in hidden.values())
+            if outcome.status != LEFT_OUT and all(
+                type(one).__module__.partition('.')[0] in _FRAMEWORKS for one in sample.transforms
+            ):
+                outcome.status = INVALID
+                outcome.notes.append(f'random transforms hid it from these {outcome.seeds} seeds: try more --seeds')
+            else:
+                outcome.notes.append(f'loaded: {reported}; gone behind the pipeline')
+        if hidden and guarded and not outcome.invalid:
+            reported = '; '.join(str(judged) for judged in hidden.values())
+            outcome.notes.append(f'loaded: {reported}; the guard in the pipeline takes it out')
+        if sample.mixes:
+            outcome.notes.append('other images are mixed in: what fails may be in one of them')
+        if outcome.fails and outcome.stage != 'pipeline':
+            names = class_names_of(sample.dataset)
+            found = self._causes(outcome.invalid, names, outcome)
+            sure = [finding for finding in found if finding.certainty != POSSIBLE]
+            outcome.findings = (sure or found)[:_MOST_FINDINGS]
+
+    def _causes(self, invalid: Dict[str, Judged], names: List[str], outcome: Outcome) -> List[Finding]:
+        # Without an invalid label it may still be what the config makes of valid ones.
+        asked = list(invalid.values()) or list(outcome.trained.values())
+        found: List[Finding] = []
+        for judged in asked:
+            facts = LabelFacts(
+                values=dict(judged.tally.values),
+                num_classes=judged.num_classes,
+                ignore_index=judged.ignore_index,
+                total=judged.tally.total,
+                files=1,
+                offending_files=int(judged.is_invalid),
+                kind=judged.kind,
+                reasons=dict(judged.tally.reasons),
+                class_names=names,
+                split='train',
+            )
+            rules = [rule for rule in chosen_rules() if rule is not OwnLineFails]  # the run that died had built them
+            found += [one for one in diagnose(facts, self._config, rules) if one.severity == 'error']
+        return sorted(found, key=sort_key)
+
+
+def _loading(transforms: List[Any]) -> List[Any]:
+    """The steps at the head of a pipeline that only load."""
+    loading = []
+    for transform in transforms:
+        if not type(transform).__name__.startswith('Load'):
+            break
+        loading.append(transform)
+    return loading
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two runs of a pipeline brought the same image and labels."""
+    try:
+        if not torch.equal(one['inputs'], other['inputs']):
+            return False
+        mine, yours = take('', one), take('', other)
+        one_map, other_map = (np.zeros(0) if shot.label is None else shot.label for shot in (mine, yours))
+        return np.array_equal(one_map, other_map) and repr(mine.instances) == repr(yours.instances)
+    except (TypeError, KeyError, AttributeError):
+        return False  # several inputs, or none that can be compared: run it again

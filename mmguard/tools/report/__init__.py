@@ -1,4 +1,1 @@
-"""What was found, for a screen and as a page: tables, plots, likely causes, pictures of files.
-
-Imports :mod:`mmguard.tools.explain` and what all commands share.
-"""
+"""Findings of a run, for a screen and as a page: tables, plots, likely causes, pictures of files."""

@@ -11,7 +11,7 @@ from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
     from mmguard.tools.explain.explained import Explanation
-    from mmguard.tools.report.crash import Crash
+    from mmguard.tools.report.run_report import Crash
 
 
 def add_to(commands: Any) -> None:
@@ -46,9 +46,8 @@ def run(args: argparse.Namespace) -> int:
     from mmguard.text.console import Console
     from mmguard.tools.explain.render import as_text
     from mmguard.tools.outputs import write_json
-    from mmguard.tools.report.log_json import as_json
     from mmguard.tools.report.mode_report import sections_of
-    from mmguard.tools.report.render import show
+    from mmguard.tools.report.render import as_json, show
     from mmguard.tools.report.run_report import read_report, run_findings
 
     console = Console(stderr=args.json == '-', markup=False, emoji=False, highlight=False)

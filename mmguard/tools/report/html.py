@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -20,10 +21,9 @@ from mmguard.text.visible import visible
 from mmguard.text.words import counted
 from mmguard.tools.explain.explained import Explanation
 from mmguard.tools.outputs import write_output
-from mmguard.tools.report.crash import Crash, described
-from mmguard.tools.report.histogram import histogram_of
 from mmguard.tools.report.page import Section, WorstFile
 from mmguard.tools.report.pictures import panels_of
+from mmguard.tools.report.run_report import Crash, described
 from mmguard.version import __version__
 
 #: Codes that say: the labels are fine.
@@ -33,32 +33,6 @@ LISTED, DRAWN = 100, 12
 _TEMPLATES = Path(__file__).with_name('templates')
 
 
-def write_scan_page(
-    path: Union[str, Path],
-    title: str,
-    sections: Sequence[Section],
-    crash: Optional[Crash] = None,
-    run_findings: Sequence[Finding] = (),
-    end: Optional[Explanation] = None,
-) -> None:
-    """Writes one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
-
-    The page is written to a temporary file beside ``path`` and renamed, so that a reader never meets half of it.
-
-    Args:
-        path (str or Path): The file; its folder is made.
-        title (str): What was scanned.
-        sections (sequence of Section): In the order of the page.
-        crash (Crash, optional): How a training ended; shown first.
-        run_findings (sequence of Finding): What is found of a training and its ranks.
-        end (Explanation, optional): What its exceptions mean.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    write_output(path, page(title, sections, crash, run_findings, end).encode('utf-8'))
-
-
 def page(
     title: str,
     sections: Sequence[Section],
@@ -66,7 +40,15 @@ def page(
     run_findings: Sequence[Finding] = (),
     end: Optional[Explanation] = None,
 ) -> str:
-    """The page."""
+    """Return one self-contained HTML page: nothing from the network, and no script but the one that copies a line.
+
+    Args:
+        title (str): What was scanned.
+        sections (sequence of Section): In the order of the page.
+        crash (Crash, optional): How a training ended; shown first.
+        run_findings (sequence of Finding): What is found of a training and its ranks.
+        end (Explanation, optional): What its exceptions mean.
+    """
     return _template().render(
         title=title,
         sections=sections,
@@ -76,6 +58,11 @@ def page(
         version=__version__,
         written=time.strftime('%Y-%m-%d %H:%M'),
     )
+
+
+def write_scan_page(path: Union[str, Path], *parts: Any) -> None:
+    """Write the :func:`page` of these parts, whole; :class:`OSError` where it cannot be written."""
+    write_output(path, page(*parts).encode('utf-8'))
 
 
 @lru_cache(maxsize=None)
@@ -164,3 +151,80 @@ def _short(count: int) -> str:
         if count >= size:
             return f'{count / (10**6 if unit == "million" else size):.3g} {unit}'
     return f'{count:,}'
+
+
+#: Values with a row of their own: the invalid ones and the most frequent.
+ROWS = 48
+_SAID = {'valid': 'class', 'ignored': 'ignored', 'invalid': 'invalid'}
+
+
+class Row(NamedTuple):
+    """A value; its bar has a ``height`` in (0, 1]."""
+
+    kind: str
+    value: int
+    said: str
+    name: str
+    times: int
+    share: str
+    height: float
+
+
+class Histogram(NamedTuple):
+    """Rows; ``left`` is the number of values without one."""
+
+    title: str
+    legend: List[Tuple[str, str]]
+    rows: List[Row]
+    left: int
+
+    @property
+    def named(self) -> bool:
+        return any(row.name for row in self.rows)
+
+
+def histogram_of(facts: LabelFacts) -> Optional[Histogram]:
+    """Every value with its count; where only the invalid ones are known (in training), those."""
+    counts = facts.histogram or facts.values
+    if not counts:
+        return None
+    if facts.histogram and len(counts) <= ROWS and facts.num_classes <= ROWS:
+        # A class that never occurs is worth a row: it cannot be learned.
+        counts = {**dict.fromkeys(range(facts.num_classes), 0), **counts}
+    kinds = {value: kind_of(value, facts) for value in counts}
+    shown = sorted(counts, key=lambda value: (kinds[value] != 'invalid', -counts[value]))[:ROWS]
+    whole, most = sum(counts.values()), max(counts.values())
+    rows = []
+    for value in sorted(shown):
+        count, kind = counts[value], kinds[value]
+        said = _SAID[kind] if count else 'never seen'
+        name = facts.name_of(value)
+        rows.append(Row(kind, value, said, name, count, share(count, whole), _logarithmic(count, most)))
+    names = {
+        'valid': f'valid (0 to {facts.num_classes - 1})',
+        'ignored': f'ignored ({facts.ignore_index})',
+        'invalid': 'invalid',
+    }
+    legend = [(kind, name) for kind, name in names.items() if kind in kinds.values()]
+    title = f'{facts.kind.capitalize()} per {"" if facts.histogram else "invalid "}value'
+    return Histogram(title, legend, rows, len(counts) - len(rows))
+
+
+def _logarithmic(count: int, most: int) -> float:
+    """In (0, 1]: a class of 1 % and a slip of 3 pixels are both to be seen."""
+    return (1 + math.log10(max(count, 1))) / (1 + math.log10(max(most, 1)))
+
+
+def kind_of(value: int, facts: LabelFacts) -> str:
+    """``'valid'``, ``'ignored'`` or ``'invalid'``."""
+    if value == facts.ignore_index:
+        return 'ignored'
+    return 'valid' if 0 <= value < facts.num_classes else 'invalid'
+
+
+def share(part: int, whole: int) -> str:
+    """``'12.3 %'``; what is there is never rounded to nothing."""
+    percent = 100 * part / whole if whole else 0.0
+    if percent == 0 or percent >= 0.01:
+        return f'{percent:.2f} %' if percent < 99.995 or percent == 100 else '> 99.99 %'
+    return '< 0.01 %'

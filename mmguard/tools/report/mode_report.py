@@ -86,18 +86,9 @@ def _iterations(filled: Dict[str, Dict[str, int]]) -> int:
 
 
 def mode_reports(
-    lines: Dict[str, ModeTotals],
-    run: LoggedRun,
-    num_classes: Optional[int],
-    ignore_index: Optional[int],
+    lines: Dict[str, ModeTotals], run: LoggedRun, num_classes: Optional[int], ignore_index: Optional[int]
 ) -> List[ModeReport]:
-    """The modes of a run.
-
-    Args:
-        lines (dict[str, ModeTotals]): Of the log.
-        run (LoggedRun): Of the records.
-        num_classes, ignore_index (int, optional): What the user says; goes before all of these.
-    """
+    """Return the modes of a run, of its log and its records; what the user says goes before all of these."""
     reports = []
     for mode in dict.fromkeys((*lines, *run.modes)):
         report = ModeReport(mode, lines.get(mode, ModeTotals()), run.modes.get(mode))
@@ -113,12 +104,7 @@ def mode_reports(
 
 
 def sections_of(report: ModeReport, unread: Sequence[str]) -> List[Section]:
-    """The sections of the page for a mode, one per kind of label.
-
-    Args:
-        report (ModeReport): The mode.
-        unread (list[str]): What could not be read.
-    """
+    """Return the sections of the page for a mode, one per kind of label, with what could not be read."""
     totals = report.in_all
     kinds = [kind for kind in KINDS if report.lines.files[kind]]
     # A mode of which only losses report something, or nothing at all, has a section, too.

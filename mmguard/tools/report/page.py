@@ -35,15 +35,7 @@ class WorstFile:
 
 @dataclass
 class Section:
-    """One data set (a split), or one mode of a training, on the page.
-
-    Args:
-        name (str): ``'train'``, ...
-        facts (LabelFacts): Its counts: ``histogram`` (or else ``values``) is drawn.
-        findings (list[Finding]): The most likely first; none: "your labels are fine".
-        worst (list[WorstFile]): The worst first. All are listed, the first few drawn.
-        notes (list[str]): Sentences under the verdict: where to look instead, what was left out.
-    """
+    """One data set (a split), or one mode of a training, on the page; the worst files first, a few of them drawn."""
 
     name: str
     facts: LabelFacts

@@ -31,15 +31,7 @@ FEW, _SQUARE = 0.004, 7
 
 @dataclass
 class Panel:
-    """A picture.
-
-    Args:
-        name (str): What it shows.
-        picture (Picture, optional): ``None``: it cannot be drawn.
-        why (str): Then, why not.
-        keys (list[tuple]): (colour, what it stands for); one without a colour is words alone.
-        crisp (bool): Pixels are not blurred where it is enlarged.
-    """
+    """A picture, or why it cannot be drawn, with its key: (colour or nothing, what it stands for)."""
 
     name: str
     picture: Optional[Picture] = None
@@ -49,12 +41,7 @@ class Panel:
 
 
 def panels_of(file: WorstFile, ignore_index: Optional[int]) -> List[Panel]:
-    """The pictures of a file.
-
-    Args:
-        file (WorstFile): With a label map.
-        ignore_index (int, optional): Of its section, where the file does not say what is ignored.
-    """
+    """Return the pictures of a file with a label map; ``ignore_index`` where the file does not say what is ignored."""
     image, stored = file.image_path, file.label_path
     assert stored is not None
     try:
@@ -107,12 +94,7 @@ class CannotDraw(Exception):
 
 @dataclass
 class Picture:
-    """An encoded picture.
-
-    Args:
-        data (str): ``data:image/...;base64,...``.
-        width, height (int): Its pixels.
-    """
+    """An encoded picture (``data:image/...;base64,...``) of so many pixels."""
 
     data: str
     width: int
@@ -120,25 +102,12 @@ class Picture:
 
 
 def photo(path: str) -> Picture:
-    """The image, reduced.
-
-    Raises:
-        CannotDraw: It cannot be read.
-    """
+    """Return the image, reduced."""
     return _encode(_read_photo(path), lossy=True)
 
 
 def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
-    """The image, darkened, with the invalid pixels painted over it.
-
-    Args:
-        path (str): The image.
-        label (np.ndarray): (height, width), for its size.
-        invalid (np.ndarray): bool, (height, width).
-
-    Raises:
-        CannotDraw: It cannot be read.
-    """
+    """Return the image, darkened, with the invalid pixels, (height, width) of its label map, painted over it."""
     from PIL import Image
 
     pixels = _read_photo(path)
@@ -152,22 +121,17 @@ def marked_photo(path: str, label: np.ndarray, invalid: np.ndarray) -> Picture:
 
 
 def coloured(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> Picture:
-    """The label map, one colour per value: ignored pixels pale, invalid ones loud.
-
-    Args:
-        label (np.ndarray): Integers, (height, width).
-        invalid (np.ndarray): bool, (height, width).
-        ignored (iterable of int): Values that are not trained on.
-    """
-    return _encode(_paint(shrunk(label), shrunk_mask(invalid), ignored))
+    """Return a label map, (height, width), one colour per value: ignored values pale, invalid pixels loud."""
+    small = shrunk(label)
+    painted = palette()[small.astype(np.int64) % 256]
+    for value in ignored:
+        painted[small == value] = IGNORED
+    painted[shrunk_mask(invalid)] = LOUD
+    return _encode(painted)
 
 
 def read_label(path: str) -> np.ndarray:
-    """The values of a label map as stored, (height, width); of a palette, its indices.
-
-    Raises:
-        CannotDraw: It cannot be read, or holds colours instead of values.
-    """
+    """Return the values of a label map as stored, (height, width); of a palette, its indices."""
     image = _open(path)
     if len(image.getbands()) > 1:
         raise CannotDraw(f'{len(image.getbands())} channels ({image.mode}): colours, not values')
@@ -252,14 +216,6 @@ def _step(height: int, width: int) -> int:
 
 
 # ---- colours
-
-
-def _paint(label: np.ndarray, invalid: np.ndarray, ignored: Iterable[int]) -> np.ndarray:
-    painted = palette()[label.astype(np.int64) % 256]
-    for value in ignored:
-        painted[label == value] = IGNORED
-    painted[invalid] = LOUD
-    return painted
 
 
 def palette() -> np.ndarray:

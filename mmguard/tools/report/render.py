@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Dict, List, Optional, Sequence
 
 from mmguard.findings import Finding
 from mmguard.findings.unused import unused_in
+from mmguard.findings.wording import unpack
 from mmguard.log.mode_totals import values_of
 from mmguard.log.source import path_of
 from mmguard.log.totals import KINDS
@@ -14,25 +15,18 @@ from mmguard.log.wording import all_valid, amounts, files_table, reasons_by_kind
 from mmguard.text.console import Table, Text
 from mmguard.text.visible import visible
 from mmguard.text.words import counted
+from mmguard.tools.explain.explained import Explanation
+from mmguard.tools.explain.render import as_json as explanation_as_json
 from mmguard.tools.on_screen import finding_on_screen
-from mmguard.tools.report.crash import Crash, RankCrash, described
 from mmguard.tools.report.mode_report import ModeReport
-from mmguard.tools.report.run_report import RunReport
+from mmguard.tools.report.run_report import Crash, RankCrash, RunReport, described
 
 #: What the terminal shows of a crash; the page and the JSON show all.
 _BATCHES, _FILES = 5, 8
 
 
 def show(console: Any, report: RunReport, run_findings: Sequence[Finding], top_k: int, verbose: bool = False) -> None:
-    """Prints how a run ended, what is found of its ranks, and what it skipped.
-
-    Args:
-        console (rich.console.Console): With markup off, because names hold brackets.
-        report (RunReport): It.
-        run_findings (list[Finding]): About the run and its ranks.
-        top_k (int): Files per table.
-        verbose (bool): All causes, edits and notes; ``False``: the likeliest cause, in three sentences.
-    """
+    """Print how a run ended, what is found of its ranks, and what it skipped (``top_k`` files per table)."""
     for line in report.notes:
         console.print(visible(line))
     for line in report.problems:
@@ -128,3 +122,78 @@ def _shortened(text: str) -> str:
     """The first line, and who lacked a gradient of what."""
     lines = text.split('\n')
     return '; '.join([lines[0] + (' ...' if len(lines) > 1 else ''), *unused_in([text]).words])
+
+
+def as_json(report: RunReport, run_findings: Sequence[Finding], end: Optional[Explanation] = None) -> Dict[str, Any]:
+    """The whole report, with what is found of the run and its ranks, and what its exceptions mean."""
+    crash = report.crash
+    return {
+        'logs': [str(path) for path in report.files],
+        'unread': asdict(report.unread),
+        'findings': [unpack(finding) for finding in run_findings],
+        'modes': {mode.mode: _mode(mode) for mode in report.modes},
+        'crash': _crash(crash) if crash.ranks or crash.problems else None,
+        'explanation': None if end is None else explanation_as_json(end, ''),
+    }
+
+
+def _mode(report: ModeReport) -> Dict[str, Any]:
+    lines, totals = report.lines, report.in_all
+    record: Dict[str, Any] = {
+        # The iterations of the log are those with anything; of all of them only a record knows.
+        'iterations': lines.iterations,
+        'all_iterations': totals.iterations or None,
+        'ended': None if report.logged is None else report.logged.ended,
+        'empty_images': totals.empty_images,
+        'filled': totals.filled,
+        'losses': {n: {'skipped': c.skipped, 'remapped': c.remapped} for n, c in totals.losses.items()},
+    }
+    for kind in KINDS:
+        total, space = totals.kinds[kind], report.spaces.of(kind)
+        record[kind] = {
+            'total': total.total,
+            'skipped': total.skipped,
+            'remapped': total.remapped,
+            'mapped': total.mapped,
+            'num_classes': None if space is None else space.num_classes,
+            'ignore_index': None if space is None else space.ignore_index,
+            'files': [_without(tally.to_json(), 'total') for tally in lines.worst(kind)],  # known per iteration alone
+            'findings': [unpack(finding) for finding in report.findings[kind]],
+        }
+    return record
+
+
+def _crash(crash: Crash) -> Dict[str, Any]:
+    return {
+        'ranks': [_rank(rank) for rank in crash.ranks],
+        'silent_ranks': crash.silent,
+        'problems': crash.problems,
+        'replay': crash.replay if crash.ranks else None,
+    }
+
+
+def _rank(rank: RankCrash) -> Dict[str, Any]:
+    batches: List[Dict[str, Any]] = []
+    for batch in rank.batches:
+        samples = [
+            {'source': one.source, **{kind: _without(tally.to_json(), 'source') for kind, tally in one.invalid.items()}}
+            for one in batch.samples
+        ]
+        # JSON knows no NaN.
+        losses = None if batch.losses is None else {n: v if v - v == 0 else str(v) for n, v in batch.losses.items()}
+        batches.append({'iter': batch.iter, 'samples': samples, 'losses': losses})
+    return {
+        'file': str(rank.path),
+        'rank': rank.flight.rank,
+        'reason': rank.flight.reason,
+        'time': rank.flight.time,
+        'iter': rank.flight.iter,
+        'epoch': rank.flight.epoch,
+        'error': rank.error or None,
+        'place': rank.place or None,
+        'batches': batches,
+    }
+
+
+def _without(record: Dict[str, Any], key: str) -> Dict[str, Any]:
+    return {name: value for name, value in record.items() if name != key}

@@ -2,25 +2,143 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from mmguard.config.read import ReadConfig
 from mmguard.findings import Finding, diagnose
 from mmguard.findings.rules.run import RUN_RULES
 from mmguard.findings.run import KILLED, MISSED_ANOTHER, RAISED, STOOD_STILL, RankFacts, RunFacts
+from mmguard.labels.instances import describe_reasons
+from mmguard.labels.tally import Tally
 from mmguard.log.flight_reader import KILLED as WAS_KILLED
+from mmguard.log.flight_reader import RUNNING, Flight, FlightBatch, read_flight
 from mmguard.log.line_reader import Unread
 from mmguard.log.lines import read_logs
 from mmguard.log.logged_run import LoggedRun, read_run
 from mmguard.log.mode_totals import totals_of
 from mmguard.log.run_files import NotALog, find_run
-from mmguard.text.words import first_of
+from mmguard.text.words import counted, first_of
 from mmguard.tools.explain.sources import config_of
-from mmguard.tools.report.crash import Crash, RankCrash, is_of_another_rank, read_crash
-from mmguard.tools.report.log_config import read_config
 from mmguard.tools.report.mode_report import ModeReport, mode_reports
+
+_FRAME = re.compile(r'^ *File "(.+)", line (\d+), in (.+)$', re.MULTILINE)
+
+#: What the others raise when a rank is gone: mmguard, gloo, NCCL.
+_OF_ANOTHER_RANK = re.compile('^AbsentRankError|by peer|remote process exited')
+
+
+@dataclass
+class RankCrash:
+    """How one rank ended, as its file says."""
+
+    path: Path
+    flight: Flight
+
+    @property
+    def error(self) -> str:
+        """Type and message of the exception; empty where there is none."""
+        error = self.flight.exception
+        return '' if error is None else f'{error.type}: {error.message}'
+
+    @property
+    def traceback(self) -> str:
+        """That of the exception."""
+        return '' if self.flight.exception is None else self.flight.exception.traceback
+
+    @property
+    def batches(self) -> List[FlightBatch]:
+        """The newest first."""
+        return self.flight.batches[::-1]
+
+    @property
+    def place(self) -> str:
+        """The innermost line of the traceback, ``'loss.py:45 in forward'``."""
+        frames = _FRAME.findall(self.traceback)
+        return '{}:{} in {}'.format(*frames[-1]) if frames else ''
+
+    @property
+    def said(self) -> str:
+        """``rank 0 ended by RuntimeError in iteration 37 (epoch 2), 2026-01-01T12:00:00``."""
+        flight = self.flight
+        how = self.error.partition(':')[0] if self.error else flight.reason
+        verb = {'exception': 'ended by', WAS_KILLED: 'was', RUNNING: 'is'}.get(flight.reason, 'was recorded:')
+        where = '' if flight.iter is None else f' in iteration {flight.iter:,}'
+        where += '' if flight.epoch is None or not where else f' (epoch {flight.epoch:,})'
+        when = f', {flight.time}' if flight.time else ''
+        return f'rank {flight.rank} {verb} {how or "nothing of its end"}{where or " before the first"}{when}'
+
+
+@dataclass
+class Crash:
+    """The ranks of a run, the one that ended first in front; those without a record; records that cannot be read."""
+
+    ranks: List[RankCrash] = field(default_factory=list)
+    silent: List[int] = field(default_factory=list)
+    problems: List[str] = field(default_factory=list)
+    is_damaged: bool = False
+
+    @property
+    def replay(self) -> str:
+        """The command to go on with."""
+        path = self.ranks[0].path
+        config = config_of(path.parent)
+        return f'mmguard replay {"CONFIG" if config is None else shlex.quote(str(config))} {shlex.quote(str(path))}'
+
+
+def read_crash(paths: Sequence[Path], world_size: int = 0) -> Crash:
+    """Read the files of all ranks; what says nothing of an end, or cannot be read, is in ``problems``."""
+    crash = Crash()
+    there: Set[int] = set()
+    for path in paths:
+        try:
+            flight = read_flight(str(path))
+        except (OSError, ValueError) as error:
+            crash.is_damaged = True
+            crash.problems.append(f'{path}: {error.strerror or error}' if isinstance(error, OSError) else str(error))
+            continue
+        rank = RankCrash(path, flight)
+        there.add(flight.rank)
+        if flight.reason == RUNNING:
+            crash.problems.append(f'{path}: {rank.said}')
+        else:
+            crash.ranks.append(rank)
+        crash.problems += flight.unread.words()
+    crash.ranks.sort(key=_order)
+    # Only where the file of another rank is expected here: a lone file may have been sent by someone.
+    crash.silent = [rank for rank in range(world_size) if rank not in there]
+    return crash
+
+
+def is_of_another_rank(error: str) -> bool:
+    """Whether an exception only says that another rank is gone."""
+    return bool(_OF_ANOTHER_RANK.search(error))
+
+
+def _order(rank: RankCrash) -> Tuple[int, str, int]:
+    # A launcher kills the others when one rank has raised something of its own.
+    flight = rank.flight
+    raised = flight.reason == 'exception' and not is_of_another_rank(rank.error)
+    return 0 if raised else 1 if flight.reason == WAS_KILLED else 2, flight.time, flight.rank
+
+
+def described(batch: FlightBatch) -> List[Tuple[str, str]]:
+    """File -> what guards found in it, in words; empty where that is nothing."""
+    return [
+        (sample.source, '; '.join(_words(kind, tally) for kind, tally in sample.invalid.items()))
+        for sample in batch.samples
+    ]
+
+
+def _words(kind: str, tally: Tally) -> str:
+    changes = ((tally.skipped, 'skipped'), (tally.remapped, 'remapped'))
+    amount = ', '.join(f'{counted(count, kind[:-1])} {change}' for count, change in changes if count)
+    reasons = describe_reasons(tally)
+    return f'{amount}: {reasons}' if reasons else amount
 
 
 def run_findings(report: RunReport) -> List[Finding]:
@@ -87,16 +205,7 @@ class RunReport:
 
 
 def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: Optional[int] = None) -> RunReport:
-    """Reads a run.
-
-    Args:
-        target (Path): Its log, its ``label_guard.json``, its flight record, or its folder.
-        num_classes (int, optional): Where the run's record does not say so.
-        ignore_index (int, optional): Of label maps; ``None``: as the run says, or 255.
-
-    Raises:
-        NotALog: A hook of mmguard left nothing there.
-    """
+    """Read a run from its log, its record, its flight record or its folder; the numbers go before what these say."""
     unread, files = Unread(), find_run(target)
     lines = totals_of(*(read_logs([path], unread) for path in files.logs))
     run = read_run(files.records)
@@ -116,3 +225,34 @@ def read_report(target: Path, num_classes: Optional[int] = None, ignore_index: O
         problems,
         bool(run.problems) or crash.is_damaged,
     )
+
+
+def read_config(path: Path) -> Dict[str, Any]:
+    """Return the literals of a config as mmengine writes it (``name = dict(...)``); what is no literal is left out.
+
+    It is never run: a log may come from anywhere. Raise :class:`ValueError` where it is no Python.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding='utf-8'))
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f'{path}: no config: {error}') from error
+    config: Dict[str, Any] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            config[statement.targets[0].id] = _value(statement.value)
+    return config
+
+
+def _value(node: ast.AST) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == 'dict':
+        return {word.arg: _value(word.value) for word in node.keywords if word.arg}
+    if isinstance(node, ast.Dict):
+        return {
+            _value(k): _value(v) for k, v in zip(node.keys, node.values) if isinstance(k, (ast.Constant, ast.UnaryOp))
+        }
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value(element) for element in node.elts]
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return None

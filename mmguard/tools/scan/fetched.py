@@ -8,8 +8,8 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Tuple
 
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.files import Content
+from mmguard.tools.storage.requests import ahead
 
 #: So much of an image mostly holds its size and its EXIF tags.
 HEAD = 1 << 16

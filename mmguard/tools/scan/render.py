@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Dict, List, Sequence
 
 from mmguard.findings import LabelFacts
-from mmguard.findings.rules.labels.labels_fine import OF_PALETTES
 from mmguard.findings.views import has_config
 from mmguard.text.console import Console, Table, Text
 from mmguard.text.words import counted
@@ -15,7 +14,12 @@ from mmguard.tools.scan.nnunet.render import show_cases
 from mmguard.tools.scan.run import SetResult
 
 #: What says how the files are to be read.
-_OF_READERS = {'MG100', 'MG121'}
+_OF_READERS = {'MG121'}
+#: Shown for palette files whose reader is not known, whatever is found.
+_OF_PALETTES = (
+    "The files are palette PNGs: cv2.imread would read their colours, `.convert('L')` the brightness of these, "
+    '`np.array(Image.open(path))` reads labels.'
+)
 _MOST_ROWS = 40
 _MOST_FILES = 10
 _BAR = 24
@@ -32,7 +36,7 @@ def show(console: Console, result: SetResult, verbose: bool = False) -> None:
         console.print(finding_on_screen(finding, '\n', verbose))
     if result.findings:
         if _hides_indices(result):
-            console.print(Text(f'\nnote: {OF_PALETTES}', style='dim'))
+            console.print(Text(f'\nnote: {_OF_PALETTES}', style='dim'))
         console.print()
     elif result.said_before:
         console.print(Text(f'Nothing more: {", ".join(dict.fromkeys(result.said_before))} above.'))

@@ -39,15 +39,7 @@ class _Bounded:
 
 
 class Archive:
-    """A zip.
-
-    Args:
-        file (BinaryIO): Its bytes.
-        place (str): Where it lies.
-
-    Raises:
-        Refused: It is damaged, or has too many members.
-    """
+    """A zip; one that is damaged, or has too many members, is refused."""
 
     def __init__(self, file: BinaryIO, place: str) -> None:
         try:

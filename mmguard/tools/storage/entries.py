@@ -15,13 +15,7 @@ _VERSIONS = (
 
 
 class Entry(NamedTuple):
-    """An entry of a folder.
-
-    Attributes:
-        name (str): Of a file or folder.
-        is_folder (bool): Which of both.
-        stamp (tuple, optional): Of a file, where the listing says it.
-    """
+    """A file or folder in a folder; of a file its stamp, where the listing says it."""
 
     name: str
     is_folder: bool
@@ -29,13 +23,7 @@ class Entry(NamedTuple):
 
 
 class Object(NamedTuple):
-    """A file or folder.
-
-    Attributes:
-        is_folder (bool): Which of both.
-        size (int): In bytes; -1: the server does not say it.
-        stamp (tuple, optional): Size and version.
-    """
+    """A file or folder: its size in bytes (-1: the server does not say it), and size and version."""
 
     is_folder: bool
     size: int

@@ -14,11 +14,10 @@ from typing import Any, BinaryIO, Callable, Dict, Iterator, List, Mapping, Named
 from mmguard.errors import CannotRun
 from mmguard.files.inside import is_file_name
 from mmguard.files.regular import open_regular
-from mmguard.text.short import short
+from mmguard.text.words import short
 from mmguard.tools.storage import systems
-from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.entries import Entry, Object, Stamp
-from mmguard.tools.storage.requests import Refused
+from mmguard.tools.storage.requests import Refused, ahead
 from mmguard.tools.storage.systems import WEB
 from mmguard.tools.storage.urls import add_named, in_archive, is_url, masked, named
 
@@ -35,10 +34,8 @@ _listings: OrderedDict[str, Dict[str, Entry]] = OrderedDict()
 
 
 def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
-    """Raise :class:`CannotRun` if a config reads its files in a way that is not a path or a URL.
-
-    Args:
-        arguments (dict, optional): ``backend_args`` of mmengine (or ``file_client_args``, as they were called before).
+    """Refuse a config whose ``backend_args`` (once ``file_client_args``) read files by something else than a path or
+    URL.
     """
     backend = (arguments or {}).get('backend')
     if backend not in _BACKENDS:
@@ -49,13 +46,7 @@ def check_backend(arguments: Optional[Mapping[str, Any]]) -> None:
 
 
 class Content(NamedTuple):
-    """What was read of a file.
-
-    Attributes:
-        data (bytes): Its content, or the beginning of it.
-        stamp (tuple, optional): Its size and version.
-        error (OSError, optional): Why it cannot be read.
-    """
+    """The content of a file, or its beginning, with size and version; or why it cannot be read."""
 
     data: bytes = b''
     stamp: Optional[Stamp] = None
@@ -80,11 +71,7 @@ class Files:
         return is_url(path)
 
     def look_at(self, path: str) -> Optional[Object]:
-        """What lies there; ``None`` where there is nothing.
-
-        Raises:
-            OSError: It cannot be looked at.
-        """
+        """Return what lies there; ``None`` where there is nothing."""
         try:
             if self.is_far(path):
                 return systems.look_at(path)
@@ -113,22 +100,17 @@ class Files:
         return None if found is None else found.stamp
 
     def entries(self, folder: str) -> List[Entry]:
-        """What a folder holds, by name.
-
-        Raises:
-            OSError: It cannot be listed.
-        """
+        """Return what a folder holds, by name."""
         if not self.is_far(folder):
             with os.scandir(folder) as entries:
                 return sorted(Entry(entry.name, _is_folder(entry)) for entry in entries)
-        key = folder
-        if key not in _listings:
-            listed = self._list(folder)
-            _listings[key] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
-        _listings.move_to_end(key)
+        if folder not in _listings:
+            listed = systems.list_folder(folder)
+            _listings[folder] = {entry.name: entry for entry in listed if is_file_name(entry.name)}
+        _listings.move_to_end(folder)
         while len(_listings) > _KEPT:
             _listings.popitem(last=False)
-        return list(_listings[key].values())
+        return list(_listings[folder].values())
 
     def names_in(self, folder: str) -> Set[str]:
         """The names of what a folder holds; raises as :meth:`entries` does."""
@@ -145,16 +127,11 @@ class Files:
             return False
 
     def content(self, path: str, stamp: Optional[Stamp] = None, most: Optional[int] = None) -> Content:
-        """Read a far file; never raise. A body that is shorter or longer than the file counts as failed.
-
-        Args:
-            path (str): The file.
-            stamp (tuple, optional): What a listing said of it.
-            most (int, optional): So many bytes from its beginning are enough.
+        """Read a far file, or its first ``most`` bytes; never raise. A body shorter or longer than the file counts as
+        failed.
         """
         try:
-            if stamp is None:
-                stamp = self._listed_stamp(path) or self._stamp(path)
+            stamp = stamp or self._stamp(path)
             return Content(self._whole(path, stamp, most), stamp)
         except OSError as error:
             return Content(error=error)
@@ -164,12 +141,7 @@ class Files:
         return self._part(path, size - length, size)
 
     def readers(self, paths: Sequence[str], read: Callable[[str], bytes]) -> Iterator[Callable[[], bytes]]:
-        """What reads each of many files, or raises why not; of far ones the next ones are on the way.
-
-        Args:
-            paths (list[str]): The files, all far or none.
-            read (callable): Reads one of a disk.
-        """
+        """Yield what reads each of many files, all far or none, or raises; of far ones the next are on the way."""
         if paths and self.is_far(paths[0]):
             return (partial(_data, content) for content in ahead(partial(self.content, path) for path in paths))
         return (partial(read, path) for path in paths)
@@ -202,19 +174,15 @@ class Files:
         file.seek(0)
         return file  # type: ignore[return-value]
 
-    def _listed_stamp(self, path: str) -> Optional[Stamp]:
-        folder, _, name = path.rpartition('/')
-        entry = _listings.get(folder, {}).get(name)
-        return None if entry is None else entry.stamp
-
     def _stamp(self, path: str) -> Optional[Stamp]:
+        folder, _, name = path.rpartition('/')
+        listed = _listings.get(folder, {}).get(name)
+        if listed is not None and listed.stamp is not None:
+            return listed.stamp
         found = self.look_at(path)
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return found.stamp
-
-    def _list(self, folder: str) -> List[Entry]:
-        return systems.list_folder(folder)
 
     def _whole(self, path: str, stamp: Optional[Stamp], most: Optional[int]) -> bytes:
         size = -1 if stamp is None else stamp[0]

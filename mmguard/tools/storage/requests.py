@@ -7,10 +7,13 @@ import os
 import sys
 import threading
 import time
-from concurrent.futures import Future, wait
-from typing import Any, Callable, Optional, TypeVar
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import lru_cache
+from typing import Any, Callable, Deque, Iterable, Iterator, Optional, TypeVar
 
 from mmguard.errors import CannotRun
+from mmguard.text.failures import words_of
 from mmguard.tools.storage.urls import masked
 
 #: Environment variable: seconds that a request may take without a byte, in place of the default.
@@ -40,22 +43,14 @@ _said = float('-inf')
 
 
 class Transfer:
-    """The bytes of a body that a request may still take its time for.
-
-    Args:
-        size (int): Bytes that are known to come; whoever reads a body of unknown size adds what has come.
-    """
+    """The bytes of a body that a request may take its time for; whoever reads one of unknown size adds what came."""
 
     def __init__(self, size: int = 0) -> None:
         self.size = size
 
 
 def time_limit() -> float:
-    """Return the seconds that a request may take without a byte.
-
-    Raises:
-        CannotRun: The environment says something that is no number above 0.
-    """
+    """Return the seconds that a request may take without a byte."""
     text = os.environ.get(SECONDS, '')
     try:
         seconds = float(text or _DEFAULT_SECONDS)
@@ -67,14 +62,9 @@ def time_limit() -> float:
 
 
 def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = None) -> _Result:
-    """Make a request.
+    """Make a request for a place; the limit grows with its body.
 
     It runs in a thread of its own: libraries limit the time between two bytes at most, and some limit nothing.
-
-    Args:
-        call (callable): Makes it.
-        place (str): What it is for.
-        transfer (Transfer, optional): The body, which the limit grows with.
 
     Raises:
         OSError: ``ENOENT``, ``EACCES`` or ``EISDIR`` as of a disk, else ``EIO``; without credentials.
@@ -100,7 +90,7 @@ def ask(call: Callable[[], _Result], place: str, transfer: Optional[Transfer] = 
         if kind is not None:
             raise OSError(kind, os.strerror(kind), masked(place)) from None
         # What differs from object to object is the file name: faults of one kind are counted together.
-        raise OSError(errno.EIO, 'the request failed', masked(f'{place} ({_describe(error)})')) from None
+        raise OSError(errno.EIO, 'the request failed', masked(f'{place} ({words_of(error, 200)})')) from None
 
 
 def _settle(call: Callable[[], _Result], outcome: Future[_Result]) -> None:
@@ -139,6 +129,33 @@ def _status(error: BaseException) -> Optional[int]:
     return None
 
 
-def _describe(error: BaseException) -> str:
-    text = ' '.join(str(error).split())[:200]
-    return f'{type(error).__name__}: {text}' if text else type(error).__name__
+#: Requests of a process at a time, and results that may wait for whoever asked.
+AT_ONCE = 16
+_WAITING = 2 * AT_ONCE
+
+
+def ahead(calls: Iterable[Callable[[], _Result]]) -> Iterator[_Result]:
+    """The results of calls, in their order; a bounded number of them runs ahead in threads.
+
+    Example:
+        >>> list(ahead([lambda: 1, lambda: 2]))
+        [1, 2]
+    """
+    threads = _threads(os.getpid())
+    running: Deque[Future[_Result]] = deque()
+    try:
+        for call in calls:
+            running.append(threads.submit(call))
+            if len(running) == _WAITING:
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    finally:
+        for future in running:
+            future.cancel()
+
+
+@lru_cache(maxsize=None)
+def _threads(process: int) -> ThreadPoolExecutor:
+    """Those of this process: threads do not survive a fork."""
+    return ThreadPoolExecutor(AT_ONCE, 'mmguard-storage')

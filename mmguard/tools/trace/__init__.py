@@ -1,4 +1,1 @@
-"""Where in a pipeline a label value or a box appears, changes or vanishes.
-
-Imports what all commands share.
-"""
+"""Which step of a pipeline makes, changes or drops a label value or a box."""

@@ -11,8 +11,7 @@ from mmguard.tools.arguments import add_run_code, label, positive
 from mmguard.tools.exit_codes import CLEAN, COULD_NOT_RUN, FOUND
 
 if TYPE_CHECKING:
-    from mmguard.tools.trace.story import Story
-    from mmguard.tools.trace.tracer import Tracer
+    from mmguard.tools.trace.tracer import Story, Tracer
 
 
 def add_to(commands: Any) -> None:

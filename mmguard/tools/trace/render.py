@@ -13,7 +13,7 @@ from mmguard.text.visible import visible_name
 from mmguard.text.words import counted
 from mmguard.tools.trace.changes import Change
 from mmguard.tools.trace.snapshot import Instance
-from mmguard.tools.trace.story import Leg, Story
+from mmguard.tools.trace.tracer import Leg, Story
 
 _SIGNS = {'appears': '+', 'vanishes': '-', 'grows': '+', 'becomes': '→', 'is ignored': '-', 'is trained': '+'}
 _PLURAL = {'appears': 'appear', 'vanishes': 'vanish', 'grows': 'grow', 'becomes': 'become'}
@@ -22,14 +22,7 @@ MOST = 12
 
 
 def print_story(console: Any, story: Story, spaces: LabelSpaces, value: Optional[int]) -> None:
-    """Prints the way of a sample.
-
-    Args:
-        console (rich.console.Console): With markup off.
-        story (Story): It.
-        spaces (LabelSpaces): What is valid.
-        value (int, optional): The value that is asked for: its count stands at every step.
-    """
+    """Print the way of a sample; at every step the count of the value that is asked for."""
     table = Table(title=f'sample {story.index}: {visible_name(story.image)}', title_justify='left')
     table.add_column('after', overflow='fold')
     table.add_column('size', justify='right', no_wrap=True)
@@ -95,7 +88,8 @@ def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
     """``+ 225, 241 appear (17 px), invalid: interpolation by Resize ...``: one sentence per origin."""
     groups: Dict[Tuple[Any, ...], List[Change]] = {}
     for change in changes:
-        key = (change.what, change.to, change.kind, change.origin, _makes_invalid(change, spaces))
+        invalid = change.makes is not None and is_invalid(spaces, change.makes, change.kind)
+        key = (change.what, change.to, change.kind, change.origin, invalid)
         groups.setdefault(key, []).append(change)
     shown = []
     for (what, to, kind, origin, invalid), group in groups.items():
@@ -106,10 +100,6 @@ def grouped(changes: Sequence[Change], spaces: LabelSpaces) -> List[Sentence]:
         words += f' ({amount(count, kind)}{", invalid" if invalid else ""}): {origin}'
         shown.append(Sentence(_SIGNS[what], words, invalid))
     return shown
-
-
-def _makes_invalid(change: Change, spaces: LabelSpaces) -> bool:
-    return change.makes is not None and is_invalid(spaces, change.makes, change.kind)
 
 
 def _summary(leg: Leg, spaces: LabelSpaces) -> str:

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Iterator, Set
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any, Iterator, List, Set
 
 from mmguard.errors import CannotRun
 from mmguard.text.failures import words_of
 from mmguard.tools.samples import Sample, Samples, build_dataset, in_scope, innermost, seed_all
-from mmguard.tools.trace.recorder import Recorder, Run, Step
-from mmguard.tools.trace.snapshot import take
-from mmguard.tools.trace.story import Story, story_of
+from mmguard.tools.trace.changes import Change, changes
+from mmguard.tools.trace.snapshot import Recorder, Run, Snapshot, Step, take
 
 
 class Tracer:
-    """A data set whose samples can be traced.
-
-    Args:
-        config (mmengine.Config): It, loaded.
-        split (str): ``'train'``, ``'val'`` or ``'test'``.
-        seed (int): Sample ``i`` is drawn with ``seed + i``, so that each can be had again.
-
-    Raises:
-        CannotRun: There is no such data set, or it cannot be built.
-    """
+    """A data set whose samples can be traced; sample ``i`` is drawn with ``seed + i``, so that it can be had again."""
 
     def __init__(self, config: Any, split: str = 'train', seed: int = 0) -> None:
         self._config = config
@@ -38,14 +30,7 @@ class Tracer:
         return len(self._samples)
 
     def find(self, sample: str) -> int:
-        """The number of a sample.
-
-        Args:
-            sample (str): A number, or the path of its image or label file, or the end of one.
-
-        Raises:
-            CannotRun: There is none, or several that end so.
-        """
+        """Return the number of a sample: as it is, or of the path of its image or label file, or the end of one."""
         if not sample.lstrip('-').isdigit():
             return self._samples.find(sample)[1][0].number
         if not 0 <= int(sample) < len(self):
@@ -112,3 +97,57 @@ def _preprocessor_of(config: Any) -> Any:
             return MODELS.build(preprocessor) if preprocessor else None
         except Exception:  # the model's affair; the data can be traced without
             return None
+
+
+@dataclass
+class Leg:
+    """One step of the way: what it changed, and what is wrong with masks after it and was not before."""
+
+    name: str
+    after: Snapshot
+    changes: List[Change] = field(default_factory=list)
+    masks: List[str] = field(default_factory=list)
+
+
+@dataclass
+class Story:
+    """A traced sample, with the images that were mixed in, and what ended the pipeline early."""
+
+    index: int
+    image: str
+    legs: List[Leg] = field(default_factory=list)
+    mixed: List[str] = field(default_factory=list)
+    error: str = ''
+
+    def holds(self, value: int) -> bool:
+        return any(leg.after.holds(value) for leg in self.legs)
+
+
+def story_of(index: int, run: Run, error: str = '') -> Story:
+    """What each step of a recorded run changed."""
+    story = Story(index, run.image, [Leg(run.start.step, run.start)], error=error)
+    story.mixed = list(dict.fromkeys(mixed.image for step in run.steps for mixed in step.mixed))
+    known, label_loaded, instances_loaded = run.start, False, False
+    for step in run.steps:
+        after = step.after
+        # What is in files stays there until a loader puts it into the sample.
+        label_loaded = label_loaded or after.label is not None
+        instances_loaded = instances_loaded or after.instances is not None
+        before = replace(
+            known, label=known.label if label_loaded else None, instances=known.instances if instances_loaded else None
+        )
+        found = changes(before, after, step.transform, step.mixed)
+        new = Counter(after.masks) - Counter(known.masks)
+        story.legs.append(Leg(after.step, after, found, list(new.elements())))
+        if after.note:
+            continue
+        known = Snapshot(
+            after.step,
+            label=after.label if label_loaded else known.label,
+            instances=after.instances if instances_loaded else known.instances,
+            size=after.size or known.size,
+            homography=after.homography if after.homography is not None else known.homography,
+            label_map=known.label_map if not label_loaded else {},
+            masks=after.masks,
+        )
+    return story

@@ -1,25 +1,27 @@
 """Public reports: what is rebuilt of each, the codes that name its true cause, and what the first edit sets.
 
-The words are those of truth.json: ``edit`` and ``never`` are config places (or options of scan and fix) -> values.
+Their words are in truth.json.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 import numpy as np
 from annotation_files import COCO_IDS, voc
 from detection_configs import mask_rcnn
 from drawn_scenes import VOID, blob, coloured, each, save, scene, scenes
 from mask_files import STREET
-from mask_values import blobs, slip
+from mask_values import CITYSCAPES_IDS, blobs, slip
 from PIL import Image
 from situation import (
     CE,
     CHECK,
+    NOTHING,
     SCAN,
     Build,
+    Situation,
     coco_config,
     coco_data,
     coco_json,
@@ -35,28 +37,19 @@ from situation import (
     voc_config,
     with_options,
 )
-from truth import ALL_VALUES
 from volume_sets import BRATS, HEART, HEART_IDS, LIVER, ct, flat_mask, flat_photo, noisy_binary, organs, volumes
 
 
-class Report(NamedTuple):
-    """A public report.
-
-    Attributes:
-        codes (tuple[str]): Codes that name its true cause, all of them right as the first finding.
-        build (callable): As of a situation.
-        edit (dict): What the first edit of the first finding sets.
-        never (dict): What the first edit of no finding may set: it would do harm.
-        files (tuple[str]): Files that the first finding names, among others.
-        command (str): ``'scan'``, or ``'check'`` for the config alone.
-    """
-
-    codes: Tuple[str, ...]
-    build: Build
-    edit: Mapping[str, Any] = {}
-    never: Mapping[str, Any] = {}
-    files: Tuple[str, ...] = ()
-    command: str = SCAN
+def report(
+    codes: Tuple[str, ...],
+    build: Build,
+    first: Mapping[str, Any] = NOTHING,
+    never: Mapping[str, Any] = NOTHING,
+    seen: Tuple[str, ...] = (),
+    command: str = SCAN,
+) -> Situation:
+    """Return the situation of a public report, whose words are in truth.json."""
+    return Situation('the public report', codes, build, first, never, seen, command)
 
 
 WHITE = [(0, 0, 0), (255, 255, 255)]
@@ -74,10 +67,6 @@ def weighted(number: int, weights: int) -> Dict[str, Any]:
 
 def config(values: Any, number: int, model: Any = None, **more: Any) -> Any:
     return seg_config(scenes(values, 6), names(number), model or seg_model(number), **more)
-
-
-def binary(**head: Any) -> Any:
-    return seg_config(blobs(255, 6), names(2), seg_model(2, head))
 
 
 def mask2former(classes: int, weights: Any) -> Dict[str, Any]:
@@ -123,12 +112,6 @@ def box2mask(root: Path) -> Any:
     return train_config(root, model, coco_data(root, ('ship',)), 'mmdet')
 
 
-def in_the_wrapper(root: Path) -> Any:
-    coco_json(root / 'train/ann.json', {1: 'pantograph'}, some_boxes([1]))
-    outer = dict(type='RepeatDataset', times=5, dataset=coco_data(root, None), metainfo=dict(classes=('pantograph',)))
-    return train_config(root, retina(1), outer, 'mmdet')
-
-
 def classes_at_the_wrapper(root: Path) -> Any:
     """The type of the data set has a list of its own."""
     coco_json(root / 'train/ann.json', {24: 'person', 25: 'rider'}, some_boxes([24, 25]))
@@ -143,6 +126,8 @@ def voc_with(box: Any) -> Any:
 
 
 ONE = {'background': 0, 'thing': 1}
+#: Values that blurred files of 0 and 255 hold.
+NOISY = (*range(57, 67), 68, 70, *range(117, 139), *range(243, 256))
 SEGMENTS = {'background': 0, **{f'Segment_{i + 1}': i for i in range(1, 5)}}
 
 
@@ -150,200 +135,194 @@ def white(rng: np.random.Generator, case: int) -> np.ndarray:
     return flat_mask(rng, case) * 255
 
 
-GUARDED = {'type': ['GuardedCrossEntropyLoss']}
-FOREGROUND = {'label_map': [[255, 1]]}
-NO_SHIFT = {'reduce_zero_label': [False]}
-HIDES = {'num_classes': [255, 256], 'ignore_index': [-1]}
-STOCK = {'num_classes': [80]}
-FILTERED = {'filter_cfg': [{'filter_empty_gt': True}]}
-NO_EMPTY = {'drop_empty': [True]}
-FROM_ZERO = {'renumber': [0]}
-INTENSITIES = {'label_map': ALL_VALUES, 'ignore': ALL_VALUES}
+GUARDED = dict(type='GuardedCrossEntropyLoss')
+FOREGROUND = dict(label_map={255: 1})
+NO_SHIFT = dict(reduce_zero_label=False)
+HIDES = dict(num_classes=[255, 256], ignore_index=[-1])
+STOCK = dict(num_classes=[80])
+FILTERED = dict(filter_cfg={'filter_empty_gt': True})
+NO_EMPTY = dict(drop_empty=True)
+FROM_ZERO = dict(renumber=0)
+INTENSITIES = dict(label_map=..., ignore=...)
+OF_CITYSCAPES = dict(label_map={**dict.fromkeys(range(34), VOID), **dict(zip(CITYSCAPES_IDS, range(19)))})
 KEEPS_EMPTY = dict(filter_cfg=dict(filter_empty_gt=False))
-TRIANGLE = dict(segmentation=[[20, 20, 60, 20, 60, 60]])
 OUTSIDE = [*some_boxes([1, 2, 3], 10), [(1, [330, 250, 20, 20])], [(2, [10, 240, 30, 9])]]
 FLAT_BOX = [[(0, [10, 10, 20, 20]), (1, [30, 30, 20, 0])]] * 4
 SHADED = scenes([0, 60, 120, 180], 6)
 OHEM = dict(loss_decode=dict(type='OhemCrossEntropy', thres=0.9, min_kept=131072))
 
-SEGMENTATION: Dict[str, Report] = {
-    'mmsegmentation#3864': Report(('MG214',), config([0, 1], 2, weighted(2, 2)), GUARDED, HIDES, command=CHECK),
-    'mmsegmentation#3831': Report(('MG214',), config(range(6), 6, weighted(6, 6)), GUARDED, HIDES, command=CHECK),
-    'mmsegmentation#3574': Report(('MG214',), config([*range(8), VOID], 8, weighted(8, 8)), GUARDED, HIDES),
-    'mmsegmentation#980': Report(('MG207',), config(range(5), 5, weighted(5, 7)), {'class_weight': [[1.0] * 5]}),
-    'mmsegmentation#3811': Report(
+SEGMENTATION: Dict[str, Situation] = {
+    'mmsegmentation#3864': report(('MG214',), config([0, 1], 2, weighted(2, 2)), GUARDED, HIDES, command=CHECK),
+    'mmsegmentation#3831': report(('MG214',), config(range(6), 6, weighted(6, 6)), GUARDED, HIDES, command=CHECK),
+    'mmsegmentation#3574': report(('MG214',), config([*range(8), VOID], 8, weighted(8, 8)), GUARDED, HIDES),
+    'mmsegmentation#3811': report(
         ('MG207',),
         config(range(3), 3, mask2former(3, [0.1, 1.0, 1.0])),
-        {'class_weight': [[0.1, 1.0, 1.0, 0.1]]},
+        dict(class_weight=[0.1, 1.0, 1.0, 0.1]),
         command=CHECK,
     ),
-    'mmsegmentation#2607': Report(
-        ('MG240', 'MG215'),
-        config([0, 1], 2, seg_model(2, dict(out_channels=1, sampler=dict(type='OHEMPixelSampler', thresh=0.7)))),
-        {'sampler': ALL_VALUES},
-        command=CHECK,
-    ),
-    'mmsegmentation#2201': Report(
+    'mmsegmentation#2201': report(
         ('MG206', 'MG215'),
         config([0, 1], 2, seg_model(2, dict(out_channels=1))),
-        {'use_sigmoid': [True]},
+        dict(use_sigmoid=True),
         command=CHECK,
     ),
-    'mmsegmentation#3080': Report(
-        ('MG206', 'MG215'), config([0, 1], 1, seg_model(1)), {'num_classes': [2]}, command=CHECK
+    'mmsegmentation#3080': report(
+        ('MG206', 'MG215'), config([0, 1], 1, seg_model(1)), dict(num_classes=2), command=CHECK
     ),
-    'mmsegmentation#1180': Report(('MG103',), binary(sampler=dict(type='OHEMPixelSampler')), FOREGROUND),
-    'mmsegmentation#1609': Report(('MG103',), binary(), FOREGROUND, {'reduce_zero_label': ALL_VALUES}),
-    'LiheYoung/UniMatch#29': Report(('MG103',), masks(blobs(255, 6), 2), FOREGROUND, {'ignore_index': ALL_VALUES}),
-    'facebookresearch/Mask2Former#143': Report(
+    'mmsegmentation#1609': report(
+        ('MG103',), seg_config(blobs(255, 6), names(2), seg_model(2)), FOREGROUND, dict(reduce_zero_label=...)
+    ),
+    'LiheYoung/UniMatch#29': report(('MG103',), masks(blobs(255, 6), 2), FOREGROUND, dict(ignore_index=...)),
+    'facebookresearch/Mask2Former#143': report(
         ('MG103',),
         masks([np.where(blob(1, seed=s), 0, 255).astype(np.uint8) for s in range(6)], 2),
-        {'label_map': [[255, 0]]},
-        {'num_classes': [1], **FOREGROUND},
+        dict(label_map={0: 1, 255: 0}),
+        dict(num_classes=[1], label_map=[{255: 1}, {0: 0, 255: 1}]),
     ),
-    'mmsegmentation#3617': Report(('MG120', 'MG103'), masks(in_colours(blobs(1, 6), WHITE), 2), FOREGROUND),
-    'mmsegmentation#1488': Report(('MG120',), masks(in_colours(scenes(range(5), 6), COLOURS), 5)),
-    'mmsegmentation#970': Report(
+    'mmsegmentation#3617': report(('MG120', 'MG103'), masks(in_colours(blobs(1, 6), WHITE), 2), FOREGROUND),
+    'mmsegmentation#1488': report(('MG120',), masks(in_colours(scenes(range(5), 6), COLOURS), 5)),
+    'mmsegmentation#970': report(
         ('MG120', 'MG103'),
         masks(in_colours(blobs(1, 6), COLOURS), 2),
-        {'colours': [{'0,0,0': 0, '0,255,255': 1}]},
+        dict(colours={COLOURS[0]: 0, COLOURS[1]: 1}),
     ),
-    'hszhao/semseg#29': Report(
+    'hszhao/semseg#29': report(
         ('MG120',),
         masks(in_colours(scenes([0, 2], 3), STREET), 19, files=dict(stem='x_{:06}_gtFine_color')),
-        {'colours': ALL_VALUES},
+        dict(colours=...),
     ),
-    'CompVis/taming-transformers#8': Report(('MG120', 'MG131'), gray_alpha, never={'label_map': ALL_VALUES, **HIDES}),
-    'mmsegmentation#1719': Report(('MG121', 'MG125'), masks(blobs(38, 6), 2), {'label_map': [[38, 1]]}),
-    'divamgupta/image-segmentation-keras#117': Report(
+    'CompVis/taming-transformers#8': report(('MG120', 'MG131'), gray_alpha, never=dict(HIDES, label_map=...)),
+    'mmsegmentation#1719': report(('MG121', 'MG125'), masks(blobs(38, 6), 2), dict(label_map={38: 1})),
+    'divamgupta/image-segmentation-keras#117': report(
         ('MG121',),
         config(range(4), 4, files=dict(palette=PALETTE), loader=dict(imdecode_backend='cv2')),
-        {'imdecode_backend': ['pillow']},
+        dict(imdecode_backend='pillow'),
     ),
-    'facebookresearch/detectron2#1760': Report(
-        ('MG106', 'MG121', 'MG125'), masks(each(scenes(range(4), 6), as_gray), 4), {'label_map': [[75, 2]]}, HIDES
+    'facebookresearch/detectron2#1760': report(
+        ('MG106', 'MG121', 'MG125'),
+        masks(each(scenes(range(4), 6), as_gray), 4),
+        dict(label_map={38: 1, 75: 2, 113: 3}),
+        HIDES,
     ),
-    'NVlabs/SegFormer#92': Report(('MG106', 'MG125', 'MG116'), masks(SHADED, 4), {'label_map': [[120, 2]]}, HIDES),
-    'tensorflow/models#3739': Report(('MG125', 'MG106'), masks(blobs(128, 6), 2), {'label_map': [[128, 1]]}, HIDES),
-    'nnUNet#2404': Report(('MG106', 'MG136'), masks(NOISE, 2), {'threshold': [127]}),
-    'alexgkendall/SegNet-Tutorial#161': Report(
-        ('MG122',), masks(each(blobs(1, 6), lambda label: label.astype(np.uint16)), 2), never={'label_map': ALL_VALUES}
+    'NVlabs/SegFormer#92': report(
+        ('MG106', 'MG125', 'MG116'), masks(SHADED, 4), dict(label_map={60: 1, 120: 2, 180: 3}), HIDES
     ),
-    'pytorch/pytorch#53959': Report(
+    'tensorflow/models#3739': report(('MG125', 'MG106'), masks(blobs(128, 6), 2), dict(label_map={128: 1}), HIDES),
+    'nnUNet#2404': report(('MG106', 'MG136'), masks(NOISE, 2), dict(threshold=127)),
+    'alexgkendall/SegNet-Tutorial#161': report(
+        ('MG122',), masks(each(blobs(1, 6), lambda label: label.astype(np.uint16)), 2), never=dict(label_map=...)
+    ),
+    'pytorch/pytorch#53959': report(
         ('MG123',),
         masks(each(scenes(range(4), 6), lambda label: (label / 255).astype(np.float32)), 4, files=dict(ending='.tiff')),
-        {'scale': [255]},
+        dict(scale=255),
     ),
-    'mmsegmentation#1338': Report(
-        ('MG136',), masks(blobs(255, 6), 2, files=dict(ending='.jpg')), {'threshold': [127]}, HIDES
+    'mmsegmentation#1338': report(
+        ('MG136',), masks(blobs(255, 6), 2, files=dict(ending='.jpg')), dict(threshold=127), HIDES
     ),
-    'mmsegmentation#566': Report(('MG107',), config(range(8), 2), {'label_map': [[7, 255]]}, HIDES),
-    'mmsegmentation#3609': Report(
-        ('MG107', 'MG127'), masks([scene([0, 1]), scene([0, 1]), scene([0, 1, 7])], 2), {'label_map': [[7, 255]]}
+    'mmsegmentation#566': report(
+        ('MG107',), config(range(8), 2), dict(label_map=dict.fromkeys(range(2, 8), VOID)), HIDES
     ),
-    'VainF/DeepLabV3Plus-Pytorch#91': Report(
+    'mmsegmentation#3609': report(
+        ('MG107', 'MG127'), masks([scene([0, 1]), scene([0, 1]), scene([0, 1, 7])], 2), dict(label_map={7: VOID})
+    ),
+    'VainF/DeepLabV3Plus-Pytorch#91': report(
         ('MG107', 'MG127', 'MG104', 'MG105'),
         masks(scenes([0, 1, 2, 225], 6), 3),
-        {'label_map': [[225, 255]]},
-        {'ignore_index': [225]},
+        dict(label_map={225: VOID}),
+        dict(ignore_index=[225]),
     ),
-    'mmsegmentation#42-a': Report(
-        ('MG127',), masks(slip(10, 12, 2, 10), 10), {'label_map': [[10, 255]]}, {'num_classes': [11]}
+    'mmsegmentation#42-a': report(
+        ('MG127',), masks(slip(10, 12, 2, 10), 10), dict(label_map={10: VOID}), dict(num_classes=[11])
     ),
-    'mmsegmentation#42-b': Report(('MG201',), config(range(6), 6, seg_model(150)), {'num_classes': [6]}, command=CHECK),
-    'mmsegmentation#2146': Report(
+    'mmsegmentation#42-b': report(('MG201',), config(range(6), 6, seg_model(150)), dict(num_classes=6), command=CHECK),
+    'mmsegmentation#2146': report(
         ('MG124',),
         seg_config(scenes(range(7), 6), ('_background_', *names(6)), seg_model(7), reduce_zero_label=True),
         NO_SHIFT,
     ),
-    'mmsegmentation#789': Report(('MG124',), config(range(4), 4, loader=dict(reduce_zero_label=True)), NO_SHIFT),
-    'mmsegmentation#1714': Report(
-        ('MG124',), config([0, 1, 2], 2, reduce_zero_label=True), {**NO_SHIFT, 'num_classes': [3]}
+    'mmsegmentation#789': report(('MG124',), config(range(4), 4, loader=dict(reduce_zero_label=True)), NO_SHIFT),
+    'mmsegmentation#1714': report(
+        ('MG124',), config([0, 1, 2], 2, reduce_zero_label=True), dict(NO_SHIFT, num_classes=3)
     ),
-    'ViTAE-Transformer/ViTAE-Transformer-Remote-Sensing#9': Report(
-        ('MG115',), with_options(masks(scenes(range(1, 7), 6), 6), ignore_index=5), {'label_map': [[1, 0]]}
+    'ViTAE-Transformer/ViTAE-Transformer-Remote-Sensing#9': report(
+        ('MG115',),
+        with_options(masks(scenes(range(1, 7), 6), 6), ignore_index=5),
+        dict(label_map={value: value - 1 for value in range(1, 7)}),
     ),
-    'mmsegmentation#300': Report(
+    'mmsegmentation#300': report(
         ('MG208', 'MG209', 'MG104'),
         config([0, 1, 2, VOID], 3, seg_model(3, dict(ignore_index=100))),
-        {'seg_pad_val': [100]},
+        dict(seg_pad_val=100),
         command=CHECK,
     ),
-    'pytorch/pytorch#63004': Report(
-        ('MG209',), with_options(masks(scenes([1, 2], 6), 3), ignore_index=0), {'ignore_index': [255]}
+    'pytorch/pytorch#63004': report(
+        ('MG209',), with_options(masks(scenes([1, 2], 6), 3), ignore_index=0), dict(ignore_index=255)
     ),
-    'mmsegmentation#578': Report(
+    'mmsegmentation#578': report(
         ('MG128',),
         seg_config(
             [*scenes(range(4), 6), VOID_TILE], names(4), seg_model(4, dict(loss_decode={**CE, 'avg_non_ignore': True}))
         ),
         GUARDED,
-        files=('masks/train/006.png',),
+        seen=('masks/train/006.png',),
     ),
-    'XuJiacong/PIDNet#65': Report(
+    'XuJiacong/PIDNet#65': report(
         ('MG128',),
         seg_config([*scenes([0, 1, VOID], 4), VOID_TILE], names(2), seg_model(2, OHEM)),
-        {'type': ['GuardedOhemCrossEntropy']},
+        dict(type='GuardedOhemCrossEntropy'),
     ),
-    'mmsegmentation#3755': Report(('MG100',), masks(scenes(range(20), 6), 20)),
-    'fyu/drn#9': Report(('MG101',), masks(scenes(range(34), 6), 19), {'label_map': [[7, 0]]}, HIDES),
-    'chenxi116/DeepLabv3.pytorch#17': Report(
-        ('MG101',), masks(scenes(range(34), 3), 19, files=dict(stem='x_{:06}_gtFine_labelIds')), {'label_map': [[7, 0]]}
+    'mmsegmentation#3755': report(('MG100',), masks(scenes(range(20), 6), 20)),
+    'fyu/drn#9': report(('MG101',), masks(scenes(range(34), 6), 19), OF_CITYSCAPES, HIDES),
+    'chenxi116/DeepLabv3.pytorch#17': report(
+        ('MG101',), masks(scenes(range(34), 3), 19, files=dict(stem='x_{:06}_gtFine_labelIds')), OF_CITYSCAPES
     ),
-    'milesial/Pytorch-UNet#258': Report(('MG102',), masks(scenes(range(4), 6), 3), {'num_classes': [4]}, HIDES),
+    'milesial/Pytorch-UNet#258': report(('MG102',), masks(scenes(range(4), 6), 3), dict(num_classes=4), HIDES),
 }
 
-DETECTION: Dict[str, Report] = {
-    'mmdetection#4828': Report(
+DETECTION: Dict[str, Situation] = {
+    'mmdetection#4828': report(
         ('MG203', 'MG201'),
         coco_config(numbered(*THREE), None, faster(3)),
-        {'metainfo': ALL_VALUES},
+        dict(metainfo=...),
         STOCK,
         command=CHECK,
     ),
-    'mmdetection#8734': Report(
-        ('MG201',),
-        coco_config({1: 'CP'}, ('CP',), faster(80)),
-        {'roi_head.bbox_head.num_classes': [1]},
-        command=CHECK,
-    ),
-    'mmdetection#9606': Report(
-        ('MG203', 'MG201'), in_the_wrapper, {'dataset.dataset.metainfo.classes': [['pantograph']]}, STOCK, command=CHECK
-    ),
-    'mmdetection#6532': Report(
-        ('MG203', 'MG201', 'MG108'), classes_at_the_wrapper, {'dataset.dataset.metainfo.classes': [['person']]}
-    ),
-    'mmdetection#6218': Report(
+    'mmdetection#6532': report(('MG203', 'MG201', 'MG108'), classes_at_the_wrapper, dict(classes=('person',))),
+    'mmdetection#6218': report(
         ('MG201',),
         coco_config(numbered(*THREE), THREE, mask_rcnn(3, 80)),
-        {'mask_head.num_classes': [3]},
+        dict(num_classes=3),
+        seen=('mask_head',),
         command=CHECK,
     ),
-    'mmdetection#9610': Report(
-        ('MG140',), coco_config(numbered(*THREE), ('Katze', 'Hund', 'Kuh'), faster(3)), {'classes': [list(THREE)]}
+    'mmdetection#9610': report(
+        ('MG140',), coco_config(numbered(*THREE), ('Katze', 'Hund', 'Kuh'), faster(3)), dict(classes=THREE)
     ),
-    'mmdetection#3068': Report(
+    'mmdetection#3068': report(
         ('MG160', 'MG202'),
         coco_config({1: 'ship'}, ('background', 'ship'), faster(2)),
-        {'classes': [['ship']], 'num_classes': [1]},
+        dict(classes=('ship',), num_classes=1),
         command=CHECK,
     ),
-    'mmdetection#2047': Report(
-        ('MG160',), json_alone(numbered('background', *(f'c{i}' for i in range(80))), 81), never={'num_classes': [82]}
+    'mmdetection#2047': report(
+        ('MG160',), json_alone(numbered('background', *(f'c{i}' for i in range(80))), 81), never=dict(num_classes=[82])
     ),
-    'mmdetection#2896': Report(('MG202',), coco_config(numbered(*THREE), THREE, faster(4)), {'num_classes': [3]}),
-    'mmdetection#2903': Report(
-        ('MG108', 'MG201'), coco_config(numbered(*THREE), THREE, retina(2)), {'num_classes': [3]}
+    'mmdetection#2896': report(('MG202',), coco_config(numbered(*THREE), THREE, faster(4)), dict(num_classes=3)),
+    'mmdetection#2903': report(
+        ('MG108', 'MG201'), coco_config(numbered(*THREE), THREE, retina(2)), dict(num_classes=3)
     ),
-    'LiWentomng/BoxInstSeg#9': Report(('MG207',), box2mask, {'class_weight': [[1.0, 0.1]]}, command=CHECK),
-    'mmdetection#5000': Report(
+    'LiWentomng/BoxInstSeg#9': report(('MG207',), box2mask, dict(class_weight=[1.0, 0.1]), command=CHECK),
+    'mmdetection#5000': report(
         ('MG204',),
         coco_config(
             numbered(*THREE), THREE, faster(3), val=numbered(*THREE), val_classes=('aeroplane', 'bicycle', 'bird')
         ),
-        {'val_dataloader.dataset.metainfo.classes': [list(THREE)]},
+        dict(classes=THREE),
+        seen=('val_dataloader',),
     ),
-    'mmdetection#1732': Report(
+    'mmdetection#1732': report(
         ('MG141', 'MG163', 'MG164', 'MG204'),
         coco_config(
             {1: 'angle', 2: 'top', 3: 'head'},
@@ -352,90 +331,68 @@ DETECTION: Dict[str, Report] = {
             val={2: 'top', 1: 'angle', 3: 'head'},
             look_at='val',
         ),
-        {'classes': [['angle', 'top', 'head']]},
+        dict(classes=('angle', 'top', 'head')),
     ),
-    'mmdetection#3397': Report(
-        ('MG109', 'MG152'), voc_config(voc_with([-20, -13, 60, 80]), ('cat', 'dog'), faster(2)), files=('000008.xml',)
+    'mmdetection#3397': report(
+        ('MG109', 'MG152'), voc_config(voc_with([-20, -13, 60, 80]), ('cat', 'dog'), faster(2)), seen=('000008.xml',)
     ),
-    'mmdetection#2999': Report(
-        ('MG109',), coco_config(numbered(*THREE), THREE, faster(3), OUTSIDE), files=('0010.jpg',)
+    'mmdetection#2999': report(
+        ('MG109',), coco_config(numbered(*THREE), THREE, faster(3), OUTSIDE), seen=('0010.jpg',)
     ),
-    'pytorch/vision#8376': Report(('MG109',), json_alone({0: 'a', 1: 'b'}, 2, FLAT_BOX), files=('0000.jpg',)),
-    'sovit-123/fasterrcnn-pytorch-training-pipeline#44': Report(
-        ('MG109',), voc(voc_with([50, 30, 50, 120])), files=('000008.xml',)
-    ),
-    'endernewton/tf-faster-rcnn#107': Report(('MG109', 'MG152'), voc(voc_with([0, 0, 60, 80]))),
-    'mmdetection#3563': Report(
-        ('MG146',),
-        coco_config(
-            numbered(*THREE),
-            THREE,
-            mask_rcnn(3, 3),
-            some_boxes([1, 2, 3], 10) + [[]] * 6,
-            settings=KEEPS_EMPTY,
-            annotation=TRIANGLE,
-        ),
-        FILTERED,
-    ),
-    'mmdetection#7116': Report(
+    'pytorch/vision#8376': report(('MG109',), json_alone({0: 'a', 1: 'b'}, 2, FLAT_BOX), seen=('0000.jpg',)),
+    'endernewton/tf-faster-rcnn#107': report(('MG109', 'MG152'), voc(voc_with([0, 0, 60, 80]))),
+    'mmdetection#7116': report(
         ('MG146',),
         coco_config(numbered(*THREE), THREE, retina(3), some_boxes([1, 2, 3], 10) + [[]] * 5, settings=KEEPS_EMPTY),
         FILTERED,
     ),
-    'lyuwenyu/RT-DETR#672': Report(('MG146',), detr(range(3), 3, 10), NO_EMPTY),
-    'lyuwenyu/RT-DETR#529': Report(('MG146',), detr(range(2), 2, 9), NO_EMPTY),
-    'lightly-ai/lightly-train#446': Report(('MG146',), detr(range(1), 1, 2), NO_EMPTY),
-    'lyuwenyu/RT-DETR#70': Report(('MG138',), detr(range(1, 7), 6), FROM_ZERO),
-    'Intellindust-AI-Lab/DEIMv2#64': Report(('MG138',), detr(range(1, 16), 15), FROM_ZERO),
-    'roboflow/rf-detr#413': Report(('MG138', 'MG116'), detr((1, 2, 4, 7), 4), FROM_ZERO),
-    'facebookresearch/detr#190': Report(('MG138', 'MG115'), detr(range(1, 4), 2), {'num_classes': [4]}),
-    'facebookresearch/detr#28': Report(('MG137', 'MG138'), detr(range(2905442, 2905448), 6), FROM_ZERO),
-    'zylo117/Yet-Another-EfficientDet-Pytorch#373': Report(
-        ('MG138', 'MG102', 'MG107'), detr(range(3), 2), {'num_classes': [3]}
+    'lyuwenyu/RT-DETR#672': report(('MG146',), detr(range(3), 3, 10), NO_EMPTY),
+    'lightly-ai/lightly-train#446': report(('MG146',), detr(range(1), 1, 2), NO_EMPTY),
+    'lyuwenyu/RT-DETR#70': report(('MG138',), detr(range(1, 7), 6), FROM_ZERO),
+    'roboflow/rf-detr#413': report(('MG138', 'MG116'), detr((1, 2, 4, 7), 4), FROM_ZERO),
+    'facebookresearch/detr#190': report(('MG138', 'MG115'), detr(range(1, 4), 2), dict(num_classes=4)),
+    'facebookresearch/detr#28': report(('MG137', 'MG138'), detr(range(2905442, 2905448), 6), FROM_ZERO),
+    'zylo117/Yet-Another-EfficientDet-Pytorch#373': report(
+        ('MG138', 'MG102', 'MG107'), detr(range(3), 2), dict(num_classes=3)
     ),
-    'ArgoHA/D-FINE-seg#4': Report(('MG100',), detr(range(4), 4)),
-    'kuangliu/pytorch-retinanet#24': Report(('MG117', 'MG138'), detr(COCO_IDS, 80), FROM_ZERO),
-    'facebookresearch/detectron2#546': Report(
-        ('MG161', 'MG138'), json_alone(numbered('a', 'b', 'c', 'd'), 80), {'num_classes': [4]}
+    'ArgoHA/D-FINE-seg#4': report(('MG100',), detr(range(4), 4)),
+    'kuangliu/pytorch-retinanet#24': report(('MG117', 'MG138'), detr(COCO_IDS, 80), FROM_ZERO),
+    'facebookresearch/detectron2#546': report(
+        ('MG161', 'MG138'), json_alone(numbered('a', 'b', 'c', 'd'), 80), dict(num_classes=4)
     ),
 }
 
 #: Raw data of nnU-Net, whose label files nibabel reads.
-VOLUMES: Dict[str, Report] = {
-    'nnUNet#2500': Report(
-        ('MG185',), volumes(SEGMENTS, organs(2, 3, 4, 5)), {'label_map': [[5, 4]]}, {'ignore': ALL_VALUES}
+VOLUMES: Dict[str, Situation] = {
+    'nnUNet#2500': report(
+        ('MG185',), volumes(SEGMENTS, organs(2, 3, 4, 5)), dict(label_map={2: 1, 3: 2, 4: 3, 5: 4}), dict(ignore=...)
     ),
-    'nnUNet#1777': Report(
-        ('MG185',), volumes(ONE, white, ending='.png', images=flat_photo), FOREGROUND, {'ignore': ALL_VALUES}
+    'nnUNet#1777': report(
+        ('MG185',), volumes(ONE, white, ending='.png', images=flat_photo), FOREGROUND, dict(ignore=...)
     ),
-    'nnUNet#2404': Report(
+    'nnUNet#2404': report(
         ('MG185',),
         volumes(ONE, noisy_binary, ending='.png', images=flat_photo),
-        {'label_map': [[128, 1]]},
-        {'ignore': ALL_VALUES},
+        dict(label_map={value: value // 128 for value in NOISY}),
+        dict(ignore=...),
     ),
-    'nnUNet#1007': Report(
-        ('MG196',), volumes(LIVER, ct, layout='v1'), never=INTENSITIES, files=('labelsTr/case_000.nii.gz',)
+    'nnUNet#1007': report(
+        ('MG196',), volumes(LIVER, ct, layout='v1'), never=INTENSITIES, seen=('labelsTr/case_000.nii.gz',)
     ),
-    'nnUNet#946': Report(('MG181',), volumes({}, organs(1, 2), layout='v1'), {'labels.1': ALL_VALUES}),
-    'nnUNet#1183': Report(('MG185',), volumes(BRATS, organs(2, 4, 1), layout='v1'), {'label_map': [[4, 3]]}),
-    'nnUNet#982': Report(
+    'nnUNet#946': report(('MG181',), volumes({}, organs(1, 2), layout='v1'), {'1': ...}),
+    'nnUNet#1183': report(('MG185',), volumes(BRATS, organs(2, 4, 1), layout='v1'), dict(label_map={4: 3})),
+    'nnUNet#982': report(
         ('MG185',),
         volumes(HEART, organs(*HEART_IDS, dtype=np.uint16), layout='v1'),
-        {'label_map': [[205, 5]]},
-        {'label_map': [[205, 1]]},
+        dict(label_map=dict(zip(HEART_IDS, range(1, 8)))),
+        dict(label_map=[dict(zip(sorted(HEART_IDS), range(1, 8)))]),
     ),
-    'nnUNet#37': Report(
-        ('MG185',),
-        volumes({'background': 0, 'kidney': 1, 'tumour': 2}, organs(1, 3), layout='v1'),
-        {'label_map': [[3, 2]]},
-    ),
-    'nnUNet#898': Report(
+    'nnUNet#898': report(
         ('MG185',),
         volumes(ONE, organs(1), drawn={4: organs(1, 655, dtype=np.uint16)}),
-        {'label_map': [[655, 2]]},
-        files=('labelsTr/case_004.nii.gz',),
+        dict(label_map={655: 2}, ignore=2),
+        seen=('labelsTr/case_004.nii.gz',),
     ),
-    'nnUNet#1419': Report(('MG195',), volumes(ONE, organs(1))),
-    'nnUNet#1098': Report(('MG195',), volumes(LIVER, organs(1, 2), layout='v1')),
+    'nnUNet#1419': report(('MG195',), volumes(ONE, organs(1))),
+    'nnUNet#1098': report(('MG195',), volumes(LIVER, organs(1, 2), layout='v1')),
 }

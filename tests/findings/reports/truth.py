@@ -138,7 +138,7 @@ def read_edits(finding: Dict[str, Any]) -> Iterator[Tuple[List[Pair], List[str],
     edits = finding.get('edits', ())
     for edit in edits:
         pairs = [*nested(edit.get('config') or {}), *nested(edit.get('options') or {})]
-        more, options = read_lines([*(edit.get('lines') or ()), edit.get('command') or ''])
+        more, options = read_lines([*(edit.get('lines') or ()), *(edit.get('commands') or ())])
         files = [pair for values in (edit.get('files') or {}).values() for pair in dict(values).items()]
         # What dataset.json says is no label file.
         options += [option for option, _ in files if option != 'dataset_json']

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Dict
 
 import pytest
+from explained_logs import explain_log
 from warm import TORCHRUN, run
 
-from mmguard.tools.explain.explained import Explanation, explain_text
+from mmguard.tools.explain.explained import Explanation
 
 BEGIN = """
 import datetime
@@ -43,8 +44,7 @@ def explained(folder: Path, body: str, seconds: int = 60, more: Dict[str, str] =
     script.write_text(BEGIN.replace('SECONDS', str(seconds)) + textwrap.dedent(body))
     environment = {**os.environ, 'OMP_NUM_THREADS': '1', 'GLOO_SOCKET_IFNAME': 'lo', **more}
     done = run(TORCHRUN, '--standalone', '--nproc_per_node=2', str(script), environment=environment)
-    found = explain_text([done.output])
-    assert found is not None, done.output
+    found = explain_log(done.output)
     assert found.signature is not None, done.output
     return found
 

@@ -4,16 +4,11 @@
 from __future__ import annotations
 
 import pytest
-
-from mmguard.tools.explain.explained import explain_text
+from explained_logs import explain_log, find_code, format_traceback
 
 LOSS = '/pytorch/aten/src/ATen/native/cuda/Loss.cu'
 THREAD = 'block: [0,0,0], thread: [3,0,0]'
-RAISED = """Traceback (most recent call last):
-  File "/home/me/train.py", line 12, in main
-    loss = criterion(output, target)
-{}
-"""
+CRITERION = ('/home/me/train.py', 'loss = criterion(output, target)')
 
 KERNELS = [
     ('MG402', f'{LOSS}:250: nll_loss_forward_reduce_cuda_kernel_2d: {THREAD} Assertion `t >= 0 && t < n_classes` failed.'),
@@ -96,18 +91,10 @@ LINES = [
 ]  # fmt: skip
 
 
-def code_of(text: str) -> str:
-    found = explain_text([text + '\n'])
-    assert found is not None
-    assert found.signature is not None, found.raised.said
-    return found.signature.code
-
-
 @pytest.mark.parametrize(('code', 'line'), KERNELS, ids=lambda value: value[:60])
 def test_the_kernel_that_asserted_is_named(code: str, line: str) -> None:
-    late = RAISED.format('RuntimeError: CUDA error: device-side assert triggered')
-    found = explain_text([f'{line}\n' * 40 + late])
-    assert found is not None
+    late = format_traceback('RuntimeError: CUDA error: device-side assert triggered', CRITERION)
+    found = explain_log(f'{line}\n' * 40 + late)
     assert found.signature is not None
     assert found.signature.code == code
     assert found.kernel.startswith(line.rpartition('.cu')[0].rpartition('/')[2] + '.cu')
@@ -116,11 +103,11 @@ def test_the_kernel_that_asserted_is_named(code: str, line: str) -> None:
 
 @pytest.mark.parametrize(('code', 'error'), RAISED_ON_DEVICES, ids=lambda value: value[:60])
 def test_the_exception_is_known(code: str, error: str) -> None:
-    assert code_of(RAISED.format(error)) == code
+    assert find_code(format_traceback(error, CRITERION)) == code
 
 
 @pytest.mark.parametrize(('code', 'line'), LINES, ids=lambda value: value[:60])
 def test_a_line_without_an_exception_is_known(code: str, line: str) -> None:
-    assert code_of(line) == code
+    assert find_code(f'{line}\n') == code
     good = '2026/01/01 12:00:00 - mmengine - INFO - Iter(train) [50/100] loss: 1.0\n' * 400
-    assert code_of(good + line) == code
+    assert find_code(f'{good}{line}\n') == code

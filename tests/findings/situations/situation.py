@@ -15,6 +15,7 @@ from targets import Build, find_unwritten, scan_sets, target_of, values_of
 from mmguard.config.changes import changed
 from mmguard.config.read import read_config
 from mmguard.findings import Finding, diagnose
+from mmguard.findings.wording import unpack
 
 SCAN, CHECK = 'scan', 'check'
 Model = Dict[str, Any]
@@ -45,8 +46,9 @@ class Situation(NamedTuple):
 
 
 def holds(one: Situation, root: Path) -> None:
-    """Assert that the first finding names the cause, and that no first edit does harm."""
+    """Assert that the first finding names the cause, that no first edit does harm, and that JSON holds all of them."""
     found = (findings_of if one.command == SCAN else checked)(one.build, root)
+    json.dumps([unpack(finding) for finding in found])
     if not one.codes:
         assert found == [], one.truth
         return

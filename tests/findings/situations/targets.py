@@ -9,9 +9,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple
 from mmguard.config.changes import changed
 from mmguard.config.read import read_config
 from mmguard.findings.edits import Edit
-from mmguard.tools.fix.copies import write_copies
+from mmguard.tools.fix.copies import MANIFEST, write_copies
 from mmguard.tools.fix.options import FixOptions
-from mmguard.tools.fix.output import MANIFEST
 from mmguard.tools.scan.engine import scan_here
 from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
@@ -80,9 +79,13 @@ def values_of(edit: Edit) -> Dict[str, List[Any]]:
 
 
 def find_unwritten(edit: Edit, expected: Mapping[str, Any]) -> Dict[str, Any]:
-    """Find what an edit was to write, name -> value, and does not."""
+    """Find what an edit was to write, name -> value (``...``: any), and does not."""
     written = values_of(edit)
-    return {name: value for name, value in expected.items() if value not in written.get(name, [])}
+    return {
+        name: value
+        for name, value in expected.items()
+        if name not in written or (value is not ... and value not in written[name])
+    }
 
 
 def _add_values(found: Dict[str, List[Any]], pairs: Iterable[Any]) -> None:

@@ -10,12 +10,15 @@ import pytest
 import volume_sets
 from all_situations import SITUATIONS
 from clean_sets import CLEAN
+from real_reports import DETECTION, SEGMENTATION, VOLUMES
 from situation import coco_config, findings_of, holds, numbered, retina
 from this_stack import is_here
 
 from mmguard.cli import main
 
-ALL = {**SITUATIONS, **{f'volume_sets: {name}': one for name, one in volume_sets.SITUATIONS.items()}}
+REPORTS = {**SEGMENTATION, **DETECTION, **{f'{name}, volumes': one for name, one in VOLUMES.items()}}
+OF_VOLUMES = {f'{name}, volumes': one for name, one in volume_sets.SITUATIONS.items()}
+ALL = {**SITUATIONS, **OF_VOLUMES, **REPORTS}
 
 
 @pytest.mark.parametrize('name', [name for name in ALL if is_here(ALL[name].codes)])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 import numpy as np
+import pytest
 from situation import Situation
 
 SHAPE = (28, 28, 16)
@@ -97,8 +98,7 @@ def save(path: Path, array: np.ndarray) -> None:
 
         Image.fromarray(array).save(path)
     else:
-        import nibabel
-
+        nibabel = pytest.importorskip('nibabel')
         nibabel.save(nibabel.Nifti1Image(array, np.diag([1.0, 1.0, 2.0, 1.0])), str(path))
 
 

@@ -89,13 +89,6 @@ def test_twice_is_once_and_the_argument_stays(name: str) -> None:
     assert guard_tree(tree_of(once)).changed == []
 
 
-@pytest.mark.parametrize('name', [*SHIPPED, 'new_style/fcn_r50_cityscapes_guarded.py'])
-def test_what_we_ship_is_guarded_already(name: str) -> None:
-    changed = guard_tree(tree_of(Config.fromfile(osp.join(ROOT, name)))).changed
-    # Variables of a text that its data sets no longer use.
-    assert [line for line in changed if not line.startswith(('train_pipeline:', 'test_pipeline:'))] == []
-
-
 def test_imports_and_hooks_that_are_there_are_kept() -> None:
     config = Config(
         small(custom_imports=dict(imports='mine', allow_failed_imports=True), custom_hooks=[dict(type='M')])
@@ -182,12 +175,6 @@ def test_mixed_images_are_guarded_behind_the_mixing() -> None:
     assert 'GuardInstanceLabels' not in names(mixing.dataset.pipeline)
 
 
-def test_pipelines_that_a_hook_switches_to_are_guarded() -> None:
-    guarded = mmguard.guard_config(stock('mmdet::rtmdet/rtmdet_s_8xb32-300e_coco.py'))
-    (hook,) = [hook for hook in guarded.custom_hooks if hook['type'] == 'PipelineSwitchHook']
-    assert names(hook['switch_pipeline'])[-1] == 'GuardInstanceLabels'
-
-
 def test_crowds_are_left_out_in_the_training_alone() -> None:
     config = stock('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py')
     switched = dict(type='PipelineSwitchHook', switch_epoch=1, switch_pipeline=config.train_pipeline)
@@ -218,15 +205,6 @@ def test_losses_that_cannot_be_guarded_are_left_and_said() -> None:
     assert 'NobodyKnowsLoss' in unknown
 
 
-def test_losses_of_boxes_stay_without_a_word() -> None:
-    config = stock('mmdet::retinanet/retinanet_r50_fpn_1x_coco.py')
-    guarded = guard_tree(tree_of(config))
-    assert guarded.left == []
-    assert guarded.tree['model']['bbox_head']['loss_bbox'] == config.model.bbox_head.loss_bbox
-    loss = plain(guarded.tree['model']['bbox_head']['loss_cls'])
-    assert loss == dict(type='GuardedFocalLoss', use_sigmoid=True, gamma=2.0, alpha=0.25, loss_weight=1.0)
-
-
 @pytest.mark.parametrize('name', ['ssd/ssd300_coco.py', 'free_anchor/freeanchor_r50_fpn_1x_coco.py'])
 def test_heads_without_a_loss_object_are_named(name: str) -> None:
     guarded = guard_tree(tree_of(stock(f'mmdet::{name}')))
@@ -242,14 +220,6 @@ def test_losses_left_to_the_defaults_of_a_head_are_spelled_and_guarded() -> None
     del config['model']['decode_head']['loss_decode']
     loss = guard_tree(config).tree['model']['decode_head']['loss_decode']
     assert loss == dict(type='GuardedCrossEntropyLoss', use_sigmoid=False, loss_weight=1.0)
-
-
-def test_mmdet_losses_inside_mmseg_keep_their_scope() -> None:
-    guarded = mmguard.guard_config(stock('mmseg::maskformer/maskformer_r50-d32_8xb2-160k_ade20k-512x512.py'))
-    head = guarded.model.decode_head
-    assert head.loss_cls.type == 'mmdet.GuardedCrossEntropyLoss'
-    assert head.loss_mask.type == 'mmdet.GuardedFocalLoss'
-    assert head.loss_dice.type == 'mmdet.DiceLoss'
 
 
 def test_heads_that_disagree_are_reported() -> None:

@@ -9,10 +9,12 @@ import pytest
 from changed_configs import PIDNET, PSPNET, official_file
 from warm import run
 
+from benchmarks.official_configs import check, shipped_configs
 from mmguard.cli import main
 from mmguard.findings.engine import chosen_rules
 
 pytest.importorskip('mmseg')
+pytest.importorskip('mmdet')
 
 
 @pytest.fixture
@@ -76,26 +78,6 @@ def test_json_to_a_file_and_to_standard_output(wrong, tmp_path, capsys):
     assert {code for code in printed['rules'] if not code.startswith('MG2')} == {'MG160', 'MG162'}
     assert 'MG220' not in printed['rules']
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith('.')] == []
-
-
-@pytest.mark.parametrize(
-    ('text', 'said'),
-    [
-        (None, 'FileNotFoundError'),
-        ('model = dict(', 'SyntaxError'),
-        ('_base_ = ["nowhere.py"]\n', 'nowhere.py'),
-        ('default_scope = "mmseg"\nraise RuntimeError("mine")\n', 'mine'),
-    ],
-)
-def test_what_cannot_be_read_is_code_2(text, said, tmp_path, capsys):
-    file = tmp_path / 'broken.py'
-    if text is not None:
-        file.write_text(text)
-    assert main(['check', str(file)]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert 'broken.py' in err
-    assert 'Traceback' not in err
 
 
 def test_a_config_that_ships_is_named_in_either_stack(capsys):
@@ -171,3 +153,34 @@ def test_the_pure_python_style(tmp_path, capsys):
     ]
     assert findings[0]['places'] == ['model.decode_head.loss_decode.class_weight']
     assert findings[0]['value'] == [1.0] * 18
+
+
+#: True of these configs as they are written, and nothing else is found.
+TRUE = {
+    'mmdet/guided_anchoring/ga-fast-rcnn': {'MG227'},  # its data=dict(...) is a leftover: no proposals are read
+    'mmseg/cgnet/': {'MG214'},
+    'mmseg/pidnet/': {'MG214'},
+    'mmseg/san/': {'MG201', 'MG204', 'MG207'},  # 21 classes of VOC for a head of 20; weights of another data set
+}
+
+
+def sample(count: int):
+    families = {}
+    for where in shipped_configs():
+        file = where[1]
+        if '_base_' not in file.parts:
+            families.setdefault(file.parent, where)
+    chosen = list(families.values())
+    return chosen[:: max(1, len(chosen) // count)]
+
+
+@pytest.mark.slow
+def test_a_sample_of_official_configs_without_exception_or_false_alarm():
+    results = [check(where) for where in sample(60)]
+    assert len(results) >= 50
+    assert [result.error for result in results if result.error] == []
+    read = [result for result in results if not result.unreadable]
+    assert len(read) >= 0.9 * len(results)
+    for result in read:
+        allowed = next((codes for family, codes in TRUE.items() if result.file.startswith(family)), set())
+        assert {finding[0] for finding in result.findings} <= allowed, result

@@ -27,6 +27,7 @@ def found(name: str, changes: Dict[str, Any]) -> List[Any]:
 def test_the_official_detectors_agree() -> None:
     for name in (PANOPTIC_FPN, PANOPTIC, FASTER_RCNN, 'mmdet/htc/htc_r50_fpn_1x_coco.py'):
         assert found(name, {}) == []
+    assert ignored_labels(changed(FASTER_RCNN, {})) == []  # without stuff
 
 
 def test_the_default_of_a_semantic_head_is_not_what_the_data_holds() -> None:
@@ -82,10 +83,6 @@ def test_a_semantic_head_that_ignores_a_class() -> None:
     (finding,) = diagnose(config=changed(PANOPTIC_FPN, {f'{LOSS_SEG}.ignore_index': 7}), rules=[IgnoredClass])
     assert finding.places[0] == f'{LOSS_SEG}.ignore_index'
     assert diagnose(config=changed(PANOPTIC_FPN, {}), rules=[IgnoredClass]) == []
-
-
-def test_a_detector_without_stuff_knows_no_ignored_label() -> None:
-    assert ignored_labels(changed(FASTER_RCNN, {})) == []
 
 
 @pytest.mark.parametrize('junk', [None, 'x', [], [None], float('nan'), float('inf'), {}, True, 1.5, object()])

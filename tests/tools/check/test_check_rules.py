@@ -1,4 +1,4 @@
-"""Each rule on a config in which it must speak (one change to an official config) and in one where it must not."""
+"""Each rule on a config in which it must speak (one change to an official one), its edit, and where it must not."""
 
 from __future__ import annotations
 
@@ -26,14 +26,20 @@ from changed_configs import (
 )
 from this_stack import IS_ONEDL
 
-from mmguard.findings.engine import diagnose
+from mmguard.config.changes import REMOVED
+from mmguard.config.changes import changed as edited
+from mmguard.findings.edits import SAFE
+from mmguard.findings.engine import chosen_rules, diagnose
 from mmguard.findings.rules.config import CONFIG_RULES as RULES
+from mmguard.text.words import short
 
 pytest.importorskip('mmseg')
 pytest.importorskip('mmdet')
 
 TRAIN = 'train_dataloader.dataset'
 HEAD, ROI = 'model.decode_head', 'model.roi_head'
+STEPS, META, CLASSES = f'{TRAIN}.pipeline', f'{TRAIN}.metainfo', f'{TRAIN}.metainfo.classes'
+LOSS, WEIGHT, CHANNELS = f'{HEAD}.loss_decode', f'{HEAD}.loss_decode.class_weight', f'{HEAD}.out_channels'
 EYE = [1.0] * 19
 SAMPLER = dict(type='OHEMPixelSampler', thresh=0.7, min_kept=10000)
 #: Seen where labels are known, too: a scan's situations hold its cases.
@@ -65,11 +71,17 @@ def pack(**arguments: Any) -> Dict[str, Any]:
     return dict(type='PackSegInputs', **arguments)
 
 
+def train(*steps: Dict[str, Any]) -> Dict[str, Any]:
+    """A training pipeline of these steps, after those that load."""
+    return {STEPS: [*LOAD, *steps]}
+
+
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations')]
 GUARD = dict(type='GuardInstanceLabels', num_classes=80)
 HOOK = dict(type='LabelGuardHook')
 OURS = dict(imports=['mmguard'])
 GUARD_DET = [*LOAD, dict(type='PackDetInputs'), GUARD]
+GUARDED_DET = {STEPS: GUARD_DET}
 AUXILIARY = 'model.auxiliary_head.num_classes'
 #: Two ways to write a head that tells 0 from 1.
 ONE_CHANNEL = {'model.decode_head.num_classes': 1, AUXILIARY: 1}
@@ -77,6 +89,7 @@ ONE_CHANNEL_OF_TWO = {'model.decode_head.num_classes': 2, 'model.decode_head.out
 GUARDED_EVERYWHERE = {
     f'{split}_dataloader.dataset.pipeline': [*LOAD, pack(), seg_guard()] for split in ('train', 'val', 'test')
 }
+EVALUATED = tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test'))
 SUBMISSION = {f'{split}_evaluator.format_only': True for split in ('val', 'test')}
 
 CASES = [
@@ -93,36 +106,24 @@ CASES = [
     Case('MG201', PANOPTIC, {'model.panoptic_fusion_head.num_stuff_classes': 50}),
     Case('MG201', PANOPTIC_FPN, {'model.semantic_head.num_things_classes': 79}),
     Case('MG202', FASTER_RCNN_VOC, {f'{ROI}.bbox_head.num_classes': 21}),
-    Case('MG203', FASTER_RCNN_CITYSCAPES, {f'{TRAIN}.metainfo': dict(classes=('person',))}),
-    Case(
-        'MG204',
-        RETINANET,
-        {f'{TRAIN}.metainfo': dict(classes=('cat', 'dog')), 'model.bbox_head.num_classes': 2},
-        tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test')),
-    ),
-    Case(
-        'MG204',
-        RETINANET,
-        {f'{TRAIN}.type': 'CityscapesDataset', 'model.bbox_head.num_classes': 8},
-        tuple(f'{split}_dataloader.dataset (CocoDataset.METAINFO)' for split in ('val', 'test')),
-    ),
+    Case('MG203', FASTER_RCNN_CITYSCAPES, {META: dict(classes=('person',))}),
+    Case('MG204', RETINANET, {META: dict(classes=('cat', 'dog')), 'model.bbox_head.num_classes': 2}, EVALUATED),
+    Case('MG204', RETINANET, {f'{TRAIN}.type': 'CityscapesDataset', 'model.bbox_head.num_classes': 8}, EVALUATED),
     Case(
         'MG204',
         RETINANET,
         {
-            f'{TRAIN}.metainfo': dict(classes=('cat', 'dog')),
+            META: dict(classes=('cat', 'dog')),
             'val_dataloader.dataset.metainfo': dict(classes=('dog', 'cat')),
             'test_dataloader.dataset.metainfo': dict(classes=('cat', 'dog')),
             'model.bbox_head.num_classes': 2,
         },
         ('val_dataloader.dataset.metainfo.classes',),
     ),
-    Case('MG205', RETINANET, {f'{TRAIN}.metainfo': dict(classes='person')}, (f'{TRAIN}.metainfo.classes',)),
-    Case('MG205', RETINANET, {f'{TRAIN}.metainfo': dict(CLASSES=('person',))}, (f'{TRAIN}.metainfo.CLASSES',)),
+    Case('MG205', RETINANET, {META: dict(classes='person')}, (CLASSES,)),
+    Case('MG205', RETINANET, {META: dict(CLASSES=('person',))}, (f'{TRAIN}.metainfo.CLASSES',)),
     Case('MG205', RETINANET, {f'{TRAIN}.classes': ('person',)}),
-    Case(
-        'MG205', RETINANET, {f'{TRAIN}.metainfo': dict(classes=(*names(79), 'class3'))}, (f'{TRAIN}.metainfo.classes',)
-    ),
+    Case('MG205', RETINANET, {META: dict(classes=(*names(79), 'class3'))}, (CLASSES,)),
     Case(
         'MG205',
         PSPNET,
@@ -133,7 +134,7 @@ CASES = [
         },
         (f'{TRAIN}.metainfo.palette',),
     ),
-    Case('MG206', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('polyp', 'rest'))}, (f'{TRAIN}.metainfo.classes',)),
+    Case('MG206', PSPNET, {META: dict(classes=('polyp', 'rest'))}, (CLASSES,)),
     Case('MG207', PIDNET, {f'{HEAD}.loss_decode[0].class_weight': EYE[:-1]}),
     Case('MG207', SEG_MASK2FORMER, {f'{HEAD}.loss_cls.class_weight': EYE}),
     Case('MG207', INSTANCES, {'model.panoptic_head.loss_cls.class_weight': [1.0] * 80}),
@@ -143,18 +144,18 @@ CASES = [
     Case(
         'MG208',
         PSPNET,
-        {f'{TRAIN}.pipeline': [*LOAD, dict(type='RandomRotate', prob=1.0, degree=10, seg_pad_val=99), pack()]},
-        (f'{TRAIN}.pipeline[2].seg_pad_val',),
+        train(dict(type='RandomRotate', prob=1.0, degree=10, seg_pad_val=99), pack()),
+        (f'{STEPS}[2].seg_pad_val',),
     ),
     Case(
         'MG208',
         PSPNET,
-        {f'{TRAIN}.pipeline': [*LOAD, dict(type='Pad', size=(9, 9), pad_val=dict(img=0, seg=0)), pack()]},
-        (f'{TRAIN}.pipeline[2].pad_val.seg',),
+        train(dict(type='Pad', size=(9, 9), pad_val=dict(img=0, seg=0)), pack()),
+        (f'{STEPS}[2].pad_val.seg',),
     ),
     Case('MG208', PIDNET, {f'{HEAD}.loss_decode[1].ignore_label': 19}),
     Case('MG209', PSPNET, {f'{HEAD}.ignore_index': 0}),
-    Case('MG210', PSPNET, {f'{TRAIN}.pipeline[1].reduce_zero_label': True}),
+    Case('MG210', PSPNET, {f'{STEPS}[1].reduce_zero_label': True}),
     Case(
         'MG210',
         ADE20K,
@@ -174,81 +175,46 @@ CASES = [
         },
         (f'{TRAIN}.reduce_zero_label',),
     ),
-    Case('MG232', ADE20K, {f'{TRAIN}.metainfo': dict(classes=('sky', 'wall'))}, (f'{TRAIN}.reduce_zero_label',)),
-    Case(
-        'MG212',
-        PSPNET,
-        {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(label_map={7: 0, 33: 19})]},
-        (f'{TRAIN}.pipeline[3].label_map',),
-    ),
-    Case('MG212', PSPNET, {f'{TRAIN}.metainfo': dict(label_map={7: 0})}, (f'{TRAIN}.metainfo.label_map',)),
+    Case('MG232', ADE20K, {META: dict(classes=('sky', 'wall'))}, (f'{TRAIN}.reduce_zero_label',)),
+    Case('MG212', PSPNET, train(pack(), seg_guard(label_map={7: 0, 33: 19})), (f'{STEPS}[3].label_map',)),
+    Case('MG212', PSPNET, {META: dict(label_map={7: 0})}, (f'{TRAIN}.metainfo.label_map',)),
     Case('MG212', PSPNET, {f'{TRAIN}.label_map': {7: 0}}),
-    Case(
-        'MG212',
-        PSPNET,
-        {f'{TRAIN}.pipeline': [LOAD[0], {**LOAD[1], 'label_map': {7: 0}}, pack()]},
-        (f'{TRAIN}.pipeline[1].label_map',),
-    ),
+    Case('MG212', PSPNET, {STEPS: [LOAD[0], {**LOAD[1], 'label_map': {7: 0}}, pack()]}, (f'{STEPS}[1].label_map',)),
     Case(
         'MG213',
         PSPNET,
         {
-            f'{TRAIN}.pipeline': [
+            STEPS: [
                 *LOAD,
                 dict(type='Albu', transforms=[dict(type='Resize', height=9, width=9, mask_interpolation=1)]),
                 pack(),
             ]
         },
-        (f'{TRAIN}.pipeline[2].transforms[0].mask_interpolation',),
+        (f'{STEPS}[2].transforms[0].mask_interpolation',),
     ),
-    Case('MG214', PSPNET, {f'{HEAD}.loss_decode.class_weight': EYE}),
-    Case(
-        'MG214',
-        PSPNET,
-        {f'{HEAD}.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, avg_non_ignore=True)},
-        (f'{HEAD}.loss_decode.class_weight',),
-    ),
-    Case('MG215', PSPNET, {f'{HEAD}.num_classes': 2, f'{HEAD}.out_channels': 1}, (f'{HEAD}.out_channels',)),
-    Case(
-        'MG216',
-        PSPNET,
-        {f'{HEAD}.loss_decode.class_weight': EYE, f'{HEAD}.ignore_index': -1},
-        (f'{HEAD}.ignore_index',),
-    ),
+    Case('MG214', PSPNET, {WEIGHT: EYE}),
+    Case('MG214', PSPNET, {LOSS: dict(type='CrossEntropyLoss', class_weight=EYE, avg_non_ignore=True)}, (WEIGHT,)),
+    Case('MG215', PSPNET, {f'{HEAD}.num_classes': 2, CHANNELS: 1}, (CHANNELS,)),
+    Case('MG216', PSPNET, {WEIGHT: EYE, f'{HEAD}.ignore_index': -1}, (f'{HEAD}.ignore_index',)),
     Case('MG218', PIDNET, {}, (f'{HEAD}.loss_decode[1].type', f'{HEAD}.loss_decode[3].type')),
     Case('MG219', OHEM, {f'{HEAD}.sampler': dict(type='OHEMPixelSampler', thresh=0.7)}, (f'{HEAD}.sampler.type',)),
     Case('MG219', DINO, {}, ('model.bbox_head.type',)),
-    Case('MG220', PSPNET, {}, (f'{HEAD}.loss_decode.type', 'model.auxiliary_head.loss_decode.type')),
+    Case('MG220', PSPNET, {}, (f'{LOSS}.type', 'model.auxiliary_head.loss_decode.type')),
     Case('MG220', RETINANET, {}, ('model.bbox_head.loss_cls.type',)),
     Case('MG221', DINO, {}, (f'{TRAIN}.filter_cfg',)),
-    Case('MG222', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}, ('model.train_cfg.assigner.ignore_iof_thr',)),
-    Case('MG222', DINO, {f'{TRAIN}.pipeline': GUARD_DET}, ('model.train_cfg.assigner.type',)),
-    Case('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack()]}, (f'{TRAIN}.pipeline[3].meta_keys',)),
-    Case(
-        'MG250',
-        PSPNET,
-        {f'{HEAD}.loss_decode.type': 'GuardCrossEntropyLoss', 'custom_imports': OURS},
-        (f'{HEAD}.loss_decode.type',),
-    ),
-    Case('MG251', PSPNET, {f'{TRAIN}.pipeline': [seg_guard(), *LOAD, pack()]}, (f'{TRAIN}.pipeline[0]',)),
-    Case('MG252', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}, ('custom_hooks',)),
+    Case('MG222', RETINANET, GUARDED_DET, ('model.train_cfg.assigner.ignore_iof_thr',)),
+    Case('MG222', DINO, GUARDED_DET, ('model.train_cfg.assigner.type',)),
+    Case('MG223', PSPNET, train(seg_guard(), pack()), (f'{STEPS}[3].meta_keys',)),
+    Case('MG250', PSPNET, {f'{LOSS}.type': 'GuardCrossEntropyLoss', 'custom_imports': OURS}, (f'{LOSS}.type',)),
+    Case('MG251', PSPNET, {STEPS: [seg_guard(), *LOAD, pack()]}, (f'{STEPS}[0]',)),
+    Case('MG252', PSPNET, train(pack(), seg_guard()), ('custom_hooks',)),
     Case('MG253', RTMDET, {'custom_hooks': [HOOK]}),
-    Case('MG254', FASTER_RCNN_VOC, {f'{TRAIN}.pipeline': GUARD_DET}),
-    Case(
-        'MG225',
-        PSPNET,
-        {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=150)]},
-        (f'{TRAIN}.pipeline[3].num_classes',),
-    ),
+    Case('MG254', FASTER_RCNN_VOC, GUARDED_DET),
+    Case('MG225', PSPNET, train(pack(), seg_guard(num_classes=150)), (f'{STEPS}[3].num_classes',)),
     Case(
         'MG240',
         PSPNET,
-        {
-            f'{HEAD}.num_classes': 2,
-            f'{HEAD}.out_channels': 1,
-            f'{HEAD}.sampler': SAMPLER,
-            f'{HEAD}.loss_decode.use_sigmoid': True,
-        },
+        {f'{HEAD}.num_classes': 2, CHANNELS: 1, f'{HEAD}.sampler': SAMPLER, f'{HEAD}.loss_decode.use_sigmoid': True},
         (f'{HEAD}.sampler.thresh',),
     ),
     Case('MG226', PSPNET, {f'{HEAD}.in_index': 2, 'model.auxiliary_head.in_index': 1}, ('find_unused_parameters',)),
@@ -264,13 +230,13 @@ CASES = [
     Case(
         'MG230',
         PSPNET,
-        {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], 'test_evaluator': None},
+        {STEPS: [*LOAD, pack(), seg_guard()], 'test_evaluator': None},
         ('val_dataloader.dataset.pipeline',),
     ),
     Case(
         'MG230',
         PSPNET,
-        {f'{HEAD}.loss_decode.type': 'GuardedCrossEntropyLoss'},
+        {f'{LOSS}.type': 'GuardedCrossEntropyLoss'},
         ('val_dataloader.dataset.pipeline', 'test_dataloader.dataset.pipeline'),
     ),
     Case(
@@ -284,8 +250,8 @@ CASES = [
     Case(
         'MG245',
         RETINANET,
-        {f'{TRAIN}.pipeline': [dict(type='LoadAnnotations', with_bbox=True, with_seg=True)]},
-        (f'{TRAIN}.pipeline[0].with_seg',),
+        {STEPS: [dict(type='LoadAnnotations', with_bbox=True, with_seg=True)]},
+        (f'{STEPS}[0].with_seg',),
     ),
 ]
 
@@ -294,52 +260,44 @@ SILENT = [
     ('MG201', PSPNET, {'model.auxiliary_head': dict(type='STDCHead', num_classes=2)}),
     ('MG201', CASCADE, {f'{ROI}.mask_head.num_classes': 1, f'{ROI}.mask_head.class_agnostic': True}),
     ('MG201', FASTER_RCNN, {'model.rpn_head.num_classes': 1}),
-    ('MG201', PANOPTIC_FPN, {f'{TRAIN}.metainfo': dict(classes=names(80), thing_classes=(), stuff_classes=())}),
-    ('MG201', FASTER_RCNN, {f'{TRAIN}.metainfo': dict(classes=())}),  # mmdet then takes those of the file
+    ('MG201', PANOPTIC_FPN, {META: dict(classes=names(80), thing_classes=(), stuff_classes=())}),
+    ('MG201', FASTER_RCNN, {META: dict(classes=())}),  # mmdet then takes those of the file
     ('MG202', FASTER_RCNN_VOC, {}),
     ('MG203', FASTER_RCNN_CITYSCAPES, {f'{TRAIN}.dataset.metainfo': dict(classes=('person',))}),
     ('MG204', 'mmdet/sort/sort_faster-rcnn_r50_fpn_8xb2-4e_mot17halftrain_test-mot17halfval.py', {}),
     ('MG204', 'mmdet/glip/odinw/glip_atss_swin-t_a_fpn_dyhead_pretrain_odinw13.py', {}),
-    ('MG205', RETINANET, {f'{TRAIN}.metainfo': dict(classes=('person',))}),
-    ('MG206', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('road', 'car'))}),
+    ('MG205', RETINANET, {META: dict(classes=('person',))}),
+    ('MG206', PSPNET, {META: dict(classes=('road', 'car'))}),
     ('MG207', FASTER_RCNN, {f'{ROI}.bbox_head.loss_cls.class_weight': [1.0] * 81}),
-    ('MG207', PSPNET, {f'{HEAD}.out_channels': 1, f'{HEAD}.loss_decode.class_weight': EYE}),
+    ('MG207', PSPNET, {CHANNELS: 1, WEIGHT: EYE}),
     ('MG208', PSPNET, {f'{HEAD}.ignore_index': None, 'val_evaluator.ignore_index': 0}),
     ('MG209', PSPNET, {f'{HEAD}.ignore_index': 19}),
-    ('MG210', ADE20K, {f'{TRAIN}.pipeline[1].reduce_zero_label': True}),
-    ('MG232', PSPNET, {f'{TRAIN}.metainfo': dict(classes=('car', 'road'))}),
+    ('MG210', ADE20K, {f'{STEPS}[1].reduce_zero_label': True}),
+    ('MG232', PSPNET, {META: dict(classes=('car', 'road'))}),
     ('MG211', 'mmseg/pspnet/pspnet_r50-d8_4xb4-80k_loveda-512x512.py', {}),
-    ('MG212', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(label_map={7: 0, 33: 18, '0': 255})]}),
-    (
-        'MG213',
-        PSPNET,
-        {f'{TRAIN}.pipeline': [*LOAD, dict(type='Albu', transforms=[dict(type='Resize', interpolation=1)]), pack()]},
-    ),
-    ('MG214', PSPNET, {f'{HEAD}.loss_decode': dict(type='GuardedCrossEntropyLoss', class_weight=EYE)}),
-    ('MG214', PSPNET, {f'{HEAD}.loss_decode': dict(type='OhemCrossEntropy', class_weight=EYE)}),
-    ('MG214', PSPNET, {f'{HEAD}.loss_decode': dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)}),
-    ('MG214', PSPNET, {f'{HEAD}.loss_decode.class_weight': EYE, f'{HEAD}.ignore_index': -1}),
+    ('MG212', PSPNET, train(pack(), seg_guard(label_map={7: 0, 33: 18, '0': 255}))),
+    ('MG213', PSPNET, train(dict(type='Albu', transforms=[dict(type='Resize', interpolation=1)]), pack())),
+    ('MG214', PSPNET, {LOSS: dict(type='GuardedCrossEntropyLoss', class_weight=EYE)}),
+    ('MG214', PSPNET, {LOSS: dict(type='OhemCrossEntropy', class_weight=EYE)}),
+    ('MG214', PSPNET, {LOSS: dict(type='CrossEntropyLoss', class_weight=EYE, use_sigmoid=True)}),
+    ('MG214', PSPNET, {WEIGHT: EYE, f'{HEAD}.ignore_index': -1}),
     ('MG214', 'mmseg/san/san-vit-b16_coco-stuff164k-640x640.py', {}),
-    ('MG215', PSPNET, {f'{HEAD}.out_channels': 1, f'{HEAD}.num_classes': 2, f'{HEAD}.loss_decode.use_sigmoid': True}),
+    ('MG215', PSPNET, {CHANNELS: 1, f'{HEAD}.num_classes': 2, f'{HEAD}.loss_decode.use_sigmoid': True}),
     ('MG216', PSPNET, {f'{HEAD}.ignore_index': -1}),
-    ('MG218', PSPNET, {f'{HEAD}.loss_decode': dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy'))}),
+    ('MG218', PSPNET, {LOSS: dict(type='GuardedLoss', loss=dict(type='OhemCrossEntropy'))}),
     ('MG219', OHEM, {f'{HEAD}.sampler': dict(type='OHEMPixelSampler', min_kept=9)}),
-    ('MG219', DINO, {f'{TRAIN}.pipeline': GUARD_DET}),
+    ('MG219', DINO, GUARDED_DET),
     ('MG220', INSTANCES, {'model.panoptic_head.loss_cls.type': 'GuardedCrossEntropyLoss'}),
     ('MG221', DINO, {f'{TRAIN}.filter_cfg': dict(filter_empty_gt=True)}),
-    ('MG222', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET, 'model.train_cfg.assigner.ignore_iof_thr': 0.5}),
-    ('MG222', DINO, {f'{TRAIN}.pipeline': [*LOAD, dict(GUARD, on_invalid='drop')]}),
-    ('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack(meta_keys=('img_path', 'label_guard'))]}),
-    ('MG223', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()]}),
-    ('MG225', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),
+    ('MG222', RETINANET, {STEPS: GUARD_DET, 'model.train_cfg.assigner.ignore_iof_thr': 0.5}),
+    ('MG222', DINO, train(dict(GUARD, on_invalid='drop'))),
+    ('MG223', PSPNET, train(seg_guard(), pack(meta_keys=('img_path', 'label_guard')))),
+    ('MG223', PSPNET, train(pack(), seg_guard())),
+    ('MG225', RETINANET, GUARDED_DET),
     ('MG250', PSPNET, {'custom_hooks': [HOOK], 'custom_imports.imports': 'mmguard'}),
-    ('MG251', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, seg_guard(), pack(), seg_guard()]}),
+    ('MG251', PSPNET, train(seg_guard(), pack(), seg_guard())),
     ('MG252', PSPNET, {'custom_hooks': [dict(HOOK, guard=True)]}),
-    (
-        'MG251',
-        PANOPTIC_FPN,
-        {f'{TRAIN}.pipeline': [dict(LOAD[1], with_seg=True), *GUARD_DET, seg_guard(num_classes=133)]},
-    ),
+    ('MG251', PANOPTIC_FPN, {STEPS: [dict(LOAD[1], with_seg=True), *GUARD_DET, seg_guard(num_classes=133)]}),
     ('MG253', RTMDET, {}),
     ('MG253', PSPNET, {'custom_hooks': [HOOK]}),
     ('MG254', FASTER_RCNN_VOC, {}),
@@ -357,14 +315,14 @@ SILENT = [
         },
     ),
     ('MG229', RETINANET, {'val_dataloader.dataset.data_root': 'data//coco'}),
-    ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL}),
-    ('MG225', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL_OF_TWO}),
-    ('MG225', PANOPTIC_FPN, {f'{TRAIN}.pipeline': [*GUARD_DET, seg_guard(num_classes=133)]}),
-    ('MG230', RETINANET, {f'{TRAIN}.pipeline': GUARD_DET}),  # CocoMetric opens the annotation file itself
-    ('MG230', PSPNET, {**GUARDED_EVERYWHERE}),
-    ('MG230', PSPNET, {f'{TRAIN}.pipeline': [*LOAD, pack(), seg_guard()], **SUBMISSION}),
+    ('MG225', PSPNET, {STEPS: [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL}),
+    ('MG225', PSPNET, {STEPS: [*LOAD, pack(), seg_guard(num_classes=2)], **ONE_CHANNEL_OF_TWO}),
+    ('MG225', PANOPTIC_FPN, {STEPS: [*GUARD_DET, seg_guard(num_classes=133)]}),
+    ('MG230', RETINANET, GUARDED_DET),  # CocoMetric opens the annotation file itself
+    ('MG230', PSPNET, GUARDED_EVERYWHERE),
+    ('MG230', PSPNET, {STEPS: [*LOAD, pack(), seg_guard()], **SUBMISSION}),
     ('MG231', PSPNET, {'custom_hooks': [object()], f'{HEAD}.num_classes': None}),
-    ('MG245', RETINANET, {f'{TRAIN}.pipeline': [dict(type='LoadAnnotations', with_bbox=True)]}),
+    ('MG245', RETINANET, {STEPS: [dict(type='LoadAnnotations', with_bbox=True)]}),
 ]
 
 
@@ -410,3 +368,30 @@ def test_every_rule_has_a_case_of_both_kinds():
     assert {case.code for case in CASES} == set(codes)
     assert {code for code, *_ in SILENT} == set(codes)
     assert len(codes) == len(set(codes))
+
+
+@pytest.mark.parametrize('case', HERE, ids=lambda case: f'{case.code}-{case.places[0]}')
+def test_with_its_edit_the_finding_is_gone(case):
+    config = changed(case.base, case.change)
+    rule = by_code(case.code)
+    for finding in diagnose(config=config, rules=sorted({*chosen_rules(), rule}, key=lambda kind: kind.code)):
+        if finding.code != case.code or finding.places[0] not in case.places:
+            continue
+        for edit in finding.edits:
+            again = diagnose(config=edited(config, edit.config), rules=[rule])
+            assert not {place for found in again for place in found.places} & set(finding.places)
+            assert bool(edit.question) == (edit.applicability != SAFE), edit
+
+
+def test_what_the_edits_write(snapshot):
+    """Places of the config and their values, without any wording."""
+    lines = []
+    for case in HERE:
+        for finding in diagnose(config=changed(case.base, case.change), rules=[by_code(case.code)]):
+            lines.append(f'{finding.code} {" and ".join(finding.places)}')
+            for edit in finding.edits:
+                written = (
+                    f'{path} = {"(removed)" if value is REMOVED else short(value)}' for path, value in edit.config
+                )
+                lines.append('  - ' + '\n    '.join(written))
+    snapshot('check', 'what the edits of each rule over configs write', '\n'.join(lines))

@@ -16,6 +16,7 @@ from mmguard.findings import diagnose
 from mmguard.findings.environment import EnvironmentFacts, version_key
 from mmguard.findings.finding import ERROR, WARNING
 from mmguard.findings.wording import finding_text
+from mmguard.tools.child import python_command
 from mmguard.tools.env.facts import gather, import_errors
 from mmguard.tools.env.table import OK, table
 
@@ -139,13 +140,6 @@ def test_mmcv_1_is_one_finding() -> None:
     assert [(finding.code, finding.places[0]) for finding in found] == [('MG508', 'mmcv')]
 
 
-@pytest.mark.parametrize(
-    ('less', 'more'), [('2.0.0rc4', '2.0.0'), ('2.9', '2.10'), ('1.13.1', '2'), ('2.0', '2.0.1+cpu')]
-)
-def test_versions_compare(less: str, more: str) -> None:
-    assert version_key(less) < version_key(more)
-
-
 def test_a_package_that_takes_the_interpreter_down_is_a_verdict(tmp_path: Path, monkeypatch: Any) -> None:
     for name, text in {
         'breaks': 'raise OSError("libbroken.so: undefined symbol")',
@@ -191,3 +185,42 @@ def test_the_command(tmp_path: Path, capsys: Any) -> None:
     assert all(finding['code'] in said for finding in record['findings'])
     assert main(['env', '--json', '-', '--no-import']) == 0
     assert json.loads(capsys.readouterr().out)['lines'][0]['name'] == 'python'
+
+
+NAMES = ('json', 'importlib', 'warnings', 'numpy', 'torch', 'mmguard', 'sitecustomize', 'usercustomize')
+
+
+@pytest.fixture
+def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write modules with the names of well-known ones into the working directory; return the file that they write."""
+    mark = tmp_path / 'ran'
+    for name in NAMES:
+        (tmp_path / f'{name}.py').write_text(f'open({str(mark)!r}, "w").close()\n')
+    monkeypatch.chdir(tmp_path)
+    return mark
+
+
+@pytest.mark.parametrize('variable', ['', '.', 'HERE'])
+def test_env_imports_nothing_of_the_working_directory(
+    variable: str, hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('PYTHONPATH', variable.replace('HERE', os.getcwd()))
+    if variable:
+        monkeypatch.setattr(sys, 'path', [variable.replace('HERE', os.getcwd()), '', *sys.path])
+    assert import_errors(['json', 'numpy', 'mmguard'])[0] == {}
+    assert not hostile.exists()
+
+
+def test_a_child_finds_what_this_process_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / 'only_here.py').write_text('')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert import_errors(['only_here', 'mmguard'])[0] == {}
+
+
+def test_mmguard_itself_is_found_in_its_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    import mmguard
+
+    monkeypatch.chdir(Path(mmguard.__file__).parent.parent)
+    command = python_command('import mmguard; print(mmguard.__file__)')
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    assert Path(done.stdout.decode().strip()) == Path(mmguard.__file__)

@@ -117,11 +117,6 @@ def test_the_map_that_is_offered_for_a_bare_folder_leaves_a_clean_one(
         assert is_clean(out, *said), capsys.readouterr().out
 
 
-def test_single_boxes_outside_are_dropped(tmp_path: Path) -> None:
-    source = write(tmp_path / 'in' / 'train.json', boxes(corners=False, outside=True))
-    assert run('fix', source, '-o', tmp_path / 'out') == 0
-
-
 def test_two_edits_of_one_file_are_one_copy(tmp_path: Path, capsys: Any) -> None:
     source = write(tmp_path / 'in' / 'train.json', boxes(corners=True), first=5)
     (corners,) = numbers_of(source, 'MG172', capsys, '--framework', 'detr')

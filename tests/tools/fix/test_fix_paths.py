@@ -15,8 +15,8 @@ from PIL import Image
 
 from mmguard.cli import main
 from mmguard.files.inside import OutsideError, tell_inside
+from mmguard.tools.fix.copies import place_in
 from mmguard.tools.fix.options import NotCorrected
-from mmguard.tools.fix.output import place_in
 
 XML = (
     '<annotation><folder>../..</folder><filename>../../a.jpg</filename><size><width>48</width><height>32</height></size>'

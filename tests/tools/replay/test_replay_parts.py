@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import numpy as np
@@ -14,16 +12,13 @@ from hypothesis import strategies as st
 from mmengine.model import BaseModel
 from torch import nn
 
-from mmguard.cli import main
 from mmguard.errors import CannotRun
 from mmguard.labels.instances import InstanceRule
 from mmguard.labels.spaces import from_model
 from mmguard.log.flight_reader import Flight, FlightBatch, FlightSample
-from mmguard.tools.paths import common_tail, parts_of
-from mmguard.tools.replay.forward import run_sample
-from mmguard.tools.replay.outcome import judge
-from mmguard.tools.replay.recorded import chosen, recorded_batches
-from mmguard.tools.samples import Samples
+from mmguard.tools.replay.network import run_sample
+from mmguard.tools.replay.outcome import chosen, judge, recorded_batches
+from mmguard.tools.samples import Samples, common_tail, parts_of
 from mmguard.tools.trace.snapshot import Instance, Snapshot
 
 names = st.text('abc', min_size=1, max_size=3)
@@ -109,29 +104,6 @@ def test_the_newest_batch_comes_first() -> None:
     assert chosen([newest, oldest], 'other.png').iteration is None
     with pytest.raises(CannotRun, match='2 '):
         chosen([newest, oldest], 'a.png')
-
-
-HOSTILE = '\x1b[31mRED\x1b]0;owned\x07\u202e'
-
-
-@pytest.mark.parametrize(
-    ('record', 'place'),
-    [
-        (dict(format=1, batches=[HOSTILE]), 'batches[0]'),
-        (dict(format=1, batches=[], exception=dict(type='E', message=HOSTILE)), '.json'),
-        (dict(format=1, batches=[dict(samples=3)]), 'samples: 3'),
-        (dict(format=1, batches=[dict(samples=[dict(path=[])])]), 'path: '),
-        (dict(format=HOSTILE, batches=[]), 'format'),
-        (dict(batches=HOSTILE), '.json'),
-    ],
-)
-def test_a_damaged_record_is_named_without_its_codes(tmp_path: Path, capsys: Any, record: Any, place: str) -> None:
-    path = tmp_path / f'{HOSTILE}.json'
-    path.write_text(json.dumps(record))
-    assert main(['replay', 'config.py', str(path)]) == 2
-    err = capsys.readouterr().err
-    assert place in err
-    assert err.replace('\n', '').isprintable()
 
 
 class PooledModel(BaseModel):

@@ -13,7 +13,7 @@ from small_runs import LOAD, PACK, Run, tiny_config
 from mmguard.cli import main
 from mmguard.log.flight_record import FORMAT, FlightRecord
 from mmguard.log.json_lines import name_for_rank
-from mmguard.tools.report.crash import read_crash
+from mmguard.tools.report.run_report import read_crash
 
 TRACEBACK = (
     'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'

@@ -13,9 +13,8 @@ import pytest
 
 from mmguard.errors import CannotRun
 from mmguard.tools.storage import urls
-from mmguard.tools.storage.ahead import AT_ONCE, ahead
 from mmguard.tools.storage.files import FILES
-from mmguard.tools.storage.requests import SECONDS, SLOWEST, Transfer, ask
+from mmguard.tools.storage.requests import AT_ONCE, SECONDS, SLOWEST, Transfer, ahead, ask
 
 
 class Answer(Exception):

@@ -1,8 +1,9 @@
-"""Instances on their way through real transforms of mmdet."""
+"""Instances and their masks on their way through real transforms of mmdet."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -11,8 +12,9 @@ from mmengine.config import Config
 from small_det_runs import make_coco
 
 from mmguard.cli import main
-from mmguard.tools.trace.story import Story
-from mmguard.tools.trace.tracer import Tracer
+from mmguard.labels.spaces import LabelSpaces
+from mmguard.tools.trace.render import as_json
+from mmguard.tools.trace.tracer import Story, Tracer
 
 LOAD = [dict(type='LoadImageFromFile'), dict(type='LoadAnnotations', with_bbox=True, with_mask=True)]
 PACK = dict(type='PackDetInputs')
@@ -80,15 +82,6 @@ def test_the_guard_is_named_for_what_it_takes_out(coco: str, on_invalid: str) ->
             assert any('82' in origin for origin in origins)
 
 
-def test_a_box_without_area_that_the_guard_drops_is_reported(coco: str) -> None:
-    # All boxes lose their area behind the loader, as a wrong transform does it.
-    tail = [dict(type='FlattenBoxes'), dict(type='GuardInstanceLabels', num_classes=83)]
-    traced = trace(coco, tail, 0)
-    gone = [change for change in traced.legs[-1].changes if change.what == 'vanishes']
-    assert len(gone) == 2
-    assert all('GuardInstanceLabels' in change.origin for change in gone)
-
-
 def test_instances_cut_off_by_a_crop_vanish_there(coco: str) -> None:
     for index in range(8):
         traced = trace(coco, [dict(type='RandomCrop', crop_size=(50, 50), allow_negative_crop=True), PACK], index)
@@ -130,23 +123,6 @@ def test_a_mosaic_names_the_images(coco: str) -> None:
     assert named >= 3
 
 
-def _register() -> None:
-    from mmcv.transforms import BaseTransform
-    from mmdet.registry import TRANSFORMS
-
-    @TRANSFORMS.register_module()
-    class FlattenBoxes(BaseTransform):
-        """Takes the area of all boxes."""
-
-        def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
-            boxes = results['gt_bboxes'].tensor
-            boxes[:, 2] = boxes[:, 0]
-            return results
-
-
-_register()
-
-
 def test_standard_output_is_for_json_alone(coco: str, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     """pycocotools prints what it does."""
     path = tmp_path / 'config.py'
@@ -157,3 +133,71 @@ def test_standard_output_is_for_json_alone(coco: str, tmp_path: Path, capsys: py
     record = json.loads(capsys.readouterr().out)
     assert record['invalid'] == {'pixels': [], 'instances': [80, 82]}
     assert [one['label'] for one in record['steps'][0]['instances']] == [82, 4, 7, 80]
+
+
+@pytest.fixture(scope='module')
+def corners(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Objects whose masks are a triangle in the lower right corner of their boxes."""
+    root = make_coco(str(tmp_path_factory.mktemp('corners')))
+    path = Path(root) / 'annotations/instances_train2017.json'
+    data = json.loads(path.read_text(encoding='utf-8'))
+    for one in data['annotations']:
+        x, y, w, h = one['bbox']
+        one['segmentation'] = [[x + w, y + h, x + w - 5, y + h, x + w, y + h - 5]]
+        one['iscrowd'] = 0
+    path.write_text(json.dumps(data), encoding='utf-8')
+    return root
+
+
+def faults(traced: Story) -> List[Tuple[str, str]]:
+    return [(leg.name, fault) for leg in traced.legs for fault in leg.masks]
+
+
+@pytest.fixture(scope='module', autouse=True)
+def _register_faulty() -> None:
+    from mmcv.transforms import BaseTransform
+    from mmdet.registry import TRANSFORMS
+
+    @TRANSFORMS.register_module()
+    class LoseMask(BaseTransform):
+        def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
+            results['gt_masks'] = results['gt_masks'][[0]]
+            return results
+
+    @TRANSFORMS.register_module()
+    class ResizeMasksAlone(BaseTransform):
+        def transform(self, results: Dict[str, Any]) -> Dict[str, Any]:
+            results['gt_masks'] = results['gt_masks'].resize((10, 20))
+            return results
+
+
+def test_masks_that_fit_are_not_mentioned(corners: str) -> None:
+    tail = [dict(type='Resize', scale=(150, 120), keep_ratio=False), FLIP, dict(type='Pad', size=(160, 160)), PACK]
+    for index in range(4):
+        assert faults(trace(corners, tail, index)) == []
+
+
+def test_a_crop_that_leaves_boxes_without_masks_is_named(corners: str) -> None:
+    crop = dict(type='RandomCrop', crop_size=(50, 50), allow_negative_crop=True)
+    found = [fault for index in range(8) for fault in faults(trace(corners, [crop, PACK], index))]
+    assert {step for step, _ in found} == {'RandomCrop'}
+
+
+def test_masks_of_another_size_and_number(corners: str) -> None:
+    traced = trace(corners, [FLIP, dict(type='LoseMask')], 0)
+    ((step, said),) = faults(traced)
+    assert (step, re.findall(r'\d+', said)) == ('LoseMask', ['1', '2'])
+    assert as_json(traced, LabelSpaces())['steps'][-1]['masks'] == [said]
+    (step, said), *_ = faults(trace(corners, [dict(type='ResizeMasksAlone'), FLIP], 0))
+    assert (step, re.findall(r'\d+', said)[:2]) == ('ResizeMasksAlone', ['10', '20'])
+
+
+def test_an_empty_mask_of_the_file_is_seen_where_it_is_loaded(corners: str, tmp_path: Path) -> None:
+    root = make_coco(str(tmp_path))
+    path = Path(root) / 'annotations/instances_train2017.json'
+    data = json.loads(path.read_text(encoding='utf-8'))
+    for one in data['annotations']:
+        one['segmentation'], one['iscrowd'] = [[5, 5, 5, 5, 5, 5]], 0
+    path.write_text(json.dumps(data), encoding='utf-8')
+    traced = trace(root, [FLIP, PACK], 0)
+    assert {step for step, _ in faults(traced)} == {'LoadAnnotations'}

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List
 
-from mmguard.config.bases import bases_of
 from mmguard.config.classes import name_of
 from mmguard.config.guards import HOOKS
 from mmguard.config.load import load_config
 from mmguard.config.read import ReadConfig
+from mmguard.config.recognized import bases_of
 from mmguard.findings.finding import WARNING, Finding
 from mmguard.findings.rule import ConfigRule, Example
 from mmguard.findings.usual_edits import as_code, propose

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator
 
-from mmguard.config.class_weights import class_weights, expected_weights, fitting, written
+from mmguard.config.losses import class_weights, expected_weights, fitting, written
 from mmguard.config.parts import Part, losses
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import WARNING, Finding

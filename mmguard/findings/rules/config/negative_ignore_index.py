@@ -4,9 +4,8 @@ from dataclasses import replace
 from typing import Iterator
 
 from mmguard.compat.stack import ignored_labels_weigh
-from mmguard.config.class_weights import class_weights
+from mmguard.config.losses import class_weights, ignored_by, weighted_cross_entropies
 from mmguard.config.read import ReadConfig
-from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
 from mmguard.findings.edits import Edit, config_lines
 from mmguard.findings.finding import Finding
 from mmguard.findings.rule import ConfigRule, Example, Facts

@@ -5,7 +5,7 @@ from typing import Iterator, List
 
 from mmguard.config.changes import REMOVED
 from mmguard.config.head_classes import counts
-from mmguard.config.one_channel import one_channel_softmax, output_channels
+from mmguard.config.losses import one_channel_softmax, output_channels
 from mmguard.config.parts import classes_of, datasets
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import ASKS, SAFE, Edit

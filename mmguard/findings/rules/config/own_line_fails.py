@@ -4,8 +4,7 @@ from difflib import get_close_matches
 from typing import Iterator, List
 
 from mmguard.config.classes import SCOPES, full_name
-from mmguard.config.guards import HOOKS, TRANSFORMS, imports_of, reported
-from mmguard.config.own_lines import build_error, meant, own_lines
+from mmguard.config.guards import HOOKS, TRANSFORMS, build_error, imports_of, meant, own_lines, reported
 from mmguard.config.parts import Part
 from mmguard.config.read import ReadConfig
 from mmguard.findings.finding import Finding

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.config.changes import REMOVED
-from mmguard.config.one_channel import is_softmax, output_channels
+from mmguard.config.losses import is_softmax, output_channels
 from mmguard.config.parts import Part, heads, losses_of
 from mmguard.config.read import ReadConfig
 from mmguard.findings.edits import Edit

@@ -3,10 +3,9 @@ from __future__ import annotations
 from typing import Iterator
 
 from mmguard.compat.stack import ignored_labels_weigh
-from mmguard.config.class_weights import class_weights
 from mmguard.config.ignored import ignored_labels
+from mmguard.config.losses import class_weights, ignored_by, weighted_cross_entropies
 from mmguard.config.read import ReadConfig
-from mmguard.config.stock_cross_entropy import ignored_by, weighted_cross_entropies
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, POSSIBLE, PROVEN, Finding
 from mmguard.findings.rule import ConfigRule, Example

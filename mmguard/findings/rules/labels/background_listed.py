@@ -10,11 +10,10 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding, shown
-from mmguard.findings.rule import Facts, Rule
+from mmguard.findings.rule import Example, Facts, Rule
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, has_config, listing
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 
 class BackgroundListed(Rule):
@@ -23,17 +22,17 @@ class BackgroundListed(Rule):
     code = 'MG160'
     looks_at = ('labels', 'config')
     summary = 'The background is listed as a class of a detector.'
+    title = 'The background is listed as a class of a detector: {names}.'
     why = (
         'Detectors know the background without a name: it is what no box covers. Listed, it takes a label (often 0) '
         'that no object has, every other class moves by one, and num_classes counts one too many.'
     )
+    example = Example(wrong="classes=('background', 'cat'), num_classes=2", right="classes=('cat',), num_classes=1")
+    limits = 'It knows the background by its name only; a class that is called so and is an object is taken for it.'
     advice = (
-        'Remove it from `metainfo.classes` and from "categories", and write num_classes without it. Only the label 0 '
-        'of torchvision is the background.'
-    )
-    otherwise = (
-        'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and count the '
-        'classes that are left.'
+        'Remove it from `metainfo.classes` of all splits and from "categories" of all annotation files, and write '
+        'num_classes without it. If it is an object to be found, give it another name. Only the label 0 of torchvision '
+        'is the background.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -54,12 +53,12 @@ class BackgroundListed(Rule):
             evidence = f'{" and ".join(path for path, _ in places)} = {shown(places[0][1])}'
         else:
             return
-        cause = f'The background is listed as a class of a detector: {listing(map(repr, names))}.'
-        yield self.found(cause, evidence, places=tuple(path for path, _ in places))
+        named = {'names': listing(map(repr, names))}
+        yield self.report(evidence, named, places=tuple(path for path, _ in places))
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels, places = facts.labels, _places(facts.config)
-        question = 'Is it what no object covers, and nothing to be found?'
+        question = 'Does this class mean that no object is there?'
         if places and facts.config is not None:
             names = [name for name in places[0][1] if not _is_background(name)]
             if names:
@@ -82,7 +81,7 @@ def _is_background(name: str) -> bool:
 
 
 def _places(config: Optional[ReadConfig]) -> List[Tuple[str, List[str]]]:
-    """The class lists of a detection config that name it."""
+    """Find the class lists of a detection config that name it."""
     found = []
     for dataset in datasets(config) if config is not None and config.framework == 'mmdet' else ():
         names = classes_of(dataset) or []

@@ -6,8 +6,8 @@ from typing import Dict, Iterator, Optional
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import renumbered
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import renumber
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label, set_num_classes
 from mmguard.findings.views import (
     VOID,
@@ -23,7 +23,7 @@ from mmguard.findings.views import (
     trained,
 )
 
-#: Share of 255 from which on it is as likely what nobody labelled.
+#: Share of 255 from which on it is as likely void.
 HALF = 0.5
 
 
@@ -33,22 +33,25 @@ class BinaryMask(DataRule):
     code = 'MG103'
     needs = ()
     summary = 'These look like 0/255 masks: the foreground is stored as 255, not as class 1.'
-    either = (
-        'The files hold 0 and 255 alone, and 255 fills most of them: labels 0 and 1 from which 1 was subtracted (in 8 '
+    title_either = (
+        'The files hold only 0 and 255, and 255 fills most of them: labels 0 and 1 from which 1 was subtracted (in 8 '
         'bits 0 - 1 is 255), or masks whose object is 255.'
     )
     why = (
         'Where 255 is the ignored value nothing crashes, but the foreground is never trained on: IoU 0, Acc nan. '
         'Elsewhere it is a device-side assert.'
     )
+    example = Example(wrong='mask: 0 and 255, num_classes=2', right='label_map={255: 1}')
+    limits = 'Values do not tell an object stored as 255 from void: where 255 fills half of the files, its edits ask.'
     advice = (
-        "Directly after LoadAnnotations write `dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` "
-        '(before anything pads with 255), or save the masks with 0 and 1. Do not ignore 255: it is your foreground.'
+        'Look at a file of each split. If 255 is the object, save the masks with 0 and 1, or write '
+        "`dict(type='GuardSegLabels', num_classes=2, label_map={{255: 1}})` directly after LoadAnnotations, and do not "
+        'ignore 255. If it is the background, from which 1 was subtracted, save the labels without that. If it is '
+        'void, no object is labelled yet.'
     )
-
-    otherwise = (
-        'Look at one of the files: is 255 the object, or what nobody labelled? In some split it is the one, it seems, '
-        'and in another the other.'
+    pytorch = (
+        'If 255 is the object: target = (target > 0).long(). If it is the background, from which 1 was subtracted: '
+        'target = (target == 0).long(). If it is void: ignore_index=255.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -63,8 +66,8 @@ class BinaryMask(DataRule):
         if known and set(counts) == {0, VOID}:
             return PROVEN
         # In training only the invalid values are known.
-        alone = set(facts.values) == {VOID} and facts.num_classes <= 2 and not known
-        return PROVEN if alone else None
+        only = set(facts.values) == {VOID} and facts.num_classes <= 2 and not known
+        return PROVEN if only else None
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
@@ -75,23 +78,23 @@ class BinaryMask(DataRule):
         uncounted = labels.num_classes == 1 and facts.config is None
         two = facts._replace(labels=replace(labels, num_classes=2)) if uncounted or not knows_classes(labels) else facts
         if self._may_be_subtracted(labels):
-            question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
-            for edit in renumbered(two, {0: 1, VOID: 0}, ASKS, question):
+            question = 'Is 255 the background, from which 1 was subtracted (0 - 1 is 255 in 8 bits)?'
+            for edit in renumber(two, {0: 1, VOID: 0}, ASKS, question):
                 if uncounted:
                     edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
                 yield edit
-        # Unlabelled pixels are 255, too, and where they are many, or other classes are known, nobody can tell.
+        # Unlabelled pixels are 255, too, and where they are many, or other classes are known, only a look decides.
         clear = labels.num_classes == 2 and share(counts.get(VOID, 0), sum(counts.values())) < HALF
-        question = '' if clear else 'Is 255 the object in these files, and not what nobody labelled?'
-        for edit in renumbered(two, {VOID: 1}, SAFE if clear else ASKS, question):
+        question = '' if clear else 'Is 255 the object in these files?'
+        for edit in renumber(two, {VOID: 1}, SAFE if clear else ASKS, question):
             if uncounted:
                 edit = both(edit, set_num_classes(facts, 2), f'{edit.title} Count two classes.')
             if subtracts_one(labels):
                 edit = both(edit, reduce_zero_label(facts, False), f'{edit.title} Unset reduce_zero_label.')
             yield replace(edit, notes=(*edit.notes, 'Do not ignore 255.'))
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.either if self._may_be_subtracted(facts) else self.summary
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_either if self._may_be_subtracted(facts) else self.summary
 
     def _may_be_subtracted(self, facts: LabelFacts) -> bool:
         counts = stored(facts)

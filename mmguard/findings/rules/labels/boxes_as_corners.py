@@ -6,7 +6,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
 
@@ -26,16 +26,15 @@ class BoxesAsCorners(DataRule):
     shows_values = False
     kinds = ('instances',)
     needs = ('annotations',)
-    summary = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
+    summary = 'bbox seems to hold two corners; COCO wants x, y, width, height.'
+    title = 'bbox seems to hold two corners ({corners}); COCO wants x, y, width, height.'
     why = 'Every box is too large and reaches beyond its image. Training runs, and learns boxes that are all wrong.'
+    example = Example(wrong='"bbox": [100, 80, 300, 240]', right='"bbox": [100, 80, 200, 160]')
+    limits = 'Fewer than 8 boxes are not judged. On square images it cannot tell x1, y1, x2, y2 from y1, x1, y2, x2.'
     advice = (
-        'Convert them: `{corners} = ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and '
-        '`ann["area"] = (x2 - x1) * (y2 - y1)`. Do not clip the boxes at the edge of the image: that hides it.'
-    )
-
-    otherwise = (
-        'Draw one image with its boxes and see how they are written before you change any: converting them as they '
-        'are here leaves others that cannot be used.'
+        'Draw one image with its boxes before you change any. Convert those that are corners: `{corners} = '
+        'ann["bbox"]; ann["bbox"] = [x1, y1, x2 - x1, y2 - y1]`, and `ann["area"] = (x2 - x1) * (y2 - y1)`; correct '
+        'what no format explains. Do not clip boxes at the edge of the image: that hides it.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -50,7 +49,7 @@ class BoxesAsCorners(DataRule):
         if facts.labels is not None and self._order(facts.labels) == 'corners':
             question = f'Are they {ORDERS["corners"]} (compare one box with its image)?'
             yield from rewrite(
-                self, facts, 'Convert the boxes to x1, y1, x2 - x1, y2 - y1.', ASKS, question, boxes='corners'
+                self, facts, 'Convert the boxes to x, y, width, height.', ASKS, question, boxes='corners'
             )
 
     def evidence(self, facts: LabelFacts) -> str:
@@ -61,12 +60,12 @@ class BoxesAsCorners(DataRule):
         )
 
     def _order(self, facts: LabelFacts) -> str:
-        """The order of the four numbers by which nearly all boxes lie inside; empty: none."""
+        """Return the order of the numbers by which nearly all boxes are inside their images; empty: none."""
         found = annotations_of(facts)
         fit = [name for name in ORDERS if share(found.inside_as.get(name, 0), found.annotations) >= NEARLY_ALL]
         return max(fit, key=lambda name: found.inside_as[name], default='')
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'corners': ORDERS[self._order(facts) or 'corners']}
 
     def files(self, facts: LabelFacts) -> List[str]:

@@ -8,12 +8,14 @@ from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
 
 #: Fewer boxes over the edge are rounding.
 MANY = 0.01
+#: Note of the edit of corners at -1.
+_COUNTED_FROM_ZERO = 'If the corners count from 0 already, add 1 to all: of VOC the reader subtracts 1, as mmdet does.'
 
 
 class BoxesBeyondImage(DataRule):
@@ -24,25 +26,19 @@ class BoxesBeyondImage(DataRule):
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
     severity = 'warning'
-    summary = 'Boxes reach beyond the image: {which}.'
+    summary = 'Boxes reach beyond the image.'
+    title = 'Boxes reach beyond the image: {which}.'
     why = (
         'A transform clips them, some to nothing: a box without area makes the loss inf or nan. Many of them mean '
         'another convention, or a wrong size of the image.'
     )
+    example = Example(wrong='"bbox": [600, 20, 80, 40]  # width 640', right='"bbox": [600, 20, 40, 40]')
+    limits = 'Fewer than 1 % of the boxes over the edge are taken for rounding.'
     advice = (
-        '{minus}Corners beyond the size: is bbox x, y of the upper left corner (not the centre), width, height? Are '
-        'width and height those of the image (swapped, turned by EXIF, another scale)? If all that is right: '
-        '`x1, y1 = max(x1, 0), max(y1, 0)` and `x2, y2 = min(x2, width), min(y2, height)` clip them; drop what has no '
-        'area then.'
-    )
-
-    otherwise = (
-        'Draw one image with its boxes before you clip any: so many are no slips. The first two numbers may be the '
-        'centre, or width and height not those of the image (swapped, turned by EXIF, another scale).'
-    )
-    minus_one = (
-        "The corners count from 0 already, and the reader takes VOC's minus-one from them (as mmdet's does): add 1 to "
-        'all corners, or take the minus-one out of a reader of your own. '
+        'Draw one image with its boxes before you change any. If they are drawn right, clip them and drop those '
+        'without area then; a VOC corner at -1 counts from 0 already: add 1 to all corners. If they are drawn wrong, '
+        'convert them (from y1, x1, y2, x2, or centre and size), or correct the size of the image in the annotations '
+        '(swapped, turned by EXIF, another scale).'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -55,32 +51,29 @@ class BoxesBeyondImage(DataRule):
         found = annotations_of(facts.labels)
         if self._shows_minus_one(found):
             for edit in rewrite(self, facts, 'Move these boxes to the edge of the image.', SAFE):
-                yield replace(edit, notes=(*edit.notes, self.minus_one.strip()))
+                yield replace(edit, notes=(*edit.notes, _COUNTED_FROM_ZERO))
         else:
             boxes = found.negative_boxes + found.over_edge
             yield from corrections(self, facts, boxes, 'Clamp these boxes into their images.')
 
-    def advise(self, facts: LabelFacts) -> str:
-        found = annotations_of(facts)
-        return self.advice if self._shows_minus_one(found) else describe_format(found) or self.advice
-
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         found = annotations_of(facts)
         texts: List[str] = []
         if found.negative_boxes:
             texts.append(f'{counted(found.negative_boxes, "box")} with a corner below 0')
         if found.over_edge:
             texts.append(f'{counted(found.over_edge, "box")} over its edge')
-        return {'which': ', '.join(texts), 'minus': self.minus_one if self._shows_minus_one(found) else ''}
+        return {'which': ', '.join(texts)}
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        return f'{self.words(facts)["which"]}, of {counted(found.annotations, "annotation")}'
+        seen = f'{self.describe(facts)["which"]}, of {counted(found.annotations, "annotation")}'
+        return '; '.join(filter(None, (seen, describe_format(found))))
 
     def files(self, facts: LabelFacts) -> List[str]:
         examples = annotations_of(facts).box_examples
         return [*examples.get('negative', []), *examples.get('over_edge', [])]
 
     def _shows_minus_one(self, found: AnnotationFacts) -> bool:
-        """Whether -1 is all that is seen below 0, in a format from which 1 is subtracted."""
+        """Return True if -1 is all that is seen below 0, in a format from which 1 is subtracted."""
         return found.format == 'voc' and bool(found.negative_boxes) and not found.below_minus_one

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Dict, Iterator, List, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import POSSIBLE, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, listing, nearest
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 
 class CategoriesLeftOut(DataRule):
@@ -22,11 +22,18 @@ class CategoriesLeftOut(DataRule):
     needs = ('annotations',)
     severity = 'warning'
     blames_labels = False
-    summary = 'Annotations are left out without a word: the class list does not name {names}.'
-    why = 'The objects are trained as background. That is right where you chose the classes, else the list is short.'
+    summary = 'Annotations are left out because the class list does not name their category.'
+    title = 'Annotations are left out: the class list does not name {names}.'
+    why = (
+        'The objects are trained as background. That is right if you chose the classes; if not, the list is too short.'
+    )
+    example = Example(
+        wrong="classes=('cat',)  # the file has cat and dog", right="classes=('cat', 'dog'), num_classes=2"
+    )
+    limits = 'It cannot know whether classes were left out on purpose.'
     advice = (
-        'If they are to be learnt, name them, in the order of the file: `metainfo=dict(classes=({all},))`, and write '
-        '`num_classes={number}` in every head. Else nothing is to do.'
+        'If they are to be learnt, name them in `metainfo.classes`, in the order of the file, and write '
+        '`num_classes={number}` in every head. If not, nothing needs to change.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -36,22 +43,21 @@ class CategoriesLeftOut(DataRule):
         if facts.labels is not None:
             slips = self._slips(facts.labels)
             if slips:
-                asked = f'Is {listing(f"{short(slip)} a slip for {short(name)}" for slip, name in slips.items())}?'
+                asked = f'Is it a slip: {listing(f"{short(slip)} for {short(name)}" for slip, name in slips.items())}?'
                 yield from rewrite(self, facts, 'Correct the names.', ASKS, asked, rename=slips)
         if facts.labels is not None and facts.config is not None:
-            question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too (else nothing is to do)?'
-            yield learn(facts, self._all(facts.labels), ASKS, question)
+            question = f'Are {listing(map(repr, self._names(facts.labels)))} to be learnt, too?'
+            edit = learn(facts, self._all(facts.labels), ASKS, question)
+            yield replace(edit, notes=(*edit.notes, 'If not, nothing needs to change.'))
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
-        known = self._all(facts)
-        names = listing(map(repr, self._names(facts)))
-        return {'names': names, 'all': ', '.join(map(repr, known)), 'number': len(known)}
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        return {'names': listing(map(repr, self._names(facts))), 'number': len(self._all(facts))}
 
     def evidence(self, facts: LabelFacts) -> str:
         return listing(f'{counted(n, "annotation")} of {short(name)}' for name, n in self._names(facts).items())
 
     def _slips(self, facts: LabelFacts) -> Dict[str, str]:
-        """Name that is left out -> the name of the list that it is nearly."""
+        """Map a name that is left out to the name of the list that is spelt nearly like it."""
         close = nearest(list(self._names(facts)), facts.class_names, 0.8)
         return {name: found for name, found in close.items() if found}
 

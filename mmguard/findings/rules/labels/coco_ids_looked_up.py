@@ -6,37 +6,32 @@ from mmguard.config.detr_yaml import fits_table, is_remapped
 from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
 from mmguard.labels.numbering import COCO_IDS, IDS
 from mmguard.text.words import counted
 
 
 class CocoIdsLookedUp(DataRule):
-    """``remap_mscoco_category: True`` over categories that are not COCO's."""
+    """``remap_mscoco_category: True`` over categories of other data than COCO."""
 
     code = 'MG162'
     shows_values = False
     kinds = ('instances',)
     needs = ('annotations',)
     looks_at = ('labels', 'config')
-    summary = 'Labels are looked up in the table of the 80 ids of COCO, and the categories of the file are others.'
+    summary = 'Labels are looked up in the table of the 80 ids of COCO, but the file has other categories.'
+    title_config = 'Labels are looked up among the 80 ids of COCO, but num_classes={number}: the data are not COCO.'
     why = (
         'With remap_mscoco_category: True RT-DETR, D-FINE and DEIM replace category_id by its place among the ids of '
-        'COCO (1..90, ten of them missing). An id that is none of those is a KeyError; the others get the labels of '
-        'other classes, in training and in the evaluation.'
+        'COCO (1..90, ten of them missing). An id that is not one of those is a KeyError; the others get the '
+        'labels of other classes, in training and in the evaluation.'
     )
-    advice = 'Write `remap_mscoco_category: False`. Labels are then the ids: num_classes is the highest id + 1.'
-    otherwise = 'Write `remap_mscoco_category: False`, number the categories from 0, and num_classes is their number.'
-
-    written = (
-        'remap_mscoco_category: True looks labels up among the 80 ids of COCO, and num_classes is {number}: the data '
-        'are others than COCO, so the labels are those of other classes, or a KeyError.'
-    )
-
-    without_files = (
-        'Write `remap_mscoco_category: False`. Labels are then the ids: `mmguard scan CONFIG.yml` reads them, and says '
-        'which num_classes they need.'
+    example = Example(wrong='remap_mscoco_category: True, num_classes: 3', right='remap_mscoco_category: False')
+    limits = 'Own categories whose ids are all among those of COCO are seen only if a label is out of range.'
+    advice = (
+        'Write `remap_mscoco_category: False`. Labels are then the ids, and num_classes is the highest id + 1: '
+        '`mmguard scan CONFIG.yml` says which. If the ids have large gaps, number the categories from 0 first.'
     )
 
     def find(self, facts: Facts) -> Iterator[Finding]:
@@ -44,7 +39,7 @@ class CocoIdsLookedUp(DataRule):
             yield from super().find(facts)
         elif facts.config is not None and is_remapped(facts.config.data) and not fits_table(facts.config.file):
             number = facts.config.data['num_classes']
-            yield self.found(self.written.format(number=number), f'num_classes: {number}', self.without_files)
+            yield self.report(f'num_classes: {number}', {'number': number}, self.title_config)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if annotations_of(facts).labelled_by != 'COCO ids':
@@ -68,13 +63,13 @@ class CocoIdsLookedUp(DataRule):
         said = f'{counted(number, "category")}, ids {listing(annotations_of(facts).categories)}'
         if unknown:
             annotations = counted(sum(unknown.values()), 'annotation')
-            return f'{said}; no ids of COCO: {listing(unknown)} ({annotations})'
+            return f'{said}; not ids of COCO: {listing(unknown)} ({annotations})'
         return f'{said}; {facts.evidence}'
 
     def files(self, facts: LabelFacts) -> List[str]:
         return annotations_of(facts).sources
 
     def _unknown(self, facts: LabelFacts) -> Dict[int, int]:
-        """Ids that COCO does not have -> annotations."""
+        """Count the annotations of each id that COCO does not have."""
         found = annotations_of(facts)
         return {i: found.instances_of.get(str(i), 0) for i in found.categories if i not in COCO_IDS}

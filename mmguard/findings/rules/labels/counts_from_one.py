@@ -8,11 +8,11 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.map_edits import renumbered, shifted, stored_in_all
-from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.rules.labels.yolo.base import counted_from_zero
-from mmguard.findings.views import VOID, annotations_of, as_map, ids_of, is_whole, trained
-from mmguard.text.short import short
+from mmguard.findings.map_edits import list_stored_values, renumber, shift_down
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rules.labels.yolo.base import subtract_one
+from mmguard.findings.views import VOID, annotations_of, ids_of, is_whole, trained
+from mmguard.text.words import short
 
 
 class CountsFromOne(DataRule):
@@ -21,16 +21,20 @@ class CountsFromOne(DataRule):
     code = 'MG115'
     kinds = ('pixels', 'instances')
     needs = ('histogram',)
-    summary = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
+    summary = 'The labels count from 1, but classes count from 0.'
+    title = 'The labels count from 1: {least}..{most}, 0 never occurs, but num_classes={num_classes} means 0..{last}.'
     why = 'Every class is trained as its neighbour, the first class never, and the last one is out of range.'
+    example = Example(wrong='labels 1..19, num_classes=19', right='reduce_zero_label=True  # 0..18, and 0 becomes 255')
+    limits = 'Labels whose class 0 (often the background) was never drawn look the same: its edits ask.'
     advice = (
-        'Write `reduce_zero_label=True` in the dataset (mmseg subtracts 1 and ignores 0), or '
-        '`label_map={pairs}` in GuardSegLabels. Do not raise num_classes: class 0 would stay empty.'
+        'Look at the class list, and at a file of each split. If 1 is the first class, write `reduce_zero_label=True` '
+        'in the dataset (mmseg subtracts 1 and ignores 0); category ids are renumbered to 0..{last}, or the model gets '
+        '{enough} outputs where it takes ids as labels. If 0 is a class or the background that was never '
+        'drawn, count it: `num_classes={enough}`.'
     )
-    instances = (
-        "Renumber the category ids to 0..{last} (subtract 1), or use a data set class that does, as mmdet's "
-        'CocoDataset. DETR and its like take ids as they are: there write `num_classes={most_and_one}`, the highest '
-        'id + 1.'
+    pytorch = (
+        'If 1 is the first class, subtract 1 from every label that is not ignored. If 0 is a class that never occurs, '
+        'or the background (as in torchvision detectors), the model needs {beyond} outputs.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -40,46 +44,41 @@ class CountsFromOne(DataRule):
         most, last = max(ids), facts.num_classes - 1
         return PROVEN if last < most <= last + 2 and len(ids) >= 0.5 * most else None
 
-    otherwise = (
-        'Look at the class list, and at a file of each split: some count from 1 and others from 0, or the background, '
-        '0, was never drawn.'
-    )
-
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None or labels.kind != 'pixels':
-            yield from self._without_first(facts)
-            yield from counted_from_zero(self, facts)
+            yield from self._drop_first(facts)
+            yield from subtract_one(self, facts)
             return
         most = max(ids_of(trained(labels)))
         clear = most == labels.num_classes and not starts_with_background(labels.class_names)
-        asked = f'Is 0 no class, and are 1 to {labels.num_classes} the classes, in this order'
-        question = '' if clear else f'{asked}?'
-        if most > labels.num_classes:  # what lies behind the last class has none
+        question = '' if clear else f'Are 1 to {labels.num_classes} the classes, in the order of your list?'
+        if most > labels.num_classes:  # values above the last class have none
             void = VOID if labels.ignore_index is None else labels.ignore_index
-            ids = ids_of(trained(labels)) | ids_of(dict.fromkeys(stored_in_all(facts), 1))
+            ids = ids_of(trained(labels)) | ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 if value <= labels.num_classes else void for value in ids if value}
-            yield from renumbered(facts, table, ASKS, f'{asked}, and is what lies above them void?')
+            question = f'Are only 1 to {labels.num_classes} classes, and all values above them void?'
+            yield from renumber(facts, table, ASKS, question)
         elif facts.config is None:
-            ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
+            ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
             table = {value: value - 1 for value in ids if 0 < value <= most}
-            for edit in renumbered(facts, table, SAFE if clear else ASKS, question):
+            for edit in renumber(facts, table, SAFE if clear else ASKS, question):
                 note = 'In an mmseg config reduce_zero_label=True does the same.'
                 yield replace(edit, notes=(*edit.notes, note))
         else:
-            yield from shifted(facts, SAFE if clear else ASKS, question)
+            yield from shift_down(facts, SAFE if clear else ASKS, question)
             # Where the config must say the same of all splits.
             table = {value: value - 1 for value in ids_of(trained(labels)) if value}
-            yield from renumbered(facts, table, SAFE if clear else ASKS, question)
+            yield from renumber(facts, table, SAFE if clear else ASKS, question)
 
-    def _without_first(self, facts: Facts) -> Iterator[Edit]:
-        """Where category ids are labels: a category 0 without annotations is left out, or kept and counted."""
+    def _drop_first(self, facts: Facts) -> Iterator[Edit]:
+        """Leave out a category 0 without annotations, or count it, where category ids are labels."""
         found = AnnotationFacts() if facts.labels is None else annotations_of(facts.labels)
         if found.labelled_by != 'category id' or 0 not in found.categories:
             return
         others = [name for number, name in sorted(found.categories.items()) if number]
-        question = f'Is category 0, {short(found.categories[0])}, which no annotation has, no class?'
-        title = 'Leave it out, and number the others from 0.'
+        question = f'May category 0, {short(found.categories[0])}, go (no annotation has it)?'
+        title = 'Leave category 0 out, and number the others from 0.'
         yield from rewrite(self, facts, title, ASKS, question, classes=others, renumber=0)
         enough = max(found.categories) + 1
         yield Edit(
@@ -90,10 +89,6 @@ class CountsFromOne(DataRule):
             lines=(f'num_classes={enough}',),
         )
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
         ids = ids_of(trained(facts)) or {1}
-        pairs = {value: value - 1 for value in sorted(ids)}
-        return {'least': min(ids), 'most': max(ids), 'most_and_one': max(ids) + 1, 'pairs': as_map(pairs)}
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.instances if facts.kind == 'instances' else self.advice
+        return {'least': min(ids), 'most': max(ids), 'enough': max(ids) + 1}

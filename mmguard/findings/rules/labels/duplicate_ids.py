@@ -7,7 +7,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, listing
 
 
@@ -18,27 +18,17 @@ class DuplicateIds(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
-    summary = 'The annotation file uses ids twice.'
+    summary = 'Duplicate ids in the annotation file.'
+    title_names = 'Categories with different ids share a name.'
+    title_labelme = 'Two JSON files of Labelme name the same image.'
     why = 'COCO looks up by id: the later one wins, the other is never read, and the evaluation counts wrongly.'
+    example = Example(wrong='"images": [{"id": 1}, {"id": 1}]', right='"images": [{"id": 1}, {"id": 2}]')
+    limits = 'A merged file does not say to which of two images with one id an annotation belongs.'
     advice = (
-        'Number them anew when files are merged: `for i, ann in enumerate(data["annotations"]): ann["id"] = i + 1`; '
-        'image ids likewise, together with the image_id of the annotations.'
-    )
-
-    names = (
-        'Merge them: give all annotations the id of one of the two, '
-        '`ann["category_id"] = {{twice: kept}}.get(ann["category_id"], ann["category_id"])`, and remove the other from '
-        '"categories". num_classes stays.'
-    )
-
-    one_image = 'Two JSON of Labelme name the same image.'
-    labelme = (
-        'Open the two: a JSON that was copied still names the image of the other. Write its own into `imagePath` '
-        '(`imageData` may hold the other, too), or join their shapes.'
-    )
-    otherwise = (
-        'Merge the files again, and number images and categories anew while they are apart: which of two images with '
-        'one id an annotation belongs to, a merged file does not say.'
+        'Merge the files again, and number images, annotations and categories while they are apart, together with '
+        'image_id and category_id. If two categories share a name, give all annotations the id of one and remove the '
+        'other from "categories" (num_classes stays), or rename it. Of Labelme, write its own image into `imagePath` '
+        'of each JSON, or join their shapes.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -55,24 +45,21 @@ class DuplicateIds(DataRule):
             first: Dict[str, int] = {}
             merged = {number: first.setdefault(name, number) for number, name in found.categories.items()}
             twice = {number: kept for number, kept in merged.items() if number != kept}
-            question = f'Is each of {listing(map(repr, found.duplicate_names), 3)} one class?'
+            question = f'Do all categories named {listing(map(repr, found.duplicate_names), 3)} mean the same?'
             names = facts.labels.class_names
             known = set(names)
             ids = [number for number, name in found.categories.items() if name in known]
             place_of = {number: place for place, number in enumerate(ids)}
-            for edit in rewrite(self, facts, 'Give them one id.', ASKS, question, label_map=twice):
+            for edit in rewrite(self, facts, 'Give them one id for each name.', ASKS, question, label_map=twice):
                 yield replace(edit, unlabelled=tuple(place_of[number] for number in twice if number in place_of))
         else:
             yield from rewrite(self, facts, 'Renumber the annotations.', SAFE)
 
-    def advise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
-        if found.duplicate_names:
-            return self.names
-        return self.labelme if found.format == 'labelme' else self.advice
-
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.one_image if annotations_of(facts).format == 'labelme' else self.summary
+        if found.duplicate_names and len(self._parts(facts)) == 1:
+            return self.title_names
+        return self.title_labelme if found.format == 'labelme' else self.summary
 
     def evidence(self, facts: LabelFacts) -> str:
         return '; '.join(self._parts(facts))

@@ -5,7 +5,7 @@ from typing import Iterator, Optional
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, is_trained_on, share
 
@@ -19,10 +19,12 @@ class FilteredBySize(DataRule):
     needs = ('annotations',)
     blames_labels = False
     summary = 'Images are left out because they are smaller than min_size.'
-    why = 'If none is left, "need at least one array to concatenate": it is the size, not the labels.'
+    why = 'If none is left, training ends with "need at least one array to concatenate": the labels are right.'
+    example = Example(wrong='filter_cfg=dict(min_size=32)  # images of 28 x 28', right='filter_cfg=dict(min_size=1)')
+    limits = 'If fewer than a fifth of the images are left out, nothing is said.'
     advice = (
-        'Lower the limit of the training data set: `filter_cfg=dict(filter_empty_gt=True, min_size=1)`, or use larger '
-        'images.'
+        'If small images are to be trained on, write `filter_cfg=dict(filter_empty_gt=True, min_size=1)` in the '
+        'training data set. If not, nothing needs to change as long as some images are left.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional
+from typing import Iterator, List, Optional
 
 from mmguard.findings.edits import Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.label_places import set_places
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, maps_of, share
 
 PHOTO = ('rgb', 'rgba')
@@ -20,21 +20,22 @@ FREQUENT, DRAWN = 32, 0.7
 
 
 class FoldersSwapped(DataRule):
-    """Photographs where labels should be."""
+    """Photographs in place of label maps, or among them."""
 
     code = 'MG131'
     shows_values = False
     needs = ('maps',)
-    summary = 'The label files are photographs{swapped}.'
+    summary = 'The label files are photographs.'
+    title_swapped = 'The label files are photographs; image and label folders seem to be swapped.'
+    title_mixed = 'There are images among the label files.'
     why = 'The brightness of the photographs is trained on as if it were classes.'
+    example = Example(wrong="seg_map_path='images'", right="seg_map_path='labels'")
+    limits = 'Gray photographs of 8 bits among label maps are not seen.'
     advice = (
-        "Write `data_prefix=dict(img_path='images', seg_map_path='labels')` with the folders the other way round, or "
-        'name the two folders to the scan in the other order.'
-    )
-    same = (
         'Name the folder of the label maps, not that of the images: '
-        "`data_prefix=dict(img_path='images', seg_map_path='labels')` and `seg_map_suffix='.png'`; a scan of a folder "
-        'takes the label maps, `mmguard scan labels --images images`.'
+        "`data_prefix=dict(img_path='images', seg_map_path='labels')`, or `mmguard scan labels --images images`. If "
+        'images are in the folder of the labels, move them out (names, ending or size show which), or read only the '
+        'labels: `seg_map_suffix` of the data set, `--suffix` of a scan.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -44,31 +45,18 @@ class FoldersSwapped(DataRule):
             return PROVEN if self._strangers(facts) else None
         return PROVEN if self._is_swapped(facts) or self._is_photographed(facts) else None
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.mixed if self._strangers(facts) else self.summary
-
-    def advise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if self._strangers(facts):
-            return self.apart
-        return self.advice if self._is_swapped(facts) else self.same
-
-    mixed = 'Images lie among the label files{swapped}.'
-    apart = (
-        'Move them out of the folder of the labels (the first are named; their names, ending or size show the others), '
-        'or let the loader read labels alone: `--suffix` of a scan, `seg_map_suffix` of a data set.'
-    )
-    otherwise = same
+            return self.title_mixed
+        return self.title_swapped if self._is_swapped(facts) else self.summary
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and self._strangers(facts.labels):
             return
         yield from set_places(self, facts, _files, elsewhere=True)
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'swapped': '; image and label folders seem to be swapped' if self._is_swapped(facts) else ''}
-
     def _strangers(self, facts: LabelFacts) -> List[str]:
-        """Forms of files that are images among label maps of 8 bits: photographs, or intensities of 16 and more."""
+        """List forms of files that are images among label maps: photographs, or intensities beyond 8 bits."""
         maps = maps_of(facts)
         plain = sum(maps.forms.get(form, 0) for form in PLAIN)
         photos = [form for form in PHOTO if maps.forms.get(form)]
@@ -90,7 +78,7 @@ class FoldersSwapped(DataRule):
         return indices >= 0.9 and not maps.image_lossy
 
     def _is_photographed(self, facts: LabelFacts) -> bool:
-        """Whether no file has few colours, and the values are spread as light is."""
+        """Return True if no file has few colours, and the values are spread like light."""
         counts = sorted((n for value, n in facts.histogram.items() if value != VOID), reverse=True)
         spread = share(sum(counts[:FREQUENT]), sum(counts)) < DRAWN
         return bool(counts) and spread and not maps_of(facts).colours and not maps_of(facts).gray_in_colour
@@ -98,11 +86,11 @@ class FoldersSwapped(DataRule):
     def evidence(self, facts: LabelFacts) -> str:
         maps = maps_of(facts)
 
-        def listed(forms: dict) -> str:
-            return ', '.join(f'{count:,} {form}' for form, count in sorted(forms.items()))
+        def count(forms: dict) -> str:
+            return ', '.join(f'{number:,} {form}' for form, number in sorted(forms.items()))
 
-        images = f'; images: {listed(maps.image_forms)}' if maps.image_forms else ''
-        return f'label files: {listed(maps.forms)} ({maps.lossy:,} JPEG){images}'
+        images = f'; images: {count(maps.image_forms)}' if maps.image_forms else ''
+        return f'label files: {count(maps.forms)} ({maps.lossy:,} JPEG){images}'
 
 
 def _files(facts: LabelFacts) -> List[str]:

@@ -6,26 +6,27 @@ from typing import Iterable, Iterator, List, Optional
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import converted_files
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import convert_files
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import listing, maps_of
 
 TOLERANCE = 1e-4
 
 
 class Fractions(DataRule):
-    """Labels that are no integers."""
+    """Labels with decimals."""
 
     code = 'MG123'
     needs = ('maps',)
-    summary = 'Labels are fractions: they went through an image transform (ToTensor divides by 255), or an average.'
+    summary = 'Labels are fractions: an image transform changed them (ToTensor divides by 255), or an average.'
     why = 'Cast to integers they are 0 nearly everywhere: nothing crashes, and only class 0 is learnt.'
+    example = Example(wrong='mask = ToTensor()(mask)', right='mask = torch.as_tensor(np.array(mask)).long()')
+    limits = 'Class numbers divided by 255 and probabilities can have the same values: its edits ask.'
     advice = (
-        'ToTensor is for images. Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, resize them '
-        'with nearest, and save integers: `np.round(label * 255).astype(np.uint8)` where they are k/255.'
+        'Turn masks into tensors with `torch.as_tensor(np.array(mask)).long()`, not with ToTensor, and resize with '
+        'nearest only. Files that hold k/255 are saved again as `np.round(label * 255).astype(np.uint8)`; files of '
+        'probabilities need a threshold. If they are neither, export the labels again, as integers.'
     )
-
-    in_code = 'ToTensor is for images: masks become tensors with `torch.as_tensor(np.array(mask)).long()`.'
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         maps = maps_of(facts)
@@ -39,11 +40,12 @@ class Fractions(DataRule):
         fractions = {} if labels is None else maps_of(labels).fractions
         if _are_of_255(fractions):
             question = 'Were the numbers of the classes divided by 255?'
-            for edit in converted_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
-                yield replace(edit, notes=(*edit.notes, self.in_code))
+            note = 'Read masks with `torch.as_tensor(np.array(mask)).long()`: ToTensor is for images.'
+            for edit in convert_files(facts, 'Rewrite the files, times 255.', ASKS, question, scale=255):
+                yield replace(edit, notes=(*edit.notes, note))
         if labels is not None and labels.num_classes == 2 and all(0 < value < 1 for value in fractions):
-            question = 'Is each value how likely the object is there?'
-            yield from converted_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
+            question = 'Is each value the probability of the object?'
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=0.5)
 
     def files(self, facts: LabelFacts) -> List[str]:
         return maps_of(facts).form_examples.get('float', [])
@@ -61,6 +63,6 @@ class Fractions(DataRule):
 
 
 def _are_of_255(fractions: Iterable[float]) -> bool:
-    """Whether all are k / 255."""
+    """Return True if all are k / 255."""
     scaled = [value * 255 for value in fractions]
     return bool(scaled) and all(0 < s < 255 and abs(s - round(s)) < 255 * TOLERANCE for s in scaled)

@@ -6,11 +6,11 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, Finding
 from mmguard.findings.known_sets import set_of_numbers
-from mmguard.findings.map_edits import converted_files
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import convert_files
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import ids_of, is_whole, knows_classes, trained
 
-#: More distinct invalid values than this are no slip and no forgotten class.
+#: More distinct invalid values than this are neither slips nor forgotten classes.
 MANY = 16
 #: Of no data set that is trained on with 8 bits.
 MOST_IDS = 190
@@ -23,20 +23,20 @@ class GrayLevels(DataRule):
 
     code = 'MG106'
     needs = ()
-    summary = 'Many different values ({values}, ...): colours, gray levels or interpolated labels.'
-    why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which it is.'
+    summary = 'Many different values: colours, gray levels or interpolated labels.'
+    title = 'Many different values ({values}, ...): colours, gray levels or interpolated labels.'
+    why = 'The files are pictures of the labels, not labels: a value says how bright a class is drawn, not which one.'
+    example = Example(wrong="label.save('1.jpg')", right="label.save('1.png')  # one channel, class indices")
+    limits = 'Class ids that are many and have gaps look the same, unless they are those of a known data set.'
     advice = (
-        'Label files must hold class indices: save single-channel PNG (never JPEG), decode colours to indices, resize '
-        'label maps with nearest only, and do not read palette PNGs as colours.'
+        'Look at one of the files, and where it was exported or resized. Label files hold class indices in '
+        'single-channel PNG (never JPEG), resized with nearest only; colours are decoded to indices, palette PNGs not '
+        'read as colours. Two classes in black and white: '
+        '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`.'
     )
-    two = (
-        'For two classes threshold the masks and save them as single-channel PNG: '
-        '`Image.fromarray((mask > 127).astype(np.uint8)).save(path)`. Never as JPEG, never resized but with nearest.'
-    )
-
-    otherwise = (
-        'Look at one of the files as it was drawn, and where it was exported or resized: label files hold class '
-        'indices, in one channel, without compression.'
+    pytorch = (
+        'Load the masks as class indices: single-channel PNG, never JPEG, resized with nearest only; colours need a '
+        'table to classes. Two classes in black and white: target = (target > 127).long().'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -47,10 +47,10 @@ class GrayLevels(DataRule):
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None and facts.labels.num_classes == 2:
             question = 'Are these masks of two classes, drawn in black and white?'
-            yield from converted_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
+            yield from convert_files(facts, 'Rewrite the files with a threshold.', ASKS, question, threshold=127)
 
     def _are_ids(self, facts: LabelFacts) -> bool:
-        """Whether the values are 0..N without a gap, and void: classes that go on behind the last, and no picture."""
+        """Return True if the values are 0..N without a gap, and void: classes that go on after the last."""
         ids = ids_of(trained(facts))
         if is_whole(facts) and set_of_numbers(ids)[0]:
             return True
@@ -59,11 +59,8 @@ class GrayLevels(DataRule):
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or trained(facts)
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'values': ', '.join(map(str, sorted(self.values(facts))[:8]))}
 
     def evidence(self, facts: LabelFacts) -> str:
         return facts.evidence or f'{len(trained(facts))} different values'
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.two if facts.num_classes <= 2 else self.advice

@@ -7,7 +7,7 @@ from mmguard.findings.edits import SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, certainty_of_share, named_like, share
 
 #: No model has so many classes.
@@ -19,22 +19,23 @@ class HugeIds(DataRule):
 
     code = 'MG137'
     kinds = ('pixels', 'instances')
-    summary = 'Ids such as {values} are no class labels.'
+    summary = 'Ids of a database, of instances or of segments are used as class labels.'
+    title = 'Ids such as {values} are not class labels.'
     why = (
         'They were never renumbered to 0..N-1. On a GPU the failed lookup shows later and elsewhere, for instance as '
         'an assertion about boxes that are right.'
     )
-    place = '`CUDA_LAUNCH_BLOCKING=1` shows the line that really fails.'
+    example = Example(wrong='"category_id": 90000417', right='"category_id": 3')
+    limits = 'Ids below 5,000 are left to other rules.'
     advice = (
-        'Do not touch the boxes. Renumber the categories to 0..{last}: '
-        '`label_of = {{cat_id: i for i, cat_id in enumerate(sorted(cat_ids))}}`, or load them with a data set class '
-        f"that does (mmdet's CocoDataset). {place}"
+        'Renumber the ids to 0..{last}. Of categories: `label = sorted(cat_ids).index(cat_id)`, or a data set class '
+        'that does so (CocoDataset of mmdet); leave the boxes. Label maps of instance or panoptic ids are the wrong '
+        'files: in Cityscapes use *_gtFine_labelTrainIds.png, in COCO panoptic the category is in segments_info of the '
+        'JSON.'
     )
-    pixels = (
-        'Files of instance or panoptic ids were taken for label maps. Of Cityscapes use *_gtFine_labelTrainIds.png, '
-        "`seg_map_suffix='_gtFine_labelTrainIds.png'`, not *_instanceIds.png; in COCO panoptic (ids are "
-        'R + 256 G + 65536 B) the category stands in segments_info of the JSON. Else renumber the ids to '
-        '0..{last} when the files are written.'
+    pytorch = (
+        'Renumber the ids to 0..{last} when the data set is read (torchvision detectors count from 1): label = '
+        'sorted(cat_ids).index(cat_id). Masks of instance or panoptic ids need a table to classes.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -46,10 +47,7 @@ class HugeIds(DataRule):
             first = annotations_of(facts.labels).min_label
             title = f'Renumber the categories from {first}, and leave the boxes as they are.'
             for edit in rewrite(self, facts, title, SAFE, renumber=first):
-                yield replace(edit, notes=(*edit.notes, self.place))
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.advice if facts.kind == 'instances' else self.pixels
+                yield replace(edit, notes=(*edit.notes, '`CUDA_LAUNCH_BLOCKING=1` shows the line that really fails.'))
 
     def files(self, facts: LabelFacts) -> List[str]:
         return named_like(facts, '_instanceids') or super().files(facts)

@@ -7,7 +7,7 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import INFO, LIKELY, POSSIBLE, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_filter
 from mmguard.findings.views import annotations_of, config_of, is_trained_on, share
 
@@ -15,49 +15,17 @@ from mmguard.findings.views import annotations_of, config_of, is_trained_on, sha
 DENOISING = ('detr', 'dino')
 #: Heads of mmdet 3 that were measured: the losses of images without targets have the same names, and reach the same
 #: parameters, as those of other heads. Not so with GridHead, CondInst, FoveaHead, CornerHead and YOLOFHead;
-#: MaskPointHead fails.
-SURVIVE = frozenset(
-    (
-        'ATSSHead',
-        'AutoAssignHead',
-        'CascadeRoIHead',
-        'CenterNetUpdateHead',
-        'ConditionalDETRHead',
-        'DABDETRHead',
-        'DDQDETRHead',
-        'DETRHead',
-        'DeformableDETRHead',
-        'DyHead',
-        'FCNMaskHead',
-        'FCOSHead',
-        'FSAFHead',
-        'FreeAnchorRetinaHead',
-        'FusedSemanticHead',
-        'GARPNHead',
-        'GFLHead',
-        'HTCMaskHead',
-        'HybridTaskCascadeRoIHead',
-        'MaskIoUHead',
-        'MaskScoringRoIHead',
-        'NASFCOSHead',
-        'PISARetinaHead',
-        'RPNHead',
-        'RepPointsHead',
-        'RetinaHead',
-        'SABLRetinaHead',
-        'SOLOHead',
-        'Shared2FCBBoxHead',
-        'StandardRoIHead',
-        'YOLOV3Head',
-        'YOLOXHead',
-        # mmyolo's; its RTMDetHead has the name of one of mmdet that was not measured
-        'PPYOLOEHead',
-        'YOLOv5Head',
-        'YOLOv6Head',
-        'YOLOv7Head',
-        'YOLOv8Head',
-    )
-)
+#: MaskPointHead fails. The last five are of mmyolo, whose RTMDetHead has the name of one of mmdet: not measured.
+_SURVIVE = """
+ATSSHead AutoAssignHead CascadeRoIHead CenterNetUpdateHead ConditionalDETRHead DABDETRHead DDQDETRHead
+DETRHead DeformableDETRHead DyHead FCNMaskHead FCOSHead FSAFHead FreeAnchorRetinaHead FusedSemanticHead
+GARPNHead GFLHead HTCMaskHead HybridTaskCascadeRoIHead MaskIoUHead MaskScoringRoIHead NASFCOSHead
+PISARetinaHead RPNHead RepPointsHead RetinaHead SABLRetinaHead SOLOHead Shared2FCBBoxHead StandardRoIHead
+YOLOV3Head YOLOXHead
+PPYOLOEHead YOLOv5Head YOLOv6Head YOLOv7Head YOLOv8Head
+"""
+SURVIVE = frozenset(_SURVIVE.split())
+_IN_MMDET = 'In a config of mmdet `filter_cfg=dict(filter_empty_gt=True, min_size=32)` does the same.'
 #: COCO itself has 1 %.
 MANY = 0.02
 
@@ -72,25 +40,21 @@ class ImagesWithoutTarget(DataRule):
     severity = 'warning'
     blames_labels = False
     summary = 'Images without any target: a rank that draws only such images has other losses than the rest.'
+    title_harmless = 'Images without any target are trained as background; the heads here give all losses for them.'
+    title_crowds = (
+        'Images whose objects are all crowds (or left out one by one): filter_empty_gt=True keeps them, and a rank '
+        'that draws only such images has other losses than the rest.'
+    )
     why = (
         'Under DDP the ranks then reduce different sets of tensors: the run hangs, or dies with a shape mismatch in '
         'ALLREDUCE. In DETR-like heads the denoising part is missing on that rank. The labels are right.'
     )
+    example = Example(wrong='filter_cfg=dict(filter_empty_gt=False)', right='filter_cfg=dict(filter_empty_gt=True)')
+    limits = 'It does not know heads of your own, and training on one GPU is not affected.'
     advice = (
-        'Leave such images out of training: `filter_cfg=dict(filter_empty_gt=True, min_size=32)`. To keep them as '
-        'background, the model must give the same losses and touch the same parameters on every rank: a head that '
-        'emits zero losses for an empty batch (denoising ones, too), or `find_unused_parameters=True` where only '
-        'parameters, not losses, are missing.'
-    )
-
-    of_mmdet = (
-        'In a config of mmdet `filter_cfg=dict(filter_empty_gt=True, min_size=32)` does so. Else the head must emit '
-        'zero losses for an empty batch (denoising ones, too).'
-    )
-
-    crowds = (
-        'Images whose objects are all crowds (or left out one by one): filter_empty_gt=True keeps them, and a rank '
-        'that draws only such images has other losses than the rest.'
+        'Leave such images out of training: `filter_cfg=dict(filter_empty_gt=True, min_size=32)`; delete those with '
+        'only crowds from the file. To keep them as background, the head must emit zero losses for an empty batch '
+        '(denoising ones, too). If only parameters differ between the ranks, `find_unused_parameters=True` is enough.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -107,12 +71,10 @@ class ImagesWithoutTarget(DataRule):
     def severity_of(self, facts: LabelFacts) -> str:
         return INFO if self._survives(facts) else self.severity
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if self._survives(facts):
-            return 'Images without any target are trained as background; the heads here give all losses for them.'
-        if _is_filtered(facts):
-            return self.crowds
-        return self.summary
+            return self.title_harmless
+        return self.title_crowds if _is_filtered(facts) else self.summary
 
     def _survives(self, facts: LabelFacts) -> bool:
         heads = set(config_of(facts).heads.values())
@@ -125,7 +87,7 @@ class ImagesWithoutTarget(DataRule):
             yield set_filter(facts.config, 'filter_empty_gt', True, ASKS, question)
         elif facts.labels is not None and not facts.labels.reasons:  # else they may be empty for their boxes' sake
             for edit in rewrite(self, facts, 'Leave these images out.', ASKS, question, drop_empty=True):
-                yield edit if filtered else replace(edit, notes=(*edit.notes, self.of_mmdet))
+                yield edit if filtered else replace(edit, notes=(*edit.notes, _IN_MMDET))
 
     def evidence(self, facts: LabelFacts) -> str:
         found = annotations_of(facts)
@@ -141,13 +103,13 @@ class ImagesWithoutTarget(DataRule):
 
 
 def _is_filtered(facts: LabelFacts) -> bool:
-    """Whether images without annotations are left out."""
+    """Return True if images without annotations are left out."""
     kept = config_of(facts).filter_empty_gt
     return bool(kept) and all(kept.values())
 
 
 def _empty(facts: LabelFacts) -> int:
-    """Images without a target that are trained on."""
+    """Count the images without a target that are trained on."""
     found = annotations_of(facts)
     return found.images_kept_empty if _is_filtered(facts) else found.images_without_target
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.rule import DataRule
+from mmguard.findings.rule import DataRule, Example
 from mmguard.findings.views import listing
 from mmguard.text.words import counted
 
@@ -18,30 +18,33 @@ class LoaderDiffers(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('loader',)
-    summary = 'The loader of the config returns other labels than this scan counts.'
+    summary = 'The loader of the config returns other labels than the files hold, or stops at them.'
+    title = 'The loader of the config returns other labels than this scan counts, in {number} of {files}.'
+    title_stops = 'The loader of the config stops at files that can be read.'
     why = (
         'Training sees what the loader returns. The table of the scan follows the loaders of mmseg 1.x and mmdet 3.x; '
         'one of your own, or of another version (mmseg before 1.0 maps before it shifts), makes other labels of files.'
     )
-    advice = (
-        'Believe the loader: `mmguard trace CONFIG` shows the labels that training sees, step by step. Then give the '
-        'loader what the scan assumes (its label_map, its reduce_zero_label), or guard behind it: `mmguard apply '
-        'CONFIG -o OUT`.'
+    example = Example(
+        wrong="dict(type='LoadMyMasks')  # returns 255 for class 2",
+        right="dict(type='LoadAnnotations'), dict(type='GuardSegLabels', num_classes=19)",
     )
-    stops = 'The loader of the config stops at files that can be read.'
-    correct = (
-        'Training stops there, too. Correct the transform that loads the annotations, and what it is given: `mmguard '
-        'trace CONFIG` runs it on one sample.'
+    limits = 'It compares a few files; what the loader makes of the others is not known.'
+    advice = (
+        '`mmguard trace CONFIG` shows the labels that training sees, step by step. If the loader stops, correct the '
+        'transform that loads the annotations, or its arguments. If it returns other labels, give it what the scan '
+        'assumes (label_map, reduce_zero_label), or place a guard after it: `mmguard apply CONFIG -o OUT`.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if self._loader(facts).differing else LIKELY if self._loader(facts).failed else None
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.summary if self._loader(facts).differing else self.stops
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title if self._loader(facts).differing else self.title_stops
 
-    def advise(self, facts: LabelFacts) -> str:
-        return self.advice if self._loader(facts).differing else self.correct
+    def describe(self, facts: LabelFacts) -> Dict[str, Any]:
+        loader = self._loader(facts)
+        return {'number': len(loader.differing), 'files': counted(loader.files, 'file')}
 
     def evidence(self, facts: LabelFacts) -> str:
         loader = self._loader(facts)

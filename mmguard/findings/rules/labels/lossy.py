@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Iterator, Optional
+from typing import Dict, Iterator, Optional
 
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import converted_files
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import convert_files
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.rules.labels.gray_levels import MANY
 from mmguard.findings.views import is_whole, knows_classes, listing, maps_of, share, stored
 
@@ -16,7 +16,7 @@ FEW = 2
 #: Share of the pixels below which a value is rare, how many such values there must be, and in how many files.
 RARE, MANY_RARE, FEW_FILES = 0.02, 6, 3
 
-#: How far from black and white a pixel of a two-class mask lies at most, and how many pixels do so.
+#: Largest distance from black or white of a pixel in a two-class mask, and the share of pixels within it.
 NEAR, BLACK_AND_WHITE = 32, 0.8
 #: Of masks whose number of classes is not known: share of both peaks, and of the smaller one.
 PEAKS, A_LITTLE = 0.9, 0.002
@@ -30,12 +30,22 @@ class LossyOrInterpolated(DataRule):
     code = 'MG136'
     needs = ()
     summary = 'Compression or interpolation changed the labels: values in between, at the edges of regions.'
+    title = 'Compression or interpolation changed the labels: {number} different values occur.'
     why = 'A label that is the average of two others is neither; some fall on valid ids and are trained as such.'
+    example = Example(
+        wrong="cv2.resize(label, size); cv2.imwrite('label.jpg', label)",
+        right="cv2.resize(label, size, interpolation=cv2.INTER_NEAREST); cv2.imwrite('label.png', label)",
+    )
+    limits = 'A thin border that somebody drew in many values on purpose looks the same.'
     advice = (
-        'Save label maps as PNG, never as JPEG, and resize them with nearest alone: '
-        '`cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, Image.NEAREST)`, '
-        "`dict(type='Albu', ...)` with mask_interpolation nearest. Only the originals hold what was changed; "
-        'two-class masks can be thresholded.'
+        'Only the originals hold the labels that were changed. Save them as PNG, never as JPEG, and resize with '
+        'nearest only: `cv2.resize(label, size, interpolation=cv2.INTER_NEAREST)`, `label.resize(size, '
+        'Image.NEAREST)`, mask_interpolation of Albu. Masks of two classes can be thresholded; no table restores more.'
+    )
+    pytorch = (
+        'Resize masks with nearest only: torch.nn.functional.interpolate(mask, size, mode="nearest"), '
+        'InterpolationMode.NEAREST in torchvision. Save them as PNG. If masks of two classes are drawn with 0 and 255, '
+        'make 0 and 1 of them then: (target > 127).long().'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -57,11 +67,6 @@ class LossyOrInterpolated(DataRule):
         peaks = counts[: facts.num_classes + 1]
         return LIKELY if share(sum(peaks), sum(counts)) >= 0.9 else None
 
-    otherwise = (
-        'Look how the files were saved and resized, and go back to the originals: what compression or an average made '
-        'of labels no table brings back.'
-    )
-
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None:
@@ -74,7 +79,7 @@ class LossyOrInterpolated(DataRule):
             question = 'Are these masks of two classes, drawn in black and white?'
             title = 'Rewrite the files as PNG, with a threshold.'
             two = facts._replace(labels=replace(labels, num_classes=2))
-            for edit in converted_files(two, title, ASKS, question, threshold=127):
+            for edit in convert_files(two, title, ASKS, question, threshold=127):
                 note = 'From now on, resize label maps with INTER_NEAREST only.'
                 edit = replace(edit, unlabelled=tuple(range(1, 255)), notes=(*edit.notes, note))
                 if labels.num_classes == 1 and facts.config is None:
@@ -82,17 +87,20 @@ class LossyOrInterpolated(DataRule):
                     edit = replace(edit, lines=('num_classes=2',), options=(('num_classes', 2),))
                 yield edit
 
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
+        return {'number': len(stored(facts))}
+
     def _is_black_and_white(self, facts: LabelFacts) -> bool:
-        """Whether nearly all pixels lie at two peaks, about 0 and about 255, with some noise between."""
+        """True if nearly all pixels have one of two peaks, about 0 and about 255, with some noise between."""
         counts = stored(facts)
         whole = sum(counts.values())
         black = sum(count for value, count in counts.items() if 0 <= value <= NEAR)
         white = sum(count for value, count in counts.items() if 255 - NEAR <= value <= 255)
-        # Classes below 32 and void would look alike, but for the values beside 255.
-        beside = sum(1 for value in counts if 255 - NEAR <= value < 255)
+        # Classes below 32 and void would look alike, but for the values next to 255.
+        around = sum(1 for value in counts if 255 - NEAR <= value < 255)
         exact = counts.get(0, 0) >= EXACT * black and counts.get(255, 0) >= EXACT * white / 2
         return (
-            beside >= FEW
+            around >= FEW
             and max(counts, default=0) <= 255
             and share(black + white, whole) >= PEAKS
             and min(share(black, whole), share(white, whole)) >= A_LITTLE
@@ -101,10 +109,10 @@ class LossyOrInterpolated(DataRule):
         )
 
     def _is_speckled(self, facts: LabelFacts) -> bool:
-        """Whether a few labels fill the maps, and many values with next to no pixels occur in most files all the same.
+        """True if a few labels fill the maps, and many values with next to no pixels occur in most files too.
 
         A rare class is missing in most files; what interpolation makes is not. Only so are values seen that overshoot
-        (bicubic): they lie beyond the labels, not between them.
+        (bicubic): they are beyond the labels, not between them.
         """
         counts, files = stored(facts), maps_of(facts).files_with
         if facts.files < FEW_FILES or not facts.values or not files:

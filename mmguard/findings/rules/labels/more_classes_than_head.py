@@ -6,7 +6,7 @@ from typing import Any, Iterator, Mapping, Optional
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_num_classes
 from mmguard.labels.numbering import IDS, POSITIONS, titles
 
@@ -16,27 +16,22 @@ class MoreClassesThanHead(DataRule):
 
     code = 'MG108'
     kinds = ('pixels', 'instances')
-    summary = 'The data set lists {classes} classes, the head knows {num_classes}. Too many for it: {extra}.'
+    summary = 'The data set lists more classes than the head has.'
+    title = 'The data set lists {classes} classes, but the head has {num_classes}. Too many for it: {extra}.'
     why = (
-        "mmdet's data sets number the names in their class list. The first label that the head does not know is "
-        'trained as background, in silence.'
+        'Data sets number the names in their class list. In mmdet the first label that the head does not know is '
+        'trained as background, silently; in mmseg it ends the run.'
     )
+    example = Example(
+        wrong="num_classes=2 in the head, metainfo=dict(classes=('cat', 'dog', 'cow')) in the data set",
+        right='num_classes=3 in the head',
+    )
+    limits = 'It does not know which of the two is meant, nor whether label maps are numbered by this list.'
     advice = (
-        "Either write `num_classes={classes}` in every head and guard, or list only the head's classes, in its order, "
-        'in the dataset: `metainfo=dict(classes=(...))`; annotations of other classes are then left out. Without a '
-        'guard label {num_classes} is trained as background in silence.'
-    )
-    images = (
-        'Write `num_classes={classes}` in the head, the guards and the data preprocessor. Folders are numbered in the '
-        'order of their names: one folder more shifts the labels of all behind it.'
-    )
-    pixels = (
-        "Either write `num_classes={classes}` in every head and guard, or list only the head's classes in the dataset: "
-        '`metainfo=dict(classes=(...))`; the pixels of other classes are then ignored.'
-    )
-
-    otherwise = (
-        'Compare the class list with what each head counts, and look which of the two the files are numbered by.'
+        'If all {classes} are to be learnt, write `num_classes={classes}` in every head and guard. If not, list only '
+        "the head's classes, in its order: `metainfo=dict(classes=(...))`; labels of other classes are left out or "
+        'ignored then. If label maps are numbered by another list, write that one. Where folders are the classes, move '
+        'those out that are not.'
     )
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
@@ -45,7 +40,7 @@ class MoreClassesThanHead(DataRule):
             return
         listed = len(labels.class_names)
         if labels.annotations is not None and labels.annotations.labelled_by == 'unknown':
-            yield from _by_numbering(facts, labels.annotations.categories, listed)
+            yield from _count_by_numbering(facts, labels.annotations.categories, listed)
             return
         sure = labels.kind == 'instances' or max(labels.values) == listed - 1
         question = '' if sure else 'Are the files numbered by this list?'
@@ -57,17 +52,12 @@ class MoreClassesThanHead(DataRule):
             return None
         if facts.kind == 'instances':
             return PROVEN
-        # A list of names is no proof that the files are numbered by it.
+        # A list of names does not prove that the files are numbered by it.
         return PROVEN if max(facts.values) == listed - 1 else LIKELY
 
-    def advise(self, facts: LabelFacts) -> str:
-        if facts.of_images:
-            return self.images
-        return self.advice if facts.kind == 'instances' else self.pixels
 
-
-def _by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
-    """A way for who renumbers the categories, and one for who takes their ids as labels: each has its own number."""
+def _count_by_numbering(facts: Facts, categories: Mapping[Any, str], listed: int) -> Iterator[Edit]:
+    """Yield an edit for programs that renumber the categories, and one for those that take their ids as labels."""
     enough = max(categories, default=0) + 1
     ways = [(listed, POSITIONS, f'Does what you train with renumber the categories ({titles(POSITIONS)})?')]
     if enough != listed and enough < 1000:

@@ -7,10 +7,10 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import learn
 from mmguard.findings.views import annotations_of, class_lists, config_of, folded, is_trained_on, listing, nearest
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 FORMATS = ('coco', 'voc')
 
@@ -22,52 +22,45 @@ class NamesNotInFile(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ('annotations',)
-    summary = 'The config names classes that the annotations do not have: {missing}.'
+    summary = 'Class names of the config that the annotations do not have.'
+    title = 'The config names classes that the annotations do not have: {missing}.'
+    title_string = 'classes is a string, {shown}: every letter of it counts as a class.'
     why = (
-        'mmdet looks categories up by name. What it does not find is left out in silence; if nothing is found, '
-        '"need at least one array to concatenate", or a training on background alone.'
+        'mmdet looks categories up by name. What it does not find is left out silently, and the labels after it move '
+        'down; if nothing is found, "need at least one array to concatenate", or a training on background only.'
     )
-    advice = "Write the names as in the file: `metainfo=dict(classes=({names},))`{close}. The file's names: {known}."
-    letters = (
-        'The comma of a tuple of one is missing: `("{word}")` is a text, and counts as many classes as letters. Write '
-        "`metainfo=dict(classes=('{word}',))`."
+    example = Example(
+        wrong="metainfo=dict(classes=('person', 'bike')) for categories person, bicycle",
+        right="metainfo=dict(classes=('person', 'bicycle'))",
     )
-    string = 'classes is a string, {shown}: every letter of it is a class.'
-    unnamed = (
-        'The config gives no metainfo, so these are the names that come with the type of the data set. Write those of '
-        'the file, in its order, into the dataset of train_dataloader, val_dataloader and test_dataloader: '
-        '`metainfo=dict(classes=({names},))`, and `num_classes={number}` in every head.'
+    limits = (
+        'A class may be missing in a small set of VOC files: there only names that look like a misspelling are '
+        'reported.'
     )
-
-    lacking = (
-        'The file lists fewer categories than the config: {known}. mmdet numbers what it finds, so the labels behind '
-        'the gap move down. If another file has the category, add it here, too, at the same place: '
-        '`data["categories"]` is to be the same in all files. If no file has it, drop it from the classes and lower '
-        'num_classes.'
-    )
-
-    otherwise = (
-        'Compare the names of the config with `data["categories"]` of every annotation file: they are to be the same '
-        'in all of them, letter by letter. A class that one file lacks is to be listed there, too.'
+    advice = (
+        'Compare the class list with the names in the annotations: {known}. Write a misspelt name as there, and a list '
+        "of one with its comma: `classes=('a',)`. Without metainfo the names of the data set type are used: write "
+        'yours, and count them in num_classes. Add a class that one file lacks to its "categories", or drop it '
+        'everywhere.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if self._missing(facts)[0] else None
 
-    def superseded(self, facts: LabelFacts) -> Sequence[str]:
+    def find_superseded(self, facts: LabelFacts) -> Sequence[str]:
         # Only a list that did not arrive fits no head, and not the other lists.
-        others = super().superseded(facts)
+        others = super().find_superseded(facts)
         return others if self._is_of_the_type(facts) else [code for code in others if not code.startswith('MG2')]
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.string if self._spelt(facts) else self.summary
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_string if self._spelt(facts) else self.title
 
-    def advise(self, facts: LabelFacts) -> str:
-        if self._spelt(facts):
-            return self.letters
-        if self._is_of_the_type(facts):
-            return self.unnamed
-        return self.lacking if self._lacks(facts) else self.advice
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        return {
+            'missing': listing(map(repr, self._missing(facts)[0])),
+            'known': listing(map(repr, self._names_in_file(facts))),
+            'shown': short(''.join(self._spelt(facts))),
+        }
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
@@ -79,39 +72,22 @@ class NamesNotInFile(DataRule):
         elif self._lacks(labels) and not self._comes_with_type(labels):
             elsewhere = [split.labels for split in facts.others if split.labels is not None]
             sure = any(set(missing) <= set(annotations_of(other).categories.values()) for other in elsewhere)
-            question = '' if sure else f'Has this file merely no object of {listing(map(repr, missing))}?'
+            question = '' if sure else f'Does this file only lack objects of {listing(map(repr, missing))}?'
             title = f'Add {listing(map(repr, missing))} to "categories", each at its place.'
             yield from rewrite(self, facts, title, SAFE if sure else ASKS, question, classes=names)
             if is_trained_on(labels):  # what else is to be learnt, no other file says
-                question = f'Are {listing(map(repr, self._known(labels)))} all that is to be learnt?'
-                yield learn(facts, self._known(labels), ASKS, question)
+                question = f'Are {listing(map(repr, self._names_in_file(labels)))} all that is to be learnt?'
+                yield learn(facts, self._names_in_file(labels), ASKS, question)
         else:
-            meant, known = self._meant(labels), self._known(labels)
+            meant, known = self._match_names(labels), self._names_in_file(labels)
             written = [meant.get(name) or name for name in names]
             if annotations_of(labels).format == 'coco' or not meant:
                 chosen = set(written)
-                written = [name for name in known if name in chosen] if meant else self._listed(facts) or known
+                written = [name for name in known if name in chosen] if meant else self._names_of_split(facts) or known
             certain = meant or self._is_of_the_type(labels) or labels.num_classes == len(written)
             asked = '' if certain else f'Are {listing(map(repr, written))} the classes?'
             edit = learn(facts, written, ASKS if asked else SAFE, asked)
             yield edit
-
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
-        missing, names = self._missing(facts)
-        known = self._known(facts)
-        there, meant = set(known), self._meant(facts)
-        pairs = ', '.join(f'{short(name)} is {short(found)} there' for name, found in meant.items() if found)
-        # What the file does not know at all is not to be listed.
-        written = [meant.get(name) or name for name in names if meant.get(name) or name in there]
-        return {
-            'missing': listing(map(repr, missing)),
-            'names': ', '.join(map(repr, written if pairs else known)),
-            'close': f' ({pairs})' if pairs else '',
-            'known': listing(map(repr, known)),
-            'word': ''.join(self._spelt(facts)),
-            'shown': short(''.join(self._spelt(facts))),
-            'number': len(known),
-        }
 
     def evidence(self, facts: LabelFacts) -> str:
         missing, names = self._missing(facts)
@@ -122,7 +98,7 @@ class NamesNotInFile(DataRule):
         )
         return f'{len(missing)} of {len(names)} names in {path}: {listing(map(repr, missing))}{left}'
 
-    def _known(self, facts: LabelFacts) -> List[str]:
+    def _names_in_file(self, facts: LabelFacts) -> List[str]:
         found = annotations_of(facts)
         if found.format != 'voc':
             return [str(name) for name in found.categories.values()]
@@ -131,8 +107,8 @@ class NamesNotInFile(DataRule):
         return list(dict.fromkeys([*named, *found.left_out_names]))
 
     def _missing(self, facts: LabelFacts) -> Tuple[List[str], List[str]]:
-        """The names without a category, of the list that lacks most, and that list."""
-        known = self._known(facts)
+        """Return the names without a category, of the list that lacks most, and that list."""
+        known = self._names_in_file(facts)
         found = annotations_of(facts)
         if found.format not in FORMATS or not known:
             return [], []
@@ -149,25 +125,27 @@ class NamesNotInFile(DataRule):
         spelt = self._spelt(facts)
         return (spelt, spelt) if spelt and not missing else (missing, names)
 
-    def _listed(self, facts: Facts) -> List[str]:
-        """The classes of another split that are those of these files: their order is the user's."""
-        known = set(self._known(facts.labels)) if facts.labels else set()
+    def _names_of_split(self, facts: Facts) -> List[str]:
+        """Return the classes of another split that are those of these files: their order is the user's."""
+        known = set(self._names_in_file(facts.labels)) if facts.labels else set()
         lists = (split.labels.class_names for split in facts.others if split.labels)
         return next((list(names) for names in lists if known and set(names) == known), [])
 
     def _spelt(self, facts: LabelFacts) -> List[str]:
-        """The letters of a class list that is a string, if there is one."""
+        """Return the letters of a class list that is a string, if there is one."""
         for names in [facts.class_names, *class_lists(facts).values()]:
             letters = len(names) > 1 and all(len(name) == 1 for name in names)
             # Classes may well be called a, b and c: in a file that knows them.
-            if letters and (''.join(names) in self._known(facts) or not set(names) & set(self._known(facts))):
+            if letters and (
+                ''.join(names) in self._names_in_file(facts) or not set(names) & set(self._names_in_file(facts))
+            ):
                 return list(names)
         return []
 
-    def _meant(self, facts: LabelFacts) -> Dict[str, str]:
-        """Name that is missing -> the one of the file that it seems to be, or nothing."""
+    def _match_names(self, facts: LabelFacts) -> Dict[str, str]:
+        """Map each missing name to the one of the file that it seems to be, or to nothing."""
         missing, names = self._missing(facts)
-        known = self._known(facts)
+        known = self._names_in_file(facts)
         alike = {folded(name): name for name in known}
         listed = set(names)
         close = nearest(missing, [name for name in known if name not in listed], 0.7)
@@ -176,14 +154,14 @@ class NamesNotInFile(DataRule):
         return meant if 2 * sum(map(bool, meant.values())) >= len(missing) else {}
 
     def _lacks(self, facts: LabelFacts) -> bool:
-        """Whether all that the file knows is listed, and some of what is listed is not in the file."""
+        """True if all names of the file are listed, and some listed names are not in the file."""
         missing, names = self._missing(facts)
-        known = self._known(facts)
+        known = self._names_in_file(facts)
         counted = any(folded(name) in map(folded, BACKGROUND) for name in missing)
         return bool(known) and set(known) <= set(names) and annotations_of(facts).format == 'coco' and not counted
 
     def _is_of_the_type(self, facts: LabelFacts) -> bool:
-        """Whether the names come with the type of the data set, because the config gives none."""
+        """True if the names come with the type of the data set, because the config gives none."""
         missing, names = self._missing(facts)
         return len(missing) == len(names) and self._comes_with_type(facts)
 

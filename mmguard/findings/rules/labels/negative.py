@@ -4,7 +4,7 @@ from typing import Optional
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN
-from mmguard.findings.rule import DataRule
+from mmguard.findings.rule import DataRule, Example
 
 
 class NegativeLabels(DataRule):
@@ -12,25 +12,24 @@ class NegativeLabels(DataRule):
 
     code = 'MG105'
     kinds = ('pixels', 'instances')
-    summary = 'Labels below 0 ({values}): an ignored value of another framework, or 1 subtracted twice.'
+    summary = 'Labels below 0.'
+    title = 'Labels below 0: {values}.'
     why = 'A negative label is out of range in a softmax loss, and counts from the end where it indexes a table.'
+    example = Example(
+        wrong='label - 1 in a transform of your own, reduce_zero_label=True in the data set',
+        right='reduce_zero_label=True, without the transform',
+    )
+    limits = 'It cannot tell an ignored value from a label that was shifted twice.'
     advice = (
-        'If -1 means ignored, map it: `label_map={{-1: {void}}}`. If the labels were shifted by hand, drop that '
-        'shift or reduce_zero_label: only one of them may subtract.'
+        'Find what makes them: an ignored value of another framework, a label_map that leads below 0, or 1 subtracted '
+        'from labels that count from 0. Keep only one shift. If -1 marks ignored pixels, map it: `label_map={{-1: '
+        '{void}}}`. A box with such a label is not an object: delete it.'
     )
-    instances = (
-        'Labels are 0..{last}. If 1 was subtracted from ids that count from 0 already, drop that shift. A label -1 for '
-        '"nothing" is no object: leave it out with `dict(type=\'GuardInstanceLabels\', num_classes={num_classes}, '
-        "on_invalid='drop')`."
-    )
-
-    otherwise = (
-        'Look where they come from: a label map (of the data set, or of a guard) that leads below 0, or a transform '
-        'that subtracts 1 from labels that count from 0.'
+    pytorch = (
+        'Find what makes them. If 1 is subtracted from ids that count from 0, do not subtract it. If such pixels are '
+        'ignored, pass one ignore_index to loss, metric and transforms, and map {values} to it if another value is '
+        'ignored already. A detector has no ignored label: delete such boxes.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if all(value < 0 for value in facts.values) else None
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.instances if facts.kind == 'instances' else self.advice

@@ -6,7 +6,7 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.file_edits import rewrite
 from mmguard.findings.finding import PROVEN, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, share
 from mmguard.text.words import counted
 
@@ -21,22 +21,18 @@ class NormalisedBoxes(DataRule):
     shows_values = False
     kinds = ('instances',)
     needs = ('annotations',)
-    summary = 'The boxes are fractions of the image, all in [0, 1]; {format} wants pixels.'
-    why = 'Each is smaller than a pixel: mmdet leaves such boxes out without a word, elsewhere the loss is inf or nan.'
+    summary = 'Boxes are fractions of the image where pixels are expected.'
+    title = 'The boxes are fractions of the image, in [0, 1], but {format} stores pixels.'
+    why = 'Each is smaller than a pixel: mmdet leaves such boxes out silently, elsewhere the loss is inf or nan.'
+    example = Example(
+        wrong='"bbox": [0.1, 0.2, 0.3, 0.4]',
+        right='"bbox": [64, 96, 192, 192] in an image of 640 x 480',
+    )
+    limits = 'It does not know whether the first two numbers are a corner or the centre.'
     advice = (
-        'Multiply by the size of the image. Of x, y, width, height: '
-        '`x, y, w, h = x * width, y * height, w * width, h * height`. YOLO stores the centre, so there '
-        '`bbox = [(x - w / 2) * width, (y - h / 2) * height, w * width, h * height]`.'
-    )
-    voc = (
-        'Multiply by the size of the image: `xmin, xmax = xmin * width, xmax * width` and '
-        '`ymin, ymax = ymin * height, ymax * height`, rounded; count from 1, as VOC does.'
-    )
-
-    otherwise = (
-        'Multiplying by width and height of the images does not put all boxes into their images. YOLO stores the '
-        'centre: is it `bbox = [(x - w / 2) * width, (y - h / 2) * height, w * width, h * height]`? Draw one image '
-        'with its boxes, and see whether the file has the size of every image.'
+        'Draw one image with its boxes. If the first two numbers are the upper left corner, multiply x and width by '
+        'the width of the image, y and height by its height. If they are the centre, as in YOLO: `bbox = [(x - w / 2) '
+        '* width, (y - h / 2) * height, w * width, h * height]`. VOC stores two corners in pixels, counted from 1.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -51,13 +47,10 @@ class NormalisedBoxes(DataRule):
         if annotations_of(facts.labels).format == 'voc':
             yield from rewrite(self, facts, title, SAFE, boxes='fractions')
             return
-        corner = 'Do the first two numbers give the upper left corner (not the centre, as in the files of YOLO)?'
+        corner = 'Are the first two numbers the upper left corner (not the centre, as in YOLO)?'
         yield from rewrite(self, facts, title, ASKS, corner, boxes='fractions')
 
-    def advise(self, facts: LabelFacts) -> str:
-        return self.voc if annotations_of(facts).format == 'voc' else self.advice
-
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'format': annotations_of(facts).format.upper()}
 
     def evidence(self, facts: LabelFacts) -> str:

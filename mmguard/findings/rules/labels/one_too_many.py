@@ -6,15 +6,15 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN, Finding
 from mmguard.findings.known_sets import COUNTED_WITHOUT_ZERO, VOID_BEHIND, keeps_zero_free
-from mmguard.findings.map_edits import more_classes, renumbered, shifted
-from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.rules.labels.yolo.base import without_labels
+from mmguard.findings.map_edits import more_classes, renumber, shift_down
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rules.labels.yolo.base import drop_rows
 from mmguard.findings.usual_edits import set_num_classes
-from mmguard.findings.views import certainty_of_share, is_whole, label_share, maps_of, share, trained
+from mmguard.findings.views import certainty_of_share, label_share, maps_of, share, trained
 
 #: Share of the pixels: unlabelled pixels are fewer.
 MUCH = 0.05
-#: Of the files: void is drawn in most of them; the last class of as many (LIP has 19 beside the background) is not.
+#: Of the files: void is drawn in most of them; the last class of as many (LIP has 19 and the background) is not.
 HALF = 0.5
 
 
@@ -23,40 +23,29 @@ class OneTooMany(DataRule):
 
     kinds = ('pixels', 'instances')
     code = 'MG102'
-    summary = 'The only invalid value equals num_classes={num_classes}: one class too many for the head.'
+    summary = 'The only invalid label equals num_classes.'
+    title = 'The only invalid label equals num_classes={num_classes}; valid are 0..{last}.'
     why = (
-        'In a softmax loss such a label is a device-side assert; in the heads of mmdet it is background, in silence. '
+        'In a softmax loss such a label is a device-side assert; in the heads of mmdet it is background, silently. '
         'Usual reasons: the background was not counted, void is not ignored, the class list is one short, or labels '
         'count from 1.'
     )
+    example = Example(
+        wrong='num_classes=11, labels 0..11',
+        right='num_classes=12; or, if 11 is void, label_map={11: 255}',
+    )
+    limits = 'It cannot tell a class from void: that is the question of its edits.'
     advice = (
-        'Either {num_classes} is void: directly after LoadAnnotations, in the pipelines of train and val, write '
-        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={{{num_classes}: {void}}})`. Or "
-        'the labels count from 1: `reduce_zero_label=True` if 0 is unlabelled, else shift them. Or a class (often the '
-        'background) is missing in the list: add it and write `num_classes={more}` in every head.'
+        'Look at {num_classes} in one of the files, and at the class list. If it is a class (often the background was '
+        'not counted), list it and write `num_classes={more}` in every head. If it is void: '
+        '`label_map={{{num_classes}: {void}}}` in GuardSegLabels. If the classes are 1..{num_classes}: '
+        '`reduce_zero_label=True`, or subtract 1 from ids. Correct a slip.'
     )
-    #: Where 0 is there, in numbers, and so a class.
-    from_zero = (
-        'Either {num_classes} is void: directly after LoadAnnotations, in the pipelines of train and val, write '
-        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={{{num_classes}: {void}}})`. Or a class "
-        '(often the background, 0) is missing in the list: add it and write `num_classes={more}` in every head. Or 0 '
-        'means unlabelled and the classes are 1..{num_classes}: `reduce_zero_label=True`.'
-    )
-    #: Where the data set names exactly the class that the head lacks.
-    listed = (
-        'The data set lists {classes} classes: write `num_classes={more}` in every head and guard. The class that the '
-        'head lacks: {extra}.'
-    )
-    instances = (
-        'With `num_classes={num_classes}` labels are 0..{last}; if a class is missing in the list, add it and '
-        'write `num_classes={more}` in every head. Or the labels (category ids) count from 1: subtract 1. Or an '
-        "annotation holds a slip: correct it, or leave it out with `dict(type='GuardInstanceLabels', "
-        "num_classes={num_classes}, on_invalid='drop')`."
-    )
-
-    otherwise = (
-        'Look at one of the files named above, and at the class list: is the value void, a class that the list lacks, '
-        'or the last of classes that count from 1? In another split the same number may mean something else.'
+    pytorch = (
+        'Look at {num_classes} in the data. If it is a class (often the background was not counted), the model needs '
+        '{more} outputs. If the ids count from 1, subtract 1. If it is void, pass ignore_index={num_classes}, or map '
+        'it to the label that is ignored already. Correct a slip; until then mmguard.nn or guard_targets leaves it '
+        'out.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -74,23 +63,23 @@ class OneTooMany(DataRule):
             yield set_num_classes(facts, beyond + 1, SAFE)
         elif labels.kind != 'pixels' or beyond == 1:
             yield more_classes(facts, beyond + 1, lacks)
-            yield from without_labels(self, facts)
+            yield from drop_rows(self, facts)
         else:
-            yield from self._of_pixels(facts, labels, more_classes(facts, beyond + 1, lacks))
+            yield from self._edit_pixels(facts, labels, more_classes(facts, beyond + 1, lacks))
 
-    def _of_pixels(self, facts: Facts, labels: LabelFacts, counted: Edit) -> Iterator[Edit]:
+    def _edit_pixels(self, facts: Facts, labels: LabelFacts, counted: Edit) -> Iterator[Edit]:
         beyond, counts = labels.num_classes, trained(labels)
         known = keeps_zero_free(labels.class_names)
         zeros = share(counts.get(0, 0), sum(counts.values()))
-        # Where 0 fills much of the files nobody but a known data set leaves it unlabelled.
+        # Where 0 fills much of the files only a known data set leaves it unlabelled.
         void = 255 if labels.ignore_index is None else labels.ignore_index
-        ignored = renumbered(facts, {beyond: void}, ASKS, f'Is {beyond} void, what nobody labelled?')
+        ignored = renumber(facts, {beyond: void}, ASKS, f'Is {beyond} your void (unlabelled) value?')
         # The more classes, the rarer a data set that has just as many.
         if beyond in VOID_BEHIND[-2:] and not known:
             yield from ignored
         if known or 0 < zeros < MUCH or beyond in COUNTED_WITHOUT_ZERO:
-            question = '' if known else f'Is 0 unlabelled, and are the classes 1 to {beyond}?'
-            yield from shifted(facts, SAFE if known else ASKS, question, (0,))
+            question = '' if known else f'Are the classes 1 to {beyond}, and is 0 unlabelled?'
+            yield from shift_down(facts, SAFE if known else ASKS, question, (0,))
         if known:
             return
         # Void is drawn around everything; a class is missing in many files, unless no class is.
@@ -103,11 +92,3 @@ class OneTooMany(DataRule):
         else:
             yield counted
             yield from ignored
-
-    def advise(self, facts: LabelFacts) -> str:
-        if len(facts.class_names) == facts.num_classes + 1:
-            return self.listed
-        if facts.kind == 'instances':
-            return self.instances
-        zeros = share(trained(facts).get(0, 0), sum(trained(facts).values())) if is_whole(facts) else 0.0
-        return self.from_zero if zeros >= MUCH else self.advice

@@ -7,12 +7,11 @@ from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import POSSIBLE, PROVEN, Finding
 from mmguard.findings.known_sets import set_of_numbers
-from mmguard.findings.map_edits import converted_files, more_classes, renumbered, splits_of, stored_in_all
-from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.rules.labels.yolo.base import without_labels
+from mmguard.findings.map_edits import convert_files, list_stored_values, more_classes, renumber, splits_of
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.rules.labels.yolo.base import drop_rows
 from mmguard.findings.views import (
     VOID,
-    as_map,
     config_of,
     ids_of,
     is_rare,
@@ -27,129 +26,106 @@ MUCH = 0.25
 
 
 class OutOfRange(DataRule):
-    """The rest: values beyond the classes, without a known pattern."""
+    """Labels outside the classes, without a known pattern."""
 
     code = 'MG107'
     kinds = ('pixels', 'instances')
-    summary = 'Labels outside 0..{last}: {values}.'
+    summary = 'Labels outside the class range.'
+    title = 'Labels outside 0..{last}: {values}.'
+    title_known = (
+        'Labels outside 0..{last}: the files hold the {known_number} numbers of {known}, not those of your classes.'
+    )
     why = (
-        'Stock losses index by label: a device-side assert, or, in focal losses without a range check, a training '
-        'that runs and learns something wrong.'
+        'Losses index by label: an invalid one ends the run with a device-side assert, or, in focal losses without a '
+        'range check, trains something wrong.'
     )
+    example = Example(
+        wrong='head: num_classes=19; labels in the files: 0..18 and 33',
+        right='33 corrected in the files, or mapped: label_map={33: 255}',
+    )
+    limits = 'It cannot tell a slip from a class that the config does not count: that is the question of its edits.'
     advice = (
-        'Look at the files: labels must be 0..{last} or the ignored value. A slip of the annotator is corrected, or '
-        'left out with `label_map={ignored}`; a class is listed in metainfo.classes and counted in num_classes of '
-        'every head. Another numbering is written as label_map, value: class.'
+        'Open one of these files. Correct a slip there. List a class in metainfo.classes and count it in num_classes '
+        'of every head. If the files have another numbering, write a label_map from value to class for all of them: '
+        'numbers that look valid mean other classes then.'
     )
-    instances = (
-        'Look at the annotations: labels must be 0..{last}. A slip is corrected, or left out with '
-        "`dict(type='GuardInstanceLabels', num_classes={num_classes}, on_invalid='drop')`; a class is listed in "
-        'metainfo.classes and counted in num_classes of every head. Another numbering is written as label_map, '
-        'label: class.'
-    )
-
-    many = (
-        'The files hold {number} labels without a gap, 0..{most}; the head knows {num_classes} of them. If all are '
-        'classes, write `num_classes={number}` in every head (aux heads, too), and list {number} names in '
-        '`metainfo=dict(classes=(...))`. Those that are none are mapped to the ignored label: `label_map={{{most}: '
-        '{void}}}`, one entry each.'
-    )
-
-    numbered = (
-        'These are as many numbers as {known} has, {known_number}: those below {num_classes} mean other classes '
-        'than yours, so no label is right, not even a valid one. Write a whole table from its numbers to your classes: '
-        "`label_map={{number: class, '*': {void}}}`. Who trains its own classes counts all {known_number} of them."
-    )
-
-    otherwise = (
-        'Look at the files named above: is the value a slip, void, or a class? What fills much of the pixels is a '
-        'class that the config does not count, or another numbering.'
+    pytorch = (
+        'Valid labels are 0..{last}. Find what the others mean: a slip, a class that the model does not count '
+        '({beyond} outputs if all are classes), or another numbering, as that of COCO-Stuff with its gaps, which needs '
+        'a table from id to class.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        return PROVEN if self._known(facts)[0] else POSSIBLE
+        return PROVEN if self._find_known_set(facts)[0] else POSSIBLE
+
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_known if self._find_known_set(facts)[0] else self.title
+
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        known, number = self._find_known_set(facts)
+        return {'known': known, 'known_number': number}
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None or labels.kind != 'pixels':
-            yield from without_labels(self, facts)
+            yield from drop_rows(self, facts)
             return
-        if self._known(labels)[0]:
+        if self._find_known_set(labels)[0]:
             return  # which class a number is, only the table of both lists says
         seen = sorted(labels.values)
         void = VOID if labels.ignore_index is None else labels.ignore_index
-        lacking = _not_in_map(labels)
+        lacking = _find_unmapped(labels)
         if lacking:
-            question = f'label_map does not name {listing(lacking)}: do they stand for nothing?'
-            for edit in renumbered(facts, dict.fromkeys(seen, void), ASKS, question):
-                at_once = f"'*': {void} in a label_map says so of all others at once."
+            question = f'label_map does not name {listing(lacking)}: do they mean no class?'
+            for edit in renumber(facts, dict.fromkeys(seen, void), ASKS, question):
+                at_once = f"'*': {void} in a label_map maps all others at once."
                 yield replace(edit, notes=(*edit.notes, at_once))
         if self._continues(labels):
-            number = max(stored_in_all(facts) - {VOID}, default=0) + 1
+            number = max(list_stored_values(facts) - {VOID}, default=0) + 1
             counted = more_classes(facts, number, f'Are {seen[0]} to {number - 1} classes, too?')
             beyond = sorted({value for split in splits_of(facts) for value in split.values} - {VOID})
             named = len(labels.class_names) == labels.num_classes
             first = f'0 to {labels.num_classes - 1}'
-            question = f'Do you want {first} alone, and none of the others?'
+            question = f'Do you want {first} only, and no others?'
             if named:
                 wanted = listing(labels.class_names)
-                question = f'Are {first} in the files {wanted}, in this order, and is none of the others wanted?'
-            others = renumbered(facts, dict.fromkeys(beyond, void), ASKS, question)
-            # Who named as many classes as the head has wants no more of them.
+                question = f'Are {first} in the files {wanted}, in this order, and the others not wanted?'
+            others = renumber(facts, dict.fromkeys(beyond, void), ASKS, question)
+            # With as many names as the head has classes, more are not wanted.
             if named:
                 yield from others
                 yield counted
             else:
                 yield counted
                 yield from others
-            if labels.num_classes == 2 and VOID not in stored_in_all(facts):
+            if labels.num_classes == 2 and VOID not in list_stored_values(facts):
                 question = 'Is every value above 0 the same class (numbers of objects, or of annotators)?'
-                yield from converted_files(
+                yield from convert_files(
                     facts, 'Rewrite the files, every value above 0 as 1.', ASKS, question, threshold=0
                 )
         if not lacking and share(sum(labels.values.values()), sum(trained(labels).values())) <= MUCH:
-            question = f'Does {listing(seen)} stand for nothing (void, or slips of an annotator)?'
-            yield from renumbered(facts, dict.fromkeys(seen, void), ASKS, question)
+            question = f'Does {listing(seen)} mean no class (void, or slips of an annotator)?'
+            yield from renumber(facts, dict.fromkeys(seen, void), ASKS, question)
 
     def evidence(self, facts: LabelFacts) -> str:
-        lacking = _not_in_map(facts)
+        lacking = _find_unmapped(facts)
         return f'{facts.evidence}; label_map does not name {listing(lacking)}' if lacking else facts.evidence
 
-    def advise(self, facts: LabelFacts) -> str:
-        if facts.kind == 'instances':
-            return self.instances
-        if self._known(facts)[0]:
-            return self.numbered
-        return self.many if self._continues(facts) else self.advice
-
     def _continues(self, facts: LabelFacts) -> bool:
-        """Whether the labels simply go on behind num_classes, in many files: classes, and no slips."""
+        """True if the labels continue after num_classes, in many files: classes, not slips."""
         ids = ids_of(trained(facts))
         whole = is_whole(facts) and ids == set(range(len(ids)))
         return whole and len(facts.values) > 1 and not is_rare(facts) and set(facts.values) <= ids
 
-    def _known(self, facts: LabelFacts) -> Tuple[str, int]:
-        """A well-known data set whose numbers the files hold, and how many they are; the head has far fewer classes."""
+    def _find_known_set(self, facts: LabelFacts) -> Tuple[str, int]:
+        """Return a well-known data set whose numbers the files hold, and how many these are."""
         title, number = (
             set_of_numbers(ids_of(trained(facts))) if is_whole(facts) and facts.kind == 'pixels' else ('', 0)
         )
         return (title, number) if len(facts.values) > 2 else ('', 0)
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
-        void = 255 if facts.ignore_index is None else facts.ignore_index
-        most = max(ids_of(trained(facts)), default=0)
-        known, known_number = self._known(facts)
-        return {
-            'known': known,
-            'known_number': known_number,
-            'void': void,
-            'number': most + 1,
-            'most': most,
-            'ignored': as_map(dict.fromkeys(facts.values, void), 8),
-        }
 
-
-def _not_in_map(facts: LabelFacts) -> List[int]:
-    """The values that a label map lacks, where there is one for more than a few of them."""
+def _find_unmapped(facts: LabelFacts) -> List[int]:
+    """Return the values that a label map lacks, if there is one for several of them."""
     label_map = config_of(facts).label_map
     return sorted(set(facts.values) - set(label_map)) if len(label_map) > 1 and facts.kind == 'pixels' else []

@@ -5,16 +5,14 @@ from typing import Dict, Iterator, Optional
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, Finding
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import annotations_of, has_config
 from mmguard.text.words import counted
 
-#: Numbers of outputs that frameworks have where nobody says another.
+#: Numbers of outputs that frameworks have by default.
 DEFAULTS = (20, 21, 80, 81, 90, 91, 365, 1203)
 #: Outputs beyond the labels, at the least: one more is the background or "no object".
 ENOUGH, HALF = 2, 0.5
-#: Said where labels are positions, as they are in detectron2.
-IN_DETECTRON2 = ' (detectron2: MODEL.RETINANET.NUM_CLASSES for RetinaNet, MODEL.ROI_HEADS.NUM_CLASSES for R-CNN)'
 
 
 class OutputsNeverTrained(DataRule):
@@ -24,21 +22,25 @@ class OutputsNeverTrained(DataRule):
     severity = 'warning'
     kinds = ('instances',)
     needs = ('annotations', 'histogram')
-    summary = 'The file has {categories}, the model {num_classes} outputs: {more} of them are never trained.'
+    summary = 'The model has many more outputs than the file has categories.'
+    title = 'The file has {categories}, but the model {num_classes} outputs: {more} of them are never trained.'
     why = (
-        'num_classes was left at what the framework, or the checkpoint, has: detectron2 reads '
-        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN and MODEL.RETINANET.NUM_CLASSES for RetinaNet, and each is 80 until it '
-        'is set. Nothing crashes; a classification loss over so many empty outputs learns badly, and detections carry '
-        'names of another data set.'
+        'num_classes was left at what the framework, or the checkpoint, has. Nothing crashes; a classification loss '
+        'over so many empty outputs learns badly, and detections carry names of another data set.'
     )
+    example = Example(
+        wrong='MODEL.ROI_HEADS.NUM_CLASSES left at 80, three categories',
+        right='MODEL.ROI_HEADS.NUM_CLASSES = 3',
+    )
+    limits = 'Other files of the same training may hold the other categories: it sees the ones that it is given.'
     advice = (
-        f'Write `num_classes={{needed}}` where the model reads it{IN_DETECTRON2}, and look whether a checkpoint brings '
-        'its own.'
+        'Count the categories of all files of the training together ({needed} outputs for this file), and write that '
+        'number where the model reads it: num_classes, in detectron2 MODEL.RETINANET.NUM_CLASSES for RetinaNet and '
+        'MODEL.ROI_HEADS.NUM_CLASSES for R-CNN. A checkpoint may bring its own.'
     )
-    otherwise = 'Count the categories of all files of the training together: num_classes is their number.'
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
-        found, needed = annotations_of(facts), self._needed(facts)
+        found, needed = annotations_of(facts), self._count_needed(facts)
         if found.format != 'coco' or found.classes_counted or has_config(facts) or not found.categories:
             return None
         more = facts.num_classes - needed
@@ -47,7 +49,7 @@ class OutputsNeverTrained(DataRule):
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         if facts.labels is not None:
-            needed = self._needed(facts.labels)
+            needed = self._count_needed(facts.labels)
             question = 'Are these all categories of the training?'
             yield Edit(
                 'Set num_classes of the model.',
@@ -57,8 +59,8 @@ class OutputsNeverTrained(DataRule):
                 lines=(f'num_classes={needed}',),
             )
 
-    def words(self, facts: LabelFacts) -> Dict[str, object]:
-        needed = self._needed(facts)
+    def describe(self, facts: LabelFacts) -> Dict[str, object]:
+        needed = self._count_needed(facts)
         categories = counted(len(annotations_of(facts).categories), 'category')
         return {'categories': categories, 'needed': needed, 'more': facts.num_classes - needed}
 
@@ -67,10 +69,6 @@ class OutputsNeverTrained(DataRule):
         few = ', '.join(map(repr, names[:6])) + (', ...' if len(names) > 6 else '')
         return f'num_classes={facts.num_classes}; categories: {few}; labels to {max(facts.histogram)}'
 
-    def _needed(self, facts: LabelFacts) -> int:
+    def _count_needed(self, facts: LabelFacts) -> int:
         found = annotations_of(facts)
-        return max(found.categories, default=0) + 1 if _by_id(facts) else len(found.categories)
-
-
-def _by_id(facts: LabelFacts) -> bool:
-    return annotations_of(facts).labelled_by == 'category id'
+        return max(found.categories, default=0) + 1 if found.labelled_by == 'category id' else len(found.categories)

@@ -6,17 +6,18 @@ from mmguard.config.parts import transforms
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.map_edits import converted_files, renumbered, stored_in_all
+from mmguard.findings.map_edits import convert_files, list_stored_values, renumber
 from mmguard.findings.palettes import GRAYS_OF, voc_colour
-from mmguard.findings.rule import DataRule, Facts
-from mmguard.findings.views import MANY_CHANNELS, VOID, as_map, ids_of, is_whole, listing, maps_of, stored, trained
+from mmguard.findings.rule import DataRule, Example, Facts
+from mmguard.findings.views import MANY_CHANNELS, VOID, ids_of, is_whole, listing, maps_of, stored, trained
 
+VOC = 'VOC (labelme)'
 _COLOURS = [voc_colour(label) for label in range(1, 64)]
 #: What a palette of VOC becomes when it is read as colours: one channel of it, or its gray.
 CHANNELS: FrozenSet[int] = frozenset(value for colour in _COLOURS for value in colour if value)
-#: One channel of the first 64 colours, beside 0.
+#: One channel of the first 64 colours, without 0.
 FEW = frozenset({64, 128, 192})
-GRAYS: FrozenSet[int] = frozenset(GRAYS_OF['VOC (labelme)'])
+GRAYS: FrozenSet[int] = frozenset(GRAYS_OF[VOC])
 #: Of the first six labels: what makes the grays of VOC unmistakable.
 FIRST_GRAYS: FrozenSet[int] = frozenset({38, 75, 113, 14, 15, 52, 53, 89, 90})
 #: So many grays of another palette make that one unmistakable.
@@ -24,25 +25,31 @@ UNMISTAKABLE = 4
 
 
 class PaletteReadAsColours(DataRule):
-    """Palette PNGs hold indices; OpenCV shows the colours behind them."""
+    """Palette PNGs whose colours are read in place of their indices."""
 
     code = 'MG121'
     needs = ()
-    summary = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
-    black = 'The palette of the files is all black: what reads indices sees labels, what reads colours sees 0 alone.'
-    grays = 'The files hold the gray of the colours of a palette: its indices are gone.'
-    batch = 'The values look like the colours of a palette ({name}), or their gray, in place of its indices: {levels}.'
-    why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
-    advice = (
-        "Read them with Pillow: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in own code "
-        '`np.array(Image.open(path))`, without `.convert()`. Or save plain 8-bit index images: '
-        '`Image.fromarray(np.array(Image.open(path))).save(path)`.'
+    summary = 'Palette PNGs are read as colours, or were saved so, without their indices.'
+    title = 'Palette PNGs are read as colours: their indices are right, the loader loses them.'
+    title_black = 'The palette of the files is all black: a loader of indices sees labels, a loader of colours only 0.'
+    title_gray = 'The files hold the gray of the colours of a palette: its indices are gone.'
+    title_batch = (
+        'The values look like the colours of a palette ({name}), or their gray, instead of its indices: {levels}.'
     )
-
-    converted = (
-        'The files are gray by now: .convert("L"), or cv2.imread(path, 0), wrote the brightness of the palette. Export '
-        'them anew as palette or index PNGs, or map the gray levels back, directly after LoadAnnotations: '
-        "`dict(type='GuardSegLabels', num_classes={num_classes}, label_map={pairs})`."
+    why = 'cv2.imread replaces each index by its colour (128, 64, 192, ...), or the gray of it (38, 75, 113, ...).'
+    example = Example(
+        wrong='cv2.imread(path, 0) of a palette PNG',
+        right='np.array(Image.open(path))',
+    )
+    limits = 'Without the files it goes by the values only: gray levels chosen by hand may be the same.'
+    advice = (
+        "Read the indices: `dict(type='LoadAnnotations', imdecode_backend='pillow')`, in your own code "
+        '`np.array(Image.open(path))` without `.convert()`. If the files are gray by now, their palette is gone: '
+        'export them again as palette or index PNGs, or map each gray level to its class with a label_map.'
+    )
+    pytorch = (
+        'If the files are palette PNGs, read their indices: np.array(Image.open(path)), not cv2.imread or '
+        '.convert("L"). Do not map levels to classes: several colours share one.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -58,13 +65,13 @@ class PaletteReadAsColours(DataRule):
         invalid = set(facts.values) - {VOID}
         if not invalid or not seen:
             return None
-        coloured = seen <= CHANNELS or (bool(_palette_of(seen)) and len(seen) >= 2)
-        # The files say that the indices behind are others.
+        coloured = seen <= CHANNELS or (bool(_find_palette(seen)) and len(seen) >= 2)
+        # The files show that their indices are others.
         if palette and coloured and not invalid <= set(stored(facts)):
             return PROVEN
-        if _palette_of(seen):
+        if _find_palette(seen):
             return PROVEN
-        # Of one class there is one gray; whoever numbers by hand does not choose 38.
+        # One class has one gray; a numbering by hand does not choose 38.
         if is_whole(facts) and seen == {38} and facts.num_classes == 2:
             return PROVEN
         # Levels of a gray picture would be as many as classes; a channel of the colours has four for all of them.
@@ -74,38 +81,34 @@ class PaletteReadAsColours(DataRule):
         is_counted = is_whole(facts) or bool(maps.raw)
         return LIKELY if not is_counted and seen <= {32, 64, 96, 128, 160, 192, 224} and len(seen) >= 2 else None
 
-    otherwise = (
-        'Look which colour each index stands for, and at what opened and saved the files: the palette is gone, or the '
-        'loader is not the one of the config.'
-    )
-
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None:
             return
         loaders = [t for t in transforms(facts.config) if t.name == 'LoadAnnotations'] if facts.config else []
         places = tuple((t.at('imdecode_backend'), 'pillow') for t in loaders if t.get('imdecode_backend') != 'pillow')
-        ids = ids_of(dict.fromkeys(stored_in_all(facts), 1))
+        ids = ids_of(dict.fromkeys(list_stored_values(facts), 1))
         if maps_of(labels).forms.get('palette8'):
             if places:
                 yield Edit('Read them with Pillow, in the pipelines of all splits.', SAFE, config=places)
-            yield from converted_files(facts, 'Rewrite the files as plain index images.', SAFE)
-        elif ids - {0} and (ids - {0} <= GRAYS or _palette_of(ids - {0})):
-            name = _palette_of(ids - {0}) or 'VOC (labelme)'
+            yield from convert_files(facts, 'Rewrite the files as plain index images.', SAFE)
+        elif ids - {0} and (ids - {0} <= GRAYS or _find_palette(ids - {0})):
+            name = _find_palette(ids - {0}) or VOC
             table = {value: GRAYS_OF[name][value] for value in sorted(ids - {0})}
-            if 0 in ids and name != 'VOC (labelme)':
+            if 0 in ids and name != VOC:
                 table[0] = VOID
-            yield from renumbered(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
+            yield from renumber(facts, table, ASKS, f'Were they drawn in the palette of {name}, and made gray?')
 
-    def summarise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if self._is_black(facts):
-            return self.black
+            return self.title_black
         if self._is_batch(facts):
-            return self.batch
-        return self.grays if self._is_gray(facts) else self.summary
+            return self.title_batch
+        return self.title_gray if self._is_gray(facts) else self.title
 
-    def advise(self, facts: LabelFacts) -> str:
-        return self.converted if self._is_gray(facts) else self.advice
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        levels = ids_of(trained(facts))
+        return {'levels': listing(sorted(levels)), 'name': _find_palette(levels - {0}) or VOC}
 
     def severity_of(self, facts: LabelFacts) -> str:
         return WARNING if self._is_black(facts) else ERROR
@@ -115,23 +118,14 @@ class PaletteReadAsColours(DataRule):
         return bool(maps.black_palettes) and not maps.loaded_otherwise.get('colours')
 
     def _is_batch(self, facts: LabelFacts) -> bool:
-        """Whether nobody looked at files."""
+        """True if no file was read."""
         return not facts.files and not maps_of(facts).forms
 
     def _is_gray(self, facts: LabelFacts) -> bool:
         maps = maps_of(facts)
-        return bool(maps.forms) and not maps.forms.get('palette8') and bool(_pairs(facts))
-
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
-        levels = ids_of(trained(facts))
-        return {
-            'pairs': as_map(_pairs(facts)),
-            'levels': listing(sorted(levels)),
-            'name': _palette_of(levels - {0}) or 'VOC (labelme)',
-        }
-
-    def values(self, facts: LabelFacts) -> Dict[int, int]:
-        return facts.values
+        seen = ids_of(stored(facts)) - {0}
+        is_known = bool(seen) and seen <= set(GRAYS_OF[_find_palette(seen) or VOC])
+        return bool(maps.forms) and not maps.forms.get('palette8') and is_known
 
     def evidence(self, facts: LabelFacts) -> str:
         maps = maps_of(facts)
@@ -145,16 +139,9 @@ class PaletteReadAsColours(DataRule):
         return '; '.join(texts)
 
 
-def _palette_of(seen: AbstractSet[int]) -> str:
-    """The palette that values are unmistakably the grays of; empty: none."""
+def _find_palette(seen: AbstractSet[int]) -> str:
+    """Return the palette whose grays these values unmistakably are, or nothing."""
     if seen <= GRAYS and len(seen & FIRST_GRAYS) >= 2:
-        return 'VOC (labelme)'
+        return VOC
     others = [name for name, table in GRAYS_OF.items() if seen <= set(table) and len(seen) >= UNMISTAKABLE]
     return others[0] if others else ''
-
-
-def _pairs(facts: LabelFacts) -> Dict[int, int]:
-    """Gray -> label, of the palette that all values are of."""
-    seen = ids_of(stored(facts)) - {0}
-    table = GRAYS_OF[_palette_of(seen) or 'VOC (labelme)']
-    return {value: table[value] for value in sorted(seen)} if seen <= set(table) else {}

@@ -7,8 +7,8 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import CITYSCAPES_RARE, CITYSCAPES_TRAIN_IDS
-from mmguard.findings.map_edits import renumbered
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import renumber
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import (
     VOID,
     certainty_of_share,
@@ -22,7 +22,7 @@ from mmguard.findings.views import (
     trained,
 )
 
-#: Ids in ``labelIds`` files: more of them than this, up to 33, and it is no other numbering.
+#: Ids in ``labelIds`` files: more of them than this, up to 33, and it is not another numbering.
 MANY_IDS = 15
 #: Share of the pixels below which ids are nearly never drawn.
 RARE = 0.05
@@ -33,21 +33,25 @@ LAST = 33
 
 
 class RawCityscapesIds(DataRule):
-    """Cityscapes' labelIds run to 33, its trainIds to 18."""
+    """Ids of Cityscapes, up to 33, where train ids, up to 18, are expected."""
 
     code = 'MG101'
     needs = ()
-    summary = 'These look like raw Cityscapes ids (labelIds), not train ids.'
+    summary = 'The labels look like raw Cityscapes ids (labelIds), not train ids.'
     why = 'Ids below 19 mean other classes in the two numberings, so even the labels that look valid are wrong.'
-    advice = (
-        'Use the *_gtFine_labelTrainIds.png files (mmseg makes them: '
-        '`python tools/dataset_converters/cityscapes.py data/cityscapes`; set '
-        "`seg_map_suffix='_gtFine_labelTrainIds.png'`). Ids below 19 mean other classes too, so no label is right."
+    example = Example(
+        wrong="seg_map_suffix='_gtFine_labelIds.png'",
+        right="seg_map_suffix='_gtFine_labelTrainIds.png'",
     )
-
-    otherwise = (
-        'Look which numbering the files have: *_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 '
-        'classes; `seg_map_suffix` of each split chooses between them.'
+    limits = 'Many classes of another data set, 30 to 33 of them, may look like these ids.'
+    advice = (
+        '*_gtFine_labelIds.png hold ids 0..33, *_gtFine_labelTrainIds.png the 19 classes: `seg_map_suffix` of each '
+        'split chooses between them. mmseg makes the latter: `python tools/dataset_converters/cityscapes.py '
+        'data/cityscapes`. If the data are not of Cityscapes, write a label_map from their numbers to your classes.'
+    )
+    pytorch = (
+        "Use the *_gtFine_labelTrainIds.png files, or torchvision's Cityscapes.classes[i].train_id as a table. Ids "
+        'below 19 mean other classes, too.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -68,7 +72,7 @@ class RawCityscapesIds(DataRule):
         return certainty_of_share(share) if full else None
 
     def _unsaid(self, facts: LabelFacts) -> Optional[str]:
-        """Where nobody said how many classes there are: by the ids alone, of which some are nearly never drawn."""
+        """Judge by the ids only, some of which are nearly never drawn, where num_classes is not known."""
         counts = trained(facts)
         ids = ids_of(counts)
         if len(ids) <= MANY_IDS or not 30 <= max(ids) <= 33:
@@ -79,7 +83,7 @@ class RawCityscapesIds(DataRule):
         return LIKELY if {7, 8, 11, 21, 23, 26} <= ids and share(rare, sum(counts.values())) < RARE else None
 
     def _shift(self, facts: LabelFacts) -> int:
-        """What was added to the ids: by which shift the ids that are nearly never drawn have next to no pixels."""
+        """Find the shift of the ids by which those that are nearly never drawn have next to no pixels."""
         counts = {value: count for value, count in stored(facts).items() if value in ids_of(stored(facts))}
 
         def unlikely(shift: int) -> float:
@@ -110,7 +114,7 @@ class RawCityscapesIds(DataRule):
         if shift > 0:
             table[0] = VOID  # what has no id
         void = [value + shift for value in void if value + shift >= 0]
-        for edit in renumbered(facts, table, SAFE if named and not shift else ASKS, question, void):
+        for edit in renumber(facts, table, SAFE if named and not shift else ASKS, question, void):
             note = 'Files named *_gtFine_labelTrainIds.png, if they were made, need no map.'
             yield replace(edit, notes=(*edit.notes, note))
 

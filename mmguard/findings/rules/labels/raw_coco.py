@@ -7,8 +7,8 @@ from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, PROVEN, WARNING, Finding
 from mmguard.findings.known_sets import COCO_STUFF_CLASSES
-from mmguard.findings.map_edits import renumbered
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import renumber
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import VOID, config_of, ids_of, is_whole, listing, maps_of, stored, subtracts_one, trained
 
 #: Category ids that COCO names but never annotated.
@@ -20,17 +20,28 @@ BY_CHANCE = 0.005
 
 
 class RawCocoIds(DataRule):
-    """COCO's 80 categories have ids 1..90, its 171 things and stuff ids up to 182."""
+    """Category ids of COCO (1..90), or of COCO-Stuff (up to 182), with their gaps."""
 
     code = 'MG117'
     kinds = ('pixels', 'instances')
     needs = ()
-    summary = 'These look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
-    why = 'Raw ids exceed the classes and, below that, mean other classes: every label behind a gap is displaced.'
+    summary = 'The labels look like raw COCO category ids, which have gaps.'
+    title = 'The labels look like raw COCO category ids ({span}, with gaps), not the {contiguous} contiguous labels.'
+    why = 'Raw ids exceed the classes and, below that, mean other classes: every label after a gap is displaced.'
+    example = Example(
+        wrong='label = ann["category_id"]',
+        right='label = cat2label[ann["category_id"]]',
+    )
+    limits = 'Of a few ids it cannot tell COCO from another data set of as many classes.'
     advice = (
         "Things: load the annotations with `dataset_type='CocoDataset'` (it numbers the names), or renumber: "
-        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: '
-        '`python tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
+        '`cat2label = {{cat_id: i for i, cat_id in enumerate(coco.getCatIds())}}`. COCO-Stuff maps: `python '
+        'tools/dataset_converters/coco_stuff164k.py data/coco_stuff164k` writes *_labelTrainIds.png.'
+    )
+    pytorch = (
+        'Renumber the ids of objects: label_of = dict(zip(sorted(cat_ids), range(len(cat_ids)))). For maps of '
+        'COCO-Stuff use the *_labelTrainIds.png (171 classes and 255), or a table from id to class; if 1 is '
+        'subtracted, do not: COCO-Stuff needs no shift.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -71,14 +82,14 @@ class RawCocoIds(DataRule):
                 return
             where = facts._replace(labels=replace(labels, num_classes=classes))
         asks = 'Are these the ids of COCO-Stuff?' if where is not facts or shift else ''
-        for edit in renumbered(where, moved, ASKS if asks else SAFE, asks):
+        for edit in renumber(where, moved, ASKS if asks else SAFE, asks):
             note = 'Files named *_labelTrainIds.png, if they were made, need no map.'
             if where is not facts:
                 edit = replace(edit, options=(*edit.options, ('num_classes', classes)))
             yield replace(edit, notes=(*edit.notes, note))
 
     def _shift(self, facts: LabelFacts) -> Optional[int]:
-        """What was added to the ids of COCO-Stuff's maps, 0 or 1 (they are the ids then): shown by the gaps in them.
+        """Find what was added to the ids of COCO-Stuff's maps, 0 or 1 (they are the ids then), by the gaps in them.
 
         Of as many ids without a system some would fall into the gaps. ``None``: they are other ids, or it is not clear.
         """
@@ -93,9 +104,8 @@ class RawCocoIds(DataRule):
             and not ids & {gap + shift for gap in gaps}
             and (1 - min(len(ids) / most, 1.0)) ** len(gaps) < BY_CHANCE
         ]
-        exact = [
-            shift for shift in fits if facts.num_classes == most + shift + 1
-        ]  # an output for each id: as it is meant
+        # An output for each id: as it is meant.
+        exact = [shift for shift in fits if facts.num_classes == most + shift + 1]
         return fits[0] if len(fits) == 1 and not exact else None
 
     def severity_of(self, facts: LabelFacts) -> str:
@@ -112,7 +122,7 @@ class RawCocoIds(DataRule):
     def values(self, facts: LabelFacts) -> Dict[int, int]:
         return facts.values or {v: n for v, n in stored(facts).items() if v >= len(COCO_STUFF_CLASSES) and v != VOID}
 
-    def words(self, facts: LabelFacts) -> dict:
+    def describe(self, facts: LabelFacts) -> dict:
         shift = self._shift(facts)
         if shift is not None:
             return {'span': f'{shift}..{181 + shift}', 'contiguous': len(COCO_STUFF_CLASSES)}

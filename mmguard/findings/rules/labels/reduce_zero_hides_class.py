@@ -6,8 +6,8 @@ from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import more_classes, stored_in_all
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import list_stored_values, more_classes
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import both, reduce_zero_label
 from mmguard.findings.views import VOID, config_of, ids_of, is_whole, maps_of, number_of, share, subtracts_one, trained
 
@@ -22,11 +22,18 @@ class ReduceZeroHidesClass(DataRule):
 
     code = 'MG124'
     needs = ('config',)
-    summary = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
+    summary = 'reduce_zero_label=True where 0 is a class.'
+    title = 'reduce_zero_label=True, but 0 seems to be a class here: it is ignored, and every label moves down by 1.'
     why = 'Nothing crashes: class 0 is never trained on, all others are displaced, and the last one never occurs (nan).'
+    example = Example(
+        wrong="reduce_zero_label=True, metainfo=dict(classes=('background', 'road'))",
+        right='reduce_zero_label=False',
+    )
+    limits = 'A large share of 0 may be unlabelled on purpose: that is the question of its edit.'
     advice = (
-        'Write `reduce_zero_label=False` in the dataset and in LoadAnnotations, and count the class 0 in '
-        '`num_classes={enough}`. Or, if 0 need not be predicted, take it out of the class list.'
+        'Look at one of the files, and at the class list. If 0 is a class, write `reduce_zero_label=False` in the data '
+        'sets and loaders of all splits, and count it: `num_classes={enough}`. If 0 is unlabelled, keep the shift, and '
+        'take a background out of the class list.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -40,26 +47,21 @@ class ReduceZeroHidesClass(DataRule):
                 return None
             # As many names as values without 0: the list was made for the shift, whatever the head says.
             if len(facts.class_names) == max(raw) < facts.num_classes and not background:
-                return LIKELY if self._drawn(facts) >= MUCH else None
+                return LIKELY if self._share_drawn(facts) >= MUCH else None
             if max(raw) == facts.num_classes - 1 or (max(raw) < facts.num_classes and background):
                 return PROVEN
-            return LIKELY if self._drawn(facts) >= MUCH else None
+            return LIKELY if self._share_drawn(facts) >= MUCH else None
         if is_whole(facts):
             if facts.num_classes - 1 in trained(facts) or facts.values:
                 return None
-            return PROVEN if background else LIKELY if self._drawn(facts) >= MUCH else None
+            return PROVEN if background else LIKELY if self._share_drawn(facts) >= MUCH else None
         return LIKELY if background and tuple(names) != LOVEDA and not facts.values else None
-
-    otherwise = (
-        'Look at one of the files, and at the class list: is 0 a class, or what nobody labelled? All splits must '
-        'answer alike.'
-    )
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None:
             return
-        enough = max(ids_of(dict.fromkeys(stored_in_all(facts), 1)), default=0) + 1
+        enough = max(ids_of(dict.fromkeys(list_stored_values(facts), 1)), default=0) + 1
         # The first name is that of 0, or whoever saved the files has shifted them already.
         clear = enough == labels.num_classes and (
             starts_with_background(labels.class_names) or self._is_shifted(labels)
@@ -78,7 +80,7 @@ class ReduceZeroHidesClass(DataRule):
         raw = maps_of(facts).raw
         return VOID in raw and max(ids_of(raw), default=0) == facts.num_classes - 1
 
-    def words(self, facts: LabelFacts) -> Dict[str, int]:
+    def describe(self, facts: LabelFacts) -> Dict[str, int]:
         raw = ids_of(maps_of(facts).raw)
         return {'enough': max(raw) + 1 if raw else facts.num_classes}
 
@@ -96,20 +98,20 @@ class ReduceZeroHidesClass(DataRule):
         if raw:
             texts.append(f'the files hold {min(raw)}..{max(raw)}, num_classes={facts.num_classes}')
         if raw or is_whole(facts):
-            texts.append(f'{100 * self._ignored(facts):.3g} % of the pixels are 0 and ignored')
+            texts.append(f'{100 * self._share_of_zero(facts):.3g} % of the pixels are 0 and ignored')
             last = facts.num_classes - 1
             if is_whole(facts) and last not in trained(facts):
                 texts.append(f'the last class, {last}, never occurs in training')
         return '; '.join(texts)
 
-    def _drawn(self, facts: LabelFacts) -> float:
-        """The same, without files that hold nothing else: tiles beyond the edge of a map say nothing of a class."""
+    def _share_drawn(self, facts: LabelFacts) -> float:
+        """Return the share of 0 without files that hold nothing else, as tiles outside a map."""
         maps = maps_of(facts)
         empty = share(max(number_of(maps, 'all_void'), maps.void_files), facts.files)
-        return max(0.0, self._ignored(facts) - empty) / (1 - empty) if empty < 1 else self._ignored(facts)
+        return max(0.0, self._share_of_zero(facts) - empty) / (1 - empty) if empty < 1 else self._share_of_zero(facts)
 
-    def _ignored(self, facts: LabelFacts) -> float:
-        """Share of the pixels that are 0 in the files."""
+    def _share_of_zero(self, facts: LabelFacts) -> float:
+        """Return the share of the pixels that are 0 in the files."""
         raw = maps_of(facts).raw
         if raw:
             return share(raw.get(0, 0), sum(raw.values()))

@@ -6,8 +6,8 @@ from mmguard.config.classes import starts_with_background
 from mmguard.findings.edits import ASKS, SAFE, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import ERROR, LIKELY, POSSIBLE, PROVEN, WARNING, Finding
-from mmguard.findings.map_edits import renumbered
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import renumber
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.usual_edits import set_ignore_index
 from mmguard.findings.views import (
     VOID,
@@ -33,21 +33,29 @@ class ShiftedVoid(DataRule):
 
     code = 'MG133'
     needs = ()
-    summary = '254 is void 255 after somebody subtracted 1.'
-    wrapped = (
-        '1 seems to be subtracted in the files: {last}, the last class, never occurs, and 255 fills what 0 would. In 8 '
-        'bits 0 - 1 is 255{ignored}.'
+    summary = '1 was subtracted from the ignored value 255, or from 0.'
+    title = '254 is void, 255, after 1 was subtracted.'
+    title_wrapped = (
+        '1 seems to be subtracted in the files: {last}, the last class, never occurs, and 255 fills what 0 would.'
     )
-    why = 'A minus-one copied from elsewhere (`label -= 1`) moves the ignored value into the invalid ones.'
+    why = (
+        'A minus-one copied from elsewhere (`label -= 1`) moves the ignored value into the invalid ones; in 8 bits it '
+        'makes 255 of 0, so the background is ignored.'
+    )
+    example = Example(
+        wrong='label -= 1',
+        right='label = np.where(label == 255, 255, label - 1)',
+    )
+    limits = '254 next to 255 may be void of another kind; a frequent 255 may be unlabelled on purpose.'
     advice = (
-        'Do not subtract 1 by hand. mmseg does it, and keeps 255: `reduce_zero_label=True` where 0 is unlabelled, '
-        '`reduce_zero_label=False` where 0 is a class. For files that were saved with the shift: '
-        '`label_map={{254: {void}}}`.'
+        'Find where 1 is subtracted, by hand when the files were saved or by a transform, and remove it: mmseg '
+        'subtracts by itself and keeps 255, `reduce_zero_label=True` where 0 is unlabelled, `reduce_zero_label=False` '
+        'where it is a class. Of files that were saved with the shift map what it moved back: `label_map={{254: '
+        '{void}}}`.'
     )
-
-    otherwise = (
-        'Look where 1 is subtracted: by hand when the files were saved, or by a transform; mmseg does it itself, and '
-        'keeps 255.'
+    pytorch = (
+        'If the ids count from 1, subtract 1 from classes only: target = torch.where(target == 255, 255, target - 1), '
+        'ignore_index=255. If they count from 0, or are ids of COCO-Stuff, subtract nothing.'
     )
 
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
@@ -55,9 +63,9 @@ class ShiftedVoid(DataRule):
         if labels is not None and self._is_wrapped(labels):
             table = {VOID: 0, **{value: value + 1 for value in range(labels.num_classes - 1)}}
             question = 'Was 1 subtracted when the files were made, so that the background, 0, became 255?'
-            yield from renumbered(facts, table, ASKS, question)
+            yield from renumber(facts, table, ASKS, question)
             if labels.values:
-                yield set_ignore_index(facts, VOID, ASKS, 'Is 255 what nobody labelled, and no class?')
+                yield set_ignore_index(facts, VOID, ASKS, 'Is 255 your void (unlabelled) value?')
             return
         if labels is None or set(labels.values) != {254}:
             return
@@ -65,7 +73,7 @@ class ShiftedVoid(DataRule):
         # Where 255 is there, too, 254 may be another kind of void; a class it is nowhere.
         clear = VOID not in trained(labels)
         question = '' if clear else 'Is 254 void, as 255 is?'
-        yield from renumbered(facts, {254: void}, SAFE if clear else ASKS, question)
+        yield from renumber(facts, {254: void}, SAFE if clear else ASKS, question)
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         if self._is_wrapped(facts):
@@ -74,11 +82,8 @@ class ShiftedVoid(DataRule):
             return None
         return PROVEN if not is_whole(facts) or 255 not in trained(facts) else POSSIBLE
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.wrapped if self._is_wrapped(facts) else self.summary
-
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'ignored': ', which is ignored' if facts.ignore_index == VOID else ''}
+    def choose_title(self, facts: LabelFacts) -> str:
+        return self.title_wrapped if self._is_wrapped(facts) else self.title
 
     def severity_of(self, facts: LabelFacts) -> str:
         sure = facts.values or not self._is_wrapped(facts) or starts_with_background(facts.class_names)
@@ -98,7 +103,7 @@ class ShiftedVoid(DataRule):
         )
 
     def _is_wrapped(self, facts: LabelFacts) -> bool:
-        """Whether all classes but the last occur, and 255 is as frequent as a background."""
+        """True if all classes but the last occur, and 255 is as frequent as a background."""
         counts, classes = stored(facts), facts.num_classes
         if set(facts.values) - {VOID} or classes < 3 or not knows_classes(facts) or facts.files < SEVERAL_FILES:
             return False

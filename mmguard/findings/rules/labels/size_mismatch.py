@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN
-from mmguard.findings.rule import DataRule
+from mmguard.findings.rule import DataRule, Example
 from mmguard.findings.views import annotations_of, maps_of, number_of
 from mmguard.text.words import counted
 
@@ -17,39 +17,39 @@ class SizeMismatch(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ()
-    summary = 'Label maps have another size than their images.'
-    why = 'Crops of image and label show different places, or the shapes clash in the loss; boxes lie somewhere else.'
+    summary = 'Labels have another size than their images.'
+    title = 'Label maps have another size than their images: {number}.'
+    title_swapped = 'Label maps have height and width of their images swapped: {number}.'
+    title_boxes = 'Images have another size on disk than in the annotations: {number}.'
+    why = 'Crops of image and label show different places, or the shapes clash in the loss; boxes are somewhere else.'
+    example = Example(
+        wrong='image 2048 x 1024, label map 1024 x 512',
+        right='cv2.resize(label, (2048, 1024), interpolation=cv2.INTER_NEAREST)',
+    )
+    limits = 'It compares sizes only; a label of the right size may belong to another image.'
     advice = (
-        'Make the label maps anew at the size of the images; if they only are a smaller copy: '
-        '`cv2.resize(label, (width, height), interpolation=cv2.INTER_NEAREST)`.'
-    )
-    turned = (
-        'Height and width are swapped. If the image has an EXIF tag, `Image.open(path).getexif().get(274)`, loaders '
-        'turn it, and the label was drawn on what is stored: save the image without the tag, '
-        '`Image.fromarray(np.array(Image.open(path))).save(path)`. If not, the label was written transposed: `label.T`.'
-    )
-    boxes = 'Images have another size on disk than in the annotations: the boxes lie somewhere else.'
-    scaled = (
-        'Use the images that were annotated, or scale the boxes with them: `sx = width_on_disk / width; '
-        'sy = height_on_disk / height` and `bbox = [x * sx, y * sy, w * sx, h * sy]`, then correct `"width"` and '
-        '`"height"`. Look at one image with its boxes first: the two numbers may be swapped.'
+        'Look at one image with its label. If it is a smaller copy, scale the label: maps with INTER_NEAREST, boxes by '
+        'width_on_disk / width and height_on_disk / height. If height and width are swapped, write `label.T`, or '
+        'remove the EXIF tag that turns the image: `Image.fromarray(np.array(Image.open(path))).save(path)`. If not, '
+        'use the images that were annotated.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         # One or two may be slips of the list; they spoil as many images.
-        return LIKELY if maps_of(facts).size_mismatches else PROVEN if self._found(facts) else None
+        return LIKELY if maps_of(facts).size_mismatches else PROVEN if self._mismatches(facts) else None
 
-    def summarise(self, facts: LabelFacts) -> str:
-        return self.summary if facts.annotations is None else self.boxes
-
-    def advise(self, facts: LabelFacts) -> str:
+    def choose_title(self, facts: LabelFacts) -> str:
         if facts.annotations is not None:
-            return self.scaled
-        turned = all(tuple(label) == tuple(image)[::-1] for _, label, image in self._found(facts))
-        return self.turned if turned else self.advice
+            return self.title_boxes
+        turned = all(tuple(label) == tuple(image)[::-1] for _, label, image in self._mismatches(facts))
+        return self.title_swapped if turned else self.title
+
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
+        number = number_of(maps_of(facts), 'size_mismatches') or len(self._mismatches(facts))
+        return {'number': counted(number, 'file')}
 
     def evidence(self, facts: LabelFacts) -> str:
-        found = self._found(facts)
+        found = self._mismatches(facts)
         path, first, second = found[0]
         if facts.annotations is not None:
             sizes = f'{first[1]} x {first[0]} on disk, {second[1]} x {second[0]} in the annotations'
@@ -59,7 +59,7 @@ class SizeMismatch(DataRule):
         return f'{number}, e.g. {path}: {sizes}'
 
     def files(self, facts: LabelFacts) -> List[str]:
-        return [path for path, _, _ in self._found(facts)]
+        return [path for path, _, _ in self._mismatches(facts)]
 
-    def _found(self, facts: LabelFacts) -> List[Tuple[str, Tuple[int, int], Tuple[int, int]]]:
+    def _mismatches(self, facts: LabelFacts) -> List[Tuple[str, Tuple[int, int], Tuple[int, int]]]:
         return maps_of(facts).size_mismatches or annotations_of(facts).size_mismatches

@@ -5,8 +5,8 @@ from typing import Iterator, Optional
 from mmguard.findings.edits import ASKS, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY, PROVEN, Finding
-from mmguard.findings.map_edits import more_classes, renumbered
-from mmguard.findings.rule import DataRule, Facts
+from mmguard.findings.map_edits import more_classes, renumber
+from mmguard.findings.rule import DataRule, Example, Facts
 from mmguard.findings.views import ENOUGH_FILES, VOID, is_rare, listing, maps_of, share
 
 FEW_VALUES = 4
@@ -19,16 +19,22 @@ class StrayValue(DataRule):
 
     code = 'MG127'
     kinds = ('pixels', 'instances')
-    summary = 'Only a few files hold {values}: a slip of the annotator, not a class.'
-    why = 'One such pixel ends a stock training, at the iteration that happens to draw its file.'
-    advice = (
-        'Correct the files (the scan lists them all). Until then leave the pixels out: '
-        "`dict(type='GuardSegLabels', num_classes={num_classes}, on_invalid='ignore')`. num_classes is right as it is."
+    summary = 'Only a few files hold an invalid label: a slip of the annotator, not a class.'
+    title = 'Only a few files hold {values}: a slip of the annotator, not a class.'
+    why = 'One such label ends a stock training, at the iteration that happens to draw its file.'
+    example = Example(
+        wrong='num_classes=2, value 77 in 9 pixels of one file',
+        right='the 9 pixels corrected; num_classes=2',
     )
-    instances = (
-        'Correct the annotations (the scan lists them all). Until then leave them out: '
-        "`dict(type='GuardInstanceLabels', num_classes={num_classes}, on_invalid='drop')`. num_classes is right as it "
-        'is.'
+    limits = 'A class that hardly any file shows looks the same.'
+    advice = (
+        'Correct the files (the scan lists them all). num_classes is right as it is. Until then leave these labels out '
+        'with a guard (GuardSegLabels, GuardInstanceLabels). If another split holds the same number often, look '
+        'whether it is a class that the list lacks.'
+    )
+    pytorch = (
+        'Correct these labels. The number of classes is right as it is; until then, mmguard.nn leaves such pixels out, '
+        'and guard_targets such boxes.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
@@ -38,13 +44,13 @@ class StrayValue(DataRule):
             return None
         if set(facts.values) != {facts.num_classes}:
             return LIKELY
-        # The first value behind the classes is often a class that was forgotten; but not in a handful of pixels.
+        # The first value after the classes is often a class that was forgotten; but not in a handful of pixels.
         return PROVEN if is_rare(facts, files=0.01, elements=1e-4) else LIKELY
 
     def _is_rarer_than_classes(self, facts: LabelFacts) -> bool:
-        """Whether the first value behind the classes is in fewer files than any class, and in few of them.
+        """True if the first value after the classes is in fewer files than any class, and in few of them.
 
-        A class that the list lacks is drawn as often as others are; where it is listed, it is no slip.
+        A class that the list lacks is drawn as often as others are; where it is listed, it is not a slip.
         """
         beyond = facts.num_classes
         if set(facts.values) != {beyond} or facts.kind != 'pixels' or beyond < 2 or len(facts.class_names) > beyond:
@@ -54,21 +60,13 @@ class StrayValue(DataRule):
         small = share(sum(facts.values.values()), facts.total) <= FEW_PIXELS
         return few and small and min(files, default=0) > facts.offending_files
 
-    otherwise = (
-        'Correct the files (the scan lists them all). num_classes is right as it is. In another split the same number '
-        'is no slip, it seems: look at it, too.'
-    )
-
     def edits(self, finding: Finding, facts: Facts) -> Iterator[Edit]:
         labels = facts.labels
         if labels is None or labels.kind != 'pixels':
             return
         void = VOID if labels.ignore_index is None else labels.ignore_index
         question = f'Is {listing(sorted(labels.values))} a slip of the annotator (num_classes is right then)?'
-        yield from renumbered(facts, dict.fromkeys(labels.values, void), ASKS, question)
+        yield from renumber(facts, dict.fromkeys(labels.values, void), ASKS, question)
         if set(labels.values) == {labels.num_classes} and labels.files < ENOUGH_FILES:
-            lacks = f'Is {labels.num_classes} a class that the list lacks, and that few files show?'
+            lacks = f'Is {labels.num_classes} a class that the list lacks (few files show it)?'
             yield more_classes(facts, labels.num_classes + 1, lacks)
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.instances if facts.kind == 'instances' else self.advice

@@ -4,7 +4,7 @@ from typing import Dict, List, Optional
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import LIKELY
-from mmguard.findings.rule import DataRule
+from mmguard.findings.rule import DataRule, Example
 from mmguard.findings.rules.labels.wrong_records import NO_FOLDER, is_about_records
 from mmguard.findings.views import annotations_of, listing, maps_of
 
@@ -19,17 +19,23 @@ class UnreadableFiles(DataRule):
     shows_values = False
     kinds = ('pixels', 'instances')
     needs = ()
-    summary = 'Files cannot be read: {reasons}.'
+    summary = 'Files cannot be read.'
+    title = 'Files cannot be read: {reasons}.'
     why = 'The loader fails at the iteration that draws them; a truncated file may decode to rows of 0.'
+    example = Example(
+        wrong='a Git LFS pointer of 130 bytes in place of 7.png',
+        right='git lfs pull',
+    )
+    limits = 'A file that can be read may still be cut short in a way that its format does not show.'
     advice = (
-        'Copy or export these files anew (check free space, and that Git LFS pointers were replaced: '
-        '`git lfs pull`), or leave them out of the split.'
+        'Copy or export these files again (check free space, and that Git LFS pointers were replaced: `git lfs pull`), '
+        'or leave them out of the split.'
     )
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return LIKELY if self._reasons(facts) else None
 
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
+    def describe(self, facts: LabelFacts) -> Dict[str, str]:
         return {'reasons': listing(self._reasons(facts), 4)}
 
     def evidence(self, facts: LabelFacts) -> str:

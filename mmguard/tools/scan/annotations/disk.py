@@ -18,8 +18,8 @@ from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES
 from mmguard.tools.scan.fetched import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
-from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.files import FILES, Content
+from mmguard.tools.storage.requests import ahead
 from mmguard.tools.storage.urls import is_followed, is_url
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List
 
-from mmguard.text.short import short
+from mmguard.text.words import short
 
 __all__ = ['NAMED', 'Faults', 'short']
 

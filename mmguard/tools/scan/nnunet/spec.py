@@ -13,8 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.plain_data import is_nested
 from mmguard.files.regular import open_regular
-from mmguard.text.short import short
-from mmguard.text.words import counted, plural
+from mmguard.text.words import counted, plural, short
 
 #: Faults of dataset.json, by kind; ``VolumeFacts.declared`` holds their texts.
 KEYS, LABELS, REGIONS, COUNT = 'keys', 'labels', 'regions', 'count'

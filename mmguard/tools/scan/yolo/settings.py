@@ -19,8 +19,8 @@ from mmguard.tools.scan.faults import CRASHES
 from mmguard.tools.scan.fetched import HEAD
 from mmguard.tools.scan.yolo.listing import TextItem
 from mmguard.tools.scan.yolo.rows import TextRows, add_rows, as_columns
-from mmguard.tools.storage.ahead import ahead
 from mmguard.tools.storage.files import FILES, Files
+from mmguard.tools.storage.requests import ahead
 
 #: Ultralytics takes no smaller ones.
 SMALLEST = 10

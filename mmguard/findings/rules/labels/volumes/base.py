@@ -1,17 +1,18 @@
-"""What causes in data sets of volumes share: they rest on a list of cases that show it."""
+"""Base classes of rules about volumes, which rest on a list of cases."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Dict, List, Mapping, Optional, Tuple
+from typing import Any, ClassVar, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from mmguard.findings.edits import MANUAL, Edit
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN
 from mmguard.findings.rule import DataRule
+from mmguard.findings.views import as_map
 from mmguard.findings.volumes import CONVERSIONS, CaseFault, VolumeFacts
 from mmguard.text.words import counted
 
-#: So rare beside the next number a value is a slip of it.
+#: So rare, compared with the next number, a value is a slip of it.
 _SLIP = 0.01
 
 
@@ -19,8 +20,8 @@ def volumes_of(facts: LabelFacts) -> VolumeFacts:
     return facts.volumes or VolumeFacts()
 
 
-def declared_labels(facts: LabelFacts) -> Dict[str, Any]:
-    """The labels in dataset.json as name: value, whatever they are; empty where they are no object."""
+def labels_by_name(facts: LabelFacts) -> Dict[str, Any]:
+    """Return the labels in dataset.json as name: value, whatever they are; nothing if they are not an object."""
     labels = volumes_of(facts).content.get('labels')
     if not isinstance(labels, dict):
         return {}
@@ -30,17 +31,17 @@ def declared_labels(facts: LabelFacts) -> Dict[str, Any]:
 
 
 def is_old(facts: LabelFacts) -> bool:
-    """Whether dataset.json is in the layout of nnU-Net v1."""
+    """True if dataset.json is in the layout of nnU-Net v1."""
     return volumes_of(facts).layout in CONVERSIONS
 
 
 def as_written(facts: LabelFacts, labels: Mapping[str, Any]) -> Dict[str, Any]:
-    """Name: value, as dataset.json has it in its layout: v1 writes the value first."""
+    """Write name: value as dataset.json has it in its layout: v1 writes the value first."""
     return {str(value): name for name, value in labels.items()} if is_old(facts) else dict(labels)
 
 
 def slips_of(facts: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
-    """Invalid value -> the one of ``counts`` beside it that it was meant to be: it is rare, that one is not."""
+    """Map rare invalid values to the frequent one of ``counts`` next to them that was meant."""
     return {
         value: near
         for value, count in facts.values.items()
@@ -51,19 +52,27 @@ def slips_of(facts: LabelFacts, counts: Mapping[int, int]) -> Dict[int, int]:
 
 def rewrite_volumes(
     facts: LabelFacts,
-    text: str,
+    title: str,
     question: str = '',
+    lines: Sequence[str] = (),
     dataset_json: Optional[Mapping[str, Any]] = None,
     **changes: Any,
 ) -> Edit:
-    """Entries of dataset.json and labels of all label files, written by hand.
+    """Return an edit of dataset.json and of all label files, written by hand.
 
     Args:
         dataset_json (dict): Key -> value.
         changes: Of the label files: ``label_map``, ``rounded``.
     """
     written = {'dataset_json': tuple((dataset_json or {}).items()), **changes}
-    return Edit(text, MANUAL, question, files=((volumes_of(facts).root, tuple(written.items())),))
+    files = ((volumes_of(facts).root, tuple(written.items())),)
+    return Edit(title, MANUAL, question, files=files, lines=tuple(lines))
+
+
+def renumbering(pairs: Mapping[int, int]) -> Sequence[str]:
+    """Return the lines that renumber an array of labels."""
+    loop = f'for value, label in {as_map(pairs)}.items(): seg[old == value] = label'
+    return ('old = seg.copy()', loop) if pairs else ()
 
 
 class VolumeCause(DataRule):
@@ -93,7 +102,7 @@ class VolumeCause(DataRule):
 
 
 class DeclaredCause(DataRule):
-    """A cause that lies in dataset.json."""
+    """A cause in dataset.json."""
 
     kinds = ('voxels',)
     needs = ('volumes',)

@@ -1,39 +1,34 @@
 from __future__ import annotations
 
-from typing import Dict, Optional
+from typing import Optional
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.findings.finding import PROVEN
-from mmguard.findings.rule import Verdict
+from mmguard.findings.rule import Example, Verdict
 from mmguard.findings.rules.labels.volumes.base import volumes_of
 from mmguard.findings.views import listing
-from mmguard.findings.volumes import CONVERSIONS
 from mmguard.text.words import counted
 
 
 class VolumesFine(Verdict):
-    """Every case was read, and nothing is wrong."""
+    """Cases that were all read, without a mistake."""
 
     code = 'MG195'
     kinds = ('voxels',)
     needs = ('volumes',)
     summary = 'Your nnU-Net data set is fine.'
     why = 'Whatever is wrong in training, changing labels would only hide it.'
+    example = Example(
+        wrong='a training that dies on data preprocessed before the labels were corrected',
+        right='nnUNetv2_plan_and_preprocess -d DATASET_ID',
+    )
+    limits = 'It cannot tell whether a declared label is the right one for its voxels.'
     advice = (
-        'Go on with `nnUNetv2_plan_and_preprocess -d DATASET_ID`. If a training on data preprocessed earlier dies, '
-        'preprocess them anew: they keep the labels of the day they were made.'
+        'Go on with `nnUNetv2_plan_and_preprocess -d DATASET_ID`; preprocess again what was preprocessed from older '
+        'labels. If the data set is of nnU-Net v1, it is as v1 wants it; for v2 convert it first: '
+        '`nnUNetv2_convert_old_nnUNet_dataset OLD_FOLDER DatasetXXX_NAME`, one of the Decathlon '
+        '`nnUNetv2_convert_MSD_dataset -i FOLDER`.'
     )
-
-    old = (
-        'For nnU-Net v1 it is as it should be; for v2 convert it: `{conversion}`. If a training dies, look elsewhere '
-        'than at the labels: memory, hardware, versions (`mmguard explain` reads its log).'
-    )
-
-    def advise(self, facts: LabelFacts) -> str:
-        return self.old if volumes_of(facts).layout in CONVERSIONS else self.advice
-
-    def words(self, facts: LabelFacts) -> Dict[str, str]:
-        return {'conversion': CONVERSIONS.get(volumes_of(facts).layout, '')}
 
     def certainty(self, facts: LabelFacts) -> Optional[str]:
         return PROVEN if volumes_of(facts).labels_read else None
@@ -41,4 +36,7 @@ class VolumesFine(Verdict):
     def evidence(self, facts: LabelFacts) -> str:
         volumes = volumes_of(facts)
         cases = counted(volumes.cases, 'case')
-        return f'{cases}, {facts.total:,} voxels, all of them {listing(volumes.expected, 16)}'
+        return (
+            f'{cases}, {facts.total:,} voxels, all of them {listing(volumes.expected, 16)}; checked: '
+            f'{counted(volumes.labels_read, "label file")} read; not checked: what preprocessing makes of them'
+        )

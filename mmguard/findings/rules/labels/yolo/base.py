@@ -1,4 +1,4 @@
-"""What causes in YOLO label files share: each rests on a list of the rows or files that show it."""
+"""Base of the rules about YOLO label files: each rests on a list of the rows or files that show it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def yolo_of(facts: LabelFacts) -> YoloFacts:
     return annotations_of(facts).yolo or YoloFacts()
 
 
-def without_labels(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """Rows of a class that does not exist are left out, where the labels are YOLO label files."""
+def drop_rows(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """Leave out the rows of a class that does not exist, where the labels are YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).format == 'yolo':
-        question = f'Does class {listing(sorted(labels.values))} stand for nothing that is to be found?'
+        question = f'May the objects of class {listing(sorted(labels.values))} go?'
         yield from rewrite(rule, facts, 'Leave these rows out.', ASKS, question, num_classes=labels.num_classes)
 
 
-def counted_from_zero(rule: Rule, facts: Facts) -> Iterator[Edit]:
-    """One is taken from every class id, where the labels are YOLO label files."""
+def subtract_one(rule: Rule, facts: Facts) -> Iterator[Edit]:
+    """Take one from every class id, where the labels are YOLO label files."""
     labels = facts.labels
     if labels is not None and annotations_of(labels).format == 'yolo':
         table = {label: label - 1 for label in sorted(labels.histogram) if label > 0}
-        question = 'Is the first name that of the labels 1?'
+        question = 'Is the first name that of label 1?'
         yield from rewrite(rule, facts, 'Subtract 1 from every class.', ASKS, question, label_map=table)
 
 

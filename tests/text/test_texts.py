@@ -1,17 +1,24 @@
-"""Foreign text on a screen: every character is seen, and none of them acts."""
+"""Foreign text, of which every character is seen and none acts, and nouns after their numbers."""
 
 from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mmguard
 from mmguard.detection import warning
 from mmguard.labels.errors import LabelGuardError
 from mmguard.labels.space import LabelRule
 from mmguard.labels.tally import Tally
+from mmguard.text.console import Console, Table, Text
 from mmguard.text.visible import LONGEST, visible, visible_name
+from mmguard.text.words import counted, plural
 
 HOSTILE = '\x1b]0;owned\x07\x1b[2J\r\x9b1m\u202e\u2066\u200b\ufeff\udce9\ud800\x00'
 
@@ -46,3 +53,49 @@ def test_what_is_raised_and_warned_of_labels_shows_the_name_of_their_file(monkey
     with pytest.warns(UserWarning, match='instances') as caught:
         warning.warn_of([Tally(4, 1, source=HOSTILE)], 1)
     assert str(caught[0].message).replace('\n', '').isprintable()
+
+
+def test_no_console_passes_a_code_on() -> None:
+    file = io.StringIO()
+    shown = Console(file=file)
+    table = Table(title=HOSTILE)
+    table.add_column('file')
+    table.add_row(HOSTILE)
+    for part in (HOSTILE, Text(HOSTILE), table):
+        shown.print(part)
+    shown.rule(HOSTILE)
+    assert file.getvalue().replace('\n', '').isprintable()
+    assert file.getvalue().count('\\u202e') >= 4
+
+
+@pytest.mark.parametrize(
+    ('noun', 'many'),
+    [
+        ('file', 'files'),
+        ('class', 'classes'),
+        ('box', 'boxes'),
+        ('batch', 'batches'),
+        ('entry', 'entries'),
+        ('category', 'categories'),
+        ('array', 'arrays'),
+        ('px', 'px'),
+        ('more value', 'more values'),
+    ],
+)
+def test_one_and_many(noun: str, many: str) -> None:
+    assert [plural(number, noun) for number in (0, 1, 2)] == [many, noun, many]
+
+
+def test_a_noun_that_does_not_stand_last() -> None:
+    assert [counted(n, 'ox', 'oxen') for n in (1, 1200)] == ['1 ox', '1,200 oxen']
+
+
+def test_nobody_makes_plurals_by_hand() -> None:
+    by_hand = re.compile(r"""["']e?s["'] if|else ["']e?s["']""")
+    root = Path(mmguard.__file__).parent
+    found = [
+        path.name
+        for path in root.rglob('*.py')
+        if path.name != 'words.py' and by_hand.search(path.read_text(encoding='utf-8'))
+    ]
+    assert found == []

@@ -1,8 +1,14 @@
-"""Ends of trainings as they stand in logs, with what is really wrong."""
+"""Ends of trainings, and of installations: the first cause is the true one, with the line that supports it."""
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, List, NamedTuple, Tuple
+
+import pytest
+from explained_logs import explain_log, format_traceback
+
+from mmguard.tools.explain.explained import SUPPORTED
+from mmguard.tools.explain.render import as_json
 
 
 class LogKind(NamedTuple):
@@ -47,23 +53,21 @@ def enqueued(rank: int, number: int, last: int) -> str:
 
 def unused(indices: Dict[int, str], names: str = '') -> str:
     """What DistributedDataParallel raises, on each rank."""
-    rows = []
+    rows: List[str] = []
     for rank, listed in indices.items():
         said = f'Parameters which did not receive grad for rank {rank}: {names}\n' if names else ''
-        rows.append(
-            'Traceback (most recent call last):\n  File "train.py", line 12, in <module>\n    out = model(x)\n'
+        text = format_traceback(
             'RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This '
             'error indicates that your module has parameters that were not used in producing loss.\n'
             f'{said}Parameter indices which did not receive grad for rank {rank}: {listed}\n'
-            ' In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL.\n'
+            ' In addition, you can set the environment variable TORCH_DISTRIBUTED_DEBUG to either INFO or DETAIL.',
+            ('train.py', 'out = model(x)'),
         )
-    return ''.join(''.join(f'[rank{rank}]: {line}\n' for line in row.splitlines()) for rank, row in zip(indices, rows))
+        rows += [f'[rank{rank}]: {line}\n' for line in text.splitlines()]
+    return ''.join(rows)
 
 
-def traced(*frames: str, error: str) -> str:
-    return 'Traceback (most recent call last):\n' + ''.join(f'  {frame}\n' for frame in frames) + f'{error}\n'
-
-
+PACKAGES = '/opt/lib/python3.11/site-packages'
 NAMES = 'roi_head.mask_head.convs.0.conv.weight, roi_head.mask_head.conv_logits.bias'
 
 
@@ -94,9 +98,11 @@ LOGS: Dict[str, LogKind] = {
     'gloo: a barrier names who is missing': LogKind(
         'rank 2 never came to the barrier',
         'MG454',
-        'Traceback (most recent call last):\n  File "train.py", line 7, in <module>\n    dist.monitored_barrier()\n'
-        'RuntimeError: [../torch/csrc/distributed/c10d/ProcessGroupGloo.cpp:2721] Rank 2 failed to pass '
-        'monitoredBarrier in 30000 ms\n',
+        format_traceback(
+            'RuntimeError: [../torch/csrc/distributed/c10d/ProcessGroupGloo.cpp:2721] Rank 2 failed to pass '
+            'monitoredBarrier in 30000 ms',
+            ('train.py', 'dist.monitored_barrier()'),
+        ),
         'slow-rank',
         ranks=('rank 2',),
     ),
@@ -120,8 +126,7 @@ LOGS: Dict[str, LogKind] = {
     'GIoU in the first iteration': LogKind(
         'boxes of the annotations are corners',
         'MG445',
-        'Traceback (most recent call last):\n  File "box_ops.py", line 54, in generalized_box_iou\n'
-        '    assert (boxes2[:, 2:] >= boxes2[:, :2]).all()\nAssertionError\n',
+        format_traceback('AssertionError', ('box_ops.py', 'assert (boxes2[:, 2:] >= boxes2[:, :2]).all()')),
         'box-format',
     ),
     'core dumps at random places (nnUNet#1098)': LogKind(
@@ -142,37 +147,32 @@ LOGS: Dict[str, LogKind] = {
     'Dice of segmentation_models_pytorch makes one-hot of 255': LogKind(
         'the ignored label goes through one_hot',
         'MG407',
-        'Traceback (most recent call last):\n  File "train.py", line 88, in <module>\n    loss = criterion(out, mask)\n'
-        '  File "/opt/lib/python3.10/site-packages/segmentation_models_pytorch/losses/dice.py", line 83, in forward\n'
-        '    y_true = F.one_hot(y_true, num_classes)\n'
-        'RuntimeError: Class values must be smaller than num_classes.\n',
+        format_traceback(
+            'RuntimeError: Class values must be smaller than num_classes.',
+            ('train.py', 'loss = criterion(out, mask)'),
+            (f'{PACKAGES}/segmentation_models_pytorch/losses/dice.py', 'y_true = F.one_hot(y_true, num_classes)'),
+        ),
         'void-one-hot',
     ),
     'MONAI makes one-hot of 255': LogKind(
         'the ignored label goes through one_hot; the labels are right',
         'MG416',
-        traced(
-            'File "train_abdomen.py", line 141, in <module>\n    loss = loss_function(outputs, labels)',
-            'File "/opt/venv/lib/python3.10/site-packages/monai/losses/dice.py", line 766, in forward\n'
-            '    dice_loss = self.dice(input, target)',
-            'File "/opt/venv/lib/python3.10/site-packages/monai/losses/dice.py", line 166, in forward\n'
-            '    target = one_hot(target, num_classes=n_pred_ch)',
-            'File "/opt/venv/lib/python3.10/site-packages/monai/networks/utils.py", line 196, in one_hot\n'
-            '    labels = o.scatter_(dim=dim, index=labels.long(), value=1)',
-            error='RuntimeError: index 255 is out of bounds for dimension 1 with size 6',
+        format_traceback(
+            'RuntimeError: index 255 is out of bounds for dimension 1 with size 6',
+            ('train_abdomen.py', 'loss = loss_function(outputs, labels)'),
+            (f'{PACKAGES}/monai/losses/dice.py', 'dice_loss = self.dice(input, target)'),
+            (f'{PACKAGES}/monai/losses/dice.py', 'target = one_hot(target, num_classes=n_pred_ch)'),
+            (f'{PACKAGES}/monai/networks/utils.py', 'labels = o.scatter_(dim=dim, index=labels.long(), value=1)'),
         ),
         'value-void',
     ),
     'the confusion matrix of mmdet, a list too short': LogKind(
         'the test set of the config names fewer classes than the annotations and results have',
         'MG417',
-        traced(
-            'File "tools/analysis_tools/confusion_matrix.py", line 282, in <module>\n    main()',
-            'File "tools/analysis_tools/confusion_matrix.py", line 264, in main\n'
-            '    confusion_matrix = calculate_confusion_matrix(dataset, results, args.score_thr,',
-            'File "tools/analysis_tools/confusion_matrix.py", line 148, in analyze_per_img_dets\n'
-            '    confusion_matrix[gt_label, det_label] += 1',
-            error='IndexError: index 7 is out of bounds for axis 1 with size 4',
+        format_traceback(
+            'IndexError: index 7 is out of bounds for axis 1 with size 4',
+            ('tools/analysis_tools/confusion_matrix.py', 'main()'),
+            ('tools/analysis_tools/confusion_matrix.py', 'confusion_matrix[gt_label, det_label] += 1'),
         ),
         'script-classes',
     ),
@@ -181,12 +181,10 @@ LOGS: Dict[str, LogKind] = {
         'MG445',
         "{'loss': 2.91, 'grad_norm': 340.2, 'learning_rate': 0.001, 'epoch': 1.9}\n"
         "{'loss': nan, 'grad_norm': nan, 'learning_rate': 0.00099, 'epoch': 2.0}\n"
-        + traced(
-            'File "/opt/lib/python3.11/site-packages/transformers/loss/loss_for_object_detection.py", line 391, in '
-            'generalized_box_iou\n    raise ValueError(f"boxes1 must be in [x0, y0, x1, y1] (corner) format, but got '
-            '{boxes1}")',
-            error='ValueError: boxes1 must be in [x0, y0, x1, y1] (corner) format, but got tensor([[nan, nan, nan, '
-            "nan],\n        [nan, nan, nan, nan]], device='cuda:0', grad_fn=<ViewBackward0>)",
+        + format_traceback(
+            'ValueError: boxes1 must be in [x0, y0, x1, y1] (corner) format, but got tensor([[nan, nan, nan, nan],\n'
+            "        [nan, nan, nan, nan]], device='cuda:0', grad_fn=<ViewBackward0>)",
+            (f'{PACKAGES}/transformers/loss/loss_for_object_detection.py', 'raise ValueError(f"{boxes1}")'),
         ),
         'nan-predictions',
         6,
@@ -195,12 +193,33 @@ LOGS: Dict[str, LogKind] = {
         'the memory of the machine ran out; batchgenerators says it last',
         'MG465',
         'Exception in thread Thread-4 (results_loop):\n'
-        + traced(
-            'File "/venv/lib/python3.11/site-packages/batchgenerators/dataloading/nondet_multi_threaded_augmenter.py", '
-            'line 125, in results_loop\n    raise e',
-            error='RuntimeError: One or more background workers are no longer alive. Exiting. Please check the print '
+        + format_traceback(
+            'RuntimeError: One or more background workers are no longer alive. Exiting. Please check the print '
             'statements above for the actual error message',
+            (f'{PACKAGES}/batchgenerators/dataloading/nondet_multi_threaded_augmenter.py', 'raise e'),
         ),
         'host-memory',
     ),
 }
+
+
+@pytest.mark.parametrize('name', LOGS)
+def test_the_first_cause_is_the_true_one(name: str) -> None:
+    kind = LOGS[name]
+    record = as_json(explain_log(kind.log), 'train.log')
+    assert record['error']['code'] == kind.code
+    first = record['causes'][0]
+    assert first['key'] == kind.first
+    assert (first['evidence'] or {'line': 0})['line'] == kind.line
+    assert set(kind.refuted) <= set(record['refuted'])
+    assert all(any(part in said for said in record['ranks']) for part in kind.ranks)
+
+
+@pytest.mark.parametrize('name', LOGS)
+def test_what_supports_a_cause_is_a_line_of_the_log(name: str) -> None:
+    found = explain_log(LOGS[name].log)
+    rows = LOGS[name].log.split('\n')
+    for weighed in found.causes:
+        assert (weighed.standing == SUPPORTED) is (weighed.evidence is not None)
+        if weighed.evidence is not None and weighed.evidence.text not in found.ranks:
+            assert weighed.evidence.text.split(':')[0].strip() in rows[weighed.evidence.line - 1]

@@ -7,13 +7,12 @@ import os
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.config.head_classes import THINGS, classes_in
-from mmguard.config.one_channel import output_channels
-from mmguard.config.parts import Part
+from mmguard.config.parts import Part, losses, stock_loss
+from mmguard.config.read import ReadConfig
+from mmguard.files.plain_data import LARGEST_WEIGHTS, parse_weights
 from mmguard.files.regular import read_regular
-from mmguard.files.weight_files import LARGEST, parse_weights
 from mmguard.text.failures import words_of
-from mmguard.text.short import short
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 
 #: Heads whose loss_cls has one weight more, for "no object".
 QUERY_HEADS = ('MaskFormerHead', 'Mask2FormerHead', 'SideAdapterCLIPHead')
@@ -22,13 +21,7 @@ NO_OBJECT = 0.1
 
 
 class ClassWeights(NamedTuple):
-    """The class weights of a loss.
-
-    Attributes:
-        values (list[float]): Empty where there are none, or none that could be read.
-        length (int, optional): How many there are; ``None`` where that is not known.
-        problem (str): Why their file cannot be read, in words; empty where it can, and where there is no file.
-    """
+    """The class weights of a loss, how many there are (``None``: not known), and why their file cannot be read."""
 
     values: List[float]
     length: Optional[int] = None
@@ -36,10 +29,8 @@ class ClassWeights(NamedTuple):
 
 
 def class_weights(loss: Part) -> ClassWeights:
-    """The class weights of a loss, from their file where they are in one. No code in a file is run.
-
-    Args:
-        loss (Part): A loss. A file is looked for from the working directory, as training does.
+    """Return the class weights of a loss, from their file (relative to the working directory, as in training) where
+    they are in one. No code in it is run.
     """
     given = loss.config.get('class_weight')
     if isinstance(given, str) and loss.scope == 'mmseg':
@@ -62,7 +53,7 @@ def _load(path: str) -> Any:
         raise FileNotFoundError(2, 'there is no such file (from here)')
     if ending not in ('.npy', '.json', '.yml', '.yaml', '.pkl', '.pickle'):
         raise ValueError('mmseg loads class weights from .npy, .json, .yaml and .pkl')
-    return parse_weights(read_regular(path, LARGEST), ending)
+    return parse_weights(read_regular(path, LARGEST_WEIGHTS), ending)
 
 
 def _numbers(values: Any) -> List[float]:
@@ -125,3 +116,67 @@ def written(weights: Sequence[Any]) -> str:
     if len(rest) > 1 and all(weight == first for weight in rest[:-1]):
         return f'[{first}] * {len(rest)} + [{rest[-1]}]'
     return str(list(weights))
+
+
+SOFTMAX = ('CrossEntropyLoss', 'GuardedCrossEntropyLoss', 'OhemCrossEntropy')
+
+
+def output_channels(head: Part) -> int:
+    """Output channels of a segmentation head; 0 where it is not said."""
+    channels = head.config.get('out_channels') or head.config.get('num_classes')
+    return channels if isinstance(channels, int) else 0
+
+
+def is_softmax(loss: Part) -> bool:
+    """Whether a loss of mmseg takes a softmax over the channels of its head."""
+    if loss.name == 'OhemCrossEntropy':
+        return True
+    return (
+        loss.is_a(*SOFTMAX)
+        and loss.scope == 'mmseg'
+        and not loss.get('use_sigmoid', False)
+        and not loss.get('use_mask', False)
+    )
+
+
+def one_channel_softmax(config: ReadConfig) -> List[Part]:
+    """The losses that are always 0, or an IndexError: one channel, and a softmax over it."""
+    if config.scope != 'mmseg':
+        return []
+    return [
+        loss
+        for loss in map(stock_loss, losses(config))
+        if loss.key == 'loss_decode' or loss.path.endswith('.loss')
+        if loss.owner is not None and output_channels(loss.owner) == 1 and is_softmax(loss)
+        if not loss.owner.is_a('STDCHead')
+    ]
+
+
+#: Heads whose loss_decode classifies queries: "no object" has a weight of its own, ignored pixels never reach it.
+QUERIES = ('SideAdapterCLIPHead',)
+
+
+def weighted_cross_entropies(config: ReadConfig) -> List[Part]:
+    """The softmax losses of mmseg that compute ``class_weight[label]`` for every pixel.
+
+    That is CrossEntropyLoss with ``reduction='mean'`` (``avg_non_ignore`` or not: the look-up comes first) in a head
+    that passes no ``avg_factor``, which is all of mmseg's decode heads; the guarded loss does not.
+    """
+    return [
+        loss
+        for loss in losses(config)
+        if loss.name == 'CrossEntropyLoss'
+        and loss.scope == 'mmseg'
+        and loss.key == 'loss_decode'
+        and loss.config.get('class_weight') is not None
+        and not (loss.owner is not None and loss.owner.is_a(*QUERIES))
+        and not loss.get('use_sigmoid', False)
+        and not loss.get('use_mask', False)
+        and loss.get('reduction', 'mean') == 'mean'
+    ]
+
+
+def ignored_by(loss: Part) -> Optional[int]:
+    """The label that the head of a loss tells it to ignore."""
+    value = None if loss.owner is None else loss.owner.get('ignore_index', 255)
+    return value if isinstance(value, int) else None

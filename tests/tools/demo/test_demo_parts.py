@@ -1,14 +1,67 @@
-"""How a training ended, and what it logged: the comparison can say no."""
+"""The parts of the demo: its data, its folder, what it reads of a log, and its picture."""
 
 from __future__ import annotations
 
 import copy
 import json
 
+import cv2
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 
-from mmguard.tools.demo.dataset import SIZE
+from mmguard.tools.demo.dataset import RAW_IDS, SIZE, SLIP, write_dataset
+from mmguard.tools.demo.folder import make_anew
 from mmguard.tools.demo.log import Narrator, died_of_label, last_traceback, objections, read_records
+from mmguard.tools.demo.pictures import COLOURS, draw_offenders, overlay
+from mmguard.tools.demo.street import street_scene
+
+
+def test_planted_counts_are_those_of_the_files(dataset):
+    for file in dataset.labels:
+        label = cv2.imread(str(dataset.root / file), cv2.IMREAD_UNCHANGED)
+        values, counts = np.unique(label[(label >= 19) & (label != 255)], return_counts=True)
+        assert dict(zip(values.tolist(), counts.tolist())) == dataset.planted.get(file, {})
+        assert cv2.imread(str(dataset.image_of(file))).shape == (SIZE[1], SIZE[0], 3)
+
+
+def test_most_files_are_clean_and_both_faults_occur(dataset):
+    assert len(dataset.labels) > 2 * len(dataset.planted)
+    values = {value for planted in dataset.planted.values() for value in planted}
+    assert SLIP in values
+    assert len(values & set(RAW_IDS.values())) > 1
+
+
+def test_a_seed_gives_the_same_data_set(dataset, tmp_path):
+    again = write_dataset(tmp_path)
+    assert again.planted == dataset.planted
+    for file in (dataset.labels[0], dataset.labels[-1]):
+        assert (again.root / file).read_bytes() == (dataset.root / file).read_bytes()
+        assert again.image_of(file).read_bytes() == dataset.image_of(file).read_bytes()
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_scene_labels_are_train_ids(seed):
+    image, label = street_scene(*SIZE, seed=seed)
+    assert image.dtype == label.dtype == np.uint8
+    assert image.std() > 20
+    present = set(np.unique(label).tolist())
+    assert present - {255} <= set(range(19))
+    assert {0, 2, 8, 10, 13, 255} <= present  # road, houses, trees, sky, cars, the own bonnet
+
+
+def test_made_anew(tmp_path):
+    folder = make_anew(tmp_path / 'a' / 'demo')
+    (folder / 'runs').mkdir(exist_ok=True)
+    (folder / 'runs' / 'old.txt').write_text('old')
+    kept = tmp_path / 'kept'
+    kept.mkdir(exist_ok=True)
+    (kept / 'file').write_text('mine')
+    (folder / 'link').symlink_to(kept)
+    make_anew(folder)
+    assert [path.name for path in folder.iterdir()] == ['.mmguard_demo']
+    assert (kept / 'file').read_text() == 'mine'
+
 
 BATCH_SIZE = 4
 HEAD = """\
@@ -113,3 +166,24 @@ def test_a_log_that_does_not_fit(records, dataset, change):
     else:
         records = records[1:] if change == 'missed' else [*records, records[0]]
     assert objections(records, dataset, 5, BATCH_SIZE)
+
+
+def test_the_picture_is_readable_and_shows_the_cars(dataset, tmp_path):
+    draw_offenders(dataset, tmp_path / 'offenders.png')
+    shown = cv2.imread(str(tmp_path / 'offenders.png')).astype(float)
+    assert min(shown.shape[:2]) > 400
+    loud = 255 * np.array(to_rgb(COLOURS[26]))[::-1]
+    alike = np.abs(shown / shown.max(axis=2, keepdims=True).clip(1) - loud / loud.max()).max(axis=2) < 0.08
+    assert alike.sum() > 2000
+
+
+def test_overlay_colours_these_pixels_only():
+    photo = np.full((40, 60, 3), 100, np.uint8)
+    label = np.zeros((40, 60), np.uint8)
+    label[10:20, 30:50] = 200
+    picture = overlay(photo, label, {200: '#ff0000'}).astype(int)
+    assert picture.shape == (80, 120, 3)
+    red = picture[..., 0] - picture[..., 1] > 100
+    inside = np.zeros_like(red)
+    inside[21:39, 61:99] = True  # the outline is white
+    assert (red == inside).all()

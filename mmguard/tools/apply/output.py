@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import os.path as osp
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, TextIO, Union
 
 from mmguard.compat.stack import base_source
 from mmguard.config.classes import SCOPES
 from mmguard.config.load import load_config
-from mmguard.config.tree import by_name
+from mmguard.config.tree import by_name, map_leaves
 from mmguard.errors import CannotRun
-from mmguard.tools.apply.guarded import is_lazy, tree_of
-from mmguard.tools.apply.overlay import overlay_text
-from mmguard.tools.apply.source_text import Code, full_text
+from mmguard.text.visible import visible
+from mmguard.text.words import counted
+from mmguard.tools.apply.guarded import has_lazy_types, tree_of
+from mmguard.tools.apply.overlay import WIDTH, Code, Items, Source, full_text, layout, one_line, overlay_text, source_of
 
 #: The name of a config, or source that evaluates to it.
 Base = Union[str, Code]
@@ -26,11 +28,7 @@ _GUARDED = 'guarded against invalid labels'
 
 
 def load(source: str, run_code: bool = False) -> Dict[str, Any]:
-    """The tree of a config: a file, or ``'mmseg::pidnet/....py'``.
-
-    Raises:
-        CannotRun: It cannot be loaded, and why.
-    """
+    """Return the tree of a config: a file, or ``'mmseg::pidnet/....py'``."""
     return tree_of(load_config(source, run_code=run_code))
 
 
@@ -61,20 +59,11 @@ def _shipped(name: str) -> List[Base]:
 def config_text(
     source: str, old: Dict[str, Any], tree: Dict[str, Any], out: Path, version: str, what: str = _GUARDED
 ) -> str:
-    """The text of a guarded config, read back and found to say what it should.
+    """Return the text of a config that is to stand at ``out``, read back and found to say what ``tree`` does.
 
-    Args:
-        source (str): The original: a file, or ``'mmseg::...'``.
-        old (dict): What that loads.
-        tree (dict): The guarded config.
-        out (Path): Where it will stand; relative bases count from there.
-        version (str): Of mmguard, for the first line.
-        what (str): What was done to it, for the first line.
-
-    Raises:
-        CannotRun: A config that no text gives back.
+    ``old`` is what the original loads; ``what`` was done to it, for the first line.
     """
-    for base in () if is_lazy(tree) else bases_for(source, out):
+    for base in () if has_lazy_types(tree) else bases_for(source, out):
         text = _inheriting(base, old, tree, out, guards=_GUARDED in what)
         if text is not None:
             return _HEADER.format(version=version, source=base if isinstance(base, str) else source, what=what) + text
@@ -124,3 +113,71 @@ def without_scopes(node: Any) -> Any:
     if isinstance(node, (list, tuple)):
         return type(node)(without_scopes(value) for value in node)
     return node
+
+
+_COLOURS = {'+++': 'bold', '---': 'bold', '@@': 'cyan', '+': 'green', '-': 'red'}
+
+
+def unified(old: Dict[str, Any], new: Dict[str, Any], old_name: str, new_name: str) -> List[str]:
+    """The lines of a unified diff between two configs, both written out in full."""
+    return list(difflib.unified_diff(_lines(old), _lines(new), fromfile=old_name, tofile=new_name, lineterm='', n=1))
+
+
+def _lines(tree: Dict[str, Any]) -> List[str]:
+    lines: List[str] = []
+    for key, value in without_scopes(tree).items():
+        lines += _spread(f'{key} = ', source_of(map_leaves(value, _described)), 0, ends='').split('\n')
+    return lines
+
+
+def _described(leaf: Any) -> Any:
+    """Return a description of an object, which a diff can only show; anything else as it is."""
+    try:
+        source_of(leaf)
+        return leaf
+    except ValueError:
+        return Code(repr(leaf))
+
+
+def _spread(prefix: str, source: Source, indent: int, ends: str) -> str:
+    """One line per argument wherever a dict holds another, so that a diff shows the argument alone."""
+    nested = isinstance(source, Items) and any(isinstance(part, Items) and part.parts for _, part in source.parts)
+    line = ' ' * indent + prefix + one_line(source) + ends
+    if not isinstance(source, Items) or (not nested and len(line) <= WIDTH):
+        return line
+    if not nested:
+        return ' ' * indent + prefix + layout(source, indent + len(prefix), indent) + ends
+    parts = [_spread(key, part, indent + 4, ',') for key, part in source.parts]
+    closing = ' ' * indent + source.closing.lstrip(',') + ends
+    return '\n'.join([' ' * indent + prefix + source.opening, *parts, closing])
+
+
+def show_diff(lines: List[str], file: TextIO) -> None:
+    """Prints a diff; in colour where ``file`` is a terminal that has any."""
+    if not file.isatty():
+        print('\n'.join(lines), file=file)
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(file=file)
+    for line in lines:
+        style = next((colour for start, colour in _COLOURS.items() if line.startswith(start)), 'dim')
+        console.print(Text(line, style=style), soft_wrap=True)
+
+
+def show_changes(source: str, changed: List[str], left: List[str]) -> None:
+    """Prints what was changed, and what was left as it is."""
+    print(f'{counted(len(changed), "change")}:' if changed else f'{source} is guarded already, nothing to change')
+    for line in changed:
+        print(f'  {visible(line)}')
+    if left:
+        print('left as it is:')
+        for line in left:
+            print(f'  {visible(line)}')
+
+
+def how(text: str) -> str:
+    """In which form a config is written."""
+    base = next((line for line in text.splitlines() if line.startswith('_base_ = ')), None)
+    return f'inherits: {base}' if base else 'in full: a new-style config, or one that cannot be inherited from'

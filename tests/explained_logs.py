@@ -1,0 +1,56 @@
+"""Explanations of logs that tests write, and tracebacks to put into them."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from types import ModuleType
+from typing import Any, Callable, Optional, Tuple
+
+import pytest
+
+from mmguard.tools.explain.explained import Explanation, Known, explain_text
+
+
+def explain_log(text: str, known: Optional[Known] = None) -> Explanation:
+    """Explain a log in which something is wrong."""
+    found = explain_text([text], known)
+    assert found is not None, text
+    return found
+
+
+def find_code(text: str) -> str:
+    """Return the code of the signature of a log; empty: its error is not known."""
+    signature = explain_log(text).signature
+    return signature.code if signature else ''
+
+
+def find_first(text: str) -> Tuple[str, Tuple[str, ...]]:
+    """Return the key of the first cause of a log, and the codes that confirm it."""
+    first = explain_log(text).causes[0].cause
+    return first.key, first.codes
+
+
+def format_traceback(error: str, *frames: Tuple[str, str]) -> str:
+    """Write a traceback of frames (file, line of code) as Python does."""
+    rows = ''.join(f'  File "{file}", line 10, in call\n    {code}\n' for file, code in frames)
+    return f'Traceback (most recent call last):\n{rows}{error}\n'
+
+
+def catch_traceback(call: Callable[[], Any]) -> str:
+    """Return the traceback of code that raises."""
+    try:
+        call()
+    except pytest.skip.Exception:
+        raise
+    except BaseException:
+        return traceback.format_exc()
+    raise AssertionError('it does not raise here')
+
+
+def import_source(name: str, source: str) -> Any:
+    """Return a module whose lines a traceback shows as those of a file: pytest rewrites the asserts of test files."""
+    module = ModuleType(name)
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    exec(compile(source, name, 'exec'), module.__dict__)
+    return module
