@@ -84,10 +84,8 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
         'tools/scan/label_files.py',
         'tools/scan/test_scan_arrays.py',
         'tools/scan/test_scan_command.py',
-        'tools/scan/test_scan_converted.py',
         'tools/scan/test_scan_damaged_journal.py',
         'tools/scan/test_scan_engine.py',
-        'tools/scan/test_scan_geotiff.py',
         'tools/scan/test_scan_hostile.py',
         'tools/scan/test_scan_outside.py',
         'tools/scan/test_scan_stored.py',
@@ -112,7 +110,7 @@ NEEDS: Dict[str, Tuple[str, ...]] = {
     ),
     'yaml': ('tools/scan/yolo',),
     'mmpretrain': ('family',),
-    'distributed': ('tools/scan/on_dask.py', 'tools/scan/test_scan_dask.py', 'tools/storage/test_storage_cluster.py'),
+    'distributed': ('tools/scan/test_scan_dask.py', 'tools/storage/test_storage_cluster.py'),
     'torchvision': (
         'examples/test_example_mlperf_retinanet.py',
         'nnunet/test_nnunet_cli.py',
@@ -141,7 +139,7 @@ NEEDS['rich'] = (
     'tools/report/test_plot.py',
     'tools/scan/annotations/test_coco_hostile.py',
     'tools/scan/annotations/test_labels_on_screen.py',
-    'tools/scan/render.py',
+    'tools/scan/output.py',
     'tools/scan/test_scan_numbering.py',
     'tools/scan/test_scan_targets.py',
 )

@@ -85,7 +85,7 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
     from nnunetv2.imageio.simpleitk_reader_writer import SimpleITKIO
 
     from mmguard.tools.scan.engine import scan_here
-    from mmguard.tools.scan.nnunet.readers import content
+    from mmguard.tools.scan.nnunet.readers import volume
     from mmguard.tools.scan.nnunet.source import CaseSource
 
     labels = [f'{folder}/labelsTr/c{case}.nii.gz' for case in range(cases)]
@@ -101,7 +101,7 @@ def _reading(folder: str, dtype: str, cases: int, rounds: int) -> List[Row]:
         assert not CaseSource(folder).scan(scan_here).facts.values
 
     def by_zlib() -> None:
-        with _without(content, 'gzip_decoder', lambda: None):
+        with _without(volume, 'gzip_decoder', lambda: None):
             ours()
 
     took = interleaved({'theirs': theirs, 'ours': ours, 'zlib': by_zlib}, rounds)

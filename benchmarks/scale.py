@@ -21,9 +21,8 @@ from benchmarks.relay import Relay
 from benchmarks.storage import FILES, LABELS, SIDE, far_away, lead_to
 from benchmarks.timing import Row, interleaved
 from mmguard.tools.scan.engine import Mapper, scan_maps
-from mmguard.tools.scan.journal import Journal
-from mmguard.tools.scan.on_dask import DaskCluster
-from mmguard.tools.scan.processes import LocalProcesses, cores
+from mmguard.tools.scan.processes import DaskCluster, LocalProcesses, cores
+from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.storage.files import forget_listings
 from mmguard.tools.storage.urls import entered

@@ -16,8 +16,8 @@ from PIL import Image
 
 from benchmarks.timing import Row, interleaved
 from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.journal import Journal
 from mmguard.tools.scan.processes import LocalProcesses, cores
+from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 
@@ -139,7 +139,7 @@ _CHILD = """
 import sys
 from pathlib import Path
 from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 

@@ -23,8 +23,8 @@ from PIL import Image
 from benchmarks.scan import street
 from benchmarks.timing import Row, interleaved
 from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.journal import Journal
-from mmguard.tools.scan.processes import FAR, LocalProcesses, cores
+from mmguard.tools.scan.processes import PER_CORE, LocalProcesses, cores
+from mmguard.tools.scan.record import Journal
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.storage.files import forget_listings
@@ -82,7 +82,7 @@ def _write(root: Path) -> None:
 
 def _measured(folder: str, rounds: int) -> List[Row]:
     files = [f'labels/all/{number:05d}.png' for number in range(FILES)]
-    processes = FAR * cores()
+    processes = PER_CORE * cores()
     parts = [files[place::processes] for place in range(processes)]
 
     def scan() -> None:

@@ -31,7 +31,7 @@ def rows(device: str, rounds: int, files: int = FILES) -> List[Row]:
     from ultralytics.utils import NUM_THREADS
 
     from mmguard.tools.scan.processes import LocalProcesses, cores
-    from mmguard.tools.scan.yolo.sets import yolo_sets
+    from mmguard.tools.scan.yolo.scan import yolo_sets
 
     with tempfile.TemporaryDirectory() as folder:
         images = make(folder, files)

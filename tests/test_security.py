@@ -30,7 +30,7 @@ from mmguard.files.inside import OutsideError, resolve_inside
 from mmguard.files.whole import hold_folder
 from mmguard.tools.child import python_command
 from mmguard.tools.explain import troubles
-from mmguard.tools.scan import on_dask, sizes
+from mmguard.tools.scan import forms, processes
 from mmguard.tools.scan.annotations import labelme_json, voc_xml
 from mmguard.tools.scan.yolo import declared, settings
 from mmguard.tools.storage import archives, requests, systems, urls
@@ -382,7 +382,7 @@ def check_redirects(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 @line('`--dask`')
 def check_dask(row: str, folder: Path, mark: Path, capsys: Any) -> None:
     with pytest.raises(Exception):  # noqa: B017  a file is no task
-        on_dask._scan_packed(zlib.compress(pickle.dumps(Calling(mark))))
+        processes._scan_packed(zlib.compress(pickle.dumps(Calling(mark))))
     assert mark.exists()  # as the row says
 
 
@@ -462,7 +462,7 @@ def check_zip(row: str, folder: Path, mark: Path, capsys: Any) -> None:
 
 @line('an image')
 def check_image(row: str, folder: Path, mark: Path, capsys: Any) -> None:
-    assert f'{sizes.MOST_INFLATED:,} times' in row
+    assert f'{forms.MOST_INFLATED:,} times' in row
     header = b'IHDR' + (30_000).to_bytes(4, 'big') * 2 + png()[24:29]
     bomb = png()[:12] + header + zlib.crc32(header).to_bytes(4, 'big') + png()[33:]
     write(folder, maps__a_png=bomb, maps__b_png=png())

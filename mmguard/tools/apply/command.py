@@ -16,11 +16,11 @@ from mmguard.errors import CannotRun
 from mmguard.files.whole import NOT_REGULAR, write_whole
 from mmguard.tools.arguments import add_run_code
 from mmguard.tools.exit_codes import CLEAN
-from mmguard.tools.scan.arguments import add_labels, add_reading, add_split, options_of
+from mmguard.tools.scan.command import add_labels, add_reading, add_split, options_of
 from mmguard.version import __version__
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.options import ScanOptions
+    from mmguard.tools.scan.settings import ScanOptions
 
 #: The first line of what is written.
 _GONE = 'with the edits for {}'

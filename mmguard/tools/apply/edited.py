@@ -18,7 +18,7 @@ from mmguard.findings.together import Offer, first_safe, objection
 from mmguard.findings.wording import numbered
 
 if TYPE_CHECKING:
-    from mmguard.tools.scan.options import ScanOptions
+    from mmguard.tools.scan.settings import ScanOptions
 
 
 class Edited(NamedTuple):

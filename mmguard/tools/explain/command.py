@@ -109,7 +109,7 @@ def _explain_log(args: argparse.Namespace, what: str) -> int:
     found = explain(log, names=names)
     if found is not None and (args.config or args.data):
         from mmguard.tools.explain.facts import look
-        from mmguard.tools.scan.options import ScanOptions
+        from mmguard.tools.scan.settings import ScanOptions
 
         options = ScanOptions(args.num_classes, args.ignore_index, framework=args.framework, run_code=args.run_code)
         known, problems = look(args.config, args.data, options, found)

@@ -13,7 +13,7 @@ from mmguard.findings.order import sort_key
 from mmguard.labels.numbering import IDS
 from mmguard.text.failures import words_of
 from mmguard.tools.explain.explained import Explanation, Known
-from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.settings import ScanOptions
 
 #: Says that ids may be labels, where nobody said who trains.
 _PERHAPS_IDS = 'MG138'

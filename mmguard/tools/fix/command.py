@@ -15,7 +15,7 @@ from mmguard.text.visible import visible_name
 from mmguard.text.words import counted
 from mmguard.tools.arguments import class_names, label, label_map, positive
 from mmguard.tools.exit_codes import CLEAN, FOUND
-from mmguard.tools.scan.arguments import add_reading, add_split, options_of
+from mmguard.tools.scan.command import add_reading, add_split, options_of
 
 if TYPE_CHECKING:
     from mmguard.tools.fix.copies import Copies

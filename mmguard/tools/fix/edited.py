@@ -13,10 +13,10 @@ from mmguard.findings.together import Offer, as_one, first_safe, objection
 from mmguard.text.words import counted
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
 from mmguard.tools.scan.engine import Mapper, scan_here
-from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.plans.plan import Plan
+from mmguard.tools.scan.plans import Plan
 from mmguard.tools.scan.processes import LocalProcesses, cores
 from mmguard.tools.scan.run import offers_of, run_plan
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_again, plan_of
 
 

@@ -11,9 +11,8 @@ import numpy as np
 from mmguard.labels.space import LabelRule, value_counts
 from mmguard.text.words import counted
 from mmguard.tools.fix.options import Colour, Corrected, FixOptions, NotCorrected, Unreadable
-from mmguard.tools.scan.arrays import form_of_array, read_array
 from mmguard.tools.scan.faults import fault_of
-from mmguard.tools.scan.forms import form_of, is_lossy, scale_of
+from mmguard.tools.scan.forms import form_of, form_of_array, is_lossy, read_array, scale_of
 
 #: How files of numpy begin.
 _NUMPY = b'\x93NUMPY'

@@ -13,8 +13,8 @@ from mmguard.findings.rule import Facts
 from mmguard.findings.search import search
 from mmguard.labels.instances import BOX_REASONS
 from mmguard.tools.fix.options import CannotCorrect, FixOptions
-from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.plans.plan import AnnotationSource
+from mmguard.tools.scan.plans import AnnotationSource
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_of
 
 #: Of single boxes, where they are few.

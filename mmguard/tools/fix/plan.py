@@ -8,11 +8,18 @@ from typing import FrozenSet, List
 
 from mmguard.errors import CannotRun
 from mmguard.labels.space import OTHERS, LabelRule
-from mmguard.tools.fix.options import CannotCorrect, FixOptions, LabelFiles, ending_of, names_below, unchanged
-from mmguard.tools.scan.plans import formats
+from mmguard.tools.fix.options import (
+    CannotCorrect,
+    FixOptions,
+    LabelFiles,
+    ending_of,
+    names_below,
+    unchanged,
+)
+from mmguard.tools.scan import target as formats
 from mmguard.tools.scan.sources.folder import label_files
 from mmguard.tools.scan.sources.folders import is_image_name
-from mmguard.tools.scan.sources.other_programs import words_of_program
+from mmguard.tools.scan.sources.other_files import words_of_program
 from mmguard.tools.storage.urls import below
 
 #: Of a VOC data set: nothing in it is a label.

@@ -20,8 +20,8 @@ from mmguard.tools.fix.options import (
     unchanged,
 )
 from mmguard.tools.scan.yolo.declared import is_data_yaml
-from mmguard.tools.scan.yolo.rows import BOX, SLACK, as_utf8, fault_of, row_of
-from mmguard.tools.scan.yolo.sets import YoloSet, yolo_sets
+from mmguard.tools.scan.yolo.scan import YoloSet, yolo_sets
+from mmguard.tools.scan.yolo.settings import BOX, SLACK, as_utf8, fault_of, row_of
 from mmguard.tools.storage.urls import absolute
 
 _MARK = b'\xef\xbb\xbf'

@@ -7,7 +7,7 @@ from typing import Dict, Optional
 
 from mmguard.labels.space import mapped_by
 from mmguard.tools.fix.options import Colour, FixOptions
-from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.read import FEW_FRACTIONS
 from mmguard.tools.scan.summary import MAX_COLOURS, MapSummary
 
@@ -15,12 +15,9 @@ _COLOURED = ('rgb', 'rgba')
 
 
 def converted(summary: MapSummary, options: FixOptions) -> Optional[MapSummary]:
-    """What a scan of the written copies would count.
+    """Return what a scan of the written copies would count; ``None`` where that is not known exactly.
 
     Values that no option maps stay as they are, to be seen; `mmguard fix` ignores them.
-
-    Returns:
-        MapSummary, optional: ``None`` where files would be left out, or what they hold is not known exactly.
     """
     counts = _as_indices(summary, options)
     if counts is None or any(not 0 <= value <= 255 for value in counts):

@@ -1,8 +1,39 @@
-"""The forms in which files hold label maps, by what pillow says of them."""
+"""Forms in which files hold label maps: images by what pillow says of them, arrays of numpy (.npy, never unpickled)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, BinaryIO, Tuple
+
+import numpy as np
+
+from mmguard.tools.scan.faults import NoLabels
+
+#: No stored byte becomes more than this: deflate makes at most 1,032 of it, LZW with codes of 12 bits 1,300.
+MOST_INFLATED = 2048
+
+
+def can_hold(stored: int, wanted: int) -> bool:
+    """Return True if ``wanted`` bytes can be unpacked by deflate, LZW or runs from a file of ``stored`` bytes.
+
+    Example:
+        >>> can_hold(300, 32767 * 32767), can_hold(1 << 20, 1 << 30)
+        (False, True)
+    """
+    return wanted <= stored * MOST_INFLATED
+
+
+def chunks_fit(png: bytes) -> bool:
+    """Whether no chunk of a PNG promises more than the file holds: OpenCV takes gigabytes for it."""
+    place = 8
+    while place + 8 <= len(png):
+        length, kind = int.from_bytes(png[place : place + 4], 'big'), png[place + 4 : place + 8]
+        if place + 8 + length > len(png):
+            return False
+        if kind == b'IEND':
+            break
+        place += 12 + length
+    return True
+
 
 _FORMS = {
     '1': 'bool',
@@ -18,6 +49,8 @@ _FORMS = {
     'I': 'gray32',
     'F': 'float',
 }
+#: Values of the EXIF tag of an image that is shown turned.
+_EXIF_ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)
 _LOSSY = ('JPEG', 'MPO', 'JPEG2000')
 #: Of TIFF, as pillow calls them.
 _PACKED = ('tiff_lzw', 'tiff_deflate', 'tiff_adobe_deflate', 'packbits')
@@ -51,12 +84,7 @@ def scale_of(image: Any) -> float:
 
 
 def is_lossy(image: Any, head: bytes) -> bool:
-    """Whether the file was compressed in a way that changes values.
-
-    Args:
-        image (PIL.Image.Image): The opened file.
-        head (bytes): Its first 16 bytes.
-    """
+    """Return True if an opened file was compressed in a way that changes values; ``head`` is its first 16 bytes."""
     if image.format == 'WEBP':
         return head[12:16] != b'VP8L'
     return image.format in _LOSSY
@@ -65,3 +93,61 @@ def is_lossy(image: Any, head: bytes) -> bool:
 def is_packed(image: Any) -> bool:
     """Whether an opened file is compressed in a way of which the most that it saves is known."""
     return image.format in ('PNG', 'GIF') or (image.format == 'TIFF' and image.info.get('compression') in _PACKED)
+
+
+ARRAY_ENDING = '.npy'
+#: More bytes are no label map.
+_LARGEST_ARRAY = 1 << 31
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+def is_array_name(name: str) -> bool:
+    return name.lower().endswith(ARRAY_ENDING) and not name.startswith('.')
+
+
+def read_array(file: BinaryIO, size: int) -> np.ndarray:
+    """Read a label map, (H, W), of booleans, integers or fractions, from a file of ``size`` bytes.
+
+    Raises:
+        NoLabels: It holds something else.
+        Exception: It is damaged; numpy raises what it likes.
+    """
+    header = _HEADERS.get(np.lib.format.read_magic(file))
+    if header is None:
+        raise NoLabels('a newer version of .npy')
+    shape, in_columns, kind = header(file)
+    if kind.hasobject:
+        raise NoLabels('Python objects, which are not unpickled')
+    if kind.kind not in 'biuf':
+        raise NoLabels('no numbers')
+    if len(shape) == 3 and 1 in shape:  # (1, H, W) and (H, W, 1)
+        shape = shape[1:] if shape[0] == 1 else shape[:-1]
+    if len(shape) != 2:
+        raise NoLabels(f'{len(shape)} dimensions')
+    if min(shape) <= 1:
+        raise NoLabels('one row or column')
+    wanted = shape[0] * shape[1] * kind.itemsize
+    if wanted > _LARGEST_ARRAY:
+        raise MemoryError(f'{wanted:,} bytes')
+    data = file.read(wanted) if wanted <= size else b''
+    if len(data) < wanted:
+        raise OSError(f'truncated: {size:,} bytes cannot hold {shape[0]} x {shape[1]} numbers')
+    values = np.frombuffer(data, kind).reshape(shape, order='F' if in_columns else 'C')
+    return values.astype(kind.newbyteorder('='))
+
+
+def form_of_array(values: np.ndarray) -> str:
+    """The form of a label map, as :func:`mmguard.tools.scan.forms.form_of` names it: by its values, for numpy's
+    integers are wide unless somebody asks for less."""
+    if values.dtype.kind in 'bf':
+        return 'bool' if values.dtype.kind == 'b' else 'float'
+    if 0 <= values.min() <= values.max() <= 255:
+        return 'gray8'
+    return 'gray16' if values.dtype.itemsize == 2 else 'gray32'
+
+
+def shown_size(image: Any) -> Tuple[int, int]:
+    """Height and width of an open image of pillow, as loaders show it: turned, if its EXIF tag says so."""
+    width, height = image.size
+    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
+    return (width, height) if turned else (height, width)

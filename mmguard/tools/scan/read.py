@@ -1,4 +1,4 @@
-"""Reads one label map: as it is stored, and as the framework's loader would return it."""
+"""Reads one label map: as it is stored, as the loader would return it, and where its invalid pixels are."""
 
 from __future__ import annotations
 
@@ -13,15 +13,72 @@ import numpy as np
 
 from mmguard.files.regular import open_regular
 from mmguard.labels.space import value_counts
-from mmguard.tools.scan.arrays import form_of_array, is_array_name, read_array
-from mmguard.tools.scan.edges import count_between
+from mmguard.tools.scan import forms
 from mmguard.tools.scan.faults import EMPTY, NOT_A_FILE, NoLabels, fault_of
-from mmguard.tools.scan.fetched import HEAD, Fetched, fetch
-from mmguard.tools.scan.forms import form_of, is_lossy, is_packed, scale_of
-from mmguard.tools.scan.record import MapItem, MapRecord, Stamp
+from mmguard.tools.scan.record import HEAD, Fetched, MapItem, MapRecord, Stamp, fetch
 from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings
-from mmguard.tools.scan.sizes import can_hold, chunks_fit
 from mmguard.tools.storage.files import Content
+
+#: Up to this part of a map pixels are looked at one by one; beyond it the whole map is filtered.
+_FEW = 16
+
+
+def count_between(label: np.ndarray, invalid: np.ndarray) -> Dict[int, int]:
+    """Count pixels of invalid values that have both a lower and a higher value among their eight neighbours.
+
+    Args:
+        label (np.ndarray): uint8 (H, W).
+        invalid (np.ndarray): bool (256,), which values are invalid; each that occurs is a key, of 0 pixels, too.
+
+    Example:
+        >>> invalid = np.arange(256) == 5
+        >>> count_between(np.array([[0, 0, 5, 9, 9], [0, 0, 5, 9, 9]], dtype=np.uint8), invalid)
+        {5: 2}
+    """
+    found = np.flatnonzero(_where(label.ravel(), invalid))
+    if not found.size:
+        return {}
+    values = label.ravel()[found]
+    present = np.flatnonzero(np.bincount(values))
+    if found.size > label.size // _FEW:
+        between = _around(label, np.minimum) < label
+        between &= _around(label, np.maximum) > label
+        values = values[between.ravel()[found]]
+    else:
+        values = values[_stand_between(label, found, values)]
+    counts = np.bincount(values, minlength=256)
+    return {int(value): int(counts[value]) for value in present}
+
+
+def _where(label: np.ndarray, invalid: np.ndarray) -> np.ndarray:
+    """bool, which pixels are invalid. Mostly a few values are: comparing is several times faster than looking up."""
+    present = np.flatnonzero(invalid)
+    low, high = int(present[0]), int(present[-1])
+    if present.size == high - low + 1:
+        # What is below wraps around and becomes large: one comparison finds both ends of the range.
+        return (label - np.uint8(low)) <= high - low
+    return invalid[label]
+
+
+def _stand_between(label: np.ndarray, found: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """bool, of the pixels at the flat positions ``found``."""
+    height, width = label.shape
+    rows, columns = np.divmod(found, width)
+    low = high = values
+    for down in (-1, 0, 1):
+        row = np.clip(rows + down, 0, height - 1) * width
+        for right in (-1, 0, 1):
+            neighbour = label.ravel()[row + np.clip(columns + right, 0, width - 1)]
+            low, high = np.minimum(low, neighbour), np.maximum(high, neighbour)
+    return (low < values) & (high > values)
+
+
+def _around(label: np.ndarray, pick: np.ufunc) -> np.ndarray:
+    """The least or greatest of each pixel and its neighbours."""
+    padded = np.pad(label, 1, mode='edge')
+    rows = pick(pick(padded[:-2], padded[1:-1]), padded[2:])
+    return pick(pick(rows[:, :-2], rows[:, 1:-1]), rows[:, 2:])
+
 
 #: Only plain rasters: pillow would start Ghostscript for an EPS that is named .png.
 _FORMATS = ('PNG', 'JPEG', 'BMP', 'TIFF', 'GIF', 'WEBP', 'PPM', 'TGA', 'JPEG2000')
@@ -31,8 +88,6 @@ MAX_COLOURS = 256
 FEW_FRACTIONS = 16
 #: Larger images are not copied to be counted.
 _MOST_PACKED = 1 << 26
-_EXIF_ORIENTATION = 0x0112
-_TURNED = (5, 6, 7, 8)
 _HEAD = 16
 #: TIFF and BigTIFF of either byte order.
 _TIFF = (b'II*\0', b'MM\0*', b'II+\0', b'MM\0+')
@@ -48,13 +103,9 @@ def _known_formats() -> Tuple[str, ...]:
 
 
 def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched: Optional[Fetched] = None) -> MapRecord:
-    """Reads a label map, and the header of its image. Whatever is wrong with them stands in the record.
+    """Read a label map, and the header of its image. Whatever is wrong with them is in the record.
 
-    Args:
-        item (MapItem): The files.
-        settings (MapSettings): How the labels are loaded.
-        invalid (np.ndarray): bool (256,), ``settings.invalid_values()``.
-        fetched (Fetched, optional): What was fetched of far files. Default: it is fetched now.
+    ``invalid`` is ``settings.invalid_values()``, bool (256,); far files that were not fetched are fetched now.
     """
     from PIL import Image
 
@@ -75,8 +126,8 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
             with _opened(item.path, content) as file:
                 head = file.read(_HEAD)
                 file.seek(0)
-                if is_array_name(os.path.basename(item.path)):
-                    stored = read_array(file, length)
+                if forms.is_array_name(os.path.basename(item.path)):
+                    stored = forms.read_array(file, length)
                     _store_array(record, stored)
                     if any(invalid[value] for value in record.as_loaded):
                         record.between = count_between(_as_uint8(stored), invalid)
@@ -98,12 +149,12 @@ def read_map(item: MapItem, settings: MapSettings, invalid: np.ndarray, fetched:
 
 def _check_header(image: Any, stored: int) -> None:
     """Refuses what never holds labels, and what the file is too small for, before memory is taken for it."""
-    if form_of(image) == 'other':
+    if forms.form_of(image) == 'other':
         raise NoLabels(f'colours ({image.mode})')
     width, height = image.size
     if 1 in image.size:
         raise NoLabels('one row or column')  # mmseg's loader drops that axis
-    if is_packed(image) and not can_hold(stored, width * height // 8):
+    if forms.is_packed(image) and not forms.can_hold(stored, width * height // 8):
         raise OSError(f'truncated: {stored:,} bytes cannot hold {width} x {height} pixels')
 
 
@@ -111,7 +162,7 @@ def _ask_decoder(record: MapRecord, content: bytes) -> np.ndarray:
     """Counts what the loader's own decoder makes of a file, and returns that."""
     from mmcv import imfrombytes
 
-    if content.startswith(b'\x89PNG') and not chunks_fit(content):
+    if content.startswith(b'\x89PNG') and not forms.chunks_fit(content):
         raise OSError('truncated: a chunk promises more than the file holds')
     label = imfrombytes(content, flag='unchanged', backend=record.backend)
     if label is None:  # how OpenCV says that it cannot
@@ -153,11 +204,9 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
             head = file.read(_HEAD)
             file.seek(0)
             with Image.open(file, formats=_known_formats()) as image:
-                record.image_form = form_of(image)
-                record.image_lossy = is_lossy(image, head)
-                width, height = image.size
-                turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
-                record.image_shape = (width, height) if turned else (height, width)
+                record.image_form = forms.form_of(image)
+                record.image_lossy = forms.is_lossy(image, head)
+                record.image_shape = forms.shown_size(image)
     except UnidentifiedImageError as error:
         if head.startswith(_TIFF):
             record.image_form = 'other'  # of bands or numbers that other loaders take
@@ -169,10 +218,10 @@ def _look_at_image(record: MapRecord, content: Optional[Content]) -> None:
 
 def _read_pixels(record: MapRecord, image: Any, head: bytes) -> Optional[np.ndarray]:
     """Counts what is stored, and what pillow makes of it; returns the array where one was made."""
-    record.form = form_of(image)
+    record.form = forms.form_of(image)
     record.shape = (image.size[1], image.size[0])
-    record.lossy = is_lossy(image, head)
-    scale = scale_of(image)
+    record.lossy = forms.is_lossy(image, head)
+    scale = forms.scale_of(image)
     image.load()
     if record.form in ('gray8', 'gray4', 'gray2', 'palette8'):
         counts = {value: count for value, count in enumerate(_histogram(image)) if count}
@@ -206,7 +255,7 @@ def _histogram(image: Any) -> List[int]:
 
 def _store_array(record: MapRecord, stored: np.ndarray) -> None:
     """Counts what numpy stored: whoever loads that makes no colours and no brightness of it."""
-    record.form, record.shape = form_of_array(stored), (stored.shape[0], stored.shape[1])
+    record.form, record.shape = forms.form_of_array(stored), (stored.shape[0], stored.shape[1])
     if record.form == 'gray8':
         record.raw = value_counts(stored.astype(np.uint8))
     else:

@@ -1,13 +1,24 @@
-"""What is known about one file of a label map."""
+"""One file of a label map: what is fetched of it, what is known about it, and the records of a scan on disk."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+from array import array
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from functools import partial
+from itertools import chain
+from typing import IO, Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
 
 from mmguard.files.typed_json import decoded
+from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.storage.entries import Stamp
+from mmguard.tools.storage.files import Content
+from mmguard.tools.storage.requests import ahead
+from mmguard.tools.storage.urls import is_url
 
 Shape = Tuple[int, int]
 
@@ -32,56 +43,36 @@ class MapItem(NamedTuple):
 
 @dataclass
 class MapRecord:
-    """One label map, as it is stored and as the framework's loader would return it.
+    """One label map, as it is stored and as the framework's loader would return it."""
 
-    Args:
-        path (str): The file.
-        stamp (tuple): Its size and time of change; ``None`` where there is no such file.
-        image (str, optional): The image that it labels.
-        image_stamp (tuple, optional): Of the image.
-        backend (str): The decoder that ``loaded`` holds for.
-        form (str): Form of the file, see :class:`~mmguard.findings.facts.MapFacts`.
-        shape (tuple, optional): (height, width).
-        image_form (str): Form of the image.
-        image_shape (tuple, optional): (height, width) of the image as it is shown, turned if its EXIF tag says so.
-        image_lossy (bool): The image was compressed with loss.
-        raw (dict[int, int]): Value as stored -> pixels, the most frequent ones; of colour files only if they hold gray
-            values.
-        loaded (dict[int, int], optional): Value as loaded (uint8, before any shift or map) -> elements; ``None``: as
-            ``raw``.
-        changes (list[str]): What the loader changes: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
-        is_black (bool): All values that it holds have the same colour in its palette, black.
-        fractions (dict[str, int]): Of float files, values that are no integers -> pixels; the lowest few.
-        colours (dict[str, int]): ``'r,g,b'`` -> pixels, of colour files with at most 256 colours.
-        lossy (bool): Compressed with loss.
-        between (dict[int, int]): Value as loaded -> pixels of it that have a lower and a higher neighbour; of the
-            values that were invalid when the file was read.
-        fault (str): What is wrong with the file, in two or three words; empty if it was read.
-        detail (str): The same in the words of the decoder.
-        image_fault (str): What is wrong with the image.
-    """
-
-    path: str
-    stamp: Optional[Stamp] = None
-    image: Optional[str] = None
-    image_stamp: Optional[Stamp] = None
-    backend: str = 'pillow'
-    form: str = ''
-    shape: Optional[Shape] = None
-    image_form: str = ''
-    image_shape: Optional[Shape] = None
-    image_lossy: bool = False
+    path: str  #: The file.
+    stamp: Optional[Stamp] = None  #: Its size and time of change; ``None`` where there is no such file.
+    image: Optional[str] = None  #: The image that it labels.
+    image_stamp: Optional[Stamp] = None  #: Of the image.
+    backend: str = 'pillow'  #: The decoder that ``loaded`` holds for.
+    form: str = ''  #: Form of the file, see :class:`~mmguard.findings.facts.MapFacts`.
+    shape: Optional[Shape] = None  #: (height, width).
+    image_form: str = ''  #: Form of the image.
+    image_shape: Optional[Shape] = None  #: (height, width) of the image as it is shown, turned if its EXIF tag says so.
+    image_lossy: bool = False  #: The image was compressed with loss.
+    #: Value as stored -> pixels, the most frequent ones; of colour files only if they hold gray values.
     raw: Dict[int, int] = field(default_factory=dict)
+    #: Value as loaded (uint8, before any shift or map) -> elements; ``None``: as ``raw``.
     loaded: Optional[Dict[int, int]] = None
+    #: What the loader changes: ``'wrapped'``, ``'colours'``, ``'scaled'``, ``'truncated'``.
     changes: List[str] = field(default_factory=list)
+    #: Of float files, values that are no integers -> pixels; the lowest few.
     fractions: Dict[str, int] = field(default_factory=dict)
+    #: ``'r,g,b'`` -> pixels, of colour files with at most 256 colours.
     colours: Dict[str, int] = field(default_factory=dict)
-    lossy: bool = False
-    is_black: bool = False
+    lossy: bool = False  #: Compressed with loss.
+    is_black: bool = False  #: All values that it holds have the same colour in its palette, black.
+    #: Value as loaded -> pixels of it that have a lower and a higher neighbour; of the values that were invalid when
+    #: the file was read.
     between: Dict[int, int] = field(default_factory=dict)
-    fault: str = ''
-    detail: str = ''
-    image_fault: str = ''
+    fault: str = ''  #: What is wrong with the file, in two or three words; empty if it was read.
+    detail: str = ''  #: The same in the words of the decoder.
+    image_fault: str = ''  #: What is wrong with the image.
 
     @property
     def as_loaded(self) -> Dict[int, int]:
@@ -123,3 +114,170 @@ def _pair_of(value: Any) -> Tuple[int, int]:
     if not isinstance(value, list) or [type(number) for number in value] != [int, int]:
         raise ValueError(f'{value!r:.80} is no pair of integers')
     return value[0], value[1]
+
+
+#: So much of an image mostly holds its size and its EXIF tags.
+HEAD = 1 << 16
+
+
+class Fetched(NamedTuple):
+    """What was fetched of an item; ``None`` for what lies on a disk, or is not asked for."""
+
+    label: Optional[Content] = None
+    image: Optional[Content] = None
+
+
+def fetched(items: Iterable[MapItem], settings: MapSettings) -> Iterator[Tuple[MapItem, Fetched]]:
+    """Each item with what was fetched of it: that of the next ones is on the way."""
+    ours = list(items)
+    if any(is_far(item, settings) for item in ours):
+        yield from zip(ours, ahead(partial(fetch, item, settings) for item in ours))
+    else:
+        for item in ours:
+            yield item, _NOTHING
+
+
+def fetch(item: MapItem, settings: MapSettings) -> Fetched:
+    """As :func:`fetched`, of one item."""
+    files = settings.files
+    label = files.content(item.path, item.stamp) if files.is_far(item.path) else None
+    if item.image is None or not files.is_far(item.image):
+        return Fetched(label)
+    return Fetched(label, files.content(item.image, item.image_stamp, HEAD))
+
+
+def stamped(items: Iterable[MapItem], settings: MapSettings) -> Iterator[MapItem]:
+    """Items with their present stamps. Of far files those are asked for ahead, unless a listing has said them."""
+    source = iter(items)
+    first = next(source, None)
+    if first is None:
+        return
+    all_items = chain([first], source)
+    if is_far(first, settings):
+        yield from ahead(partial(_stamped, item, settings) for item in all_items)
+    else:
+        for item in all_items:
+            yield _stamped(item, settings)
+
+
+def _stamped(item: MapItem, settings: MapSettings) -> MapItem:
+    image = item.image_stamp
+    if image is None and item.image is not None:
+        image = settings.files.stamp_of(item.image)
+    return item._replace(stamp=item.stamp or settings.files.stamp_of(item.path), image_stamp=image)
+
+
+def is_far(item: MapItem, settings: MapSettings) -> bool:
+    """Whether something of it is fetched."""
+    return settings.files.is_far(item.path) or (item.image is not None and settings.files.is_far(item.image))
+
+
+_NOTHING = Fetched()
+
+
+#: More bytes have no line of ours.
+_LONGEST = 1 << 25
+
+
+class Journal:
+    """One JSON line per file, keyed by path, size and time of change; its folder is made.
+
+    Looking up costs 16 bytes of memory per file; the lines stay on disk. Without ``resume`` it starts empty.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+
+    def __init__(self, path: str, resume: bool) -> None:
+        self.path = path
+        folder = os.path.dirname(os.path.abspath(path))
+        os.makedirs(folder, exist_ok=True)
+        self._keys = np.empty(0, np.uint64)
+        self._places = np.empty(0, np.int64)
+        self._lines: Optional[IO[bytes]] = None
+        torn = False
+        if resume and os.path.exists(path):
+            torn = self._index()
+            self._lines = open(path, 'rb')  # noqa: SIM115  closed in close()
+        self._out = open(path, 'ab' if resume else 'wb')  # noqa: SIM115
+        if torn:
+            self._out.write(b'\n')
+
+    def _index(self) -> bool:
+        keys, places = array('Q'), array('q')
+        place, line = 0, b'\n'
+        with open(self.path, 'rb') as lines:
+            for line in iter(partial(lines.readline, _LONGEST), b''):
+                try:
+                    keys.append(_key(json.loads(line)['path']))
+                    places.append(place)
+                except (ValueError, TypeError, KeyError, RecursionError):
+                    pass  # torn by a kill, or damaged: that file is read again
+                place += len(line)
+        order = np.argsort(np.frombuffer(keys, np.uint64), kind='stable') if keys else np.empty(0, np.int64)
+        self._keys = np.frombuffer(keys, np.uint64)[order] if keys else self._keys
+        self._places = np.frombuffer(places, np.int64)[order] if keys else self._places
+        return not line.endswith(b'\n')
+
+    def find(
+        self, item: MapItem, stamp: Optional[Stamp], image_stamp: Optional[Stamp], invalid: Sequence[bool], backend: str
+    ) -> Optional[MapRecord]:
+        """Return the record of a file, if the file and its image are unchanged and it says all that is asked.
+
+        A value that was valid when the file was read, and is ``invalid`` now, has not been looked at more closely.
+        """
+        line = self.line_of(item.path)
+        if line is None:
+            return None
+        try:
+            record = MapRecord.from_line(line)
+        except ValueError:
+            return None
+        same = (record.path, record.stamp, record.image, record.image_stamp, record.backend)
+        if same != (item.path, stamp, item.image, image_stamp, backend):
+            return None
+        looked_at = 'colours' not in record.changes
+        if looked_at and any(invalid[v] and v not in record.between for v in record.as_loaded):
+            return None
+        return record
+
+    def line_of(self, path: str) -> Optional[str]:
+        """The last line about a file; ``None`` where there is none."""
+        at = int(np.searchsorted(self._keys, np.uint64(_key(path)), side='right')) - 1
+        if self._lines is None or at < 0 or int(self._keys[at]) != _key(path):
+            return None
+        self._lines.seek(int(self._places[at]))
+        return self._lines.readline(_LONGEST).decode(errors='replace')
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it holds anything of an earlier scan."""
+        return bool(self._keys.size)
+
+    def append(self, lines: Iterable[str]) -> None:
+        """Writes lines and hands them to the system, so that a kill loses nothing."""
+        self._out.write(''.join(f'{line}\n' for line in lines).encode())
+        self._out.flush()
+
+    def close(self) -> None:
+        self._out.close()
+        if self._lines is not None:
+            self._lines.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+
+def default_journal(target: str) -> str:
+    """Where the journal of a target lies: in the user's cache, because data sets are often read-only."""
+    cache = os.environ.get('XDG_CACHE_HOME') or os.path.join(os.path.expanduser('~'), '.cache')
+    where = target if is_url(target) else os.path.realpath(target)
+    name = ''.join(c if c.isalnum() and c.isascii() else '_' for c in os.path.basename(where))[:40] or 'scan'
+    return os.path.join(cache, 'mmguard', 'scan', f'{name}-{_key(where):016x}.jsonl')
+
+
+def _key(path: str) -> int:
+    return int.from_bytes(hashlib.blake2b(os.fsencode(path), digest_size=8).digest(), 'little')

@@ -20,14 +20,12 @@ from mmguard.findings.wording import numbered
 from mmguard.text.failures import REPORT_IT, words_of
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.converted import converted
-from mmguard.tools.scan.engine import Mapper, Scanned, scan_maps
-from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.engine import Mapper, MapSource, Scanned, scan_maps
 from mmguard.tools.scan.nnunet.source import CaseSource
-from mmguard.tools.scan.options import SPLITS
-from mmguard.tools.scan.plans.plan import AnnotationSource, Plan, Source
-from mmguard.tools.scan.record import MapItem
-from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.scan.plans import AnnotationSource, Plan, Source
+from mmguard.tools.scan.record import Journal, MapItem
+from mmguard.tools.scan.settings import SPLITS
+from mmguard.tools.scan.sources.config import spread
 from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_again
 from mmguard.tools.scan.tried import copies_of, copies_of_maps, written_name
@@ -39,29 +37,19 @@ OTHER_FILES = 64
 
 @dataclass
 class SetResult:
-    """What was found in one data set.
+    """What was found in one data set."""
 
-    Args:
-        name (str): As the source is called.
-        facts (LabelFacts): What it holds.
-        findings (list[Finding]): What that means, the most likely first.
-        worst (list[dict]): The files with the most invalid labels.
-        notes (list[str]): What the user should know of how it was scanned.
-        decoded, reused (int): Files read, and known from the journal.
-        ignored (list[int]): Values as stored that are not trained on.
-        known (Facts, optional): What the findings were found in.
-        said_before (list[str]): Codes of findings that are true of it, too, and are said at another data set.
-    """
-
-    name: str
-    facts: LabelFacts
-    findings: List[Finding] = field(default_factory=list)
-    worst: List[Dict[str, Any]] = field(default_factory=list)
-    notes: List[str] = field(default_factory=list)
+    name: str  #: As the source is called.
+    facts: LabelFacts  #: What it holds.
+    findings: List[Finding] = field(default_factory=list)  #: What that means, the most likely first.
+    worst: List[Dict[str, Any]] = field(default_factory=list)  #: The files with the most invalid labels.
+    notes: List[str] = field(default_factory=list)  #: What the user should know of how it was scanned.
+    #: ``decoded``, ``reused``: Files read, and known from the journal.
     decoded: int = 0
     reused: int = 0
-    ignored: List[int] = field(default_factory=list)
-    known: Optional[Facts] = None
+    ignored: List[int] = field(default_factory=list)  #: Values as stored that are not trained on.
+    known: Optional[Facts] = None  #: What the findings were found in.
+    #: Codes of findings that are true of it, too, and are said at another data set.
     said_before: List[str] = field(default_factory=list)
 
     @property
@@ -76,14 +64,9 @@ def run_plan(
     on_start: Callable[[Source], None] = lambda source: None,
     on_files: Callable[[int], None] = lambda files: None,
 ) -> List[SetResult]:
-    """Scans every data set of a plan.
+    """Scan every data set of a plan.
 
-    Args:
-        plan (Plan): What is to be scanned.
-        mapper (callable): Where label maps are read.
-        journal (Journal, optional): Their records.
-        on_start (callable): Called with a source before it is scanned.
-        on_files (callable): Called with the number of files done since the last call.
+    ``on_start`` is called with a source before it is scanned, ``on_files`` with the number of files done since then.
     """
     results: List[SetResult] = []
     summaries: Dict[str, MapSummary] = {}
@@ -203,12 +186,7 @@ def _labelled_again(
 
 
 def _of_copies(listed: MapSource, source: MapSource, config: ConfigFacts, options: FixOptions) -> Optional[LabelFacts]:
-    """What counts alone do not tell: the files are written anew and read, where they are few.
-
-    Args:
-        listed (MapSource): Names the files as they are.
-        source (MapSource): Says what is made of them.
-    """
+    """Rewrite the files of ``listed`` and read them as ``source`` does, where they are few: counts are not enough."""
     items = list(islice(listed.items(), OTHER_FILES + 1))
     if len(items) > OTHER_FILES:
         return None

@@ -1,4 +1,4 @@
-"""What training makes of a value in a file."""
+"""What training makes of a value in a file, and what a user says about labels on the command line."""
 
 from __future__ import annotations
 
@@ -13,28 +13,20 @@ Pairs = Tuple[Tuple[Any, int], ...]
 
 #: How mmseg's LoadAnnotations decodes unless an argument says otherwise.
 DEFAULT_BACKEND = 'pillow'
+SPLITS = ('train', 'val', 'test')
 
 
 @dataclass(frozen=True)
 class MapSettings:
-    """How label maps are loaded, and which labels are valid then.
+    """How label maps are loaded, and which labels are valid then."""
 
-    Args:
-        num_classes (int): Valid labels are ``[0, num_classes)`` and ``ignore_index``.
-        ignore_index (int): The label that is not trained on.
-        reduce_zero_label (bool): The loader makes 0 the ignored 255 and subtracts 1 from the others.
-        label_map (tuple): Pairs (value, class), which the loader applies after that.
-        guard_map (tuple): Pairs (value, class) of a guard in the pipeline, applied last.
-        backend (str): The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
-        files (Files): What reads them and their images; it takes along what reads URLs elsewhere.
-    """
-
-    num_classes: int
-    ignore_index: int = 255
-    reduce_zero_label: bool = False
-    label_map: Pairs = ()
-    guard_map: Pairs = ()
-    backend: str = DEFAULT_BACKEND
+    num_classes: int  #: Valid labels are ``[0, num_classes)`` and ``ignore_index``.
+    ignore_index: int = 255  #: The label that is not trained on.
+    reduce_zero_label: bool = False  #: The loader makes 0 the ignored 255 and subtracts 1 from the others.
+    label_map: Pairs = ()  #: Pairs (value, class), which the loader applies after that.
+    guard_map: Pairs = ()  #: Pairs (value, class) of a guard in the pipeline, applied last.
+    backend: str = DEFAULT_BACKEND  #: The decoder of the loader, ``'pillow'``, ``'cv2'`` or ``'tifffile'``.
+    #: What reads them and their images; it takes along what reads URLs elsewhere.
     files: Files = field(default=FILES, compare=False, repr=False)
 
     def table(self) -> List[int]:
@@ -68,3 +60,48 @@ def as_pairs(label_map: Optional[Mapping[Any, int]]) -> Pairs:
 
 def _key(raw: Any) -> Any:
     return raw if raw == OTHERS else int(raw)
+
+
+@dataclass(frozen=True)
+class ScanOptions:
+    """What no config says, or what is to be looked at."""
+
+    num_classes: Optional[int] = None  #: Number of classes. ``None``: what the config says, else every value is valid.
+    ignore_index: Optional[int] = None  #: ``None``: what the config says, else 255.
+    reduce_zero_label: bool = False  #: As the data set's argument; for a folder.
+    label_map: Pairs = ()  #: As the data set's; for a folder.
+    images: Optional[str] = None  #: Folder of the images; for a folder.
+    suffix: Optional[str] = None  #: How label files end; for a folder.
+    splits: Tuple[str, ...] = SPLITS  #: Of a config.
+    labels: Optional[str] = None  #: ``'positions'`` or ``'ids'``: what a label is; for a COCO JSON.
+    #: Who trains on it, a key of :data:`~mmguard.labels.numbering.FRAMEWORKS`; for a COCO JSON.
+    framework: Optional[str] = None
+    masks: bool = False  #: Masks of a COCO JSON are read, too; a config that trains them asks for it itself.
+    classes: Optional[Tuple[str, ...]] = None  #: Names of the classes, in their order; of Labelme and VOC.
+    run_code: bool = False  #: A config in YAML or JSON may name code.
+
+    def words(self) -> List[str]:
+        """The words of a command line that say the same."""
+        written = [
+            ('--num-classes', [] if self.num_classes is None else [str(self.num_classes)]),
+            ('--ignore-index', [] if self.ignore_index is None else [str(self.ignore_index)]),
+            ('--label-map', [','.join(f'{raw}:{label}' for raw, label in self.label_map)] if self.label_map else []),
+            ('--classes', [','.join(self.classes)] if self.classes else []),
+            ('--images', [self.images] if self.images else []),
+            ('--suffix', [self.suffix] if self.suffix else []),
+            ('--labels', [self.labels] if self.labels else []),
+            ('--framework', [self.framework] if self.framework else []),
+            ('--split', [] if self.splits == SPLITS else list(self.splits)),
+        ]
+        words = [word for option, values in written if values for word in (option, *values)]
+        flags = {'--reduce-zero-label': self.reduce_zero_label, '--masks': self.masks, '--run-code': self.run_code}
+        return [*words, *(flag for flag, is_set in flags.items() if is_set)]
+
+    def settings(self) -> MapSettings:
+        """Of a folder of label maps."""
+        return MapSettings(
+            num_classes=self.num_classes or 256,
+            ignore_index=255 if self.ignore_index is None else self.ignore_index,
+            reduce_zero_label=self.reduce_zero_label,
+            label_map=self.label_map,
+        )

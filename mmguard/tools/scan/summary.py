@@ -7,9 +7,7 @@ from dataclasses import asdict
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LabelFacts, MapFacts
-from mmguard.tools.scan.examples import Examples
-from mmguard.tools.scan.faults import MISSING
-from mmguard.tools.scan.names import printable
+from mmguard.tools.scan.faults import MISSING, Examples, printable
 from mmguard.tools.scan.record import MapRecord
 from mmguard.tools.scan.settings import MapSettings
 
@@ -18,19 +16,19 @@ MAX_VALUES = 1 << 16
 MAX_COLOURS = 256
 MAX_FRACTIONS = 64
 _FEW = 5
+_MOST_COUNTED = {'fractions': MAX_FRACTIONS, 'colours': MAX_COLOURS}
+#: Files that are named, of each value, form and fault.
+_EXAMPLES = {'examples': _FEW, 'form_examples': _FEW, 'unreadable': 20}
 #: Forms of files that pillow decodes to what is stored.
 _AS_STORED = {'gray8', 'palette8', 'bool'}
 
 
 class MapSummary:
-    """Adds up records of label maps.
+    """Sum of records of label maps.
 
     ``add`` and ``merge`` are associative and commutative as long as a data set has no more than 65,536 stored values
     and 256 colours; labels of label maps as trained (at most 256) are always exact. Memory does not grow with the
     number of files.
-
-    Args:
-        settings (MapSettings): What training makes of the values.
     """
 
     def __init__(self, settings: MapSettings) -> None:
@@ -145,29 +143,22 @@ class MapSummary:
         self.unreadable.setdefault(fault, Examples()).add(path)
 
     def merge(self, other: MapSummary) -> None:
-        """Adds another summary, of the same settings."""
-        whole = ('files', 'total', 'offending_files', 'lossy', 'image_lossy', 'gray_in_colour', 'uncounted')
-        for name in (*whole, 'black_palettes'):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.invalid_looked_at += other.invalid_looked_at
-        self.invalid_between += other.invalid_between
-        for name in ('loaded', 'trained', 'files_with_class', 'forms', 'image_forms', 'changes'):
-            _add_counts(getattr(self, name), getattr(other, name), MAX_VALUES)
-        _add_counts(self.raw, other.raw, MAX_VALUES)
-        _add_counts(self.files_with, other.files_with, MAX_VALUES)
-        _add_counts(self.fractions, other.fractions, MAX_FRACTIONS)
-        _add_counts(self.colours, other.colours, MAX_COLOURS)
-        for name in ('all_void', 'size_mismatches', 'missing_labels', 'missing_images', 'duplicates', 'worst'):
-            getattr(self, name).merge(getattr(other, name))
-        for label, values in other.stored.items():
-            self._add_stored(label, values)
-        for form, files in other.form_examples.items():
-            self.form_examples.setdefault(form, Examples(_FEW)).merge(files)
-        for fault, files in other.unreadable.items():
-            self.unreadable.setdefault(fault, Examples()).merge(files)
-        for value, files in other.examples.items():
-            if value in self.files_with:
-                self.examples.setdefault(value, Examples(_FEW)).merge(files)
+        """Add another summary, of the same settings."""
+        for name, value in vars(other).items():
+            own = getattr(self, name)
+            if isinstance(value, int):
+                setattr(self, name, own + value)
+            elif isinstance(value, Examples):
+                own.merge(value)
+            elif name in _EXAMPLES:
+                for key, files in value.items():
+                    if name != 'examples' or key in self.files_with:
+                        own.setdefault(key, Examples(_EXAMPLES[name])).merge(files)
+            elif name == 'stored':
+                for label, values in value.items():
+                    self._add_stored(label, values)
+            elif isinstance(value, dict):
+                _add_counts(own, value, _MOST_COUNTED.get(name, MAX_VALUES))
 
     def labelled_by(self, settings: MapSettings) -> MapSummary:
         """The same files with other settings: elements are counted anew, exactly.
@@ -193,12 +184,7 @@ class MapSummary:
         return other
 
     def to_facts(self, class_names: Sequence[str] = (), root: Optional[str] = None) -> LabelFacts:
-        """What the diagnosis asks for.
-
-        Args:
-            class_names (list[str]): The classes of the data set.
-            root (str, optional): Files are named relative to it.
-        """
+        """Return what the diagnosis asks for; files are named relative to ``root``."""
 
         def names(files: Examples) -> List[str]:
             return [printable(file, root) for file in files.first]

@@ -1,55 +1,117 @@
-"""From what the user names to what is to be scanned."""
+"""From what the user names to what is to be scanned: the one answer to its format, on a disk and behind a URL."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import islice
 from types import MappingProxyType
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from mmguard.config.detr_yaml import is_detr_yaml
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import ConfigFacts
-from mmguard.tools.scan.arrays import is_array_name
+from mmguard.tools.scan import plans
+from mmguard.tools.scan.forms import is_array_name
 from mmguard.tools.scan.nnunet.source import CaseSource, raw_datasets, why_unread
-from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.plans import formats
-from mmguard.tools.scan.plans.of_config import config_plan, read
-from mmguard.tools.scan.plans.of_files import (
-    class_folder_plan,
-    coco_folder_plan,
-    coco_plan,
-    detr_plan,
-    labelme_plan,
-    map_plan,
-    voc_plan,
-    yolo_plan,
-)
-from mmguard.tools.scan.plans.plan import CannotScan, Plan
-from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.plans import CannotScan, Plan
+from mmguard.tools.scan.settings import ScanOptions
+from mmguard.tools.scan.sources.folders import is_image_name, walk
 from mmguard.tools.scan.sources.other_files import words_of as words_of_files
-from mmguard.tools.scan.sources.other_programs import words_of_program
+from mmguard.tools.scan.sources.other_files import words_of_program
 from mmguard.tools.scan.tried import with_copies
 from mmguard.tools.storage.files import FILES, forget_listings
 from mmguard.tools.storage.urls import is_url
+
+NNUNET = 'nnunet'
+#: Of a program whose files are not read.
+OTHER_PROGRAM = 'other_program'
+VOC = 'voc'
+YOLO = 'yolo'
+LABELME = 'labelme'
+#: A folder of COCO files, and one whose folders are the classes.
+COCO_FOLDER, CLASS_FOLDERS = 'coco_folder', 'class_folders'
+
+#: Behind a URL so many folders are looked at.
+_FOLDERS = 8
+_TEXT_ENDINGS = ('.json', '.txt', '.csv')
+
+
+def format_of(target: str, suffix: Optional[str] = None) -> str:
+    """Return the format of a target, by its name and its first files.
+
+    Returns:
+        str: One of the names of this module; empty: none of them, but perhaps a config, a COCO JSON or label maps.
+
+    Raises:
+        CannotScan: It is at a URL, and is read from a disk only.
+    """
+    if is_url(target):
+        return _far_format(target, suffix)
+    formats = [(name, is_one) for name, is_one, beside_suffix in _formats() if beside_suffix or not suffix]
+    return next((name for name, is_one in formats if is_one(target)), '')
+
+
+def _formats() -> List[Tuple[str, Callable[[str], object], bool]]:
+    """Return format, whether a target has it, and whether it is looked for where an ending of label maps is named.
+
+    They are in the order in which they are looked for: the signs of one may be among those of a later one.
+    """
+    from mmguard.tools.scan.annotations.coco_file import coco_files
+    from mmguard.tools.scan.annotations.image_labels import splits_of_classes
+    from mmguard.tools.scan.annotations.labelme import is_labelme
+    from mmguard.tools.scan.annotations.voc import is_voc
+    from mmguard.tools.scan.nnunet.source import raw_datasets
+    from mmguard.tools.scan.sources.other_files import words_of_program
+    from mmguard.tools.scan.yolo.scan import is_yolo
+
+    return [
+        (NNUNET, raw_datasets, True),
+        (OTHER_PROGRAM, words_of_program, False),
+        (VOC, is_voc, True),
+        (YOLO, is_yolo, True),
+        (LABELME, is_labelme, False),
+        (COCO_FOLDER, coco_files, False),
+        (CLASS_FOLDERS, splits_of_classes, False),
+    ]
+
+
+def _far_format(url: str, suffix: Optional[str]) -> str:
+    """Return YOLO, or nothing: then it is a COCO JSON, or label maps. Texts of the images are other formats."""
+    from mmguard.tools.scan.yolo.scan import is_yolo
+
+    if is_yolo(url):
+        return YOLO
+    if suffix or not FILES.is_folder(url):
+        return ''
+    images: Set[str] = set()
+    texts: Dict[str, str] = {}
+    for folder, names, _ in islice(walk(url, lambda at, error: None), _FOLDERS):
+        images.update(os.path.splitext(name)[0] for name in names if is_image_name(name))
+        texts.update({os.path.splitext(name)[0]: name for name in names if name.lower().endswith(_TEXT_ENDINGS)})
+        odd = [name for name in names if name.lower().endswith('.xml') or (folder == url and name == 'dataset.json')]
+        odd += [texts[stem] for stem in sorted(images & texts.keys())]
+        if odd:
+            raise CannotScan(
+                f'{url} holds {odd[0]}: behind a URL only label maps, a COCO JSON and YOLO are read. '
+                f'Copy the data here, or mount the storage'
+            )
+    return ''
+
 
 _CONFIG_ENDINGS = ('.py', '.yaml', '.yml')
 
 
 def plan_of(target: str, options: ScanOptions, copies: Mapping[str, str] = MappingProxyType({})) -> Plan:
-    """Finds out what a target is, by its name and its first files.
+    """Plan the scan of a target: an mm config (a file, or ``'mmseg::pidnet/....py'``), or files of labels.
 
-    Args:
-        target (str): An mm config (a file, or ``'mmseg::pidnet/....py'``), a COCO or LVIS JSON, a folder of label maps,
-            one label map, or a folder or file of a format that :mod:`~mmguard.tools.scan.plans.formats` knows.
-        options (ScanOptions): What the user says about it.
-        copies (dict[str, str]): File that the target names -> what is read in its place.
+    ``copies``, file that the target names -> what is read in its place, are of a trial.
 
     Raises:
         CannotScan: It is none of them, or does not exist.
     """
     forget_listings()
-    plan = detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options, copies)
+    plan = plans.detr_plan(target, options, copies) if is_detr_yaml(target) else _plan_of(target, options, copies)
     plan.target, plan.options = target, options
     return plan
 
@@ -60,7 +122,7 @@ def plan_again(
     """What would be scanned with another config, with other options, or with copies in place of files."""
     said = replace(plan.options, **options)
     if config is not None:
-        return config_plan(with_copies(config, copies) if copies else config, said)
+        return plans.config_plan(with_copies(config, copies) if copies else config, said)
     fresh = plan_of((copies or {}).get(plan.target, plan.target), said, copies or {})
     for source, known in zip(fresh.sources, plan.sources):
         source.name = known.name
@@ -69,12 +131,12 @@ def plan_again(
 
 def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Plan:
     if '::' in target and not is_url(target) and not os.path.exists(target):  # a config that ships with a framework
-        return config_plan(read(target, options.run_code), options)
+        return plans.config_plan(plans.read(target, options.run_code), options)
     if not FILES.exists(target):
         raise CannotScan(f'{target} does not exist: name a config, a folder of label maps, a COCO JSON or a VOC folder')
-    found = formats.format_of(target, options.suffix)
+    found = format_of(target, options.suffix)
     ending = os.path.splitext(target)[1].lower()
-    if (options.labels or options.framework) and ending != '.json' and found != formats.COCO_FOLDER:
+    if (options.labels or options.framework) and ending != '.json' and found != COCO_FOLDER:
         raise CannotScan(
             f'--labels and --framework say how the categories of a COCO JSON become labels; {target} is none: '
             f'leave them out, a config and a folder say it themselves'
@@ -82,7 +144,7 @@ def _plan_of(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
     if found:
         return _OF_FORMAT[found](target, options, copies)
     if FILES.is_folder(target):
-        return map_plan(target, options)
+        return plans.map_plan(target, options)
     return _file_plan(target, ending, options)
 
 
@@ -93,11 +155,11 @@ def _file_plan(target: str, ending: str, options: ScanOptions) -> Plan:
                 f'{target}: a config is code, and is read from a disk: copy it here, with the files that its _base_ '
                 f'names, and name the copy. The labels that it names may stay where they are'
             )
-        return config_plan(read(target, options.run_code), options)
+        return plans.config_plan(plans.read(target, options.run_code), options)
     if ending == '.json':
-        return coco_plan(target, options)
+        return plans.coco_plan(target, options)
     if is_image_name(os.path.basename(target)) or is_array_name(os.path.basename(target)):
-        return map_plan(target, options)
+        return plans.map_plan(target, options)
     raise CannotScan(
         f'{target}: nothing to scan in a {ending or "file without ending"}. {words_of_files([target])}. Name a config '
         f'(.py), a folder of label maps, a COCO JSON or a VOC folder'
@@ -118,11 +180,11 @@ def _no_plan(target: str, options: ScanOptions, copies: Mapping[str, str]) -> Pl
 
 
 _OF_FORMAT: Dict[str, Callable[[str, ScanOptions, Mapping[str, str]], Plan]] = {
-    formats.NNUNET: _volume_plan,
-    formats.OTHER_PROGRAM: _no_plan,
-    formats.VOC: voc_plan,
-    formats.YOLO: yolo_plan,
-    formats.LABELME: labelme_plan,
-    formats.COCO_FOLDER: coco_folder_plan,
-    formats.CLASS_FOLDERS: class_folder_plan,
+    NNUNET: _volume_plan,
+    OTHER_PROGRAM: _no_plan,
+    VOC: plans.voc_plan,
+    YOLO: plans.yolo_plan,
+    LABELME: plans.labelme_plan,
+    COCO_FOLDER: plans.coco_folder_plan,
+    CLASS_FOLDERS: plans.class_folder_plan,
 }

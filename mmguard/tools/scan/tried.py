@@ -31,13 +31,7 @@ class NotTried(CannotRun):
 
 @contextmanager
 def copies_of(files: FileChanges) -> Iterator[Dict[str, str]]:
-    """Writes what `mmguard fix` would write.
-
-    Args:
-        files: (COCO JSON or VOC folder, its options).
-
-    Yields:
-        dict[str, str]: File or folder -> its copy.
+    """Yield file or folder -> its copy, as `mmguard fix` would write it with its options.
 
     Raises:
         NotTried, CannotCorrect, OSError: There is no copy of a file.
@@ -97,7 +91,8 @@ def written_name(path: str) -> str:
 
 def with_copies(config: ReadConfig, copies: Dict[str, str]) -> ReadConfig:
     """A config whose data sets read the copies."""
-    from mmguard.tools.scan.annotations.datasets import SPLITS, datasets_of_config
+    from mmguard.tools.scan.annotations.datasets import datasets_of_config
+    from mmguard.tools.scan.settings import SPLITS
 
     places = []
     config = with_loaders(config)

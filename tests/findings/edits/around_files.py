@@ -12,7 +12,7 @@ from targets import Target, scan_sets
 
 from mmguard.findings.facts import LabelFacts
 from mmguard.labels.numbering import FRAMEWORKS, IDS
-from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_of
 
 

@@ -12,9 +12,9 @@ from mmguard.findings.finding import POSSIBLE
 from mmguard.labels.spaces import LabelSpaces, from_options
 from mmguard.tools.apply.guarded import guard_tree
 from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.plans.plan import CannotScan
+from mmguard.tools.scan.plans import CannotScan
 from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_of
 
 

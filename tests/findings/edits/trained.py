@@ -15,7 +15,7 @@ from PIL import Image
 from targets import scan_sets
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_of
 
 VOID = 255

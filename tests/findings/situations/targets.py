@@ -12,8 +12,8 @@ from mmguard.findings.edits import Edit
 from mmguard.tools.fix.copies import MANIFEST, write_copies
 from mmguard.tools.fix.options import FixOptions
 from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.target import plan_of
 
 Build = Callable[[Path], Any]

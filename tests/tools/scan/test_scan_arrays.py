@@ -52,6 +52,8 @@ PLANTED: Dict[str, Tuple[bytes, str]] = {
     'below zero': (saved(changed(-1)), 'MG122'),
     'above 255': (saved(changed(300)), 'MG122'),
     'fractions': (saved(changed(0.25, np.float32)), 'MG123'),
+    'NaN': (saved(changed(np.nan, np.float32)), 'MG122'),
+    'the lowest float': (saved(changed(-3.4028235e38, np.float32)), 'MG122'),
     'void alone': (saved(np.full((32, 32), 255)), 'MG128'),
     'another size': (saved(CLEAN[:16]), 'MG130'),
     'colours': (saved(np.zeros((32, 32, 3), np.uint8)), 'MG132'),

@@ -107,13 +107,6 @@ def write_coco(folder: Path, height: int) -> None:
     (folder / 'coco.json').write_text(json.dumps(coco))
 
 
-def test_coco_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    pytest.importorskip('msgspec')
-    write_coco(tmp_path, height=0)
-    reported = scan(capsys, tmp_path / 'coco.json')
-    assert (reported['facts']['kind'], reported['code']) == ('instances', 1)
-
-
 def test_a_detection_config_is_handed_over(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     pytest.importorskip('mmdet')
     write_coco(tmp_path, height=50)

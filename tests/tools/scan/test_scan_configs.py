@@ -17,9 +17,9 @@ from small_runs import NUM_CLASSES, TRAIN_IMAGES, VAL_IMAGES, dataset_config, in
 from mmguard.cli import main
 from mmguard.errors import CannotRun
 from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import ScanOptions
-from mmguard.tools.scan.plans.plan import CannotScan
+from mmguard.tools.scan.plans import CannotScan
 from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.sources.config import split_sets
 from mmguard.tools.scan.target import plan_of
 

@@ -38,7 +38,6 @@ def about(folder: Path, name: str, **more: Any) -> bytes:
 
 
 DAMAGED = {
-    'torn': lambda folder, text: text[:-40],
     'garbage': lambda folder, text: text + bytes(range(256)) * 20 + b'\n',
     'no objects': lambda folder, text: text + b'[]\nnull\n"x"\n1\n{}\n{"path": 5}\n{"path": "\\ud800"}\n',
     'deep': lambda folder, text: text + b'{"path": "/etc/passwd", "x": ' + b'[' * 100_000 + b'\n',
@@ -51,7 +50,6 @@ DAMAGED = {
         for value in (5, 'x', [], {}, {'x': 'y'}, [[]], -1)
         if (key, value) not in (('raw', {}), ('lossy', 5))
     ),
-    'unknown key': lambda folder, text: text + about(folder, 'a.png', more=1),
 }  # fmt: skip
 
 

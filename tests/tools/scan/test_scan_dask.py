@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from typing import Any, Iterator
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 from label_files import BLOCKS, write
 
 from mmguard.errors import CannotRun
-from mmguard.tools.scan import on_dask
+from mmguard.tools.scan import processes
 from mmguard.tools.scan.engine import scan_maps
-from mmguard.tools.scan.on_dask import DaskCluster
+from mmguard.tools.scan.processes import DaskCluster
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 
@@ -67,14 +66,8 @@ def test_a_worker_killed_in_the_middle_costs_its_retry_only(folder: str, cluster
 
 
 def test_a_scheduler_without_workers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_dask, '_SECONDS', 0.2)
+    monkeypatch.setattr(processes, '_TIMEOUT', 0.2)
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as local:
         address = local.scheduler_address
         with pytest.raises(CannotRun, match=f'{address}.*dask worker {address}'):
             DaskCluster(address)
-
-
-def test_without_dask_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, 'distributed', None)
-    with pytest.raises(CannotRun, match=r"pip install 'mmguard\[dask\]'"):
-        DaskCluster('tcp://127.0.0.1:1')

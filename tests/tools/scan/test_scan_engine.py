@@ -1,4 +1,4 @@
-"""One engine, however it is run: the same totals, nothing read twice, nothing missing."""
+"""One engine, however it is run: the same totals, nothing read twice, nothing missing, in tasks of a good length."""
 
 from __future__ import annotations
 
@@ -20,15 +20,51 @@ from hypothesis import strategies as st
 from label_files import BLOCKS, write
 from PIL import Image, ImageFile
 
-from mmguard.tools.scan.chunks import in_chunks
-from mmguard.tools.scan.engine import scan_chunk, scan_maps
-from mmguard.tools.scan.examples import Examples
-from mmguard.tools.scan.journal import Journal
+from mmguard.tools.scan.engine import MOST, WORK, TaskSize, in_chunks, scan_chunk, scan_maps
+from mmguard.tools.scan.faults import Examples
 from mmguard.tools.scan.processes import LocalProcesses
-from mmguard.tools.scan.record import MapItem, MapRecord
+from mmguard.tools.scan.record import Journal, MapItem, MapRecord
 from mmguard.tools.scan.settings import MapSettings
 from mmguard.tools.scan.sources.folder import FolderSource
 from mmguard.tools.scan.summary import MapSummary
+
+
+@given(st.floats(1e-6, 10), st.lists(st.integers(1, 40), min_size=1, max_size=8))
+def test_a_task_takes_about_its_time(per_file: float, tasks: list) -> None:
+    size = TaskSize()
+    for files in tasks:
+        size.learn(files, files * per_file, files * per_file)
+    assert 1 <= size() <= MOST
+    # Half a file more or less is what rounding costs.
+    if 1 < size() < MOST:
+        assert abs(size() * per_file - WORK) <= per_file / 2 + 1e-9
+    elif size() == 1:
+        assert per_file >= WORK / 1.5 - 1e-9
+    else:
+        assert per_file <= WORK / (MOST - 0.5) + 1e-9
+
+
+def test_waiting_for_a_busy_machine_is_no_work_but_has_an_end() -> None:
+    alone, crowded, slow_disk = TaskSize(), TaskSize(), TaskSize()
+    alone.learn(10, work=0.1, clock=0.1)
+    crowded.learn(10, work=0.1, clock=0.5)
+    slow_disk.learn(10, work=0.01, clock=1.0)
+    assert (alone(), crowded(), slow_disk()) == (4, 4, 2)
+
+
+@given(st.lists(st.integers()), st.lists(st.integers(1, 5), min_size=1))
+def test_chunks_hold_every_element_once_and_in_order(elements: list, sizes: list) -> None:
+    asked = []
+
+    def size() -> int:
+        asked.append(sizes[len(asked) % len(sizes)])
+        return asked[-1]
+
+    chunks = list(in_chunks(elements, size))
+    assert [element for chunk in chunks for element in chunk] == elements
+    assert [len(chunk) for chunk in chunks][:-1] == asked[: max(0, len(chunks) - 1)]
+    assert all(chunks)
+
 
 LABELS = MapSettings(num_classes=5)
 

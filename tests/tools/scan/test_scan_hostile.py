@@ -13,7 +13,7 @@ from hostile_files import Kind, plant_bytes, plant_names, plant_things
 from label_files import BLOCKS, write
 
 from mmguard.cli import main
-from mmguard.tools.scan.names import printable
+from mmguard.tools.scan.faults import printable
 from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem, MapRecord
 from mmguard.tools.scan.settings import MapSettings

@@ -15,7 +15,7 @@ from scans import codes, scan
 
 from mmguard.cli import main
 from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.loader import SAMPLE, ask_loader
+from mmguard.tools.scan.sources.config import SAMPLE, ask_loader
 
 #: As mmseg 1.0.0rc3 did: the label map of the data set first, the shift of 0 after it.
 OWN_LOADERS = """

@@ -14,10 +14,10 @@ from this_stack import IS_ONEDL
 from mmguard.cli import main
 from mmguard.config.old_style import with_loaders
 from mmguard.config.read import ReadConfig, read_config
-from mmguard.tools.scan.annotations import datasets_of_config
+from mmguard.tools.scan.annotations.datasets import datasets_of_config
 from mmguard.tools.scan.engine import scan_here
-from mmguard.tools.scan.options import ScanOptions
 from mmguard.tools.scan.run import SetResult, run_plan
+from mmguard.tools.scan.settings import ScanOptions
 from mmguard.tools.scan.sources.config import split_sets
 from mmguard.tools.scan.target import plan_of
 

@@ -12,13 +12,13 @@ from PIL import Image
 from mmguard.files.inside import OUTSIDE
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.tools.scan.annotations.coco import scan_coco
-from mmguard.tools.scan.annotations.coco_folder import coco_files
+from mmguard.tools.scan.annotations.coco_file import coco_files
+from mmguard.tools.scan.annotations.datasets import scan_detection_config
 from mmguard.tools.scan.annotations.labelme import scan_labelme
 from mmguard.tools.scan.annotations.openimages import scan_openimages
-from mmguard.tools.scan.annotations.voc import scan_voc
 from mmguard.tools.scan.nnunet.cases import list_cases
 from mmguard.tools.scan.nnunet.spec import read_spec
-from mmguard.tools.scan.yolo.sets import yolo_sets
+from mmguard.tools.scan.yolo.scan import yolo_sets
 from mmguard.tools.storage.files import Entry, Files
 
 #: In a folder two below the one of the test; there a picture of another size lies at the end of each.
@@ -106,7 +106,9 @@ def test_lists_of_voc(name: str, tmp_path: Path) -> None:
         (place / 'key.xml').write_text(xml.format('private'))
     (root / 'ImageSets' / 'Main').mkdir(parents=True)
     (root / 'ImageSets' / 'Main' / 'train.txt').write_bytes(f'a\n{name[:-4]}\n'.encode())
-    found = found_in(scan_voc(str(root), split='train'))
+    dataset = dict(type='XMLDataset', data_root=str(root), ann_file='ImageSets/Main/train.txt')
+    dataset.update(data_prefix=dict(sub_data_root=''), metainfo=dict(classes=('x',)))
+    found = found_in(scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))))
     assert list(found.instances_of) == ['x']
     if '\n' not in name:
         assert (found.missing, len(found.unreadable)) == (0, 2)

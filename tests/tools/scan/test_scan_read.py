@@ -17,7 +17,6 @@ from mmseg.datasets.transforms import LoadAnnotations
 from PIL import Image
 
 from mmguard.labels.space import value_counts
-from mmguard.tools.scan.edges import count_between
 from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem, MapRecord
 from mmguard.tools.scan.settings import MapSettings, as_pairs
@@ -213,7 +212,3 @@ def test_a_record_survives_its_line(tmp_path: Path) -> None:
         assert MapRecord.from_line(record.to_line()) == record
     with pytest.raises(ValueError, match='record'):
         MapRecord.from_line('{"path": "a", "unknown": 1}')
-
-
-def test_nothing_lies_between_where_nothing_is_invalid() -> None:
-    assert count_between(np.zeros((4, 4), np.uint8), np.arange(256) > 100) == {}

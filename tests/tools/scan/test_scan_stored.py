@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, List
+from typing import Any
 
 import numpy as np
 import pytest
 from label_files import BLOCKS, write
 
 from mmguard.cli import main
-from mmguard.tools.scan.engine import scan_chunk, scan_here, scan_maps
-from mmguard.tools.scan.options import ScanOptions
+from mmguard.tools.scan.engine import scan_here, scan_maps
 from mmguard.tools.scan.run import run_plan
-from mmguard.tools.scan.settings import MapSettings
+from mmguard.tools.scan.settings import MapSettings, ScanOptions
 from mmguard.tools.scan.sources.folder import FolderSource
-from mmguard.tools.scan.summary import MapSummary
 from mmguard.tools.scan.target import plan_of
 
 SHIFTED = MapSettings(num_classes=150, reduce_zero_label=True)
@@ -75,21 +73,6 @@ def test_16_bits_are_reported_as_16_bits(tmp_path: Path) -> None:
     settings = MapSettings(num_classes=5)
     facts = scan_maps(FolderSource(str(tmp_path), settings).items(), settings).summary.to_facts()
     assert (facts.values, facts.stored) == ({77: 5}, {77: [333]})
-
-
-def test_chunks_merge_to_the_same_in_any_order(tmp_path: Path) -> None:
-    settings = MapSettings(3, label_map=tuple((value, 99) for value in range(10, 30)))
-    for value in range(10, 30):
-        write(tmp_path / f'{value}.png', np.full_like(BLOCKS, value))
-    items = list(FolderSource(str(tmp_path), settings).items())
-    facts: List[Any] = []
-    for order in (items, items[::-1]):
-        merged = MapSummary(settings)
-        for item in order:
-            merged.merge(scan_chunk([item], settings).summary)
-        facts.append(merged.to_facts())
-    assert facts[0] == facts[1]
-    assert facts[0].stored == {99: [10, 11, 12, 13, 14]}
 
 
 def test_colour_files_are_named(tmp_path: Path) -> None:

@@ -10,12 +10,11 @@ import numpy as np
 
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.labels.numbering import COCO, COCO_IDS, FRAMEWORKS, IDS
-from mmguard.text.words import counted
+from mmguard.text.words import counted, short
 from mmguard.tools.scan.annotations.coco_file import CocoFile, read_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, judged
 from mmguard.tools.scan.annotations.coco_records import ABSENT, NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
-from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.loader import Sample, samples_of_coco
 from mmguard.tools.scan.annotations.panoptic import describe_segments, folder_beside
 from mmguard.tools.scan.annotations.table import (
@@ -30,6 +29,7 @@ from mmguard.tools.scan.annotations.table import (
     repeated,
     side_by_side,
 )
+from mmguard.tools.scan.faults import Faults
 from mmguard.tools.storage.urls import is_url
 
 #: Beyond it an id is none that could be a label: a text, or nothing at all.
@@ -41,17 +41,11 @@ MIN_SIZE = 32
 
 
 class Numbering(NamedTuple):
-    """How categories become labels.
+    """How categories become labels."""
 
-    Attributes:
-        by (str): ``AnnotationFacts.labelled_by``.
-        labels (list[int]): Label of each category of the file; -1: it has none.
-        names (list[str]): Names of the labels; empty where they have none.
-    """
-
-    by: str
-    labels: List[int]
-    names: List[str]
+    by: str  #: ``AnnotationFacts.labelled_by``.
+    labels: List[int]  #: Label of each category of the file; -1: it has none.
+    names: List[str]  #: Names of the labels; empty where they have none.
 
 
 def scan_coco(
@@ -69,8 +63,7 @@ def scan_coco(
     maps: Optional[Tuple[str, str]] = None,
     segments: Optional[str] = None,
 ) -> LabelFacts:
-    """Reads a file of COCO's format (LVIS, Objects365, panoptic, ...) and says what is in it. Never raises for what
-    the file holds: that is in ``facts.annotations.unreadable``.
+    """Read a file of COCO's format (LVIS, Objects365, panoptic, ...). Never raise for what it holds.
 
     With ``class_names`` the labels are mmdet's: the position of a category in the file's own list, counting only the
     listed names. (The order of ``class_names`` changes nothing; where it differs, ``annotations.renamed`` says so.)
@@ -79,24 +72,16 @@ def scan_coco(
     the positions, and rule MG138 says what becomes of the ids where a framework takes those.
 
     Args:
-        path (str): The JSON file.
         num_classes (int, optional): Classes of the head. Default: as many as there are names; of ids, what they need.
-        class_names (sequence of str, optional): ``metainfo.classes`` of the data set.
         images (str, optional): Folder of the images; given, missing files are looked for.
         min_size (int): Images with a shorter side are counted as small, ``filter_cfg['min_size']`` of the data set.
         lvis (bool): Labels as mmdet's LVIS data sets give them: every category of the file, listed or not.
-        by_url (bool, optional): Images are named by ``coco_url``, as LVIS 1.0 does. Default: where there is no
-            ``file_name``.
-        labels (str, optional): ``'positions'`` or ``'ids'``, see :mod:`mmguard.labels.numbering`. Default: what the
-            framework does.
-        framework (str, optional): A key of ``FRAMEWORKS``. Default: not known.
-        ask (callable, optional): What the config's own data set makes of a few of the images; asked where nothing is
-            wrong with the file.
-        masks (bool): Whether masks are read, too: ``annotations.mask_faults`` says what is wrong with them.
-        maps (tuple[str, str], optional): Folder of the label maps that are loaded beside them, and how they end; given,
-            missing ones are looked for.
-        segments (str, optional): Folder of the PNG of a panoptic file; with ``masks`` all of them are compared with it,
-            else some. Empty: none. Default: the folder beside the file that has its name, if there is one.
+        by_url (bool, optional): Images are named by ``coco_url``, as LVIS 1.0 does.
+        labels (str, optional): ``'positions'`` or ``'ids'``. Default: what the framework does.
+        ask (callable, optional): Asks the config's own data set about a few images of a file without faults.
+        masks (bool): Masks are read, too, into ``annotations.mask_faults``; of a panoptic file all PNG, else some.
+        maps (tuple[str, str], optional): Folder and ending of label maps; missing ones are looked for.
+        segments (str, optional): Folder of the PNG of a panoptic file. Default: that of the file's name, if any.
 
     Returns:
         LabelFacts: ``kind='instances'``. Histogram and values count what training sees: no crowds, nothing that the

@@ -49,15 +49,10 @@ Mask = Union[None, List[List[float]], 'Rle']
 
 
 class Runs(NamedTuple):
-    """What the run lengths of K masks add up to.
+    """What the run lengths of K masks add up to."""
 
-    Attributes:
-        total (np.ndarray): int64 (K,), pixels; -1: damaged.
-        inside (np.ndarray): int64 (K,), those of the object.
-    """
-
-    total: np.ndarray
-    inside: np.ndarray
+    total: np.ndarray  #: int64 (K,), pixels; -1: damaged.
+    inside: np.ndarray  #: int64 (K,), those of the object.
 
 
 def mask_column(masks: Sequence[Any]) -> np.ndarray:
@@ -96,14 +91,11 @@ def checked(value: Any) -> Any:
 
 
 def judged(column: np.ndarray, extents: np.ndarray) -> np.ndarray:
-    """The code of each mask's fault, beside its image.
+    """Return the code of each mask's fault in its image, int8 (N,), places in :data:`MASK_FAULTS`.
 
     Args:
         column (np.ndarray): (N,) as :func:`mask_column` makes it.
         extents (np.ndarray): (N, 2), height and width of each mask's image; infinite where they are not known.
-
-    Returns:
-        np.ndarray: int8 (N,), places in :data:`MASK_FAULTS`.
     """
     faults = column['fault'].copy()
     sound = faults == 0
@@ -139,14 +131,15 @@ def _add_polygons(column: np.ndarray, places: np.ndarray, masks: List[List[List[
     try:
         points = np.fromiter(chain.from_iterable(parts), float, int(lengths.sum())).reshape(-1, 2)
     except OverflowError:  # an int of hundreds of digits
-        points = np.array([_float(number) for part in parts for number in part]).reshape(-1, 2)
+        points = np.array([as_float(number) for part in parts for number in part]).reshape(-1, 2)
     starts = (np.concatenate([[0], np.cumsum(lengths)[:-1]]) // 2)[_firsts(owner)]
     owner = owner[_firsts(owner)]
     column['span'][owner, :2] = np.minimum.reduceat(points, starts)
     column['span'][owner, 2:] = np.maximum.reduceat(points, starts)
 
 
-def _float(number: Any) -> float:
+def as_float(number: Any) -> float:
+    """Return a number as a float; an int of hundreds of digits is infinite."""
     try:
         return float(number)
     except OverflowError:

@@ -7,8 +7,19 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, checked, mask_column
-from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.text.words import short
+from mmguard.tools.scan.annotations.coco_masks import UNREAD, Rle, as_float, checked, mask_column
+from mmguard.tools.scan.faults import Faults
+
+#: The id of what has none.
+ABSENT = -(1 << 63)
+#: Ids that are no integers get codes from here on; nobody numbers by hand this far below zero.
+_FIRST_CODE = -(1 << 62)
+_LARGEST = 1 << 62
+#: A size, an area or a corner that is not there. JSON can say it (-1e999), but nobody does.
+NO_NUMBER = float('-inf')
+_NO_BOX = (NO_NUMBER,) * 4
+_URL = 'http://images.cocodataset.org/'
 
 try:
     from msgspec import Struct, to_builtins
@@ -16,27 +27,20 @@ except ImportError:
     TYPES: Dict[str, Any] = {}
     TYPES_WITH_MASKS: Dict[str, Any] = {}
 else:
-    _NONE = float('-inf')
-    _ABSENT = -(1 << 63)
 
     class Segment(Struct, gc=False, omit_defaults=True):
         """A segment of COCO panoptic."""
 
-        id: int = _ABSENT
-        category_id: int = _ABSENT
-        bbox: Tuple[float, float, float, float] = (_NONE, _NONE, _NONE, _NONE)
-        area: float = _NONE
+        id: int = ABSENT
+        category_id: int = ABSENT
+        bbox: Tuple[float, float, float, float] = (NO_NUMBER, NO_NUMBER, NO_NUMBER, NO_NUMBER)
+        area: float = NO_NUMBER
         iscrowd: Union[bool, int] = 0
 
-    class Annotation(Struct, gc=False, omit_defaults=True):
+    class Annotation(Segment, gc=False, omit_defaults=True):
         """An annotation; masks and all other keys are skipped without being built."""
 
-        id: int = _ABSENT
-        image_id: int = _ABSENT
-        category_id: int = _ABSENT
-        bbox: Tuple[float, float, float, float] = (_NONE, _NONE, _NONE, _NONE)
-        area: float = _NONE
-        iscrowd: Union[bool, int] = 0
+        image_id: int = ABSENT
         ignore: Union[bool, int] = 0
         segments_info: Optional[List[Segment]] = None
 
@@ -48,24 +52,14 @@ else:
     class Image(Struct, gc=False, omit_defaults=True):
         """An image. mmdet takes the file of LVIS 1.0 from ``coco_url``."""
 
-        id: int = _ABSENT
-        width: float = _NONE
-        height: float = _NONE
+        id: int = ABSENT
+        width: float = NO_NUMBER
+        height: float = NO_NUMBER
         file_name: str = ''
         coco_url: str = ''
 
     TYPES = {'annotations': Annotation, 'images': Image}
     TYPES_WITH_MASKS = {'annotations': MaskedAnnotation, 'images': Image}
-
-#: The id of what has none.
-ABSENT = -(1 << 63)
-#: Ids that are no integers get codes from here on; nobody numbers by hand this far below zero.
-_FIRST_CODE = -(1 << 62)
-_LARGEST = 1 << 62
-#: A size, an area or a corner that is not there. JSON can say it (-1e999), but nobody does.
-NO_NUMBER = float('-inf')
-_NO_BOX = (NO_NUMBER,) * 4
-_URL = 'http://images.cocodataset.org/'
 
 
 class Ids:
@@ -94,24 +88,18 @@ class Ids:
 
 
 class AnnotationColumns(NamedTuple):
-    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` where there is none.
+    """Annotations, one element each; ids are codes of ``Ids``, ``ABSENT`` where there is none."""
 
-    Attributes:
-        id, image_id, category_id (np.ndarray): int64, (N,).
-        box (np.ndarray): float64, (N, 4), x, y, width, height; ``NO_NUMBER`` where there is none.
-        area (np.ndarray): float64, (N,), ``NO_NUMBER`` where there is none.
-        crowd, ignore (np.ndarray): bool, (N,).
-        mask (np.ndarray): :data:`~mmguard.tools.scan.annotations.coco_masks.MASK`, (N,); (0,) where nobody asked.
-    """
-
+    #: ``id``, ``image_id``, ``category_id``: int64, (N,).
     id: np.ndarray
     image_id: np.ndarray
     category_id: np.ndarray
-    box: np.ndarray
-    area: np.ndarray
+    box: np.ndarray  #: float64, (N, 4), x, y, width, height; ``NO_NUMBER`` where there is none.
+    area: np.ndarray  #: float64, (N,), ``NO_NUMBER`` where there is none.
+    #: ``crowd``, ``ignore``: bool, (N,).
     crowd: np.ndarray
     ignore: np.ndarray
-    mask: np.ndarray
+    mask: np.ndarray  #: :data:`~mmguard.tools.scan.annotations.coco_masks.MASK`, (N,); (0,) where nobody asked.
 
     @classmethod
     def empty(cls) -> AnnotationColumns:
@@ -132,18 +120,13 @@ class AnnotationColumns(NamedTuple):
 
 
 class ImageColumns(NamedTuple):
-    """Images.
+    """Images."""
 
-    Attributes:
-        id (list[int]): Codes of ``Ids``.
-        height, width (list[float]): In pixels, ``NO_NUMBER`` where there is none.
-        name (list[str]): File, relative to the folder of the images.
-    """
-
-    id: List[int]
+    id: List[int]  #: Codes of ``Ids``.
+    #: ``height``, ``width``: In pixels, ``NO_NUMBER`` where there is none.
     height: List[float]
     width: List[float]
-    name: List[str]
+    name: List[str]  #: File, relative to the folder of the images.
 
     @property
     def sizes(self) -> np.ndarray:
@@ -163,18 +146,14 @@ def are_panoptic(records: Sequence[Any]) -> bool:
 def segments_of(records: Sequence[Any]) -> List[Any]:
     """Typed annotations, one for each segment of panoptic ones."""
     return [
-        Annotation(segment.id, record.image_id, segment.category_id, segment.bbox, segment.area, segment.iscrowd)
+        Annotation(segment.id, segment.category_id, segment.bbox, segment.area, segment.iscrowd, record.image_id)
         for record in records
         for segment in record.segments_info or ()
     ]
 
 
 def annotation_columns(records: Sequence[Any], masks: bool = False) -> AnnotationColumns:
-    """Columns of typed records.
-
-    Args:
-        records (sequence): Of a type of :data:`TYPES`, or of :data:`TYPES_WITH_MASKS`.
-        masks (bool): Whether masks are asked for; segments have none.
+    """Return the columns of typed records; with ``masks`` of :data:`TYPES_WITH_MASKS`.
 
     Raises:
         OverflowError: An id beyond 64 bits; :func:`plain_columns` of :func:`untyped` records can do those.
@@ -201,17 +180,11 @@ def untyped(records: Sequence[Any]) -> List[Dict[str, Any]]:
 def plain_columns(
     records: Sequence[Any], first: int, ids: Ids, faults: Faults, source: str, masks: bool = False
 ) -> AnnotationColumns:
-    """Columns of whatever JSON holds in the place of annotations; what cannot be an annotation is a fault.
+    """Return the columns of whatever JSON holds in the place of annotations; what cannot be an annotation is a fault.
 
-    Args:
-        records (sequence): Elements of the array.
-        first (int): Number of the first one.
-        ids (Ids): Codes of unusual ids.
-        faults (Faults): Takes what is wrong.
-        source (str): The file.
-        masks (bool): Whether masks are asked for.
+    ``first`` is the number of the first record in the array.
     """
-    columns: Tuple[List[Any], ...] = ([], [], [], [], [], [], [], [])
+    rows: List[Tuple[Any, ...]] = []
     for number, record in enumerate(records, first):
         where = f'{source}: annotations[{number}]'
         if not isinstance(record, dict):
@@ -228,9 +201,8 @@ def plain_columns(
                 _flag(part, 'ignore', where, faults),
                 checked(part.get('segmentation')) if masks else None,
             )
-            for column, value in zip(columns, row):
-                column.append(value)
-    id_, image, category, box, area, crowd, ignore, mask = columns
+            rows.append(row)
+    id_, image, category, box, area, crowd, ignore, mask = zip(*rows) if rows else [()] * 8
     return AnnotationColumns(
         np.array(id_, np.int64),
         np.array(image, np.int64),
@@ -295,10 +267,7 @@ def _box(value: Any, where: str, faults: Faults) -> Tuple[float, ...]:
 def _float(value: Any) -> Optional[float]:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    try:
-        return float(value)
-    except OverflowError:
-        return float('inf') if value > 0 else float('-inf')
+    return as_float(value)
 
 
 def add_typed_images(columns: ImageColumns, records: Sequence[Any], ids: Ids, by_url: bool) -> None:

@@ -12,65 +12,47 @@ from mmguard.config.label_spaces import from_config
 from mmguard.config.read import ReadConfig
 from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
 from mmguard.tools.scan.annotations.coco import scan_coco
-from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.loader import Sample, ask_dataset
-from mmguard.tools.scan.annotations.merge import merged
 from mmguard.tools.scan.annotations.openimages import scan_openimages
+from mmguard.tools.scan.annotations.table import merged
 from mmguard.tools.scan.annotations.voc import images_of_list, read_list, scan_voc_files
-from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.settings import SPLITS
+from mmguard.tools.scan.sources.config import spread
 from mmguard.tools.storage.files import check_backend
 from mmguard.tools.storage.urls import entered, in_the_place, is_url
 
-SPLITS = ('train', 'val', 'test')
 #: ``YOLOv5CocoDataset`` reads what ``CocoDataset`` does: that is asked where mmyolo cannot be imported.
 _OF_MMYOLO = 'YOLOv5'
 
 
 @dataclass
 class DetDataset:
-    """One data set of a config, inside of whatever wrappers.
+    """One data set of a config, inside of whatever wrappers."""
 
-    Args:
-        path (str): Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
-        type (str): Its type.
-        family (str): ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
-            ``'openimages'``, or ``''`` where its files are of a format that cannot be scanned.
-        root (str): ``data_root``.
-        ann_file (str): The annotations, joined with the root.
-        images (str): Folder of the images (VOC: ``sub_data_root``), joined with the root.
-        class_names (list[str], optional): ``metainfo.classes``, or those of the type.
-        filter_cfg (dict): As in the config.
-        test_mode (bool): Whether it filters nothing.
-        settings (dict): All of its config.
-        masks (bool): Whether its masks are trained on, or compared with predicted ones.
-        cls (type, optional): The class that its type names.
-    """
-
-    path: str
-    type: str
+    path: str  #: Where it stands in the config, ``'train_dataloader.dataset.datasets[0]'``.
+    type: str  #: Its type.
+    #: ``'coco'``, ``'lvis'``, ``'lvis_url'`` (images named by ``coco_url``), ``'panoptic'``, ``'voc'``,
+    #: ``'openimages'``, or ``''`` where its files are of a format that cannot be scanned.
     family: str
-    root: str
-    ann_file: str
-    images: str
-    class_names: Optional[List[str]]
-    filter_cfg: Dict[str, Any] = field(default_factory=dict)
-    test_mode: bool = False
-    settings: Dict[str, Any] = field(default_factory=dict)
-    masks: bool = False
-    cls: Any = None
+    root: str  #: ``data_root``.
+    ann_file: str  #: The annotations, joined with the root.
+    images: str  #: Folder of the images (VOC: ``sub_data_root``), joined with the root.
+    class_names: Optional[List[str]]  #: ``metainfo.classes``, or those of the type.
+    filter_cfg: Dict[str, Any] = field(default_factory=dict)  #: As in the config.
+    test_mode: bool = False  #: Whether it filters nothing.
+    settings: Dict[str, Any] = field(default_factory=dict)  #: All of its config.
+    masks: bool = False  #: Whether its masks are trained on, or compared with predicted ones.
+    cls: Any = None  #: The class that its type names.
 
 
 def scan_detection_config(
     cfg: Any, split: str = 'train', num_classes: Optional[int] = None, masks: bool = False
 ) -> LabelFacts:
-    """Scans the annotation files of one split of a config.
+    """Scan the annotation files of one split of a config of mmdet.
 
-    Args:
-        cfg (Config or dict): A config of mmdet, loaded.
-        split (str): ``'train'``, ``'val'`` or ``'test'``.
-        num_classes (int, optional): Classes of the head. Default: as the model's heads say, or as many as the class
-            list has where the config has no model.
-        masks (bool): Masks are read in any case, not only where the config asks for them.
+    The classes are those of the model's heads, or of the class list where the config has no model. With ``masks`` they
+    are read in any case, not only where the config asks for them.
 
     Returns:
         LabelFacts: Of all data sets of the split together.
@@ -163,12 +145,7 @@ def _ask(dataset: DetDataset, samples: List[Sample]) -> LoaderFacts:
 
 
 def datasets_of_config(cfg: Any, split: str = 'train') -> List[DetDataset]:
-    """The data sets of a split, in order, out of their wrappers (Repeat, Concat, ClassBalanced, MultiImageMix, ...).
-
-    Args:
-        cfg (Config or dict): A config, loaded.
-        split (str): ``'train'``, ``'val'`` or ``'test'``.
-    """
+    """Return the data sets of a split, in order, out of their wrappers (Repeat, Concat, ClassBalanced, ...)."""
     if split not in SPLITS:
         raise ValueError(f'split must be one of {", ".join(map(repr, SPLITS))}, got {split!r}')
     loader = cfg.get(f'{split}_dataloader')

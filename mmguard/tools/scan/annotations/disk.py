@@ -14,9 +14,10 @@ import numpy as np
 
 from mmguard.files.inside import OUTSIDE, OutsideError, find_inside, resolve_inside
 from mmguard.files.regular import open_regular
-from mmguard.tools.scan.annotations.faults import Faults
 from mmguard.tools.scan.annotations.table import EXAMPLES
-from mmguard.tools.scan.fetched import HEAD
+from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.forms import shown_size
+from mmguard.tools.scan.record import HEAD
 from mmguard.tools.scan.sources.folders import is_image_name
 from mmguard.tools.storage.files import FILES, Content
 from mmguard.tools.storage.requests import ahead
@@ -24,21 +25,15 @@ from mmguard.tools.storage.urls import is_followed, is_url
 
 #: So many images are opened to compare their size: whole sets are resized or turned, not single images.
 LOOKED_AT = 200
-_EXIF_ORIENTATION = 0x0112
-_TURNED = (5, 6, 7, 8)
 Size = Tuple[int, int]
 
 
 def other_sizes(
     root: str, names: Sequence[str], sizes: np.ndarray, within: str = ''
 ) -> Tuple[int, List[Tuple[str, Size, Size]]]:
-    """Compares the size of images, spread evenly over the list, with that in the annotations.
+    """Compare the size of images, spread evenly over the list, with (M, 2) height and width in the annotations.
 
-    Args:
-        root (str): The folder that the names are relative to.
-        names (sequence of str): (M,) the files.
-        sizes (np.ndarray): (M, 2), height and width as they are stated; what is not above 0 is not known.
-        within (str): The folder that names must not leave. Default: ``root``.
+    What is not above 0 is not known; names must not leave ``within``, by default ``root``.
 
     Returns:
         tuple[int, list]: How many were compared (none without pillow), and (file, size on disk, size stated) of those
@@ -80,21 +75,8 @@ def _shown(path: str, head: Optional[Content] = None) -> Optional[List[Size]]:
         return None
 
 
-def shown_size(image: Any) -> Size:
-    """Height and width of an open image of pillow, as loaders show it: turned, if its EXIF tag says so."""
-    width, height = image.size
-    turned = image.format in ('JPEG', 'MPO') and image.getexif().get(_EXIF_ORIENTATION) in _TURNED
-    return (width, height) if turned else (height, width)
-
-
 def missing_files(root: str, names: Sequence[str], faults: Faults, within: str = '') -> Tuple[int, List[str]]:
-    """Compares a list of files with what its folders hold.
-
-    Args:
-        root (str): The folder that the names are relative to.
-        names (sequence of str): The files.
-        faults (Faults): Takes folders that cannot be looked into.
-        within (str): The folder that names must not leave. Default: ``root``.
+    """Compare a list of files with what its folders hold; names must not leave ``within``, by default ``root``.
 
     Returns:
         tuple[int, list[str]]: How many are missing, and the first of them, with what is there instead where only the

@@ -12,7 +12,7 @@ import json
 import re
 from typing import Any, BinaryIO, Callable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
-from mmguard.tools.scan.annotations.faults import short
+from mmguard.text.words import short
 
 #: Bytes decoded at a time.
 BLOCK = 1 << 21
@@ -30,12 +30,7 @@ _DIGITS = 2048
 
 
 class JsonFault(ValueError):
-    """The file cannot be read on from here.
-
-    Args:
-        what (str): What is wrong.
-        at (str): Where in the file.
-    """
+    """The file cannot be read on from here."""
 
     def __init__(self, what: str, at: str) -> None:
         super().__init__(f'{what} ({at})')
@@ -44,29 +39,20 @@ class JsonFault(ValueError):
 
 
 class Batch(NamedTuple):
-    """Some elements of an array.
+    """Some elements of an array."""
 
-    Attributes:
-        key (str): The key of the array in the top-level object.
-        first (int): Number of its first element. Every array that is met begins with a batch whose ``first`` is 0.
-        records (list): Records of the type asked for, or what ``json`` makes of them.
-        typed (bool): Whether they are of that type.
-    """
-
-    key: str
-    first: int
-    records: List[Any]
-    typed: bool
+    key: str  #: The key of the array in the top-level object.
+    first: int  #: Number of its first element. Every array that is met begins with a batch whose ``first`` is 0.
+    records: List[Any]  #: Records of the type asked for, or what ``json`` makes of them.
+    typed: bool  #: Whether they are of that type.
 
 
 class Stream:
-    """Reads the arrays of the top-level object of a JSON file.
+    """Reader of the arrays of the top-level object of a JSON file, ``block`` bytes at a time.
 
     Args:
-        file (BinaryIO): The file.
         types (dict[str, type]): Key of an array -> msgspec type of its elements. Other keys are skipped.
         warn (callable): Called with what is wrong, and where, if reading can go on.
-        block (int): Bytes decoded at a time, unless one element is longer.
 
     Raises:
         ModuleNotFoundError: msgspec is not installed.

@@ -4,17 +4,137 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, List, Optional, Sequence, Tuple
+from collections import Counter
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
 
 from mmguard.files.inside import resolve_inside
 from mmguard.files.regular import open_regular
-from mmguard.findings.facts import LabelFacts
-from mmguard.tools.scan.annotations.disk import shown_size
-from mmguard.tools.scan.annotations.faults import Faults
-from mmguard.tools.scan.annotations.labelme_facts import NO_CLASS, facts_of_shapes, labels_of
-from mmguard.tools.scan.annotations.labelme_json import ShapeFile, is_of_others, read_labelme, size_of_data
+from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
+from mmguard.tools.scan.annotations.labelme_json import (
+    NO_AREA,
+    NO_CORNERS,
+    Shape,
+    ShapeFile,
+    is_of_others,
+    read_labelme,
+    size_of_data,
+)
+from mmguard.tools.scan.annotations.table import EDGE, EXAMPLES, UNLISTED, Table, facts_of, table_of_names
+from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.forms import shown_size
 from mmguard.tools.scan.sources.folders import is_gray, is_image_name, walk
 from mmguard.tools.storage.files import FILES
+
+#: Names that Labelme's own converters keep for what is no class.
+NO_CLASS = ('__ignore__', '_background_')
+#: The part of a circle, at most, that may lie outside of the image.
+_SLACK = 0.5
+
+
+class _Read(NamedTuple):
+    """A file, and the objects that its shapes are."""
+
+    file: ShapeFile
+    objects: List[Shape]
+
+
+def labels_of(files: Sequence[ShapeFile]) -> List[str]:
+    """The names of objects, in the order of the alphabet."""
+    return sorted({shape.label for file in files for shape in _objects(file.shapes)})
+
+
+def facts_of_shapes(
+    files: Sequence[ShapeFile],
+    target: str,
+    names: List[str],
+    faults: Faults,
+    num_classes: Optional[int] = None,
+    counted: bool = False,
+    images: Optional[str] = None,
+    within: str = '',
+) -> LabelFacts:
+    """Count objects, and what is wrong with them; images are looked for where a folder is given.
+
+    Returns:
+        LabelFacts: ``kind='instances'``.
+    """
+    read = [_Read(file, _objects(file.shapes)) for file in files]
+    found = Counter(shape.label for one in read for shape in one.objects)
+    annotations = AnnotationFacts(format='labelme', labelled_by='class list', sources=[target])
+    annotations.classes_counted = num_classes is None and counted
+    table = _table(read, names, sorted(set(found) | set(names)), annotations)
+    annotations.categories = dict(enumerate(names))
+    annotations.unused = [name for name in names if name not in found]
+    listed = {*names, *NO_CLASS}
+    annotations.left_out_names = {name: count for name, count in sorted(found.items()) if name not in listed}
+    paths = [file.image for file in files]
+    annotations.duplicate_files = [path for path, count in Counter(paths).items() if path and count > 1][:EXAMPLES]
+    if images is not None:
+        needed = [file.image for file in files if file.image and not file.data]
+        annotations.missing, annotations.missing_files = missing_files(images, needed, faults, within=within)
+        annotations.sizes_compared, annotations.size_mismatches = other_sizes(images, paths, table.sizes, within=within)
+    facts = facts_of(table, max(len(names), 1) if num_classes is None else num_classes, names, annotations)
+    # Numbers are pixels, in the order that Labelme writes: only the image may be turned.
+    annotations.inside_as = {way: n for way, n in annotations.inside_as.items() if way == 'swapped'}
+    annotations.inside_unit = 0
+    # A file that was saved without a shape says that nothing is there.
+    annotations.images_without_target -= sum(not file.shapes for file in files)
+    annotations.unreadable = faults.to_dict()
+    return facts
+
+
+def _objects(shapes: Sequence[Shape]) -> List[Shape]:
+    """Shapes of one label and group as one object; keypoints of a group that has an area belong to that."""
+    areas = {shape.group for shape in shapes if shape.group is not None and not shape.fault}
+    found: Dict[Tuple[object, object], Shape] = {}
+    for shape in shapes:
+        if shape.fault == NO_AREA and shape.group in areas:
+            continue
+        grouped = shape.group is not None and not shape.fault
+        key = (shape.label, shape.group) if grouped else (None, shape.place)
+        if key in found:
+            (a, b, c, d), (left, top, right, bottom) = found[key].corners, shape.corners
+            found[key] = found[key]._replace(corners=(min(a, left), min(b, top), max(c, right), max(d, bottom)))
+        else:
+            found[key] = shape
+    return list(found.values())
+
+
+def _table(
+    read: Sequence[_Read], names: Sequence[str], categories: Sequence[str], annotations: AnnotationFacts
+) -> Table:
+    rows: List[Tuple[int, str, Tuple[float, ...]]] = []
+    for number, one in enumerate(read):
+        for shape in one.objects:
+            rows.append((number, shape.label, _inside(shape, one.file.size)))
+            if shape.fault:
+                annotations.mask_faults[shape.fault] = annotations.mask_faults.get(shape.fault, 0) + 1
+                examples = annotations.mask_examples.setdefault(shape.fault, [])
+                if len(examples) < EXAMPLES:
+                    examples.append(f'{one.file.name}: shapes[{shape.place}], {shape.label!r}')
+    sizes = [one.file.size for one in read]
+    table = table_of_names([one.file.name for one in read], sizes, rows, names, categories)
+    table.ignored = np.array([name in NO_CLASS for _, name, _ in rows], bool)
+    table.left_out[UNLISTED] &= ~table.ignored
+    table.judged &= table.boxed
+    return table
+
+
+def _inside(shape: Shape, size: Optional[Tuple[float, float]]) -> Tuple[float, ...]:
+    """The corners of a shape, less what is no slip: a fraction of a pixel, and the parts of a circle outside."""
+    if shape.corners == NO_CORNERS or size is None:
+        return shape.corners
+    height, width = size
+    left, top, right, bottom = shape.corners
+    slack = max(right - left, bottom - top) * _SLACK if shape.kind == 'circle' else EDGE
+    left, top = (0.0 if -slack <= side < 0 else side for side in (left, top))
+    right = width if width < right <= width + slack else right
+    bottom = height if height < bottom <= height + slack else bottom
+    return left, top, right, bottom
+
 
 #: Lists of classes, in the folder or above it.
 LISTS = ('labels.txt', 'classes.txt')
@@ -106,19 +226,11 @@ def scan_labelme(
     home: Optional[str] = None,
     look: bool = True,
 ) -> LabelFacts:
-    """Reads the JSON of a folder. Never raises for what the files hold.
+    """Read the JSON of a folder, or one. Never raise for what the files hold.
 
-    Labels are positions in ``class_names``; objects of other names are in ``annotations.left_out``. Shapes of one label
-    and ``group_id`` are one object, as in Labelme's own converters.
-
-    Args:
-        target (str): The folder, or one JSON.
-        num_classes (int, optional): Classes of the head. Default: as many as there are names.
-        class_names (sequence of str, optional): The classes; ``__ignore__`` and ``_background_`` are none. Default: the
-            names that occur, in the order of the alphabet.
-        images (str, optional): Folder of the images. Default: where ``imagePath`` leads.
-        home (str, optional): Where the files lay when they were no copies. Default: where they are.
-        look (bool): Whether images are looked for.
+    Labels are positions in ``class_names``, by default the names that occur, in order; objects of other
+    names are in ``annotations.left_out``. Shapes of one label and ``group_id`` are one object, as in Labelme's own
+    converters. Images are in ``images``, or where ``imagePath`` leads from ``home``, where copies lay before.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are JSON files.

@@ -10,8 +10,9 @@ import struct
 from typing import Any, List, NamedTuple, Optional, Tuple
 
 from mmguard.files.regular import read_regular
+from mmguard.text.words import short
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER, is_writable
-from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.tools.scan.faults import Faults
 
 #: With its image in it, a file is some tens of megabytes.
 LARGEST = 512 << 20
@@ -30,51 +31,29 @@ _PNG = b'\x89PNG\r\n\x1a\n'
 
 
 class Shape(NamedTuple):
-    """A shape.
+    """A shape."""
 
-    Attributes:
-        place (int): Its place in the list.
-        label (str): Its name.
-        kind (str): ``'polygon'``, ``'circle'``, ...
-        corners (tuple): Those of the box around it, in pixels; ``NO_NUMBER`` throughout where it encloses nothing.
-        group (object): Shapes of one label and group are one object; ``None``: of no group.
-        fault (str): Why it gives no object; empty: it does.
-    """
-
-    place: int
-    label: str
-    kind: str
+    place: int  #: Its place in the list.
+    label: str  #: Its name.
+    kind: str  #: ``'polygon'``, ``'circle'``, ...
+    #: Those of the box around it, in pixels; ``NO_NUMBER`` throughout where it encloses nothing.
     corners: Tuple[float, ...]
-    group: Any = None
-    fault: str = ''
+    group: Any = None  #: Shapes of one label and group are one object; ``None``: of no group.
+    fault: str = ''  #: Why it gives no object; empty: it does.
 
 
 class ShapeFile(NamedTuple):
-    """What is drawn on an image.
+    """What is drawn on an image."""
 
-    Attributes:
-        name (str): How messages name the file.
-        image (str): The image, as it is written; empty where none is named.
-        size (tuple, optional): Height and width; ``None`` where the file does not say.
-        data (str): The embedded image, as it is written; empty where there is none.
-        shapes (list[Shape]): Those that have a label and points.
-    """
-
-    name: str
-    image: str
-    size: Optional[Tuple[float, float]]
-    data: str
-    shapes: List[Shape]
+    name: str  #: How messages name the file.
+    image: str  #: The image, as it is written; empty where none is named.
+    size: Optional[Tuple[float, float]]  #: Height and width; ``None`` where the file does not say.
+    data: str  #: The embedded image, as it is written; empty where there is none.
+    shapes: List[Shape]  #: Those that have a label and points.
 
 
 def read_labelme(path: str, source: str, faults: Faults) -> Optional[ShapeFile]:
-    """Reads a file; never raises.
-
-    Args:
-        path (str): The file.
-        source (str): How messages name it.
-        faults (Faults): Takes what is wrong; ``None`` is returned where that is all of it.
-    """
+    """Read a file; never raise. ``None`` where ``faults`` takes all that can be said of it."""
     content = _read_json(path, source, faults)
     if content is None:
         return None
@@ -121,14 +100,7 @@ def _size(record: Any, source: str, faults: Faults) -> Optional[Tuple[float, flo
 
 
 def shape_of(record: Any, place: int, source: str, faults: Faults) -> Optional[Shape]:
-    """What a record of ``shapes`` stands for.
-
-    Args:
-        record: Whatever the JSON holds there.
-        place (int): Its place in the list.
-        source (str): How messages name the file.
-        faults (Faults): Takes what is wrong; ``None`` is returned where nothing can be made of it.
-    """
+    """Understand a record of ``shapes``; ``None`` where nothing can be made of it."""
     where = f'{source}: shapes[{place}]'
     if not isinstance(record, dict):
         faults.add('a shape is no object', f'{where} is {short(record)}')

@@ -17,22 +17,17 @@ from mmguard.files.whole import temporary_folder
 from mmguard.findings.facts import LabelFacts, LoaderFacts
 from mmguard.text.failures import words_of
 from mmguard.tools.scan.annotations.coco_file import CocoFile
-from mmguard.tools.scan.sources.loader import spread
+from mmguard.tools.scan.sources.config import spread
 
 if TYPE_CHECKING:
     from mmguard.tools.scan.annotations.datasets import DetDataset
 
 
 class Sample(NamedTuple):
-    """The annotations of one image.
+    """The annotations of one image."""
 
-    Attributes:
-        image (str): Its name.
-        text (str): The file that holds them alone: JSON, or the list of VOC.
-    """
-
-    image: str
-    text: str
+    image: str  #: Its name.
+    text: str  #: The file that holds them alone: JSON, or the list of VOC.
 
 
 def samples_of_coco(coco: CocoFile) -> List[Sample]:
@@ -63,13 +58,7 @@ def samples_of_coco(coco: CocoFile) -> List[Sample]:
 def ask_dataset(
     dataset: DetDataset, samples: Sequence[Sample], scan: Callable[[DetDataset], LabelFacts]
 ) -> LoaderFacts:
-    """Lets the data set of the config list each sample, and compares.
-
-    Args:
-        dataset (DetDataset): The data set.
-        samples (list[Sample]): What it is asked about.
-        scan (callable): The scan of such a data set.
-    """
+    """Let the data set of the config list each sample, and compare with the scan of it."""
     facts = LoaderFacts()
     with temporary_folder() as folder:
         for number, sample in enumerate(samples):

@@ -8,14 +8,13 @@ from collections import Counter
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
-import numpy as np
-
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.text.words import short
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 from mmguard.tools.scan.annotations.disk import missing_files
-from mmguard.tools.scan.annotations.faults import Faults, short
-from mmguard.tools.scan.annotations.table import UNLISTED, Table, facts_of
+from mmguard.tools.scan.annotations.table import facts_of, table_of_names
+from mmguard.tools.scan.faults import Faults
 
 #: Columns that mmdet reads by place, whatever the header calls them.
 _LABEL, _LEFT, _RIGHT, _TOP, _BOTTOM, _COLUMNS = 2, 4, 5, 6, 7, 13
@@ -29,15 +28,10 @@ def scan_openimages(
     num_classes: Optional[int] = None,
     images: Optional[str] = None,
 ) -> LabelFacts:
-    """Reads OpenImages' boxes. Never raises for what the files hold.
+    """Read OpenImages' boxes. Never raise for what the files hold.
 
-    Boxes are judged as fractions: inside an image is (0, 1).
-
-    Args:
-        ann_file (str): ``*-annotations-bbox.csv``.
-        label_file (str): ``class-descriptions-boxable.csv``: a label is the place of its line.
-        num_classes (int, optional): Classes of the head. Default: the lines of ``label_file``.
-        images (str, optional): Folder of the images; given, missing files are looked for.
+    Boxes are judged as fractions: inside an image is (0, 1). A label is the place of its line in ``label_file``, which
+    is ``class-descriptions-boxable.csv``; missing files are looked for where ``images`` is given.
 
     Returns:
         LabelFacts: ``kind='instances'``; examples show fractions, as the file does.
@@ -45,47 +39,28 @@ def scan_openimages(
     faults = Faults()
     annotations = AnnotationFacts(format='openimages', labelled_by='class list')
     ids = [(row[0], row[1]) for _, row in _rows(label_file, 2, faults)]
-    label_of = {mid: label for label, (mid, _) in enumerate(ids)}
-    names = [name for _, name in ids]
+    mids, names = [mid for mid, _ in ids], [name for _, name in ids]
     place_of: Dict[str, int] = {}
-    image: List[int] = []
-    mids: List[str] = []
-    corners: List[Tuple[float, ...]] = []
+    rows: List[Tuple[int, str, Tuple[float, ...]]] = []
     source = os.path.basename(ann_file)
     for number, row in _rows(ann_file, _COLUMNS, faults, headers=1):
         if not _FLAGS.issuperset(row[_BOTTOM + 1 : _COLUMNS]):
             _check_flags(row, f'{source}: row {number}', faults)
-        image.append(place_of.setdefault(f'{row[0]}.jpg', len(place_of)))
-        mids.append(row[_LABEL])
         try:
-            corners.append(tuple(float(row[side]) for side in (_LEFT, _TOP, _RIGHT, _BOTTOM)))
+            corners = tuple(float(row[side]) for side in (_LEFT, _TOP, _RIGHT, _BOTTOM))
         except ValueError:
             faults.add(
                 'a corner is no number: mmdet stops here',
                 f'{source}: row {number}: {short(row[_LEFT : _BOTTOM + 1])}',
             )
-            corners.append((NO_NUMBER,) * 4)
-    label = np.array([label_of.get(mid, -1) for mid in mids], np.int64)
-    boxes = np.array(corners, float).reshape(-1, 4)
-    boxed = ~(boxes == NO_NUMBER).all(axis=1)
-    rows_of = Counter(mids)
-    unknown = sorted(mid for mid in rows_of if mid not in label_of)
+            corners = (NO_NUMBER,) * 4
+        rows.append((place_of.setdefault(f'{row[0]}.jpg', len(place_of)), row[_LABEL], corners))
+    rows_of = Counter(mid for _, mid, _ in rows)
+    unknown = sorted(set(rows_of) - set(mids))
     for mid in unknown:
         faults.add('a label is not in the label file: mmdet stops here', f'{source}: {short(mid)}')
-    table = Table(
-        images=list(place_of),
-        sizes=np.ones((len(place_of), 2)),
-        categories=names,
-        image=np.array(image, np.int64),
-        category=label,
-        label=label,
-        corners=boxes,
-        boxed=boxed,
-        ignored=np.zeros(len(mids), bool),
-        left_out={UNLISTED: label < 0, 'no box': ~boxed},
-        judged=label >= 0,
-        shows_size=False,
-    )
+    table = table_of_names(list(place_of), [(1.0, 1.0)] * len(place_of), rows, mids, mids)
+    table.categories = names
     annotations.categories = dict(enumerate(names))
     annotations.unused = [name for mid, name in ids if mid not in rows_of]
     annotations.left_out_names = {mid: rows_of[mid] for mid in unknown}

@@ -13,11 +13,12 @@ import numpy as np
 from mmguard.files.inside import find_inside
 from mmguard.files.regular import open_regular
 from mmguard.findings.facts import AnnotationFacts
+from mmguard.text.words import short
 from mmguard.tools.scan.annotations.disk import LOOKED_AT, missing_files
-from mmguard.tools.scan.annotations.faults import Faults, short
 from mmguard.tools.scan.annotations.json_stream import JsonFault, Stream
 from mmguard.tools.scan.annotations.table import EXAMPLES
-from mmguard.tools.scan.sizes import can_hold
+from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.forms import can_hold
 
 #: What is wrong with segments, as rule MG179 knows it.
 NO_ENTRY = 'a panoptic PNG holds ids without an entry in segments_info'
@@ -53,16 +54,7 @@ def folder_beside(path: str) -> str:
 def describe_segments(
     path: str, folder: str, everything: bool, annotations: AnnotationFacts, faults: Faults, source: str
 ) -> None:
-    """Adds what is wrong with the PNG to the facts. Never raises for what the files hold.
-
-    Args:
-        path (str): The JSON, which was read without a fault of the file as a whole.
-        folder (str): The PNG.
-        everything (bool): Whether all of them are read, or some, spread evenly over the file.
-        annotations (AnnotationFacts): Takes ``mask_faults``.
-        faults (Faults): Takes PNG that are missing, or cannot be read.
-        source (str): How messages name the JSON.
-    """
+    """Add what is wrong with the PNG of a file to the facts, of all with ``everything``, else of some. Never raise."""
     images, sizes, names = _read(path, faults, source)
     count, first = missing_files(folder, [one.png for one in images], faults)
     for name in first:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from mmguard.findings.facts import AnnotationFacts, LabelFacts
+from mmguard.findings.facts import AnnotationFacts, LabelFacts, LoaderFacts
+from mmguard.findings.yolo import YoloFacts
 from mmguard.labels.boxes import NOT_FINITE, corner_faults
 from mmguard.labels.instances import BOX_REASONS, LABEL_REASON
+from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
 
 #: So many examples are named of each kind.
 EXAMPLES = 8
@@ -27,35 +29,22 @@ _TABLE = 1 << 16
 
 @dataclass
 class Table:
-    """N annotations of M images in C categories.
+    """N annotations of M images in C categories."""
 
-    Args:
-        images (list[str]): (M,) file of each image, for messages.
-        sizes (np.ndarray): float64 (M, 2), height and width; what is not above 0 (or NaN) is not known.
-        categories (list[str]): (C,) as ``AnnotationFacts.instances_of`` calls them.
-        image (np.ndarray): int64 (N,), place of the image; -1: of no image that is listed.
-        category (np.ndarray): int64 (N,), place of the category; -1: of none that is known.
-        label (np.ndarray): int64 (N,), the label that it is trained with, where it is.
-        corners (np.ndarray): float64 (N, 4), x1, y1, x2, y2 in pixels; fastest as :func:`side_by_side` makes it.
-        boxed (np.ndarray): bool (N,), whether there is a box at all.
-        ignored (np.ndarray): bool (N,), crowds and difficult ones.
-        left_out (dict[str, np.ndarray]): Why the loader leaves annotations out -> bool (N,); the first reason counts.
-        judged (np.ndarray): bool (N,), whose box matters: not of a category that nobody trains on.
-        shows_size (bool): Examples show a box as x, y, width, height, as COCO stores it; else as two corners.
-    """
-
-    images: List[str]
-    sizes: np.ndarray
-    categories: List[str]
-    image: np.ndarray
-    category: np.ndarray
-    label: np.ndarray
-    corners: np.ndarray
-    boxed: np.ndarray
-    ignored: np.ndarray
+    images: List[str]  #: (M,) file of each image, for messages.
+    sizes: np.ndarray  #: float64 (M, 2), height and width; what is not above 0 (or NaN) is not known.
+    categories: List[str]  #: (C,) as ``AnnotationFacts.instances_of`` calls them.
+    image: np.ndarray  #: int64 (N,), place of the image; -1: of no image that is listed.
+    category: np.ndarray  #: int64 (N,), place of the category; -1: of none that is known.
+    label: np.ndarray  #: int64 (N,), the label that it is trained with, where it is.
+    corners: np.ndarray  #: float64 (N, 4), x1, y1, x2, y2 in pixels; fastest as :func:`side_by_side` makes it.
+    boxed: np.ndarray  #: bool (N,), whether there is a box at all.
+    ignored: np.ndarray  #: bool (N,), crowds and difficult ones.
+    #: Why the loader leaves annotations out -> bool (N,); the first reason counts.
     left_out: Dict[str, np.ndarray] = field(default_factory=dict)
+    #: bool (N,), whose box matters: not of a category that nobody trains on.
     judged: np.ndarray = field(default_factory=lambda: np.ones(1, bool))
-    shows_size: bool = True
+    shows_size: bool = True  #: Examples show a box as x, y, width, height, as COCO stores it; else as two corners.
 
     @cached_property
     def extents(self) -> np.ndarray:
@@ -64,14 +53,39 @@ class Table:
         return side_by_side(*(np.append(side, np.inf)[self.image] for side in known.T))  # -1 takes the last
 
 
-def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
-    """Counts everything that the columns can tell.
+def table_of_names(
+    images: Sequence[str],
+    sizes: Sequence[Optional[Tuple[float, float]]],
+    rows: Sequence[Tuple[int, str, Tuple[float, ...]]],
+    names: Sequence[str],
+    categories: Sequence[str],
+) -> Table:
+    """Return the columns of objects that name their class: (place of the image, name, corners); none is ignored."""
+    label_of = {name: label for label, name in enumerate(names)}
+    place_of = {name: place for place, name in enumerate(categories)}
+    label = np.array([label_of.get(name, -1) for _, name, _ in rows], np.int64)
+    corners = np.array([sides for *_, sides in rows], float).reshape(-1, 4)
+    boxed = ~(corners == NO_NUMBER).all(axis=1)
+    return Table(
+        images=list(images),
+        sizes=np.array([size or (NO_NUMBER, NO_NUMBER) for size in sizes], float).reshape(-1, 2),
+        categories=list(categories),
+        image=np.array([number for number, *_ in rows], np.int64),
+        category=np.array([place_of.get(name, -1) for _, name, _ in rows], np.int64),
+        label=label,
+        corners=corners,
+        boxed=boxed,
+        ignored=np.zeros(len(rows), bool),
+        left_out={UNLISTED: label < 0, 'no box': ~boxed},
+        judged=label >= 0,
+        shows_size=False,
+    )
 
-    Args:
-        table (Table): The annotations.
-        num_classes (int): Classes of the head: labels from there on are invalid.
-        class_names (sequence of str): Names of the labels.
-        annotations (AnnotationFacts): What is known already; it is filled and becomes a part of the facts.
+
+def facts_of(table: Table, num_classes: int, class_names: Sequence[str], annotations: AnnotationFacts) -> LabelFacts:
+    """Count everything that the columns can tell; ``annotations`` is filled and becomes a part of the facts.
+
+    Labels from ``num_classes`` on are invalid.
     """
     count = len(table.label)
     listed = table.image >= 0
@@ -252,3 +266,71 @@ def _example(table: Table, place: int) -> str:
     if table.shows_size:
         numbers = (left, top, right - left, bottom - top)
     return f'{table.images[int(table.image[place])]}: {", ".join(f"{number:.10g}" for number in numbers)}'
+
+
+#: What says how the data sets are read, not what is in them: the first one's holds.
+_SETTINGS = (
+    'num_classes', 'ignore_index', 'kind', 'class_names', 'format', 'labelled_by', 'min_label', 'min_size', 'maps',
+    'config',
+)  # fmt: skip
+#: Names that no data set has, or annotates: only what all of them lack is lacking.
+_LACKING = ('unused', 'not_in_file')
+
+
+def merged(parts: Sequence[LabelFacts]) -> LabelFacts:
+    """Add up facts. Counts are summed, lists joined; names are unused only where no part uses them.
+
+    Raises:
+        ValueError: Without parts.
+    """
+    if not parts:
+        raise ValueError('there are no facts to merge')
+    if len(parts) == 1:
+        return parts[0]
+    total = _merged_fields(parts, skip=('annotations', 'loader'))
+    known = [part.annotations for part in parts if part.annotations is not None]
+    asked = [part.loader for part in parts if part.loader is not None]
+    return LabelFacts(
+        **total,
+        annotations=AnnotationFacts(**_merged_fields(known)) if known else None,
+        loader=LoaderFacts(**_merged_fields(asked)) if asked else None,
+    )
+
+
+def _merged_fields(parts: Sequence[Any], skip: Sequence[str] = ()) -> Dict[str, Any]:
+    return {
+        field.name: _merged(field.name, [getattr(part, field.name) for part in parts])
+        for field in fields(parts[0])
+        if field.name not in skip
+    }
+
+
+def _merged(name: str, values: List[Any]) -> Any:
+    first = values[0]
+    if name in _SETTINGS:
+        return first
+    if name in _LACKING:
+        return [value for value in first if all(value in other for other in values[1:])]
+    if isinstance(first, dict):
+        return _merged_dicts(values)
+    if isinstance(first, list):
+        return list(dict.fromkeys(item for value in values for item in value))
+    if isinstance(first, int) and not isinstance(first, bool):
+        return sum(values)
+    if isinstance(first, float):
+        return max(values)
+    known = [value for value in values if value]
+    if known and isinstance(known[0], YoloFacts):
+        return YoloFacts(**_merged_fields(known))
+    return known[0] if known else first  # texts, and what is not known
+
+
+def _merged_dicts(values: List[Dict[Any, Any]]) -> Dict[Any, Any]:
+    joined: Dict[Any, Any] = {}
+    for value in values:
+        for key, item in value.items():
+            if key not in joined or isinstance(item, (str, tuple)):
+                joined.setdefault(key, item)
+            else:
+                joined[key] = joined[key] + item
+    return joined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from functools import partial
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -13,66 +13,40 @@ from mmguard.files.inside import OutsideError, resolve_inside
 from mmguard.files.regular import read_regular
 from mmguard.findings.facts import AnnotationFacts, LabelFacts
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
-from mmguard.tools.scan.annotations.disk import missing_files, other_sizes, shown_size
-from mmguard.tools.scan.annotations.faults import Faults
-from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, UNLISTED, WRONG_SIZE, Table, facts_of
+from mmguard.tools.scan.annotations.disk import missing_files, other_sizes
+from mmguard.tools.scan.annotations.table import EXAMPLES, LARGEST_SIDE, WRONG_SIZE, Table, facts_of, table_of_names
 from mmguard.tools.scan.annotations.voc_xml import LARGEST, VocFile, read_voc
-from mmguard.tools.scan.sources.folders import is_image_name
+from mmguard.tools.scan.faults import Faults
+from mmguard.tools.scan.forms import shown_size
+from mmguard.tools.scan.sources.folders import first_entries, is_folder, is_image_name
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import joined
 
+#: So many names of a folder are looked at.
+_LOOKED_AT = 1000
+
 
 class VocImage(NamedTuple):
-    """One image of a data set.
+    """One image of a data set."""
 
-    Attributes:
-        name (str): The image, relative to the root.
-        xml (str): Its annotation, relative to the root.
-    """
-
-    name: str
-    xml: str
+    name: str  #: The image, relative to the root.
+    xml: str  #: Its annotation, relative to the root.
 
 
-def scan_voc(
-    root: str,
-    num_classes: Optional[int] = None,
-    class_names: Optional[Sequence[str]] = None,
-    split: Optional[str] = None,
-    min_size: int = 0,
-    bbox_min_size: int = 0,
-    images: bool = True,
-    minus_one: int = 1,
-) -> LabelFacts:
-    """Reads the XML files of a VOC data set. Never raises for what the files hold.
+def scan_voc(root: str, num_classes: Optional[int] = None, class_names: Optional[Sequence[str]] = None) -> LabelFacts:
+    """Read all XML files of a VOC data set. Never raise for what the files hold.
 
-    Labels are positions in ``class_names``; mmdet leaves objects of other names out without a word, and so do the
-    facts, in ``annotations.left_out``. Without ``class_names`` the names that occur, in the order of the alphabet,
-    are the classes.
-
-    Args:
-        root (str): A folder with ``Annotations`` in it, one with several of those (``VOCdevkit``), or the folder of
-            the XML files.
-        num_classes (int, optional): Classes of the head. Default: as many as there are names.
-        class_names (sequence of str, optional): ``metainfo.classes`` of the data set.
-        split (str, optional): Only what ``ImageSets/Main/<split>.txt`` lists, as mmdet does. Default: all XML files.
-        min_size (int): Images with a shorter side are counted as small.
-        bbox_min_size (int): Smaller boxes are not trained on, as with the data set's ``filter_cfg``.
-        images (bool): Whether missing images are looked for in ``JPEGImages``.
-        minus_one (int): What mmdet takes from each corner.
+    They are in ``Annotations`` of a folder, in those of several (``VOCdevkit``), or in the folder itself. Labels are
+    positions in ``class_names``; mmdet leaves objects of other names out without a word, and so do the facts, in
+    ``annotations.left_out``. Without ``class_names`` the names that occur, in the order of the alphabet, are the
+    classes.
 
     Returns:
         LabelFacts: ``kind='instances'``; ``files`` are XML files.
     """
-    root = os.fspath(root)
     faults = Faults()
-    listed: List[VocImage] = []
-    for folder in _data_sets(root, faults):
-        found = _listed(root, folder, split, faults) if split else _all_files(root, folder, faults)
-        listed += found
-    if split and not listed and not faults:
-        faults.add(f'no ImageSets/Main/{split}.txt lists an image', root)
-    facts = scan_voc_files(root, listed, num_classes, class_names, min_size, bbox_min_size, images, minus_one, faults)
+    listed = [image for folder in _data_sets(root, faults) for image in _all_files(root, folder, faults)]
+    facts = scan_voc_files(root, listed, num_classes, class_names, faults=faults)
     assert facts.annotations is not None
     facts.annotations.sources = [root]
     return facts
@@ -86,7 +60,6 @@ def scan_voc_files(
     min_size: int = 0,
     bbox_min_size: int = 0,
     images: bool = True,
-    minus_one: int = 1,
     faults: Optional[Faults] = None,
     within: str = '',
 ) -> LabelFacts:
@@ -96,7 +69,7 @@ def scan_voc_files(
     read: List[Tuple[VocImage, VocFile]] = []
     xml = partial(read_regular, most=LARGEST)
     for image, text in zip(listed, FILES.readers([joined(root, image.xml) for image in listed], xml)):
-        file = read_voc(text, image.xml, faults, minus_one)
+        file = read_voc(text, image.xml, faults)
         if file is not None:
             read.append((image, _sized(root, image, file, faults)))
     found = Counter(voc_object.name for _, file in read for voc_object in file.objects)
@@ -180,40 +153,19 @@ def is_voc(folder: str) -> bool:
 
 
 def _folders_in(folder: str, most: int = 20) -> List[str]:
-    """The first folders in a folder: VOCdevkit has one for each year."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entry.path for _, entry in zip(range(1000), entries) if entry.is_dir())[:most]
-    except (OSError, ValueError):
-        return []
+    """Return the first folders in a folder: VOCdevkit has one for each year."""
+    return sorted(entry.path for entry in first_entries(folder, _LOOKED_AT) if is_folder(entry))[:most]
 
 
 def _has_xml(folder: str) -> bool:
-    return any(name.lower().endswith('.xml') for name in _first_files(folder))
+    return any(name.lower().endswith('.xml') for name in [entry.name for entry in first_entries(folder, _LOOKED_AT)])
 
 
 def _has_xml_beside_images(folder: str) -> bool:
     """Whether an image has an XML file beside it: exports for other detectors, a folder for each split."""
-    files = _first_files(folder)
+    files = [entry.name for entry in first_entries(folder, _LOOKED_AT)]
     stems = {os.path.splitext(name)[0] for name in files if name.lower().endswith('.xml')}
     return any(is_image_name(name) and os.path.splitext(name)[0] in stems for name in files)
-
-
-def _first_files(folder: str) -> List[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.name for _, entry in zip(range(1000), entries)]
-    except (OSError, ValueError):
-        return []
-
-
-def _listed(root: str, folder: str, split: str, faults: Faults) -> List[VocImage]:
-    index = os.path.join(folder, 'ImageSets', 'Main', f'{split}.txt')
-    if not os.path.exists(os.path.join(root, index)):
-        return []  # VOC2012 has no test list
-    lines = read_list(os.path.join(root, index), index, faults)
-    # Lists of one class have a second column, 1 or -1; mmdet's have not.
-    return images_of_list((line for line in lines if line.strip()), folder, 'JPEGImages', 'Annotations', index, faults)
 
 
 def _all_files(root: str, folder: str, faults: Faults) -> List[VocImage]:
@@ -251,26 +203,13 @@ def _sized(root: str, image: VocImage, file: VocFile, faults: Faults) -> VocFile
 def _table(
     read: Sequence[Tuple[VocImage, VocFile]], names: Sequence[str], categories: Sequence[str], bbox_min_size: int
 ) -> Table:
-    label_of: Dict[str, int] = {name: label for label, name in enumerate(names)}
-    place_of = {name: place for place, name in enumerate(categories)}
-    rows = [(number, found) for number, (_, file) in enumerate(read) for found in file.objects]
-    label = np.array([label_of.get(found.name, -1) for _, found in rows], np.int64)
-    corners = np.array([found.corners for _, found in rows], float).reshape(-1, 4)
-    boxed = ~(corners == NO_NUMBER).all(axis=1)
-    with np.errstate(invalid='ignore'):
-        small = boxed & (corners[:, 2:] - corners[:, :2] < bbox_min_size).any(axis=1) if bbox_min_size else ~boxed
-    unlisted = label < 0
-    return Table(
-        images=[image.xml for image, _ in read],
-        sizes=np.array([file.size or (NO_NUMBER, NO_NUMBER) for _, file in read], float).reshape(-1, 2),
-        categories=list(categories),
-        image=np.array([number for number, _ in rows], np.int64),
-        category=np.array([place_of[found.name] for _, found in rows], np.int64),
-        label=label,
-        corners=corners,
-        boxed=boxed,
-        ignored=np.array([found.difficult for _, found in rows], bool) | (boxed & small),
-        left_out={UNLISTED: unlisted, 'no box': ~boxed},
-        judged=~unlisted,
-        shows_size=False,
-    )
+    found = [(number, one) for number, (_, file) in enumerate(read) for one in file.objects]
+    sizes = [file.size for _, file in read]
+    rows = [(number, one.name, one.corners) for number, one in found]
+    table = table_of_names([image.xml for image, _ in read], sizes, rows, names, categories)
+    table.ignored = np.array([one.difficult for _, one in found], bool)
+    if bbox_min_size:
+        with np.errstate(invalid='ignore'):
+            small = (table.corners[:, 2:] - table.corners[:, :2] < bbox_min_size).any(axis=1)
+        table.ignored |= table.boxed & small
+    return table

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from xml.parsers import expat
 
+from mmguard.text.words import short
 from mmguard.tools.scan.annotations.coco_records import NO_NUMBER
-from mmguard.tools.scan.annotations.faults import Faults, short
+from mmguard.tools.scan.faults import Faults
 
 #: An annotation of one image is a few kilobytes.
 LARGEST = 64 << 20
@@ -24,41 +25,23 @@ Text = Callable[[], bytes]
 
 
 class VocObject(NamedTuple):
-    """An object.
+    """An object."""
 
-    Attributes:
-        name (str): Its category.
-        difficult (bool): Whether it is not to be trained on.
-        corners (tuple): As mmdet makes them: whole numbers, one less than in the file; ``NO_NUMBER`` throughout where
-            there is no box.
-    """
-
-    name: str
-    difficult: bool
+    name: str  #: Its category.
+    difficult: bool  #: Whether it is not to be trained on.
+    #: As mmdet makes them: whole numbers, one less than in the file; ``NO_NUMBER`` throughout where there is no box.
     corners: Tuple[float, ...]
 
 
 class VocFile(NamedTuple):
-    """An annotation file.
+    """An annotation file."""
 
-    Attributes:
-        size (tuple, optional): Height and width as they are written, ``None`` without a ``<size>``.
-        objects (list[VocObject]): The objects that have a name.
-    """
-
-    size: Optional[Tuple[float, float]]
-    objects: List[VocObject]
+    size: Optional[Tuple[float, float]]  #: Height and width as they are written, ``None`` without a ``<size>``.
+    objects: List[VocObject]  #: The objects that have a name.
 
 
-def read_voc(read: Text, source: str, faults: Faults, minus_one: int = 1) -> Optional[VocFile]:
-    """Reads a file; never raises. Entities are not followed: a file that declares one is not read at all.
-
-    Args:
-        read (callable): Returns its text.
-        source (str): How messages name it.
-        faults (Faults): Takes what is wrong; ``None`` is returned where that is all of it.
-        minus_one (int): What mmdet takes from each corner.
-    """
+def read_voc(read: Text, source: str, faults: Faults) -> Optional[VocFile]:
+    """Read a file; never raise. Entities are not followed: a file that declares one is not read at all."""
     reader = _Reader()
     try:
         text = read()
@@ -76,7 +59,7 @@ def read_voc(read: Text, source: str, faults: Faults, minus_one: int = 1) -> Opt
     if reader.namespaced:
         faults.add('tags are in an XML namespace: mmdet finds none of them', f'{source}: {short(reader.namespaced)}')
     size = None if reader.size is None else _size(reader.size, source, faults)
-    objects = [_object(found, number, source, faults, minus_one) for number, found in enumerate(reader.objects)]
+    objects = [_object(found, number, source, faults) for number, found in enumerate(reader.objects)]
     return VocFile(size, [voc_object for voc_object in objects if voc_object is not None])
 
 
@@ -181,7 +164,7 @@ def _size(found: Dict[str, str], source: str, faults: Faults) -> Tuple[float, fl
     return sides[0], sides[1]
 
 
-def _object(found: Dict[str, str], number: int, source: str, faults: Faults, minus_one: int) -> Optional[VocObject]:
+def _object(found: Dict[str, str], number: int, source: str, faults: Faults) -> Optional[VocObject]:
     where = f'{source}: object {number + 1}'
     if not found.get('name'):
         faults.add('an object has no name', where)
@@ -191,10 +174,10 @@ def _object(found: Dict[str, str], number: int, source: str, faults: Faults, min
     except ValueError:
         faults.add('difficult is no whole number: mmdet stops here', f'{where}: {short(found["difficult"])}')
         difficult = False
-    return VocObject(found['name'], difficult, _corners(found, where, faults, minus_one))
+    return VocObject(found['name'], difficult, _corners(found, where, faults))
 
 
-def _corners(found: Dict[str, str], where: str, faults: Faults, minus_one: int) -> Tuple[float, ...]:
+def _corners(found: Dict[str, str], where: str, faults: Faults) -> Tuple[float, ...]:
     if 'bndbox' not in found:
         faults.add('an object has no bndbox: mmdet stops here', where)
         return (NO_NUMBER,) * 4
@@ -209,5 +192,5 @@ def _corners(found: Dict[str, str], where: str, faults: Faults, minus_one: int) 
             return (NO_NUMBER,) * 4
         # int() cuts the fraction off; it cannot do so with NaN and infinity, which end mmdet.
         finite = number - number == 0
-        corners.append(float(int(number) - minus_one) if finite else number)
+        corners.append(float(int(number) - 1) if finite else number)
     return tuple(corners)

@@ -1,4 +1,1 @@
-"""nnU-Net's raw data sets: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes of NIfTI and other forms.
-
-Imports what a scan may.
-"""
+"""nnU-Net's raw data sets: ``dataset.json``, ``imagesTr``, ``labelsTr``; volumes of NIfTI and other forms."""

@@ -1,18 +1,21 @@
-"""Which files make a case: as nnU-Net lists them, and what that leaves out.
-
-(nnunetv2/utilities/utils.py, ``get_filenames_of_train_images_and_targets``)
-"""
+"""The cases of a data set: which files make one, as nnU-Net lists them, and what each holds."""
 
 from __future__ import annotations
 
 import os
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, NamedTuple, Set, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.findings.volumes import CHANNELS, NO_IMAGE, NO_LABEL, STRANGER, CaseFault
+from mmguard.tools.scan.faults import CRASHES, fault_of
+from mmguard.tools.scan.nnunet.readers.choose import open_volume
+from mmguard.tools.scan.nnunet.readers.volume import CannotRead
+from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, count_labels, count_not_finite, digest_of
 from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec
+from mmguard.tools.storage.files import FILES
 
 _CHANNEL = re.compile(r'(?P<case>.+)_(?P<channel>\d{4})')
 #: macOS writes a file of this name beside each that it copies to a disk of another system (AppleDouble).
@@ -21,43 +24,26 @@ _OF_MACOS = 'macOS left it beside a file that it copied'
 
 
 class CaseItem(NamedTuple):
-    """A case to read.
+    """A case to read."""
 
-    Attributes:
-        path (str): Its label file, which also is its key in the journal.
-        case (str): Its name.
-        images (tuple[str]): Its image files that exist, one per channel, in order.
-        has_label (bool): Whether the label file exists.
-    """
-
-    path: str
-    case: str
-    images: Tuple[str, ...]
-    has_label: bool = True
+    path: str  #: Its label file, which also is its key in the journal.
+    case: str  #: Its name.
+    images: Tuple[str, ...]  #: Its image files that exist, one per channel, in order.
+    has_label: bool = True  #: Whether the label file exists.
 
 
 @dataclass
 class Listing:
-    """What lies in a data set.
+    """What lies in a data set."""
 
-    Args:
-        cases (list[CaseItem]): All cases, by name; also those that lack a file.
-        found (int): How many of them nnU-Net counts.
-        faults (list[tuple]): Kind and fault of what is missing or left over.
-    """
-
-    cases: List[CaseItem] = field(default_factory=list)
-    found: int = 0
+    cases: List[CaseItem] = field(default_factory=list)  #: All cases, by name; also those that lack a file.
+    found: int = 0  #: How many of them nnU-Net counts.
+    #: Kind and fault of what is missing or left over.
     faults: List[Tuple[str, CaseFault]] = field(default_factory=list)
 
 
 def list_cases(root: str, spec: DatasetSpec) -> Listing:
-    """Lists the cases of a data set.
-
-    Args:
-        root (str): Its folder.
-        spec (DatasetSpec): Its dataset.json; folders that are missing are listed in its faults.
-    """
+    """List the cases of a data set; folders that are missing are listed in the faults of ``spec``."""
     if spec.layout == V1 and _is_of_decathlon(root, spec):
         spec.layout = MSD
     named = spec.content.get('dataset') if spec.layout not in (V1, MSD) else None
@@ -203,3 +189,79 @@ def _tell_strangers(listing: Listing, names: List[str], spec: DatasetSpec) -> No
             continue
         detail = f'does not end with file_ending "{spec.file_ending}": nnU-Net does not see it'
         listing.faults.append((STRANGER, CaseFault(stem.split('.')[0], name, detail)))
+
+
+def read_case(item: CaseItem, reader: str, expected: Tuple[int, ...]) -> CaseRecord:
+    """Read label and images of a case. Whatever is wrong with them is reported in the record."""
+    record = CaseRecord(item.path, item.case, reader, digest_of(expected))
+    if item.has_label:
+        record.label = _read(item.path, reader, True, expected)
+    record.images = [_read(path, reader, False, expected) for path in item.images]
+    return record
+
+
+def _read(path: str, reader: str, is_label: bool, expected: Tuple[int, ...]) -> FileRecord:
+    record = FileRecord(path, FILES.stamp_of(path))
+    itemsize = 1
+    try:
+        with ExitStack() as stack:
+            volume = open_volume(path, reader, stack)
+            geometry, itemsize = volume.geometry, volume.dtype.itemsize
+            record.dtype, record.shape = str(volume.dtype), list(volume.shape)
+            record.dimension, record.form = volume.dimension, volume.form
+            record.spacing, record.origin = geometry.spacing, geometry.origin
+            record.direction, record.affine = geometry.direction, geometry.affine
+            if volume.is_scaled:
+                record.scaling = [volume.slope, volume.inter]
+            if volume.dtype.kind not in 'iuf':
+                volume.check()  # colours: reported as a form
+            elif is_label:
+                count_labels(volume, record, expected)
+            else:
+                count_not_finite(volume, record)
+            if volume.refusal is not None:
+                raise volume.refusal
+    except CannotRead as error:
+        record.fault, record.detail = error.fault, error.detail
+        if error.missing and record.dtype:
+            _count_missing(record, -(-error.missing // itemsize))
+    except Exception as error:  # damaged bytes make decoders raise what they like
+        record.fault, record.detail = fault_of(error), str(error)[:200]
+    return record
+
+
+def _count_missing(record: FileRecord, voxels: int) -> None:
+    record.missing = voxels
+    depth = record.shape[0] * record.shape[1]
+    first = (record.voxels - record.missing) * depth // max(1, record.voxels)
+    said = f'{record.missing:,} of {record.voxels:,} voxels are missing'
+    if record.has_turns:
+        said += f', from slice {first % record.shape[1]} on'
+    record.detail = f'{said}; {record.detail}' if record.detail else said
+
+
+class CasesResult(NamedTuple):
+    """What one task found, as the engine's ``ChunkResult``; cases are added up by the process that asked."""
+
+    lines: List[str]  #: The records, as lines of JSON.
+
+
+@dataclass(frozen=True)
+class CaseSettings:
+    """What the engine hands to a process together with cases, as ``MapSettings`` with label maps."""
+
+    reader: str  #: nnU-Net's class that would read the files.
+    expected: Tuple[int, ...]  #: Valid values; empty: not known.
+
+    def scan(self, items: List[CaseItem]) -> CasesResult:
+        """One task: reads some cases."""
+        return CasesResult([read_case(item, self.reader, self.expected).to_line() for item in items])
+
+    def crashed(self, item: CaseItem) -> CasesResult:
+        """The record of a case that ended the process that read it: which file it was is not known."""
+        record = CaseRecord(item.path, item.case, self.reader, digest_of(self.expected))
+        detail = 'one of the files of this case ended the process that read it (memory, or a bug of the decoder)'
+        if item.has_label:
+            record.label = FileRecord(item.path, FILES.stamp_of(item.path), CRASHES, detail)
+        record.images = [FileRecord(path, FILES.stamp_of(path), CRASHES, detail) for path in item.images]
+        return CasesResult([record.to_line()])

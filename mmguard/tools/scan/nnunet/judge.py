@@ -13,10 +13,9 @@ import numpy as np
 from mmguard.findings import volumes as kinds
 from mmguard.findings.volumes import CaseFault
 from mmguard.text.words import counted
-from mmguard.tools.scan.names import printable
-from mmguard.tools.scan.nnunet.record import CaseRecord, FileRecord, is_whole
+from mmguard.tools.scan.faults import printable
+from mmguard.tools.scan.nnunet.record import FRACTIONS, INF, NAN, CaseRecord, FileRecord, is_whole
 from mmguard.tools.scan.nnunet.spec import MSD, DatasetSpec
-from mmguard.tools.scan.nnunet.voxels import FRACTIONS, INF, NAN
 from mmguard.tools.storage.urls import absolute
 
 _MOST_RANGES = 6
@@ -27,10 +26,7 @@ _FIRST_CHANNEL = re.compile(r'_0000(?=\.[^/\\]*$)')
 
 
 def describe_slices(counts: Mapping[int, int]) -> str:
-    """Slices that hold something, and the one that holds most.
-
-    Args:
-        counts (dict[int, int]): Slice, from 0 -> voxels.
+    """Return the slices that hold something, and the one that holds most, of slice, from 0 -> voxels.
 
     Example:
         >>> describe_slices({3: 1, 4: 9, 5: 2, 9: 1})
@@ -67,12 +63,7 @@ def _ranges(places: List[int]) -> List[Tuple[int, int]]:
 
 
 class Judge:
-    """Finds what is wrong with cases.
-
-    Args:
-        spec (DatasetSpec): What dataset.json declares.
-        root (str): Files are named relative to it.
-    """
+    """Finder of what is wrong with cases; files are named relative to ``root``."""
 
     def __init__(self, spec: DatasetSpec, root: str) -> None:
         self.spec = spec

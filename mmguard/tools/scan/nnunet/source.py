@@ -3,28 +3,114 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from mmguard.findings.facts import LabelFacts
-from mmguard.findings.volumes import CONVERSIONS
+from mmguard.findings.volumes import CONVERSIONS, FRACTIONS, INTENSITIES, NOT_FINITE, UNEXPECTED, CaseFault, VolumeFacts
 from mmguard.text.words import counted
-from mmguard.tools.scan.chunks import in_chunks
-from mmguard.tools.scan.engine import Mapper
-from mmguard.tools.scan.journal import Journal
-from mmguard.tools.scan.nnunet.cases import CaseItem, list_cases
-from mmguard.tools.scan.nnunet.read_case import CaseSettings
+from mmguard.tools.scan.engine import Mapper, in_chunks
+from mmguard.tools.scan.nnunet.cases import CaseItem, CaseSettings, Listing, list_cases
+from mmguard.tools.scan.nnunet.judge import Fault, Judge
 from mmguard.tools.scan.nnunet.readers.choose import FLAT, NIFTI, READERS, choose_reader
-from mmguard.tools.scan.nnunet.readers.content import gzip_decoder
-from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of
-from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, is_raw_dataset, judge_count, read_spec, spec_of
-from mmguard.tools.scan.nnunet.summary import CaseSummary
-from mmguard.tools.scan.nnunet.voxels import relabelled
+from mmguard.tools.scan.nnunet.readers.volume import gzip_decoder
+from mmguard.tools.scan.nnunet.record import CaseRecord, digest_of, is_whole, relabelled
+from mmguard.tools.scan.nnunet.spec import KEYS, MSD, V1, DatasetSpec, is_raw_dataset, judge_count, read_spec, spec_of
+from mmguard.tools.scan.record import Journal
+from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import is_url
+
+#: Kinds of faults that are values of voxels.
+_OF_VALUES = (UNEXPECTED, FRACTIONS, INTENSITIES, NOT_FINITE)
+#: Values that are listed of all files together.
+_MAX_VALUES = 1 << 16
+
+
+class CaseSummary:
+    """Sum of cases. What it holds of clean cases does not grow with their number; of faulty ones it keeps all."""
+
+    def __init__(self, spec: DatasetSpec, root: str) -> None:
+        self.spec = spec
+        self.root = root
+        self.judge = Judge(spec, root)
+        self.histogram: Dict[int, int] = {}
+        self.files_with: Dict[int, int] = {}
+        self.total = 0
+        self.files = 0
+        self.labels_read = 0
+        self.offending = 0
+        self.reasons: Dict[str, int] = {}
+        self.faults: List[Fault] = []
+
+    def add(self, record: CaseRecord) -> None:
+        """Adds one case."""
+        label = record.label
+        self.files += len(record.images) + (label is not None)
+        if label is not None and label.is_read:
+            self.labels_read += 1
+            self.total += label.voxels
+            is_picture = label.is_picture
+            reasons = (
+                ('an image', label.voxels if is_picture else 0),
+                ('no integer', 0 if is_picture else label.fractions),
+                ('not finite', label.nan + label.inf),
+            )
+            for reason, count in reasons:
+                if count:
+                    self.reasons[reason] = self.reasons.get(reason, 0) + count
+            for value, count in () if is_picture else label.values.items():
+                if not is_whole(value):
+                    continue
+                number = int(value)
+                if number in self.histogram or len(self.histogram) < _MAX_VALUES:
+                    self.histogram[number] = self.histogram.get(number, 0) + count
+                    self.files_with[number] = self.files_with.get(number, 0) + 1
+        found = list(self.judge.faults_of(record))
+        self.faults += found
+        name = '' if label is None else self.judge.name_of(label.path)
+        self.offending += any(kind in _OF_VALUES and fault.file == name for kind, fault in found)
+
+    def to_facts(self, listing: Listing, reader: str) -> LabelFacts:
+        """Return what the diagnosis asks for."""
+        spec = self.spec
+        by_kind: Dict[str, List[CaseFault]] = {}
+        for kind, fault in sorted([*listing.faults, *self.faults], key=lambda pair: (pair[0], pair[1].file)):
+            by_kind.setdefault(kind, []).append(fault)
+        expected = set(spec.expected)
+        volumes = VolumeFacts(
+            cases=len(listing.cases),
+            reader=reader,
+            file_ending=spec.file_ending,
+            expected=sorted(expected),
+            declared={kind: list(texts) for kind, texts in spec.faults.items()},
+            faults=by_kind,
+            never=sorted(expected - set(self.histogram) - {spec.ignore}) if self.labels_read else [],
+            files_with_class=dict(sorted(self.files_with.items())),
+            labels_read=self.labels_read,
+            root=self.root,
+            content=spec.content,
+            layout=spec.layout,
+        )
+        highest = max([0, *(expected - {spec.ignore} or self.histogram)])
+        return LabelFacts(
+            values={
+                value: count for value, count in sorted(self.histogram.items()) if expected and value not in expected
+            },
+            num_classes=highest + 1,
+            ignore_index=spec.ignore,
+            total=self.total,
+            files=self.files,
+            offending_files=self.offending,
+            kind='voxels',
+            reasons=dict(sorted(self.reasons.items())),
+            class_names=[spec.names.get(value, '') for value in range(highest + 1)] if highest < _MAX_VALUES else [],
+            histogram=dict(sorted(self.histogram.items())),
+            volumes=volumes,
+        )
+
 
 _DATASET = re.compile(r'(?:Dataset\d{3}|Task\d{2,3})_.+')
 _LAYOUTS = {V1: ' in the layout of v1', MSD: ' in the layout of the Decathlon'}
@@ -36,24 +122,16 @@ _KEPT = 5000
 
 @dataclass
 class CasesScanned:
-    """What a scan of cases found.
+    """What a scan of cases found."""
 
-    Args:
-        facts (LabelFacts): For the diagnosis.
-        decoded, reused (int): Cases read, and known from the journal.
-    """
-
-    facts: LabelFacts
+    facts: LabelFacts  #: For the diagnosis.
+    #: ``decoded``, ``reused``: Cases read, and known from the journal.
     decoded: int = 0
     reused: int = 0
 
 
 class CaseSource:
-    """A raw data set of nnU-Net.
-
-    Args:
-        root (str): The folder that holds dataset.json.
-    """
+    """A raw data set of nnU-Net: the folder that holds dataset.json."""
 
     def __init__(self, root: str) -> None:
         self.name = root
@@ -84,13 +162,7 @@ class CaseSource:
     def scan(
         self, mapper: Mapper, journal: Optional[Journal] = None, on_files: Callable[[int], None] = lambda files: None
     ) -> CasesScanned:
-        """Reads all cases.
-
-        Args:
-            mapper (callable): Where they are read.
-            journal (Journal, optional): Where records go, and where those of unchanged cases come from.
-            on_files (callable): Called with the number of cases done since the last call.
-        """
+        """Read all cases; records go to the journal, and those of unchanged cases come from it."""
         settings, expected = CaseSettings(self.reader, self.spec.expected), digest_of(self.spec.expected)
         summary = CaseSummary(self.spec, self.root)
         decoded = reused = 0
@@ -124,12 +196,7 @@ class CaseSource:
         return CasesScanned(summary.to_facts(self.listing, self.reader), decoded, reused)
 
     def again(self, dataset_json: Sequence[Tuple[str, Any]] = (), **changes: Any) -> Optional[LabelFacts]:
-        """The facts as they will be, after a scan, with other entries in dataset.json and other labels in the files.
-
-        Args:
-            dataset_json: (key, value) pairs.
-            changes: Of the label files, see :func:`relabelled`.
-        """
+        """Return the facts, after a scan, with other entries in dataset.json and with :func:`relabelled` files."""
         if len(self._records) > _KEPT:
             return None
         spec = spec_of({**self.spec.content, **dict(dataset_json)})
@@ -172,12 +239,7 @@ def _import_decoders(reader: str) -> None:
 
 
 def why_unread(reader: str, ending: str) -> str:
-    """Why no file of a data set can be read: its form, or a package that is missing; empty where there is nothing.
-
-    Args:
-        reader (str): nnU-Net's class; empty where it has none.
-        ending (str): ``file_ending``.
-    """
+    """Return why no file of a data set can be read: its form, or a missing package; empty where there is nothing."""
     if reader and ending.lower() not in (FLAT if reader == 'NaturalImage2DIO' else NIFTI):
         return (
             f'{ending} files are not read: write them as .nii.gz, for example by SimpleITK: '
@@ -200,22 +262,13 @@ def _is_installed(name: str) -> bool:
 
 
 def raw_datasets(target: str) -> List[str]:
-    """The data sets that a target names: a data set, its dataset.json, or nnUNet_raw, which holds several.
-
-    Args:
-        target (str): What the user wrote.
-    """
+    """Return the data sets that a target names: a data set, its dataset.json, or nnUNet_raw, which holds several."""
     if os.path.basename(target) == 'dataset.json':
         target = os.path.dirname(target) or '.'
     if is_url(target) or not os.path.isdir(target):
         return []
     if is_raw_dataset(target):
         return [target]
-    try:
-        with os.scandir(target) as entries:
-            # A folder of label maps may hold a million files.
-            some = [entry.name for entry in itertools.islice(entries, _LOOKED_AT)]
-    except OSError:
-        return []
-    names = sorted(filter(_DATASET.fullmatch, some))
+    # A folder of label maps may hold a million files.
+    names = sorted(filter(_DATASET.fullmatch, (entry.name for entry in first_entries(target, _LOOKED_AT))))
     return [folder for folder in (os.path.join(target, name) for name in names) if is_raw_dataset(folder)]

@@ -31,40 +31,24 @@ _DEEPEST = 20
 
 @dataclass
 class DatasetSpec:
-    """What a dataset.json declares, as far as it can be understood.
+    """What a dataset.json declares, as far as it can be understood."""
 
-    Args:
-        content (dict): All of it.
-        expected (tuple[int]): Valid values, the ignored one included; empty where no labels are declared.
-        ignore (int, optional): The ignored value.
-        names (dict[int, str]): Value -> its class; of regions, all that hold it.
-        channels (int, optional): Number of channels.
-        file_ending (str): ``'.nii.gz'``.
-        reader (str, optional): ``overwrite_image_reader_writer``.
-        faults (dict[str, list[str]]): Kind -> what is wrong, in words.
-        layout (str): ``'v2'``, ``'v1'`` or ``'msd'``; which of the last two it is, the names of the images say.
-    """
-
-    content: Dict[str, Any] = field(default_factory=dict)
-    expected: Tuple[int, ...] = ()
-    ignore: Optional[int] = None
-    names: Dict[int, str] = field(default_factory=dict)
-    channels: Optional[int] = None
-    file_ending: str = ''
-    reader: Optional[str] = None
-    faults: Dict[str, List[str]] = field(default_factory=dict)
-    layout: str = V2
+    content: Dict[str, Any] = field(default_factory=dict)  #: All of it.
+    expected: Tuple[int, ...] = ()  #: Valid values, the ignored one included; empty where no labels are declared.
+    ignore: Optional[int] = None  #: The ignored value.
+    names: Dict[int, str] = field(default_factory=dict)  #: Value -> its class; of regions, all that hold it.
+    channels: Optional[int] = None  #: Number of channels.
+    file_ending: str = ''  #: ``'.nii.gz'``.
+    reader: Optional[str] = None  #: ``overwrite_image_reader_writer``.
+    faults: Dict[str, List[str]] = field(default_factory=dict)  #: Kind -> what is wrong, in words.
+    layout: str = V2  #: ``'v2'``, ``'v1'`` or ``'msd'``; which of the last two it is, the names of the images say.
 
     def add(self, kind: str, fault: str) -> None:
         self.faults.setdefault(kind, []).append(fault)
 
 
 def read_spec(path: str) -> DatasetSpec:
-    """Reads dataset.json. Whatever is wrong with it is reported in ``faults``.
-
-    Args:
-        path (str): The file.
-    """
+    """Read dataset.json. Whatever is wrong with it is reported in ``faults``."""
     spec = DatasetSpec()
     twice: List[str] = []
 

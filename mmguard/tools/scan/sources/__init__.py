@@ -1,4 +1,1 @@
-"""Where label maps come from: a folder, or the data sets of a config.
-
-Imports what a scan may.
-"""
+"""Sources of label maps: a folder, or the data sets of a config."""

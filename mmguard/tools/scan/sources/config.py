@@ -1,37 +1,126 @@
-"""The data sets of an mmseg config."""
+"""The data sets of an mmseg config, and a few of their label maps as its own loader returns them."""
 
 from __future__ import annotations
 
 import copy
+import warnings
+from dataclasses import replace
+from random import Random
 from types import MappingProxyType
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
+import numpy as np
+
+from mmguard.config.classes import name_of
 from mmguard.findings.facts import LoaderFacts
+from mmguard.labels.space import value_counts
+from mmguard.text.failures import words_of
 from mmguard.text.words import counted
+from mmguard.tools.scan.engine import MapSource
+from mmguard.tools.scan.faults import printable
+from mmguard.tools.scan.read import read_map
 from mmguard.tools.scan.record import MapItem
-from mmguard.tools.scan.settings import DEFAULT_BACKEND, MapSettings, as_pairs
-from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.loader import ask_loader, spread
+from mmguard.tools.scan.settings import DEFAULT_BACKEND, SPLITS, MapSettings, as_pairs
 from mmguard.tools.storage.files import check_backend
-from mmguard.tools.storage.urls import common_folder, without_secrets
+from mmguard.tools.storage.urls import common_folder, masked, without_secrets
 
-SPLITS = ('train', 'val', 'test')
+#: So many files are decoded once more: the scan must not take longer for it.
+SAMPLE = 4
+
+_Any = TypeVar('_Any')
+Step = Callable[[Dict[str, Any]], Optional[Dict[str, Any]]]
+
+
+def spread(items: Sequence[_Any], most: int = SAMPLE) -> List[_Any]:
+    """A few of many, one of each part, the same ones each time.
+
+    Example:
+        >>> spread('abc'), len(spread(range(1000)))
+        (['a', 'b', 'c'], 4)
+    """
+    if len(items) <= most:
+        return list(items)
+    random = Random(0)
+    part = len(items) / most
+    return [items[int(part * (number + random.random()))] for number in range(most)]
+
+
+def ask_loader(
+    infos: Sequence[Mapping[str, Any]],
+    pipeline: Sequence[Mapping[str, Any]],
+    settings: MapSettings,
+    root: Optional[str] = None,
+) -> LoaderFacts:
+    """Run the pipeline up to the loading of the annotations, and compare with what the scan makes of the values.
+
+    ``infos`` is what the data set's class hands to its pipeline, of the sampled files.
+    """
+    try:
+        with warnings.catch_warnings():  # each edit that is tried would say them again
+            warnings.simplefilter('ignore')
+            steps = _up_to_the_loader(pipeline)
+    except Exception as error:  # a class of the user's may raise anything
+        return LoaderFacts(unknown=f'its pipeline cannot be built ({words_of(error, 160)})')
+    if not steps:
+        return LoaderFacts(unknown='no transform of its pipeline loads annotations')
+    facts = LoaderFacts()
+    settings = replace(settings, guard_map=())  # what a guard maps comes after the loader
+    for info in infos:
+        _compare(facts, info, steps, settings, root)
+    return facts
+
+
+def _compare(
+    facts: LoaderFacts, info: Mapping[str, Any], steps: Sequence[Step], settings: MapSettings, root: Optional[str]
+) -> None:
+    path = without_secrets(str(info['seg_map_path']))
+    record = read_map(MapItem(path), settings, np.array(settings.invalid_values()))
+    if record.fault:
+        return  # another rule names the files that cannot be read
+    name = printable(path, root)
+    table = settings.table()
+    counted: Dict[int, int] = {}
+    for value, count in record.as_loaded.items():
+        counted[table[value]] = counted.get(table[value], 0) + count
+    try:
+        results: Any = copy.deepcopy(dict(info))
+        for step in steps:
+            results = step(results)
+        loaded = value_counts(np.asarray(results['gt_seg_map']))
+    except Exception as error:  # as above
+        facts.failed[name] = masked(words_of(error, 240))
+        return
+    facts.files += 1
+    if loaded != counted:
+        facts.differing[name] = (dict(sorted(loaded.items())), dict(sorted(counted.items())))
+
+
+def _up_to_the_loader(pipeline: Sequence[Mapping[str, Any]]) -> List[Step]:
+    """The transforms, built; images are not decoded. None where no transform loads annotations."""
+    from mmseg.registry import TRANSFORMS
+
+    steps: List[Step] = []
+    for transform in pipeline:
+        name = name_of(transform.get('type'))
+        loads = 'Load' in name
+        if loads and 'Annotation' not in name:
+            continue
+        steps.append(TRANSFORMS.build(copy.deepcopy(dict(transform))))
+        if loads:
+            return steps
+    return []
+
+
 #: What a loader says of where files are read; the second as it was called before.
 _READERS = ('backend_args', 'file_client_args')
 
 
 class SplitSet(NamedTuple):
-    """One data set of a config, out of its wrappers.
+    """One data set of a config, out of its wrappers."""
 
-    Attributes:
-        name (str): The splits that use it, ``'val, test'``; numbered where a split joins several.
-        config (dict): Of the data set.
-        pipeline (list[dict]): Its transforms, those of its wrappers behind them.
-    """
-
-    name: str
-    config: Mapping[str, Any]
-    pipeline: List[Mapping[str, Any]]
+    name: str  #: The splits that use it, ``'val, test'``; numbered where a split joins several.
+    config: Mapping[str, Any]  #: Of the data set.
+    pipeline: List[Mapping[str, Any]]  #: Its transforms, those of its wrappers behind them.
 
 
 def split_sets(config: Mapping[str, Any], splits: Sequence[str] = SPLITS) -> List[SplitSet]:
@@ -88,7 +177,7 @@ class _Loading(NamedTuple):
 def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     loader, backend, guard_map = '', DEFAULT_BACKEND, ()  # type: str, str, Tuple[Tuple[int, int], ...]
     for transform in pipeline:
-        name = type_name(transform)
+        name = name_of(transform.get('type'))
         if not loader and name.startswith('Load') and 'Annotation' in name:
             loader = name
             backend = transform.get('imdecode_backend') or DEFAULT_BACKEND
@@ -97,24 +186,10 @@ def _loading(pipeline: Sequence[Mapping[str, Any]]) -> _Loading:
     return _Loading(loader, backend, guard_map)
 
 
-def type_name(part: Any) -> str:
-    """The class that a part of a config names, scope and module left out.
-
-    Example:
-        >>> type_name(dict(type='mmseg.LoadAnnotations'))
-        'LoadAnnotations'
-    """
-    kind = part.get('type', '') if hasattr(part, 'get') else type(part)
-    return getattr(kind, '__name__', str(kind)).rsplit('.', 1)[-1]
-
-
 class ConfigSource(MapSource):
     """A data set of an mmseg config: the files that its own class lists, with its own label map.
 
-    Args:
-        split (SplitSet): The data set.
-        num_classes (int, optional): Of the head. ``None``: as many as the data set has classes.
-        ignore_index (int): Of the head.
+    It has as many classes as the head, or without ``num_classes`` as it names.
 
     Raises:
         Exception: What the data set's class raises where it does not find its files.
@@ -122,7 +197,7 @@ class ConfigSource(MapSource):
 
     def __init__(self, split: SplitSet, num_classes: Optional[int], ignore_index: int) -> None:
         for transform in split.pipeline:
-            if type_name(transform).startswith('Load'):
+            if name_of(transform.get('type')).startswith('Load'):
                 check_backend(next((transform[key] for key in _READERS if transform.get(key)), None))
         dataset = _build(split.config)
         named = dataset.metainfo.get('classes') or ()

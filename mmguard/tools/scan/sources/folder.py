@@ -6,14 +6,20 @@ import os
 from itertools import islice
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
-from mmguard.tools.scan.arrays import ARRAY_ENDING, is_array_name
+from mmguard.tools.scan.engine import MapSource
 from mmguard.tools.scan.faults import fault_of
+from mmguard.tools.scan.forms import ARRAY_ENDING, is_array_name
 from mmguard.tools.scan.record import MapItem
 from mmguard.tools.scan.settings import MapSettings
-from mmguard.tools.scan.sources.base import MapSource
-from mmguard.tools.scan.sources.folders import Folder, files_in, is_image_name, walk
-from mmguard.tools.scan.sources.layout import label_and_image_folders
-from mmguard.tools.scan.sources.loader import SAMPLE
+from mmguard.tools.scan.sources.config import SAMPLE
+from mmguard.tools.scan.sources.folders import (
+    TRAINED_ENDINGS,
+    Folder,
+    files_in,
+    is_image_name,
+    label_and_image_folders,
+    walk,
+)
 from mmguard.tools.scan.sources.other_files import ENOUGH, looks_like_yolo
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, below, in_the_place
@@ -25,36 +31,16 @@ LABEL_TAILS = (
     '_masks', '_seg', '_gt', '_L', '-label', '-mask', '.label', '.mask',
 )  # fmt: skip
 IMAGE_TAILS = ('_leftImg8bit', '_image', '_img', '_rgb', '_sat')
-#: Of data sets that keep several kinds of label files side by side: which one is trained on.
-TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
-
-
-def label_key(stem: str) -> str:
-    """The part of a label file's stem that it shares with its image.
-
-    Example:
-        >>> label_key('aachen_000000_000019_gtFine_labelIds')
-        'aachen_000000_000019'
-    """
-    return _without(stem, LABEL_TAILS)
-
-
-def image_key(stem: str) -> str:
-    """The same of an image."""
-    return _without(stem, IMAGE_TAILS)
 
 
 def _without(stem: str, tails: Tuple[str, ...]) -> str:
+    """Return the part of a stem that a label file shares with its image."""
     tail = next((tail for tail in tails if stem.endswith(tail) and len(stem) > len(tail)), '')
     return stem[: len(stem) - len(tail)]
 
 
 class Partners:
-    """The images of one folder, to be found by the stems of labels.
-
-    Args:
-        names (list[str]): File names of the images.
-    """
+    """The images of one folder, to be found by the stems of labels."""
 
     def __init__(self, names: List[str]) -> None:
         self._by_stem: Dict[str, str] = {}
@@ -62,12 +48,12 @@ class Partners:
         for name in names:
             stem = os.path.splitext(name)[0]
             self._by_stem.setdefault(stem, name)
-            self._by_key.setdefault(image_key(stem), name)
+            self._by_key.setdefault(_without(stem, IMAGE_TAILS), name)
         self._found = set()  # type: ignore[var-annotated]
 
     def of(self, label_stem: str) -> str:
         """The image of a label; ``''`` if there is none."""
-        name = self._by_stem.get(label_stem) or self._by_key.get(label_key(label_stem), '')
+        name = self._by_stem.get(label_stem) or self._by_key.get(_without(label_stem, LABEL_TAILS), '')
         self._found.add(name)
         return name
 
@@ -77,14 +63,10 @@ class Partners:
 
 
 class FolderSource(MapSource):
-    """Label maps in a folder and those in it.
+    """Label maps in a folder and those in it, or one file; ``images`` is laid out alike.
 
-    Args:
-        root (str): The folder, or one file.
-        settings (MapSettings): How they are loaded.
-        images (str, optional): Folder of their images, laid out alike.
-        suffix (str, optional): How the names of label maps end. ``None``: any image; where Cityscapes' files lie side
-            by side, ``_labelTrainIds.png`` before ``_labelIds.png``.
+    Without ``suffix`` any image is one, but where Cityscapes' files are together, ``_labelTrainIds.png`` comes before
+    ``_labelIds.png``.
 
     Raises:
         FileNotFoundError: ``root`` or ``images`` does not exist.
@@ -215,12 +197,7 @@ class FolderSource(MapSource):
 
 
 def label_files(root: str, suffix: Optional[str] = None) -> List[str]:
-    """The label maps that a scan of a folder reads, images beside them left out.
-
-    Args:
-        root (str): The folder of a data set, or of its label maps.
-        suffix (str, optional): As for :class:`FolderSource`.
-    """
+    """Return the label maps that a scan of a folder reads, images next to them left out."""
     folders = label_and_image_folders(root)
     source = FolderSource(root if folders is None else folders[0], MapSettings(256), suffix=suffix)
     return [item.path for item in source.items()]

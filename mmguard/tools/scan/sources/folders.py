@@ -1,58 +1,37 @@
-"""Walks folders: in a fixed order, one folder in memory at a time, and not for ever."""
+"""Folders of label maps: walks in a fixed order, and the usual layouts."""
 
 from __future__ import annotations
 
 import os
-from typing import Callable, Iterator, List, Mapping, NamedTuple, Set, Tuple
+import re
+from itertools import islice
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
+from mmguard.files.regular import open_regular
 from mmguard.tools.storage.entries import Entry, Stamp
 from mmguard.tools.storage.files import FILES
 
 #: Endings of files that can be label maps.
 IMAGE_ENDINGS = (
-    '.png',
-    '.bmp',
-    '.tif',
-    '.tiff',
-    '.jpg',
-    '.jpeg',
-    '.gif',
-    '.webp',
-    '.pgm',
-    '.ppm',
-    '.pnm',
-    '.tga',
-    '.jp2',
-)
+    '.png', '.bmp', '.tif', '.tiff', '.jpg', '.jpeg', '.gif', '.webp', '.pgm', '.ppm', '.pnm', '.tga', '.jp2',
+)  # fmt: skip
 
+#: Of data sets that keep several kinds of label files side by side: which one is trained on.
+TRAINED_ENDINGS = ('_labelTrainIds.png', '_labelIds.png')
 #: A server may list a folder in itself; nobody lays out labels deeper than this.
 _DEEPEST = 32
 
 
 class Folder(NamedTuple):
-    """The files of a folder.
+    """The files of a folder."""
 
-    Attributes:
-        path (str): The folder.
-        names (list[str]): What is in it and no folder, sorted.
-        stamps (dict[str, tuple]): Of far files, where the listing says them.
-    """
-
-    path: str
-    names: List[str]
-    stamps: Mapping[str, Stamp] = {}
+    path: str  #: The folder.
+    names: List[str]  #: What is in it and no folder, sorted.
+    stamps: Mapping[str, Stamp] = {}  #: Of far files, where the listing says them.
 
 
 def walk(root: str, on_error: Callable[[str, OSError], None]) -> Iterator[Folder]:
-    """Goes through a folder and those in it, links followed, none twice.
-
-    Args:
-        root (str): The folder.
-        on_error (callable): Called with a folder that cannot be read, and why.
-
-    Yields:
-        Folder: One after the other.
-    """
+    """Walk a folder and those in it, links followed, none twice; tell ``on_error`` of a folder that cannot be read."""
     if FILES.is_far(root):
         yield from _walk_far(root, on_error)
         return
@@ -108,6 +87,15 @@ def files_in(folder: str) -> Folder:
         return Folder(folder, [])
 
 
+def first_entries(folder: str, most: Optional[int] = None) -> List[os.DirEntry]:
+    """Return the first entries of a folder; none where it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return list(islice(entries, most))
+    except (OSError, ValueError):
+        return []
+
+
 def is_image_name(name: str) -> bool:
     return name.lower().endswith(IMAGE_ENDINGS) and not name.startswith('.')
 
@@ -128,3 +116,52 @@ def is_gray(path: str) -> bool:
             return opened.mode in ('1', 'L', 'P', 'I', 'I;16')
     except Exception:  # a damaged file raises what it likes
         return False
+
+
+_LABELS = (
+    'ann_dir', 'labels', 'label', 'masks', 'mask', 'gtFine', 'SegmentationClass', 'annotations', 'segmentation',
+    'seg_maps', 'gt', 'trainannot', 'labelsTr',
+)  # fmt: skip
+_IMAGES = ('img_dir', 'images', 'image', 'imgs', 'img', 'leftImg8bit', 'JPEGImages', 'train', 'imagesTr')
+
+
+def label_and_image_folders(root: str) -> Optional[Tuple[str, str]]:
+    """The folders of labels and of images in a data set's root; ``None`` where their names do not tell."""
+    if FILES.is_far(root):
+        there = {entry.name for entry in FILES.entries(root) if entry.is_folder}
+        pairs = ((label, image) for label in _LABELS for image in _IMAGES if {label, image} <= there)
+        found = next((pair for pair in pairs if pair[0] != pair[1]), None)
+        return None if found is None else (f'{root}/{found[0]}', f'{root}/{found[1]}')
+    for label in _LABELS:
+        for image in _IMAGES:
+            pair = os.path.join(root, label), os.path.join(root, image)
+            if all(map(os.path.isdir, pair)) and not os.path.samefile(*pair):
+                return pair
+    return None
+
+
+NAME = 'labelmap.txt'
+#: More bytes are no class list.
+_LARGEST_LIST = 1 << 20
+_LINE = re.compile(r'([^:#][^:]*):(\d{1,3}),(\d{1,3}),(\d{1,3}):[^:]*:[^:]*')
+
+
+def read_labelmap(folder: str) -> Dict[Tuple[int, int, int], str]:
+    """Return red, green, blue -> name of the class, in the order of the file; empty where it is missing or damaged.
+
+    The file is in the folder of the label maps, or in the one above.
+    """
+    for place in (folder, os.path.dirname(os.path.abspath(folder))):
+        try:
+            with open_regular(os.path.join(place, NAME)) as file:
+                lines = file.read(_LARGEST_LIST).decode('utf-8-sig').splitlines()
+        except (OSError, ValueError):
+            continue
+        found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip() and not line.startswith('#')]
+        colours: Dict[Tuple[int, int, int], str] = {}
+        for match in found:
+            if match is not None and all(int(match[part]) < 256 for part in (2, 3, 4)):
+                colours.setdefault((int(match[2]), int(match[3]), int(match[4])), match[1].strip())
+        if colours and len(colours) == len(found):
+            return colours
+    return {}

@@ -1,12 +1,15 @@
-"""What a folder without label maps holds instead, and where its labels could be."""
+"""What a folder without label maps holds instead, and what converts the formats that are not read."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections import Counter
-from typing import Sequence
+from typing import NamedTuple, Pattern, Sequence
 
+from mmguard.files.regular import open_regular
+from mmguard.tools.scan.sources.folders import TRAINED_ENDINGS, is_gray, is_image_name, walk
 from mmguard.tools.storage.files import FILES
 
 #: So many files are looked at: a folder is mostly of one kind.
@@ -23,12 +26,7 @@ _YOLO = re.compile(rb'\s*\d+( +-?[\d.]+(e-?\d+)?){4,}\s*(\n|$)')
 
 
 def words_of(files: Sequence[str], suffix: str = '') -> str:
-    """What these files are, and what to name instead.
-
-    Args:
-        files (list[str]): Those that were found, the first ones.
-        suffix (str): How the names of label maps were to end.
-    """
+    """Say what the first files that were found are, and what to name instead."""
     if not files:
         return 'It holds no files: is the path right, is a disk not mounted?'
     if suffix:
@@ -93,3 +91,98 @@ def _is_yolo(file: str) -> bool:
             return _YOLO.match(opened.read(4096)) is not None
     except OSError:
         return False
+
+
+#: So many names of a folder are looked at, and so many files of an ending in each; so much of a file tells what it is.
+_NAMES, _OPENED, _BEGINNING = 2000, 5, 1 << 12
+_BY_DATUMARO = 'write it as COCO, `datum convert -i {{target}} -if {} -f coco_instances -o coco`, and name that'
+_MATLAB = (
+    'mmseg trains on label maps (.png) that its tools/dataset_converters write. Pascal-Context: pascal_context.py '
+    'makes them of trainval_merged.json (with the package `detail`), and not of the .mat of 459 labels; name '
+    'SegmentationClassContext then. SBD: voc_aug.py; COCO-Stuff 10k: coco_stuff10k.py'
+)
+_CITYSCAPES = (
+    'draw label maps of it, `python tools/dataset_converters/cityscapes.py data/cityscapes` of MMSegmentation, and '
+    'name their folder'
+)
+_DOTA = (
+    'write it as COCO, `python tools/data/dota/dota2coco.py DIR dota.json` of MMRotate with annfiles/ and images/ in '
+    'DIR, and name that'
+)
+_HUGGING_FACE = (
+    "a data set of Hugging Face: save its images and label maps, `for n, row in enumerate(dataset): row['image'].save("
+    "f'images/{n}.png'); row['label'].save(f'labels/{n}.png')` (labels of whole images as f'{name}/{n}.png', boxes as "
+    'a COCO JSON), and name their folder'
+)
+_NO_CONVERTER = 'which nothing converts; `mmguard apply CONFIG` guards a training on it'
+#: Keys of metadata that hold labels.
+_LABELS = r'(objects|labels?)'
+
+
+class _Program(NamedTuple):
+    """Files of one kind."""
+
+    ending: str  #: How their names end.
+    mark: Pattern[bytes]  #: What stands in their beginning.
+    words: str  #: What they are, and what to do.
+
+
+_KNOWN = [
+    _Program(ending, re.compile(mark.encode()), words)
+    for ending, mark, words in (
+        ('.xml', '<imagesize>', f'XML of the LabelMe of MIT: {_BY_DATUMARO.format("label_me")}'),
+        ('.xml', r'(?s)<annotations\b.*<(meta|version|image|track)\b', f'XML of CVAT: {_BY_DATUMARO.format("cvat")}'),
+        ('.xml', '<robndbox>', 'XML of DIOR with oriented boxes: name the folder of its horizontal ones, which is VOC'),
+        ('.xml', '<HRSC_', f'XML of HRSC, {_NO_CONVERTER}'),
+        ('.json', '"dm_format_version"', f'JSON of Datumaro: {_BY_DATUMARO.format("datumaro")}'),
+        ('.json', '"imgHeight"', f'JSON of Cityscapes, polygons: {_CITYSCAPES}'),
+        ('.txt', r'(?m)^(-?\d[\d.]*\s+){8}[^\W\d][\w-]*(\s+\d+)?\s*$', f'text of DOTA: {_DOTA}'),
+        (
+            '.csv',
+            'ImageID,Source,LabelName',
+            'csv of OpenImages: name the config of mmdet that reads them (OpenImagesDataset)',
+        ),
+        ('.mat', 'MATLAB', f'.mat of MATLAB: {_MATLAB}'),
+        ('.arrow', '', _HUGGING_FACE),
+        ('.parquet', r'\APAR1', _HUGGING_FACE),
+        ('metadata.jsonl', rf'(?m)^(?=.*"file_name").*"{_LABELS}"', _HUGGING_FACE),
+        ('metadata.csv', rf'\A(?=.*\bfile_name\b).*\b{_LABELS}\b', _HUGGING_FACE),
+        (
+            '.pkl',
+            r'(?s)\A\x80.*(data_list|lidar_points|lidar_path|point_cloud)',
+            f'an info file of MMDetection3D, {_NO_CONVERTER}',
+        ),
+        ('.label', '', f'labels of points of SemanticKITTI, {_NO_CONVERTER}'),
+    )
+]
+
+
+def words_of_program(target: str) -> str:
+    """Say what a file, or the first file of such a kind in a folder on disk, is; empty where it is not known."""
+    if os.path.isfile(target):
+        return _describe_file(target, os.path.dirname(os.path.abspath(target)))
+    seen = 0
+    for folder, names, _ in walk(target, lambda *_: None):
+        maps = next((name for name in names if is_image_name(name)), '')
+        if maps and (any(name.endswith(TRAINED_ENDINGS) for name in names) or is_gray(os.path.join(folder, maps))):
+            return ''
+        for ending in dict.fromkeys(one.ending for one in _KNOWN):
+            some = [os.path.join(folder, name) for name in names if name.lower().endswith(ending)][:_OPENED]
+            words = next(filter(None, (_describe_file(path, target) for path in some)), '')
+            if words:
+                return words
+        seen += len(names)
+        if seen > _NAMES:
+            break
+    return ''
+
+
+def _describe_file(path: str, folder: str) -> str:
+    known = [one for one in _KNOWN if os.path.basename(path).lower().endswith(one.ending)]
+    try:
+        with open_regular(path) as file:
+            head = file.read(_BEGINNING) if known else b''
+    except (OSError, ValueError):
+        return ''
+    words = next((one.words for one in known if one.mark.search(head)), '')
+    return f'here is {words.replace("{target}", shlex.quote(folder))}' if words else ''

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 from mmguard.files.inside import OutsideError, check_name
 from mmguard.files.plain_data import NotPlain, parse_data
-from mmguard.tools.scan.annotations.faults import short
+from mmguard.text.words import short
+from mmguard.tools.scan.settings import SPLITS
+from mmguard.tools.scan.sources.folders import first_entries
 from mmguard.tools.storage.files import FILES
 from mmguard.tools.storage.urls import absolute, is_url, joined
 
-SPLITS = ('train', 'val', 'test')
 #: Lists of names, one a line, as darknet and labelling tools write them.
 NAME_LISTS = ('classes.txt', 'obj.names', 'data.names', 'predefined_classes.txt', 'names.txt', 'labels.txt')
 #: More classes have no names.
@@ -29,25 +29,16 @@ _OTHERS = ('model', '__include__', 'DATASET', 'MODEL', '_BASE_', 'backbone')
 
 @dataclass
 class Declared:
-    """What is declared.
+    """What is declared."""
 
-    Args:
-        file (str): The data.yaml, or the list of names; empty: there is none.
-        root (str): The folder that its paths are relative to.
-        names (list[str]): By class id; empty: nobody names them.
-        num_classes (int, optional): ``nc``, or as many as there are names.
-        kpt_shape (tuple, optional): Points, and numbers of each.
-        splits (dict[str, list[str]]): Split -> folders and lists of images, as they are written.
-        faults (list[str]): What ultralytics stops at.
-    """
-
-    file: str = ''
-    root: str = ''
-    names: List[str] = field(default_factory=list)
-    num_classes: Optional[int] = None
-    kpt_shape: Optional[Tuple[int, int]] = None
+    file: str = ''  #: The data.yaml, or the list of names; empty: there is none.
+    root: str = ''  #: The folder that its paths are relative to.
+    names: List[str] = field(default_factory=list)  #: By class id; empty: nobody names them.
+    num_classes: Optional[int] = None  #: ``nc``, or as many as there are names.
+    kpt_shape: Optional[Tuple[int, int]] = None  #: Points, and numbers of each.
+    #: Split -> folders and lists of images, as they are written.
     splits: Dict[str, List[str]] = field(default_factory=dict)
-    faults: List[str] = field(default_factory=list)
+    faults: List[str] = field(default_factory=list)  #: What ultralytics stops at.
 
 
 def is_data_yaml(path: str) -> bool:
@@ -77,8 +68,7 @@ def data_yaml_in(folder: str, is_one: Callable[[str], bool] = is_data_yaml) -> s
 def _some_names(folder: str) -> List[str]:
     if FILES.is_far(folder):
         return sorted(FILES.names_in(folder))
-    with os.scandir(folder) as entries:  # a folder of label maps may hold a million files
-        return [entry.name for entry in islice(entries, _LOOKED_AT)]
+    return [entry.name for entry in first_entries(folder, _LOOKED_AT)]  # one of label maps may hold a million files
 
 
 def _data(path: str) -> Any:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from mmguard.files.inside import OUTSIDE, OutsideError, check_name
-from mmguard.tools.scan.annotations.faults import Faults
-from mmguard.tools.scan.examples import Examples
+from mmguard.tools.scan.faults import Examples, Faults
 from mmguard.tools.scan.sources.folders import files_in, is_image_name, walk
 from mmguard.tools.scan.yolo.declared import NAME_LISTS
 from mmguard.tools.storage.files import FILES
@@ -22,38 +21,23 @@ _OF_CVAT = 'data/'
 
 
 class TextItem(NamedTuple):
-    """A label file to read, and its image.
+    """A label file to read, and its image."""
 
-    Attributes:
-        number (int): Its place in the data set.
-        path (str): The label file; empty: the image has none.
-        image (str): Empty: nobody knows where it is.
-    """
-
-    number: int
-    path: str
-    image: str
+    number: int  #: Its place in the data set.
+    path: str  #: The label file; empty: the image has none.
+    image: str  #: Empty: nobody knows where it is.
 
 
 @dataclass
 class Listing:
-    """The label files and images of a data set.
+    """The label files and images of a data set."""
 
-    Args:
-        texts (list[tuple[str, str]]): Label file, and its image or nothing.
-        bare (list[str]): Images without a label file.
-        without_image (Examples): Label files that no image belongs to.
-        faults (Faults): What could not be listed.
-        missing (list[str]): What a list names and the disk lacks.
-        images (int): How many there are.
-    """
-
-    texts: List[Tuple[str, str]] = field(default_factory=list)
-    bare: List[str] = field(default_factory=list)
-    without_image: Examples = field(default_factory=Examples)
-    faults: Faults = field(default_factory=Faults)
-    missing: List[str] = field(default_factory=list)
-    images: int = 0
+    texts: List[Tuple[str, str]] = field(default_factory=list)  #: Label file, and its image or nothing.
+    bare: List[str] = field(default_factory=list)  #: Images without a label file.
+    without_image: Examples = field(default_factory=Examples)  #: Label files that no image belongs to.
+    faults: Faults = field(default_factory=Faults)  #: What could not be listed.
+    missing: List[str] = field(default_factory=list)  #: What a list names and the disk lacks.
+    images: int = 0  #: How many there are.
 
     def items(self) -> Iterator[TextItem]:
         """What is to be read, label files first."""
@@ -80,12 +64,7 @@ def list_images(places: Sequence[str]) -> Listing:
 
 
 def list_texts(root: str, images: Optional[str] = None) -> Listing:
-    """What belongs to the label files in a folder and those in it.
-
-    Args:
-        root (str): The folder, or one label file.
-        images (str, optional): Folder of the images, laid out alike.
-    """
+    """Pair the label files in a folder and those in it with their images, laid out alike in ``images`` if given."""
     listing = Listing()
     if not FILES.is_folder(root):
         listing.texts.append((root, ''))

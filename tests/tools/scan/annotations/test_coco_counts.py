@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,11 +12,10 @@ import pytest
 from coco_cases import NAMES, ann, coco, histogram, random_coco, trained_by_mmdet, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_det_runs import faults_in, make_coco, make_panoptic
 
 from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
-from mmguard.tools.scan.annotations import scan_coco
+from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.table import places
 
 
@@ -61,21 +58,6 @@ def test_each_fault_of_boxes_is_counted_once(tmp_path: Path, seed: int) -> None:
     assert sum(len(examples) for examples in facts.annotations.box_examples.values()) > 0
 
 
-@pytest.mark.parametrize('split', ['train', 'val'])
-def test_the_data_of_the_training_tests(tmp_path: Path, split: str) -> None:
-    make_coco(str(tmp_path))
-    path = tmp_path / 'annotations' / f'instances_{split}2017.json'
-    names = [f'class {label}' for label in range(83)]
-    facts = scan_coco(str(path), 80, names, str(tmp_path / f'{split}2017'))
-    faults = faults_in('mask_rcnn', str(tmp_path), split)
-    assert facts.values == dict(sorted(Counter(fault.label for fault in faults).items()))
-    assert facts.reasons == {'label': len(faults)}
-    assert facts.offending_files == len({fault.source for fault in faults})
-    about = facts.annotations
-    assert (about.missing, about.missing_files, about.unreadable) == (0, [], {})
-    assert histogram(trained_by_mmdet(str(path), names)) == facts.histogram
-
-
 def test_category_ids_are_labels_where_that_is_said(tmp_path: Path) -> None:
     # facebookresearch/detr#28: ids in the millions.
     record = coco([ann(0, category=2905442), ann(1, category=2905443), ann(2, category=2905443)], first_id=2905442)
@@ -83,17 +65,6 @@ def test_category_ids_are_labels_where_that_is_said(tmp_path: Path) -> None:
     assert facts.values == facts.histogram == {2905442: 1, 2905443: 2}
     assert facts.annotations.labelled_by == 'category id'
     assert facts.annotations.categories == {2905442: 'cat', 2905443: 'dog', 2905444: 'bird'}
-
-
-def test_panoptic_segments_are_the_instances(tmp_path: Path) -> None:
-    make_panoptic(str(tmp_path))
-    path = tmp_path / 'annotations' / 'panoptic_train2017.json'
-    record = json.loads(path.read_text())
-    segments = [s for a in record['annotations'] for s in a['segments_info']]
-    facts = scan_coco(str(path))
-    assert facts.total == len(segments)
-    assert sum(facts.histogram.values()) == len(segments)
-    assert facts.annotations.duplicate_annotation_ids == []
 
 
 def test_lvis_numbers_every_category_and_takes_files_from_urls(tmp_path: Path) -> None:
@@ -203,14 +174,6 @@ def test_negative_and_overhanging_boxes(tmp_path: Path) -> None:
     about = scan(tmp_path, record)
     assert (about.negative_boxes, about.over_edge) == (1, 1)
     assert about.box_examples == {'negative': ['0.jpg: -3, 5, 10, 10'], 'over_edge': ['0.jpg: 95, 5, 10, 10']}
-
-
-def test_a_file_of_another_ending_is_named(tmp_path: Path) -> None:
-    (tmp_path / 'images').mkdir()
-    (tmp_path / 'images' / '0.PNG').touch()
-    about = scan(tmp_path, coco([ann(0)], images=2), images=str(tmp_path / 'images'))
-    assert about.missing == 2
-    assert [re.findall(r'\d\.\w+', file) for file in about.missing_files] == [['0.jpg', '0.PNG'], ['1.jpg']]
 
 
 @pytest.mark.parametrize('texts', [('a', 'b', 'c'), (2**70, 2**71, 2**72), (0.5, 1.5, 2.5)])

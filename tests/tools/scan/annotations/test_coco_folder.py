@@ -86,14 +86,6 @@ def test_the_only_folder_of_a_folder(tmp_path: Path) -> None:
     assert found == {'': 0, 'set/annotations/instances_train.json': [], 'set/annotations/instances_val.json': []}
 
 
-@pytest.mark.parametrize('name', ['gone_0.jpg', 'train\\train_0.jpg'])
-def test_images_under_other_names_are_missing(name: str, tmp_path: Path) -> None:
-    root = make(tmp_path / 'set', 'coco')
-    file = root / 'annotations/instances_train.json'
-    file.write_text(file.read_text().replace('train_0.jpg', json.dumps(name)[1:-1]))
-    assert scanned(root, tmp_path / 'scan.json')['annotations/instances_train.json'] == ['MG150']
-
-
 def test_an_edit_of_one_of_the_files(tmp_path: Path) -> None:
     root = make(tmp_path / 'set', 'roboflow', category=7)
     found = scanned(root, tmp_path / 'scan.json', '--framework', 'mmdet')

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict
 import pytest
 from coco_cases import ann, coco, write
 
-from mmguard.tools.scan.annotations import scan_coco
+from mmguard.tools.scan.annotations.coco import scan_coco
 
 GOOD = json.dumps(coco([ann(number) for number in range(5)]))
 

@@ -19,14 +19,10 @@ from pycocotools import mask as encoder
 from mmguard.findings import diagnose
 from mmguard.findings.facts import AnnotationFacts
 from mmguard.findings.rules.labels.unusable_masks import UnusableMasks
-from mmguard.tools.scan.annotations import (
-    datasets_of_config,
-    labelme_json,
-    panoptic,
-    scan_coco,
-    scan_detection_config,
-)
+from mmguard.tools.scan.annotations import labelme_json, panoptic
+from mmguard.tools.scan.annotations.coco import scan_coco
 from mmguard.tools.scan.annotations.coco_masks import MASK_FAULTS, Rle, mask_column
+from mmguard.tools.scan.annotations.datasets import datasets_of_config, scan_detection_config
 
 _, NONE, NO_MASK, NO_NUMBERS, SHORT, FAR, OTHER_SIZE, COUNTS, EMPTY = MASK_FAULTS
 BOX = [[10, 10, 30, 10, 30, 30, 10, 30]]

@@ -14,8 +14,8 @@ from mmengine.config import Config
 from mmengine.registry import init_default_scope
 from small_det_runs import LAYOUTS, MAKERS, faults_in, small_config
 
-from mmguard.tools.scan.annotations import datasets_of_config, scan_detection_config
-from mmguard.tools.scan.annotations.merge import merged
+from mmguard.tools.scan.annotations.datasets import datasets_of_config, scan_detection_config
+from mmguard.tools.scan.annotations.table import merged
 
 
 def trained_by_mmdet(cfg: Config) -> Dict[int, int]:

@@ -13,7 +13,7 @@ from coco_cases import NAMES
 from PIL import Image
 
 from mmguard.findings import LabelFacts, diagnose
-from mmguard.tools.scan.annotations import scan_openimages
+from mmguard.tools.scan.annotations.openimages import scan_openimages
 
 FILES = ('boxes.csv', 'classes.csv', 'metas.pkl', 'tree.json')
 
@@ -91,3 +91,9 @@ def test_sixty_thousand_unknown_labels_take_seconds(folder: Path) -> None:
     diagnose(facts)
     assert len(facts.annotations.left_out_names) == 60_000
     assert time.process_time() - start < 10
+
+
+def test_damaged_files_are_reported(folder: Path) -> None:
+    (folder / 'boxes.csv').write_bytes(b'a,b\n1\n\xff\xfe' + b',' * 20)
+    (folder / 'classes.csv').unlink()
+    assert len(scanned(folder).annotations.unreadable) >= 3

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Dict, Tuple
+from typing import Any, Dict
 
 import numpy as np
 import pytest
 from PIL import Image
+from scans import scanned
 
 from mmguard.cli import main
 from mmguard.text.failures import REPORT_IT
@@ -46,15 +47,6 @@ def save(path: Path, ids: np.ndarray) -> None:
     Image.fromarray(channels.astype(np.uint8)).save(path)
 
 
-def scanned(path: Path, out: Path, *options: str) -> Tuple[int, Dict[str, str], Dict[str, Any]]:
-    """The exit code, code -> evidence of its finding, and the facts."""
-    code = main(['scan', str(path), '--json', str(out), *options])
-    (dataset,) = json.loads(out.read_text())['datasets']
-    notes = ('MG100', 'MG138')
-    found = {one['code']: one['evidence'] for one in dataset['findings'] if one['code'] not in notes}
-    return code, found, dataset['facts']['annotations']
-
-
 def test_planted_faults_are_named_with_their_png(tmp_path: Path, snapshot: Any) -> None:
     path = make(tmp_path)
     folder, record = tmp_path / 'panoptic_train', json.loads(path.read_text())
@@ -79,7 +71,7 @@ def test_planted_faults_are_named_with_their_png(tmp_path: Path, snapshot: Any) 
     path.write_text(json.dumps(record))
     code, found, facts = scanned(path, tmp_path / 'scan.json')
     assert code == 1
-    examples = {what: ' '.join(places) for what, places in facts['mask_examples'].items()}
+    examples = {what: ' '.join(places) for what, places in facts['annotations']['mask_examples'].items()}
     for what, named in {
         panoptic.NO_ENTRY: ['01.png: id 9000000, 2 ', '02.png: id 3, 50 '],
         panoptic.NO_PIXEL: ['02.png: id 4', '13.png: id 70013'],
@@ -88,11 +80,15 @@ def test_planted_faults_are_named_with_their_png(tmp_path: Path, snapshot: Any) 
         panoptic.TWICE: ['05.png: id 3'],
     }.items():
         assert all(place in examples[what] for place in named), what
-    unreadable = ' '.join(place for places in facts['unreadable'].values() for place in places)
+    unreadable = ' '.join(place for places in facts['annotations']['unreadable'].values() for place in places)
     for place in ('00.png', '06.png: L', '07.png', "'10.png', '09.png'", 'annotations[11]', 'annotations[12]'):
         assert place in unreadable
-    snapshot('scan_faults', 'panoptic PNGs', '\n'.join(sorted([*facts['mask_examples'], *facts['unreadable']])))
-    assert facts['unnamed'] == {'77': 1}
+    snapshot(
+        'scan_faults',
+        'panoptic PNGs',
+        '\n'.join(sorted([*facts['annotations']['mask_examples'], *facts['annotations']['unreadable']])),
+    )
+    assert facts['annotations']['unnamed'] == {'77': 1}
     assert {'MG132', 'MG176', 'MG179'} <= set(found)
 
 
@@ -110,7 +106,7 @@ def test_some_are_read_and_all_with_masks(tmp_path: Path, monkeypatch: pytest.Mo
     assert scanned(path, tmp_path / 'scan.json')[:2] == (0, {})
     code, found, facts = scanned(path, tmp_path / 'scan.json', '--masks')
     assert (code, set(found)) == (1, {'MG179'})
-    assert facts['mask_faults'] == {panoptic.NO_PIXEL: 3, panoptic.NO_ENTRY: 1}
+    assert facts['annotations']['mask_faults'] == {panoptic.NO_PIXEL: 3, panoptic.NO_ENTRY: 1}
 
 
 def test_areas_alone_are_a_warning(tmp_path: Path) -> None:
@@ -166,7 +162,7 @@ def test_damaged_files_do_not_end_the_scan(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / 'panoptic_train' / '28.png').mkdir()
     code, _, facts = scanned(path, tmp_path / 'scan.json')
     assert code == 1
-    said = json.dumps(facts['unreadable'])
+    said = json.dumps(facts['annotations']['unreadable'])
     assert [number for number in range(len(DAMAGED)) if f'{number:02d}.png' not in said] == []
     sound = json.loads(path.read_text())
     for name, record in RECORDS.items():

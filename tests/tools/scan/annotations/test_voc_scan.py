@@ -12,10 +12,11 @@ from typing import Any, Dict, Sequence
 import numpy as np
 import pytest
 from PIL import Image
-from small_det_runs import faults_in_openimages, faults_in_voc, make_openimages, make_voc, voc_classes
 
 from mmguard.findings import diagnose
-from mmguard.tools.scan.annotations import scan_openimages, scan_voc
+from mmguard.findings.facts import LabelFacts
+from mmguard.tools.scan.annotations.datasets import scan_detection_config
+from mmguard.tools.scan.annotations.voc import scan_voc
 
 NAMES = ['cat', 'dog', 'bird']
 SIDES = ('xmin', 'ymin', 'xmax', 'ymax')
@@ -41,18 +42,19 @@ def write(root: Path, files: Dict[str, Any], images: bool = True) -> str:
     return str(root)
 
 
-def trained_by_mmdet(root: str, names: Sequence[str], **filters: Any) -> Dict[int, int]:
-    from mmdet.datasets import XMLDataset
+def voc(root: str, names: Sequence[str], split: str = 'train', **filters: Any) -> Dict[str, Any]:
+    dataset = dict(type='XMLDataset', data_root=root, ann_file=f'ImageSets/Main/{split}.txt', filter_cfg=filters)
+    return {**dataset, 'data_prefix': dict(sub_data_root=''), 'metainfo': dict(classes=tuple(names))}
 
-    dataset = XMLDataset(
-        data_root=root,
-        ann_file='ImageSets/Main/train.txt',
-        data_prefix=dict(sub_data_root=''),
-        metainfo=dict(classes=tuple(names)),
-        filter_cfg=filters or None,
-        pipeline=[],
-        serialize_data=False,
-    )
+
+def scan_split(root: str, **options: Any) -> LabelFacts:
+    return scan_detection_config(dict(train_dataloader=dict(dataset=voc(root, NAMES, **options))))
+
+
+def trained_by_mmdet(root: str, names: Sequence[str], **filters: Any) -> Dict[int, int]:
+    from mmdet.registry import DATASETS
+
+    dataset = DATASETS.build({**voc(root, names, **filters), 'pipeline': [], 'serialize_data': False})
     labels = [i['bbox_label'] for image in dataset.data_list for i in image['instances'] if not i['ignore_flag']]
     return dict(sorted(Counter(labels).items()))
 
@@ -72,7 +74,7 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
                 boxes.append([int(float(value)) - 1 for value in box])
         files[f'{number:03d}'] = xml(*objects)
     root = write(tmp_path, files)
-    facts = scan_voc(root, class_names=NAMES, split='train')
+    facts = scan_split(root)
     assert facts.histogram == trained_by_mmdet(root, NAMES)
     expected: Counter = Counter()
     for left, top, right, bottom in boxes:
@@ -83,41 +85,8 @@ def test_the_histogram_is_what_mmdet_trains(tmp_path: Path, seed: int) -> None:
     assert facts.reasons == dict(expected)
     assert facts.annotations.negative_boxes == sum(min(box) < 0 for box in boxes)
     assert facts.annotations.unreadable == {}
-    small = scan_voc(root, class_names=NAMES, split='train', bbox_min_size=30)
+    small = scan_split(root, bbox_min_size=30)
     assert small.histogram == trained_by_mmdet(root, NAMES, bbox_min_size=30)
-
-
-def test_the_data_of_the_training_tests(tmp_path: Path) -> None:
-    make_voc(str(tmp_path))
-    facts = scan_voc(str(tmp_path), 20, voc_classes(23), split='trainval')
-    faults = faults_in_voc(str(tmp_path), 'trainval', 20)
-    labels = Counter(fault.label for fault in faults if fault.reason == 'label')
-    assert facts.values == dict(sorted(labels.items()))
-    assert facts.files == 8
-    assert sum(facts.reasons.values()) == len(faults)
-    assert facts.reasons['box_outside'] == 1  # where no Resize has clipped it yet
-    assert (facts.annotations.missing, facts.annotations.unreadable) == (0, {})
-
-
-def test_openimages_data_of_the_training_tests(tmp_path: Path) -> None:
-    make_openimages(str(tmp_path))
-    folder = tmp_path / 'annotations'
-    facts = scan_openimages(
-        str(folder / 'oidv6-train-annotations-bbox.csv'),
-        str(folder / 'class-descriptions-boxable.csv'),
-        num_classes=264,
-        images=str(tmp_path / 'OpenImages' / 'train'),
-    )
-    faults = faults_in_openimages(str(tmp_path), 'train', 264)
-    labels = Counter(fault.label for fault in faults if fault.reason == 'label')
-    assert facts.values == dict(sorted(labels.items()))
-    assert facts.reasons == {'label': sum(labels.values()), 'box_no_area': 1, 'box_outside': 1}
-    assert (facts.annotations.missing, facts.annotations.unreadable) == (0, {})
-    (folder / 'oidv6-train-annotations-bbox.csv').write_bytes(b'a,b\n1\n\xff\xfe' + b',' * 20)
-    damaged = scan_openimages(
-        str(folder / 'oidv6-train-annotations-bbox.csv'), str(folder / 'nowhere.csv'), num_classes=3
-    )
-    assert len(damaged.annotations.unreadable) >= 3
 
 
 def test_minus_one_makes_boxes_negative(tmp_path: Path) -> None:
@@ -149,7 +118,7 @@ def test_lists_and_missing_images(tmp_path: Path) -> None:
     root = write(tmp_path, {'a': xml(obj()), 'b': xml(obj())})
     os.rename(tmp_path / 'JPEGImages' / 'b.jpg', tmp_path / 'JPEGImages' / 'b.png')
     (tmp_path / 'ImageSets' / 'Main' / 'val.txt').write_text('a\nb\na\nc\n')
-    facts = scan_voc(root, split='val')
+    facts = scan_split(root, split='val')
     assert facts.files == 3
     assert facts.annotations.duplicate_files == ['JPEGImages/a.jpg']
     missing = [re.findall(r'\w\.\w+', file) for file in facts.annotations.missing_files]
@@ -203,7 +172,7 @@ DAMAGED: Dict[str, bytes] = {
 def test_damaged_files_are_reported_and_the_others_are_read(tmp_path: Path, snapshot: Any) -> None:
     lines = []
     for kind, data in DAMAGED.items():
-        facts = scan_voc(write(tmp_path, {'broken': data, 'good': xml(obj())}), class_names=NAMES, split='train')
+        facts = scan_split(write(tmp_path, {'broken': data, 'good': xml(obj())}))
         assert facts.histogram[0] >= 1, kind
         unreadable = facts.annotations.unreadable
         assert unreadable, kind
@@ -255,7 +224,7 @@ def test_xml_files_without_the_usual_folders(tmp_path: Path) -> None:
 )
 def test_tags_in_a_namespace_are_none_to_mmdet(tmp_path: Path, text: str) -> None:
     root = write(tmp_path, {'a': text})
-    facts = scan_voc(root, class_names=NAMES, split='train')
+    facts = scan_split(root)
     assert all(places[0].startswith('Annotations/a') for places in facts.annotations.unreadable.values())
     assert 'MG176' in {finding.code for finding in diagnose(facts)}
     try:
@@ -268,10 +237,10 @@ def test_a_namespace_that_no_reader_asks_about(tmp_path: Path) -> None:
     more = '<v:source xmlns:v="http://x"><v:name>me</v:name></v:source>'
     root = write(tmp_path, {'a': xml(obj(more='<v:name xmlns:v="http://x">boat</v:name>'), more)})
     assert trained_by_mmdet(root, NAMES) == {0: 1}
-    facts = scan_voc(root, class_names=NAMES, split='train')
+    facts = scan_split(root)
     assert facts.histogram == {0: 1}
     root = write(tmp_path, {'a': xml(obj(), more)})
-    assert scan_voc(root, class_names=NAMES, split='train').annotations.unreadable == {}
+    assert scan_split(root).annotations.unreadable == {}
 
 
 def test_without_a_size_the_image_is_as_loaders_show_it(tmp_path: Path) -> None:
@@ -295,17 +264,10 @@ def test_thirty_thousand_names_take_seconds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('root', ['', 'data', 'data/voc/', 'elsewhere'])
 def test_a_config_may_have_its_images_outside_of_its_data_root(root: str, tmp_path: Path) -> None:
-    from mmguard.tools.scan.annotations.datasets import scan_detection_config
-
     (tmp_path / 'elsewhere').mkdir()
     place = write(tmp_path / 'data' / 'voc' / 'VOC2007', {'a': xml(obj()), 'b': xml(obj())})
     (tmp_path / 'data' / 'voc' / 'VOC2007' / 'JPEGImages' / 'b.jpg').unlink()
-    dataset = dict(
-        type='VOCDataset',
-        data_root=str(tmp_path / root) if root else '',
-        ann_file=f'{place}/ImageSets/Main/train.txt',
-        data_prefix=dict(sub_data_root=place),
-        metainfo=dict(classes=('cat',)),
-    )
+    dataset = {**voc(str(tmp_path / root) if root else '', ['cat']), 'type': 'VOCDataset'}
+    dataset.update(ann_file=f'{place}/ImageSets/Main/train.txt', data_prefix=dict(sub_data_root=place))
     found = scan_detection_config(dict(default_scope='mmdet', train_dataloader=dict(dataset=dataset))).annotations
     assert (found.missing, found.sizes_compared, found.size_mismatches) == (1, 1, [])

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nnunet_sets import LABELS, affine_of, cut, make_set, organ, picture, plant, save, write_json
+from nnunet_sets import LABELS, cut, make_set, organ, picture, plant, save, write_json
 from scans import codes, scan
 
 from mmguard.cli import main
-from mmguard.tools.scan.nnunet import read_case as settings_module
+from mmguard.tools.scan.nnunet import cases as settings_module
 
 pytest.importorskip('nibabel')
 
@@ -133,20 +133,6 @@ def test_a_class_that_never_occurs_and_labels_that_say_nothing(tmp_path: Path, c
     assert codes(reported) == ['MG193', 'MG194']
 
 
-def test_scaling_in_the_header_is_named(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    import nibabel
-
-    root = make_set(tmp_path / 'Dataset001_A', ending='.nii', channels=1)
-    path = root / 'labelsTr' / 'case_000.nii'
-    image = nibabel.Nifti1Image(organ() * np.uint8(100), affine_of())
-    nibabel.save(image, str(path))
-    content = bytearray(path.read_bytes())
-    content[112:116] = np.float32(0.0149).tobytes()  # scl_slope
-    path.write_bytes(bytes(content))
-    reported = scan(capsys, root)
-    assert codes(reported) == ['MG186']
-
-
 def test_without_a_reader_the_package_is_named(
     root: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,13 +163,3 @@ def test_forms_that_are_not_read_are_named_with_their_converter(
     write_json(tmp_path, file_ending=ending)
     assert main(['scan', str(tmp_path)]) == 2
     assert f"SimpleITK.ReadImage('a{ending}'), 'a.nii.gz')" in capsys.readouterr().err
-
-
-def test_every_case_is_listed_however_many(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    root = make_set(tmp_path / 'Dataset001_A', cases=30, channels=1)
-    for number in range(30):
-        save(root / 'labelsTr' / f'case_{number:03d}.nii.gz', organ(values=(1, 2, 5)))
-    reported = scan(capsys, root)
-    faults = reported['facts']['volumes']['faults']['unexpected']
-    assert [fault['case'] for fault in faults] == [f'case_{number:03d}' for number in range(30)]
-    assert all(fault['values'] == {'5': 18} for fault in faults)

@@ -11,18 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mmguard.tools.scan.nnunet.readers import content
-from mmguard.tools.scan.nnunet.readers.content import Content
-from mmguard.tools.scan.nnunet.readers.volume import CannotRead
+from mmguard.tools.scan.nnunet.readers import volume
+from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Content
 
-DECODERS = ['zlib'] + (['libdeflate'] if content.gzip_decoder() else [])
+DECODERS = ['zlib'] + (['libdeflate'] if volume.gzip_decoder() else [])
 
 
 @pytest.fixture(params=DECODERS)
 def decoder(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     """With imagecodecs, and as where it is not installed."""
     if request.param == 'zlib':
-        monkeypatch.setattr(content, 'gzip_decoder', lambda: None)
+        monkeypatch.setattr(volume, 'gzip_decoder', lambda: None)
     return request.param
 
 

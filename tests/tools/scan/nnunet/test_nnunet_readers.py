@@ -17,8 +17,7 @@ from nnunet_sets import affine_of, organ, picture
 
 from mmguard.tools.scan.nnunet.readers.choose import open_volume
 from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Volume
-from mmguard.tools.scan.nnunet.record import FileRecord
-from mmguard.tools.scan.nnunet.voxels import count_labels, count_not_finite
+from mmguard.tools.scan.nnunet.record import FileRecord, count_labels, count_not_finite
 
 nibabel = pytest.importorskip('nibabel')
 pytest.importorskip('SimpleITK')

@@ -1,4 +1,1 @@
-"""Readers of volumes: what nnU-Net would see of a file, in one pass, in bounded memory where the form allows.
-
-Imports nothing of a scan.
-"""
+"""Readers of volumes: what nnU-Net would see of a file, in one pass, in bounded memory where the form allows."""

@@ -1,18 +1,71 @@
-"""Which of nnU-Net's readers a data set gets, and ours for it.
-
-(nnunetv2/imageio/reader_writer_registry.py: the first class whose endings fit and that can read the first image.)
-"""
+"""Which of nnU-Net's readers a data set gets, and ours for it."""
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
 
 from mmguard.files.regular import open_regular
-from mmguard.tools.scan.nnunet.readers.flat import open_flat
-from mmguard.tools.scan.nnunet.readers.itk import itk_header
-from mmguard.tools.scan.nnunet.readers.nifti import open_nifti
-from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Volume
+from mmguard.tools.scan.faults import fault_of
+from mmguard.tools.scan.nnunet.readers.nifti import itk_header, open_nifti
+from mmguard.tools.scan.nnunet.readers.volume import CannotRead, Geometry, Volume, blocks_of
+
+#: NaturalImage2DIO tells no spacing; this is what it says instead.
+_SPACING = (999.0, 1.0, 1.0)
+
+
+def open_flat(path: str) -> Volume:
+    """Opens a 2-D image: gray, RGB or RGBA.
+
+    A palette is turned into its colours, as skimage does.
+
+    Raises:
+        CannotRead: It is damaged, or has other channels.
+    """
+    array = _pixels(path)
+    if array.ndim == 3 and array.shape[-1] in (3, 4):
+        array = np.moveaxis(array, -1, 0)[:, None]
+    elif array.ndim == 2:
+        array = array[None, None]
+    else:
+        raise CannotRead('neither gray nor RGB', f'an array of shape {array.shape}')
+    return Volume(array.dtype, array.shape, 2, Geometry(list(_SPACING)), blocks_of(np.ascontiguousarray(array)))
+
+
+def _pixels(path: str) -> np.ndarray:
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # of large or odd files
+            with open_regular(path) as file, Image.open(file, formats=('PNG', 'BMP', 'JPEG')) as image:
+                return _as_skimage(image)
+    except Exception as error:  # a decoder fed with damaged bytes raises what it likes
+        raise _damaged(path, error) from error
+
+
+def _as_skimage(image: Any) -> np.ndarray:
+    if image.mode == 'P':
+        image = image.convert('RGB')
+    array = np.asarray(image)
+    # Cast, not viewed: True is a byte of 255 in pillow's arrays.
+    return array.astype(np.uint8) if array.dtype == np.bool_ else array
+
+
+def _damaged(path: str, error: Exception) -> CannotRead:
+    head: Tuple[bytes, ...] = ()
+    try:
+        with open_regular(path) as file:
+            head = (file.read(16),)
+    except OSError:
+        pass
+    if head == (b'',):
+        return CannotRead('empty', 'the file has no bytes')
+    return CannotRead(fault_of(error, head[0] if head else b''), str(error)[:200])
+
 
 #: nnU-Net's readers in the order of its registry -> endings.
 READERS: Dict[str, Tuple[str, ...]] = {
@@ -28,15 +81,9 @@ FLAT = ('.png', '.bmp')
 
 
 def choose_reader(wanted: Optional[str], ending: str, example: Optional[str]) -> Tuple[str, List[str]]:
-    """nnU-Net's reader of a data set.
+    """Return nnU-Net's reader of a data set (empty: it has none for this ending), and what the user should know.
 
-    Args:
-        wanted (str, optional): ``overwrite_image_reader_writer``.
-        ending (str): ``file_ending``.
-        example (str, optional): The first image.
-
-    Returns:
-        tuple: the name of the class (empty: nnU-Net has none for this ending), and what the user should know.
+    ``wanted`` is ``overwrite_image_reader_writer``, ``example`` the first image.
     """
     notes: List[str] = []
     if wanted == 'SimpleITKIOWithReorient':
@@ -63,12 +110,7 @@ def _can_read(name: str, example: Optional[str]) -> bool:
 
 
 def open_volume(path: str, reader: str, stack: ExitStack) -> Volume:
-    """Opens a volume as nnU-Net's reader would.
-
-    Args:
-        path (str): The file.
-        reader (str): nnU-Net's class.
-        stack (ExitStack): Closes the file when the voxels have been read.
+    """Open a volume as nnU-Net's reader would; ``stack`` closes the file when the voxels have been read.
 
     Raises:
         CannotRead: It is damaged.

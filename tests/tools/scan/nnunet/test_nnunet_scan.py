@@ -1,8 +1,9 @@
-"""Clean data sets of every kind that nnU-Net knows: nothing is found in them, and nnU-Net agrees."""
+"""Data sets of every kind that nnU-Net knows: clean ones, as it agrees, and one with faults of many kinds."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -12,42 +13,20 @@ import pytest
 pytest.importorskip('nibabel')
 pytest.importorskip('SimpleITK')
 
-from nnunet_sets import LABELS, affine_of, make_set, organ, picture, save, write_json
+from nnunet_sets import CLEAN, LABELS, PLANTED, Planted, affine_of, make_set, organ, picture, plant, save, write_json
 
 from mmguard.cli import main
 
 Image = pytest.importorskip('PIL.Image')
 
 
-def plain(root: Path) -> Path:
-    return make_set(root)
-
-
-def int16(root: Path) -> Path:
-    return make_set(root, image_dtype=np.int16, channels=1)
-
-
-def uncompressed(root: Path) -> Path:
-    return make_set(root, ending='.nii')
-
-
-def regions(root: Path) -> Path:
-    labels = {'background': 0, 'whole': [1, 2, 3], 'core': [2, 3], 'enhancing': 3}
-    return make_set(root, values=(1, 2, 3), labels=labels, regions_class_order=[1, 2, 3])
-
-
-def ignored(root: Path) -> Path:
-    return make_set(root, values=(1, 2, 3), labels={**LABELS, 'ignore': 3})
+REGIONS = {'background': 0, 'whole': [1, 2, 3], 'core': [2, 3], 'enhancing': 3}
 
 
 def float_labels(root: Path) -> Path:
     make_set(root)
     save(root / 'labelsTr' / 'case_000.nii.gz', organ(dtype=np.float64))
     return root
-
-
-def by_nibabel(root: Path) -> Path:
-    return make_set(root, overwrite_image_reader_writer='NibabelIO')
 
 
 def reoriented(root: Path) -> Path:
@@ -97,13 +76,13 @@ def one_slice(root: Path) -> Path:
 
 
 KINDS: Dict[str, Callable[[Path], Path]] = {
-    'plain': plain,
-    'int16': int16,
-    'nii': uncompressed,
-    'regions': regions,
-    'ignore': ignored,
+    'plain': make_set,
+    'int16': partial(make_set, image_dtype=np.int16, channels=1),
+    'nii': partial(make_set, ending='.nii'),
+    'regions': partial(make_set, values=(1, 2, 3), labels=REGIONS, regions_class_order=[1, 2, 3]),
+    'ignore': partial(make_set, values=(1, 2, 3), labels={**LABELS, 'ignore': 3}),
     'float labels': float_labels,
-    'nibabel': by_nibabel,
+    'nibabel': partial(make_set, overwrite_image_reader_writer='NibabelIO'),
     'reoriented': reoriented,
     'png': png,
     'elsewhere': elsewhere,
@@ -152,3 +131,50 @@ def test_nnunet_agrees(clean: Path, capsys: pytest.CaptureFixture) -> None:
         assert check_cases(list(entry['images']), entry['label'], len(content['channel_names']), reader)
     said = capsys.readouterr().out
     assert 'mismatch' not in said
+
+
+# ---- a set with faults of many kinds: all are named; the check of nnU-Net stops at the first
+
+
+@pytest.fixture(scope='module')
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return plant(tmp_path_factory.mktemp('nnunet') / 'Dataset001_Planted')
+
+
+@pytest.fixture(scope='module')
+def reported(planted: Path, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
+    out = tmp_path_factory.mktemp('out')
+    words = ['scan', str(planted), '--processes', '1', '--journal', str(out / 'j')]
+    assert main([*words, '--json', str(out / 'reported.json')]) == 1
+    [dataset] = json.loads((out / 'reported.json').read_text())['datasets']
+    return dataset
+
+
+@pytest.mark.parametrize('fault', PLANTED, ids=lambda fault: fault.case)
+def test_each_fault_is_named_with_its_file_and_voxels(fault: Planted, reported: Dict[str, Any]) -> None:
+    found = [
+        (kind, entry)
+        for kind, entries in reported['facts']['volumes']['faults'].items()
+        for entry in entries
+        if entry['case'] == fault.case
+    ]
+    assert [(kind, entry['file']) for kind, entry in found] == [(fault.kind, fault.file)], 'this one, and no other'
+    [(_, entry)] = found
+    assert fault.reported in entry['detail']
+    if fault.voxels >= 0:
+        assert entry.get('voxels', 0) == fault.voxels
+    else:
+        assert entry['voxels'] > 0
+    assert fault.code in {finding['code'] for finding in reported['findings']}
+
+
+def test_no_clean_case_is_blamed(reported: Dict[str, Any]) -> None:
+    faults = reported['facts']['volumes']['faults']
+    assert not {entry['case'] for entries in faults.values() for entry in entries} & set(CLEAN)
+    assert sum(map(len, faults.values())) == len(PLANTED)
+
+
+def test_the_data_set_is_judged_as_a_whole(reported: Dict[str, Any]) -> None:
+    codes = {finding['code'] for finding in reported['findings']}
+    assert 'MG183' not in codes, 'numTraining counts the cases that nnU-Net sees'
+    assert not codes & {'MG180', 'MG181', 'MG182', 'MG194', 'MG195'}

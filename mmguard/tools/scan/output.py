@@ -1,17 +1,113 @@
-"""The scan on the screen: what is wrong first, then what was seen."""
+"""The scan on the screen, as JSON and as a page."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence
+import sys
+import time
+from dataclasses import asdict
+from typing import Any, Dict, List, Sequence
 
 from mmguard.findings import LabelFacts
 from mmguard.findings.views import has_config
+from mmguard.findings.volumes import VolumeFacts
+from mmguard.findings.wording import unpack
 from mmguard.text.console import Console, Table, Text
 from mmguard.text.words import counted
 from mmguard.tools.on_screen import finding_on_screen
-from mmguard.tools.scan.names import printable
-from mmguard.tools.scan.nnunet.render import show_cases
+from mmguard.tools.scan.engine import MapSource
+from mmguard.tools.scan.faults import printable
+from mmguard.tools.scan.nnunet.source import CaseSource
 from mmguard.tools.scan.run import SetResult
+
+_SECONDS = 0.2
+
+
+class ScanProgress:
+    """A bar on the terminal; nothing if standard error is not one.
+
+    It draws itself when files are done, not in a thread: processes are forked while it is shown.
+    """
+
+    def __init__(self) -> None:
+        self._bar = _bar() if sys.stderr.isatty() else None
+        self._task: Any = None
+        self._drawn = 0.0
+        self._begun = 0.0
+        self._done = 0
+
+    def __enter__(self) -> ScanProgress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def start(self, source: Any) -> None:
+        """Begins with a source."""
+        if self._bar is None:
+            return
+        total = source.count() if isinstance(source, (MapSource, CaseSource)) else None
+        self._task = self._bar.add_task(printable(source.name), total=total, rate='')
+        self._begun, self._done = time.monotonic(), 0
+        self._bar.refresh()
+
+    def advance(self, files: int) -> None:
+        if self._bar is None or self._task is None:
+            return
+        self._done += files
+        now = time.monotonic()
+        rate = f'{self._done / max(now - self._begun, 1e-6):,.0f} files/s'
+        self._bar.update(self._task, advance=files, rate=rate)
+        if now - self._drawn > _SECONDS:
+            self._drawn = now
+            self._bar.refresh()
+
+
+def _bar() -> Any:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from mmguard.text.console import Console
+
+    return Progress(
+        TextColumn('{task.description}', markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn('{task.fields[rate]}', markup=False),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+    )
+
+
+#: Rows on the screen; the JSON holds all.
+_MOST_CASES = 60
+
+
+def show_cases(console: Console, volumes: VolumeFacts) -> None:
+    """Print what is wrong with each case: its file, voxels and slices."""
+    rows = sorted(
+        (fault.case, fault.file, kind, number, fault)
+        for kind in volumes.faults
+        for number, fault in enumerate(volumes.of(kind))
+    )
+    if not rows:
+        return
+    table = Table(title='cases', title_justify='left', show_edge=False, pad_edge=False)
+    for heading in ('case', 'file'):
+        table.add_column(heading, overflow='fold')
+    table.add_column('voxels', justify='right')
+    table.add_column('what', overflow='fold')
+    for case, file, kind, _number, fault in rows[:_MOST_CASES]:
+        number = f'{fault.voxels:,}' if fault.voxels else ''
+        cells = (case, file, number, f'{kind}: {fault.detail}')
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    console.print(table)
+    if len(rows) > _MOST_CASES:
+        console.print(Text(f'... and {len(rows) - _MOST_CASES:,} more: --json FILE lists all', style='dim'))
+
 
 #: What says how the files are to be read.
 _OF_READERS = {'MG121'}
@@ -126,3 +222,62 @@ def _worst(result: SetResult) -> Table:
         values = ', '.join(f'{value} ({count:,})' for value, count in (file['stored'] or file['values']).items())
         table.add_row(Text(file['file']), Text(f'{file["invalid"]:,}'), Text(values))
     return table
+
+
+def as_json(target: str, results: Sequence[SetResult], failed: Sequence[str]) -> Dict[str, Any]:
+    """The whole scan as one JSON object; what is empty is left out of the facts."""
+    sets = [
+        {
+            'name': result.name,
+            'clean': result.is_clean,
+            'findings': [unpack(finding) for finding in result.findings],
+            'facts': _plain(asdict(result.facts)),
+            'worst': result.worst,
+            'notes': result.notes,
+            'decoded': result.decoded,
+            'reused': result.reused,
+        }
+        for result in results
+    ]
+    return {'target': target, 'datasets': sets, 'failed': list(failed)}
+
+
+def write_page(path: str, target: str, results: Sequence[SetResult]) -> None:
+    """Writes the HTML page.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    from mmguard.tools.report.html import write_scan_page
+    from mmguard.tools.report.page import Section, WorstFile
+
+    sections: List[Section] = []
+    for result in results:
+        worst = [
+            WorstFile(
+                source=file['file'],
+                image_path=file['image'],
+                label_path=file['path'],
+                values={int(value): count for value, count in file['stored'].items()},
+                skipped=file['invalid'],
+                ignored=result.ignored,
+            )
+            for file in result.worst
+        ]
+        if result.facts.volumes is not None:
+            faults = [fault for listed in result.facts.volumes.faults.values() for fault in listed]
+            faults.sort(key=lambda fault: (-fault.voxels, fault.file))
+            worst = [WorstFile(f'{fault.file}: {fault.detail}', skipped=fault.voxels) for fault in faults]
+        sections.append(Section(result.name, result.facts, result.findings, worst, result.notes))
+    write_scan_page(path, f'Labels of {target}', sections)
+
+
+def _plain(value: Any) -> Any:
+    """Dicts with text for keys, as JSON has them; a colour is ``'255,0,0'``."""
+    if isinstance(value, dict):
+        plain: Dict[str, Any] = {}
+        for key, item in value.items():
+            if item not in (None, '', 0, [], {}, ()):
+                plain[','.join(map(str, key)) if isinstance(key, tuple) else str(key)] = _plain(item)
+        return plain
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

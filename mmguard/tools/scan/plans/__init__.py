@@ -1,1 +1,0 @@
-"""What is to be scanned, for each format of a target."""
