@@ -23,6 +23,24 @@ _LINES = re.compile(
     r'|(?P<precision>[Mm]ixed [Pp]recision|\bAMP\b|--amp\b|fp16|autocast)'
     r'|(?P<ranks>nproc_per_node|torch\.distributed|\bDDP\b|\d ranks|[Rr]ank \d)'
 )
+#: A line without one of these has no fact; of a line that goes on, so many characters of the next.
+_WORDS = (
+    'classes',
+    'channels',
+    'nc',
+    'imports',
+    'guard',
+    'ixed',
+    'AMP',
+    'amp',
+    'fp16',
+    'cast',
+    'nproc',
+    'torch',
+    'DDP',
+    'ank',
+)
+_NEXT = 60
 _CLASSES = re.compile(
     r'(?:num_classes|n_classes|\bnc)["\']?\s?[:=]\s?(\d{1,6})\b|\b(\d{1,6}) (?:output channels|classes)\b'
 )
@@ -78,13 +96,16 @@ class FactLines:
 
     def take(self, text: str, first: int) -> None:
         """Take the facts of a piece that begins in a line."""
-        for found in _LINES.finditer(text):
-            kind = found.lastgroup or ''
-            if sum(one[0] == kind for one in self.found) < _KEPT:
-                start = text.rfind('\n', 0, found.start()) + 1
-                end = text.find('\n', found.end())
-                line = text[start : end if end >= 0 else len(text)]
-                self.found.append((kind, first + text.count('\n', 0, start), line.strip()[:400]))
+        start = 0
+        for number, line in enumerate(text.split('\n'), first):
+            end = start + len(line)
+            if any(word in line for word in _WORDS):
+                # A list of imports goes on in the next line.
+                for found in _LINES.finditer(text, start, end + _NEXT if 'imports' in line else end):
+                    kind = found.lastgroup or ''
+                    if found.start() < end and sum(one[0] == kind for one in self.found) < _KEPT:
+                        self.found.append((kind, number, line.strip()[:400]))
+            start = end + 1
 
     def has(self, kind: str) -> bool:
         return any(one[0] == kind for one in self.found)
