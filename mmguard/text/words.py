@@ -34,19 +34,6 @@ def plural(number: int, one: str, many: Optional[str] = None) -> str:
     return f'{one}es' if re.search('(s|x|z|ch|sh)$', one) else f'{one}s'
 
 
-def sentences(text: str) -> List[str]:
-    """The sentences of a text; what stands in backticks is broken nowhere, and ``Cityscapes: ...`` begins none.
-
-    Example:
-        >>> sentences('Is 11 void? Write `a. B`. Files, e.g. 0001.png, stay.')
-        ['Is 11 void?', 'Write `a. B`.', 'Files, e.g. 0001.png, stay.']
-    """
-    text = text.strip()
-    hidden = re.sub('`[^`]*`', lambda code: '`'.ljust(len(code.group()) - 1, 'x') + '`', text)
-    ends = [match.end() for match in re.finditer(r'(?<!e\.g\.)(?<=[.?!])\s+(?=[A-Z0-9(`])', hidden)]
-    return [part for begin, end in zip([0, *ends], [*ends, len(text)]) for part in [text[begin:end].strip()] if part]
-
-
 def first_of(lines: Sequence[str], most: int = 10) -> List[str]:
     """The first lines, and how many more there are.
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from mmguard.findings.finding import Finding
 from mmguard.findings.signatures import Signature, choose, read_signatures
 from mmguard.text.visible import visible
-from mmguard.text.words import counted, sentences
+from mmguard.text.words import counted
 from mmguard.tools.explain.explained import CONFIRMED, SUPPORTED, Explanation, Weighed
 from mmguard.tools.explain.troubles import Piece, Raised, Trouble
 from mmguard.version import __version__
@@ -67,7 +67,7 @@ def _all_rows(found: Explanation, signature: Signature, width: int) -> List[str]
 def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[str]:
     """What was found, else what the log supports, else the causes that nothing separates; how many more there are."""
     first = found.causes[0] if found.causes else None
-    rows = [] if _is_confirmed(found) else _wrapped(sentences(signature.meaning)[0], width, '  ')
+    rows = [] if _is_confirmed(found) else _wrapped(signature.meaning, width, '  ')
     shown = 1
     if first is None:
         rows += [*_unforeseen_rows(found, width), _NO_CAUSE]
@@ -84,8 +84,8 @@ def _brief_rows(found: Explanation, signature: Signature, width: int) -> List[st
         shown = min(len(found.causes), _POSSIBLE)
         rows.append('possible causes:' if shown > 1 else 'possible cause:')
         for one in found.causes[:shown]:
-            look = f' (to see: {sentences(one.cause.look)[0]})' if one.cause.look else ''
-            rows += _wrapped(f'- {sentences(one.cause.text)[0]}{look}', width, '  ')
+            look = f' (to see: {one.cause.look})' if one.cause.look else ''
+            rows += _wrapped(f'- {one.cause.text}{look}', width, '  ')
     rows += _wrapped(f'true line: {_TRUE_LINE_IN_BRIEF}', width, '  ') if found.is_asynchronous else []
     left = len(found.causes) - shown
     return [*rows, f'more with --verbose: {counted(left, "other cause") if left > 0 else "all that is known of it"}']

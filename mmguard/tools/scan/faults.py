@@ -135,10 +135,6 @@ class Faults:
         if more:
             self._more[what] = self._more.get(what, 0) + more
 
-    def words(self) -> str:
-        """All of it in one line."""
-        return '; '.join(f'{what} ({", ".join(places)})' for what, places in self.to_dict().items())
-
     def to_dict(self) -> Dict[str, List[str]]:
         """What is wrong -> places, the last one telling how many are not named."""
         return {
